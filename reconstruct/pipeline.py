@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.world import move_rig, recentre_motion
+from calibration.world import move_rig
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
 from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
@@ -31,7 +31,7 @@ from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.labelling.rivals import Rivals
 from reconstruct.labelling.shape import body_shape
-from reconstruct.levelling import Levelling
+from reconstruct.levelling import MovingWorld
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -126,8 +126,7 @@ class Pipeline:
 
     def _begin_world(self) -> None:
         """Begin in the world of the rig that was given."""
-        self._move: RigidMotion | None = None  # of the world, before the next step
-        self._levelling = None if self._first_rig.floor_known else Levelling(self.subject.skeleton)
+        self._world = MovingWorld(self.subject.skeleton, self._first_rig.floor_known)
         self._take_rig(self._first_rig)
 
     def _take_rig(self, rig: Rig) -> None:
@@ -141,24 +140,18 @@ class Pipeline:
         """From the next step on have the performer stand over the origin and look along +Z; False where nobody was seen yet."""
         if self._tracker.published is None:
             return False
-        state = self._tracker.published.state
-        before = self._move
-        state = state if before is None else state.moved(before)
-        motion = recentre_motion(state.rotation[:, 2], state.position_m)
-        self._move = motion if before is None else motion.after(before)
+        self._world.recentre(self._tracker.published.state)
         return True
 
     def _move_world(self, motion: RigidMotion) -> None:
         """Go on in a world that is moved; what is filtered and what was doubted begins anew."""
-        self._take_rig(replace(move_rig(self.rig, motion), floor_known=self._levelling is None))
+        self._take_rig(replace(move_rig(self.rig, motion), floor_known=self._world.level))
         for estimator in self._estimators:
             estimator.move(motion, self.rig)
         self._tracker.move(motion)
         self._labeller.move(motion)
         for part in (self._rivals, self._plausibility, self._acquirer, self._finish):
             part.forget()
-        if self._levelling is not None:
-            self._levelling = Levelling(self.subject.skeleton)
 
     def forget(self) -> None:
         """Forget all frames."""
@@ -197,9 +190,8 @@ class Pipeline:
     def step(self, views: Views) -> Pose:
         """Match, label and solve one moment. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
-        if self._move is not None:
-            self._move_world(self._move)
-            self._move = None
+        if (motion := self._world.take()) is not None:
+            self._move_world(motion)
         self._tracker.begin(views.t_capture_ns)
         views = with_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._expected(views.t_capture_ns)
@@ -225,8 +217,7 @@ class Pipeline:
         self._false_detections.learn(everything, frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
         pose = self._finish.step(pose, *near)
-        if self._levelling is not None and (motion := self._levelling.add(pose)) is not None:
-            self._move, self._levelling = motion, None
+        self._world.add(pose)
         t4 = self.clock()
         latency_ns = {"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3}
         return replace(pose, doubts=doubts, latency_ns=latency_ns)
