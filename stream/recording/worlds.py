@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.world import level_motion
+from calibration.world import level_motion, recentre_motion
 from config.arrays import Floats
 from config.joints import JOINTS
 from database.geometry.rigid import RigidMotion
@@ -35,8 +35,9 @@ def motion_to(rig: RigMessage, last: RigMessage) -> RigidMotion | None:
 
 
 def level_of(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point | None) -> RigidMotion | None:
-    """Return the motion that levels a recording; None where nobody is tracked in it, or the body is another.
+    """Return the motion that levels a recording, the first pose tracked over the origin and looking along +Z.
 
+    None where nobody is tracked in it, or the body is another.
     up: the world's up direction as far as known, to some degrees.
     """
     chosen = _looked_at(poses)
@@ -44,7 +45,10 @@ def level_of(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point 
         return None
     order = [skeleton.names.index(joint) for joint in JOINTS]
     seconds = 1e-9 * np.array([pose.t_capture_ns - chosen[0].t_capture_ns for pose in chosen])
-    return level_motion(_joints_m(skeleton, chosen)[:, order], seconds, None if up is None else np.array(up))[0]
+    joints_m = _joints_m(skeleton, chosen)[:, order]
+    level, _ = level_motion(joints_m, seconds, None if up is None else np.array(up))
+    hips = matrix_from_quaternion(chosen[0].rotations_xyzw[order[0]].astype(np.float64))
+    return recentre_motion(level.rotation @ hips[:, 2], level.move(joints_m[0, 0])).after(level)
 
 
 def _looked_at(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
