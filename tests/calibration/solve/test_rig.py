@@ -113,7 +113,7 @@ def test_wrong_corners_and_wrong_pairs_are_left_out(known: bool) -> None:
     assert len(solution.moments) == 11 == len(solution.board_to_world)
     view = [right_view(pair.views[0]).name for pair in solution.moments].index("left08")
     assert not solution.used[0, view, [7, 30]].any() and solution.used[0, view].sum() == 52
-    sigma_m = np.sqrt(np.diag(cramer_rao(rig, BOARD, places, 0.2, [TRUE_LENS, TRUE_LENS]).relative_covariance)[3:].sum())
+    sigma_m = np.sqrt(np.diag(cramer_rao(rig, BOARD, places, 0.2, [TRUE_LENS, TRUE_LENS]).pose_covariance)[3:].sum())
     assert abs(solution.rig.baseline_m - rig.baseline_m) < 5.0 * sigma_m
 
 
