@@ -164,7 +164,7 @@ class CaptureRecording:
 
     def synchroniser(self, settings: TimeSettings) -> Synchroniser:
         """Return a synchroniser with the time budget of this recording."""
-        return Synchroniser(round(PAIR_SHARE * 1e9 / self.fps), settings)
+        return Synchroniser(len(self.sizes), round(PAIR_SHARE * 1e9 / self.fps), settings)
 
     def pairs(
         self,

@@ -217,9 +217,9 @@ class RigWatch:
         return {"epipolar_px": abs(self.now.offset_px) + self.now.epipolar_px, "rig_share": self.now.share}
 
     @property
-    def moved(self) -> bool:
-        """Whether a camera seems to have moved since the calibration."""
-        return self._moved
+    def moved(self) -> tuple[int, ...]:
+        """The cameras that seem to have moved since the calibration; of two, the second stands for both."""
+        return (1,) if self._moved else ()
 
     def _distances_px(self, left_px: Floats, right_px: Floats) -> Floats:
         """Return the signed distance of each right blob from the epipolar line of each left one: (N, 2), (M, 2) -> (N, M) [px].
