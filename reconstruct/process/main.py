@@ -14,7 +14,7 @@ from reconstruct.process.inbox import Inbox
 from reconstruct.process.journal import Journal, NoJournal
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.learner_connection import LearnerConnection, LearnFailure
-from reconstruct.process.reconstruction import Stepper, Reconstruction
+from reconstruct.process.reconstruction import Reconstruction, Stepper
 from reconstruct.process.sink import Sink
 
 TURN_MS = 20

@@ -112,7 +112,7 @@ class Reconstruction:
         self._seen = tuple(FrameCount() for _ in self._names)
         self._silence = SilenceWatch(self._seen)
         self._alone: int | None = None  # the camera that alone gave the last moment's view
-        self._rig_watch = RigWatch(pipeline.rig) if pipeline.rig is not None and len(pipeline.rig) == 2 else None
+        self._rig_watch = None if pipeline.rig is None or len(pipeline.rig) == 1 else RigWatch(pipeline.rig)
         self._rate = FrameCount()
         self._load, self._backlog = LoadWatch(), BACKLOG
         self._details: dict[str, Details] = {name: {} for name in self._names}

@@ -13,7 +13,6 @@ from capture.timing.grouping import SILENT_NS, START_NS
 from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.process.main import obey
 from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
-
 from reconstruct.process.sink import RunStatus
 from tests.support.crowded import ages_ns
 from tests.support.fakes import IndexPipeline, rig
