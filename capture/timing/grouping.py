@@ -20,6 +20,7 @@ SILENT_BUDGETS = 4.0  # and at least this many times the largest skew, which is 
 START_NS = 2_000_000_000  # cameras do not start at the same time
 COUNTED_BUDGETS = 3.0  # most that one frame counts of another camera's silence: a pause of all is no silence of one
 REACH = 0.6  # of the reference's frame time: half of it, and a tenth for jitter
+OVERDUE = 3  # frames of another camera since the reference's last, at which another one is the reference
 FASTER = 0.8  # of its frame time, below which another camera is the reference in its place
 N_STAMPS = 9  # that tell a camera's frame time
 MAX_LAG_NS = 100_000_000  # a camera that usually comes later than this is not waited for
@@ -39,12 +40,13 @@ class GroupingCounts:
 class _Camera:
     """One camera's frames.
 
-    waiting: of no moment yet; stamps: the newest; silent_ns: what each camera has gone on since this one's last frame, (V,);
-    unshared_ns: what this one has since the last moment of several views; lag_ns: by how much it usually comes after the
-    reference.
+    silent_ns: what each camera has gone on since this one's last frame, (V,); n_passed: the frames that each has given since,
+    (V,); waiting: frames of no moment yet; stamps: the newest; unshared_ns: what this one has gone on since the last moment of
+    several views; lag_ns: by how much it usually comes after the reference.
     """
 
     silent_ns: list[int]
+    n_passed: list[int]
     waiting: deque[Blobs] = field(default_factory=deque)
     stamps: deque[int] = field(default_factory=lambda: deque(maxlen=N_STAMPS))
     unshared_ns: int = 0
@@ -78,7 +80,7 @@ class Grouping:
     def __init__(self, n_cameras: int, budget_ns: int) -> None:
         self.budget_ns = budget_ns
         self.reference: int | None = None
-        self._cameras = tuple(_Camera([0] * n_cameras) for _ in range(n_cameras))
+        self._cameras = tuple(_Camera([0] * n_cameras, [0] * n_cameras) for _ in range(n_cameras))
         self._last_ns: int | None = None  # of the reference in the last moment
         self._n_moments = 0
         self._shared = False  # whether several views have ever come together
@@ -139,7 +141,8 @@ class Grouping:
         gone_ns = 0 if camera.newest_ns is None else min(blobs.t_capture_ns - camera.newest_ns, self._most_counted_ns)
         for other in self._cameras:
             other.silent_ns[index] += gone_ns
-        camera.silent_ns[:] = [0] * len(self._cameras)
+            other.n_passed[index] += 1
+        camera.silent_ns[:] = camera.n_passed[:] = [0] * len(self._cameras)
         camera.unshared_ns += gone_ns
         camera.stamps.append(blobs.t_capture_ns)
         ahead_ns = None if self.reference in (None, index) else self._cameras[self.reference].newest_ns
@@ -151,9 +154,10 @@ class Grouping:
         return round(COUNTED_BUDGETS * self.budget_ns)
 
     def _choose_reference(self, newest: int) -> None:
-        """Choose the fastest live camera; the present one stays while no other is clearly faster."""
+        """Choose the fastest live camera; the present one stays while it sends and no other is clearly faster."""
         present = newest if self.reference is None else self.reference
-        live = [camera for camera in range(len(self._cameras)) if self.is_live(camera)]
+        every = range(len(self._cameras))
+        live = [camera for camera in every if self.is_live(camera) and max(self._cameras[camera].n_passed) < OVERDUE]
         periods_ns = {camera: self._cameras[camera].period_ns or float("inf") for camera in live}
         fastest = min(live, key=lambda camera: (periods_ns[camera], camera))
         slower = present in live and isfinite(periods_ns[present]) and periods_ns[fastest] < FASTER * periods_ns[present]
