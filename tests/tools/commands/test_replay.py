@@ -289,7 +289,7 @@ def test_a_rig_of_one_camera_has_no_other(walked: Walked, tmp_path: Path, capsys
 
 def opened(walked: Walked, left: Path, right: Path, stamps: bool = True) -> CaptureRecording:
     """Open two videos as a replay does."""
-    spec = RecordingSpec(str(left), str(right), walked.folder / "clip.csv" if stamps else None)
+    spec = RecordingSpec((str(left), str(right)), walked.folder / "clip.csv" if stamps else None)
     return CaptureRecording(spec, Settings().detector, read_marker_set(walked.folder / "markers.toml"))
 
 
