@@ -17,7 +17,7 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.process.journal import Journal, NoJournal
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan
-from reconstruct.process.reconstruction import PairStepper
+from reconstruct.process.reconstruction import Stepper
 from reconstruct.process.sink import Sink
 from stream.protocol.compose import skeleton_message
 from stream.publish.fanout import OutputFactory, open_outputs
@@ -32,7 +32,7 @@ def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
 
 
-def open_session_style(pipeline: PairStepper, style: Path | None = None) -> SessionStyle | None:
+def open_session_style(pipeline: Stepper, style: Path | None = None) -> SessionStyle | None:
     """Return what styles of the session are learned from, None where they are switched off or of no use to the pipeline.
 
     style: a file to begin with. Raises StyleError: it cannot be read.
