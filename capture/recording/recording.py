@@ -24,7 +24,7 @@ from config.settings import DetectorSettings, TimeSettings
 
 N_BACKGROUND = 60
 SAME_RATE = 0.01  # part by which rates may differ for frames to be counted side by side
-PAIR_SHARE = 0.6  # of the frame time: half of it, and a tenth for jitter
+PAIR_SHARE = 0.6  # of the frame time of the slowest: half of it, and a tenth for jitter
 AS_STAMPED = TimeSettings(interpolate=False, estimate=False)
 Frames = tuple[Frame | None, ...]
 
@@ -85,7 +85,7 @@ class CaptureRecording:
         self.polled = self._take_polled_times(first)
         self.sizes = tuple(source.size for source in first)
         fastest = max(first, key=lambda source: source.fps)
-        self.fps = fastest.fps
+        self.fps, self._slowest_fps = fastest.fps, min(source.fps for source in first)
         self.n_frames = fastest.n_frames if self._stamps is None else len(self._stamps)
         is_counted = self._session is None and self._stamps is None and not timed
         self.notes = list(_assumptions(first)) if is_counted else []
@@ -166,7 +166,7 @@ class CaptureRecording:
 
     def synchroniser(self, settings: TimeSettings) -> Synchroniser:
         """Return a synchroniser with the time budget of this recording."""
-        return Synchroniser(len(self.sizes), round(PAIR_SHARE * 1e9 / self.fps), settings)
+        return Synchroniser(len(self.sizes), round(PAIR_SHARE * 1e9 / self._slowest_fps), settings)
 
     def pairs(
         self,

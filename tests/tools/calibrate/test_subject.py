@@ -36,9 +36,8 @@ def test_another_recording_has_its_own_times_or_those_of_the_first() -> None:
 
 def test_what_is_needed() -> None:
     window = [TakeWindow((0.0, 1.0), None)]
-    check_wanted("left.avi", "right.avi", False, window)
-    check_wanted("session", None, True, window)
+    check_wanted("left.avi", 2, window)
     with pytest.raises(DuocapError, match="one camera cannot measure depth"):
-        check_wanted("left.avi", None, False, window)
+        check_wanted("left.avi", 1, window)
     with pytest.raises(typer.BadParameter, match="--take"):
-        check_wanted("left.avi", "right.avi", False, [])
+        check_wanted("left.avi", 2, [])
