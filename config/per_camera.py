@@ -1,4 +1,4 @@
-"""Settings of one camera: sections `left`, `right`, `third` and so on, values tuned by hand, and which of them can change while it runs.
+"""Settings of one camera: sections `left`, `right`, `third`..., values tuned by hand, and which can change while it runs.
 
 Tuned values are stored by camera name. Weakest first: the defaults, tuned values, `--config`, `--set`; of equals, a camera's own
 section wins.
@@ -44,12 +44,10 @@ Table = dict[str, dict[str, Any]]  # values by section and name
 def settings_of(settings: Settings, camera: int) -> Settings:
     """Return the settings of one camera of the rig, by its number."""
     side: SideSettings = getattr(settings, CAMERA_NAMES[camera])
-    return replace(
-        settings,
-        detector=replace(settings.detector, **side.detector),
-        camera=replace(settings.camera, **side.camera),
-        **{name: SideSettings() for name in CAMERA_NAMES},
-    )
+    sections: dict[str, Any] = {name: SideSettings() for name in CAMERA_NAMES}
+    sections["detector"] = replace(settings.detector, **side.detector)
+    sections["camera"] = replace(settings.camera, **side.camera)
+    return replace(settings, **sections)
 
 
 def tuned_file(settings: Settings) -> Path:
@@ -62,8 +60,8 @@ def tuned_file(settings: Settings) -> Path:
 def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], None] = log.info) -> Settings:
     """Return the settings with the tuned values of these cameras where the user gave none.
 
-    names: name of each camera under which values are stored, in the rig's order, empty for none; tell: receives a line for each camera
-    with tuned values, or why the file cannot be used, which is no error.
+    names: name of each camera under which values are stored, in order, empty for none; tell: receives a line for each camera with
+    tuned values, or why the file cannot be used, which is no error.
     """
     file = tuned_file(settings)
     try:

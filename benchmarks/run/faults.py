@@ -32,7 +32,7 @@ from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import read_subject
 from capture.process.plan import CameraPlan
 from capture.recording.sink import VideoSink
-from config.settings import CAMERAS, Settings, StreamSettings
+from config.settings import CAMERA_NAMES, Settings, StreamSettings
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
@@ -150,7 +150,7 @@ def _camera(url: str, camera: int, settings: Settings) -> CameraPlan:
     """Plan a camera that can be recorded."""
     plan = camera_plan(url, camera, settings, None)
     assert isinstance(plan, CameraPlan)
-    return replace(plan, sinks=(partial(VideoSink, CAMERAS[camera]),))
+    return replace(plan, sinks=(partial(VideoSink, CAMERA_NAMES[camera]),))
 
 
 def nothing(bench: Bench) -> None:

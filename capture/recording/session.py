@@ -2,6 +2,7 @@
 
 import heapq
 import re
+import tomllib
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
@@ -126,9 +127,14 @@ def _rate(stamps: list[NDArray[np.int64]]) -> float:
     return float(1e9 / np.median(steps)) if len(steps) else DEFAULT_FPS
 
 
-def session_cameras(folder: Path) -> int:
-    """Return how many cameras a session has, by the last one that has a video."""
-    return max((n for n, name in enumerate(CAMERA_NAMES, 1) if parts_of(folder, name, "mkv")), default=1)
+def session_camera_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of a session's cameras. Raises SourceError: its description cannot be read."""
+    try:
+        told = tomllib.loads((folder / SESSION).read_text("utf-8")).get("cameras", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SourceError(f"{folder / SESSION}: cannot be read ({error}); give the folder of a session") from error
+    names = tuple(name for name in CAMERA_NAMES if name in told)
+    return names or CAMERA_NAMES[:2]
 
 
 def session_videos(folder: Path) -> tuple[SessionVideo, ...]:
@@ -136,14 +142,14 @@ def session_videos(folder: Path) -> tuple[SessionVideo, ...]:
 
     Raises SourceError: a camera has no video or no timestamps.
     """
-    parts = [parts_of(folder, name, "mkv") for name in CAMERA_NAMES[: session_cameras(folder)]]
+    parts = [parts_of(folder, name, "mkv") for name in session_camera_names(folder)]
     stamps = [read_video_stamps(files[0].with_suffix(".csv"))[0] for files in parts if files]
-    first_ns = min((int(rows[0, 1]) for rows in stamps if len(rows)), default=0)
-    return tuple(SessionVideo(files, camera, first_ns) for camera, files in enumerate(parts))
+    first_ns = [int(rows[0, 1]) for rows in stamps if len(rows)]
+    return tuple(SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))
 
 
 def in_order(sources: Sequence[Source]) -> Iterator[tuple[Frame | None, ...]]:
-    """Return the frames of cameras one by one in order of time, (V,) each: None but for the one camera."""
+    """Return the frames of all cameras one by one in order of time, each in the place of its camera among None."""
     frames = (iter(source.read, None) for source in sources)
     for frame in heapq.merge(*frames, key=lambda frame: frame.t_capture_ns):
         yield tuple(frame if camera == frame.camera else None for camera in range(len(sources)))

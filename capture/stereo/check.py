@@ -104,13 +104,16 @@ class _Check:
 
     def check_mirrored(self) -> None:
         """Raise CalibrationError where the rig fits with the images of one camera mirrored."""
-        for camera in range(len(self._rig)):
-            fits = []
-            for pair, views in self._usable.items():
-                if camera in pair:
-                    side, width = pair.index(camera), self._rig.cameras[camera].size[0]
-                    turned = [both.changed(lambda c, b: _mirrored(b, width) if c == side else b) for both in views]
-                    fits.append(rig_fit(Rig(tuple(self._rig.cameras[c] for c in pair)), turned, self._settings))
+        for camera, of in enumerate(self._rig.cameras):
+            fits = [
+                rig_fit(
+                    Rig(tuple(self._rig.cameras[c] for c in pair)),
+                    [_mirrored(both, pair.index(camera), of.size[0]) for both in views],
+                    self._settings,
+                )
+                for pair, views in self._usable.items()
+                if camera in pair
+            ]
             if fits and min(fit.quality for fit in fits) >= MIN_QUALITY:
                 raise CalibrationError(
                     f"the images of the {CAMERA_NAMES[camera]} camera are mirrored: the markers lie within "
@@ -133,7 +136,8 @@ class _Check:
                 f"the {CAMERA_NAMES[strange[0]]} of these {self._what} does not fit the rig, the others do: {shown}; that camera "
                 "has moved, or it is another one: leave it out, or calibrate again"
             )
-        return f"the rig does not fit these {self._what}: {shown}; a camera has moved, or the rig is of other cameras: calibrate again"
+        then = "a camera has moved, or the rig is of other cameras: calibrate again"
+        return f"the rig does not fit these {self._what}: {shown}; {then}"
 
 
 def _see_alike(rig: Rig, pair: Pair) -> bool:
@@ -153,9 +157,14 @@ def _mean_quality(fits: dict[Pair, RigFit]) -> float:
     return float(np.mean([fit.quality for fit in fits.values()]))
 
 
-def _mirrored(blobs: Blobs, width_px: int) -> Blobs:
-    """Return a view turned left to right."""
-    return replace(blobs, points_px=np.column_stack([width_px - 1.0 - blobs.points_px[:, 0], blobs.points_px[:, 1]]))
+def _mirrored(both: Views, side: int, width_px: int) -> Views:
+    """Return two views, one of them turned left to right."""
+
+    def turn(view: int, blobs: Blobs) -> Blobs:
+        x_px = width_px - 1.0 - blobs.points_px[:, 0]
+        return replace(blobs, points_px=np.column_stack([x_px, blobs.points_px[:, 1]])) if view == side else blobs
+
+    return both.changed(turn)
 
 
 def rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit:

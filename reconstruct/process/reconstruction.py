@@ -324,4 +324,5 @@ def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
         measured=np.zeros_like(pose.measured),
         seen=np.zeros_like(pose.seen),
         latency_ns={},
+        n_views=0,
     )

@@ -15,8 +15,6 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
-CAMERAS_SEEN = (((), (1,)), ((0,), (0, 1)))  # by whether the left and the right one saw a marker
-
 
 def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
     """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton."""
@@ -47,7 +45,7 @@ def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...
 
 
 def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
-    """Return the message of a run's cameras, one or two.
+    """Return the message of a run's cameras.
 
     up: the world's up direction by the subject's T-pose, (3,); used where the floor is unknown.
     """
@@ -94,6 +92,7 @@ def pose_message(
         latency_ns=dict(pose.latency_ns),
         predicted_ns=predicted_ns,
         error_m=pose.error_m.astype(np.float32),
+        views=pose.n_views,
     )
 
 
@@ -106,7 +105,7 @@ def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading,
             name,
             tuple(positions[m]),
             residuals[m] if measured[m] else None,
-            CAMERAS_SEEN[seen[0][m]][seen[1][m]],
+            tuple(camera for camera, saw in enumerate(seen) if saw[m]),
             tuple(points[m]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)

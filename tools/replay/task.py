@@ -19,6 +19,7 @@ from reconstruct.models.style.file import StyleOrigin, write_style
 from stream.export.take import Take, TakeInfo
 from stream.protocol.report import replay_report, write_report
 from stream.publish.fanout import OutputFactory
+from stream.recording.session import JOURNAL
 from tools.arguments import with_model
 from tools.database.installed import default_motions
 from tools.export import ExportFile, write_take
@@ -130,7 +131,9 @@ def replay_recorded(
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:
-        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
+        older = session.info.journal != JOURNAL
+        why = "it was recorded by another version" if older else "was it recorded by another version, or is it damaged?"
+        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; {why}")
 
 
 def _offline(

@@ -72,7 +72,7 @@ def open_sink(
     try:
         if record is not None:
             sink.fanout.record(record)
-        sink.fanout.open_service(settings.stream, TuningState(settings) if cameras else None)
+        sink.fanout.open_service(settings.stream, TuningState(settings, len(rig)) if cameras else None)
     except BaseException:
         sink.close()
         raise
@@ -98,7 +98,7 @@ def reconstruction_plan(
     style: Path | None = None,
     save_style: Path | None = None,
 ) -> ReconstructionPlan:
-    """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter.
+    """Plan the reconstruction of cameras at `fps`: views may be half a frame time apart, and a tenth for jitter.
 
     outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
     file of the style to begin with; save_style: one for the last style learned.

@@ -120,7 +120,7 @@ def subject(
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
     from capture.recording.recording import RecordingSpec
-    from capture.recording.session import is_session, session_cameras
+    from capture.recording.session import is_session, session_camera_names
     from config.markers import read_marker_set
     from tools.arguments import open_or_default
     from tools.calibrate.session import PerformerPrior
@@ -134,7 +134,7 @@ def subject(
     check_sources(*([] if cams else views), *(name for text in also or () for name in also_parts(text)[0]))
     if cams and pose in ("a", "stand"):
         raise typer.BadParameter("live cameras guide into a T-pose; record somebody who stands otherwise", param_hint="--pose")
-    n_views = session_cameras(Path(views[0])) if len(views) == 1 and is_session(Path(views[0])) else len(views)
+    n_views = len(session_camera_names(Path(views[0]))) if len(views) == 1 and is_session(Path(views[0])) else len(views)
     if not cams:
         check_wanted(views[0], n_views, windows)
     cameras = read_rig(rig, n_views=n_views)
