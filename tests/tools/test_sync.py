@@ -29,7 +29,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[SyncSamples, SyncSam
     rig = read_rig(folder / "rig.toml")
     worn = read_marker_set(folder / "markers.toml")
     spec = [
-        RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / f"{n}.csv") for n in ("one", "timestamps")
+        RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / f"{n}.csv") for n in ("one", "timestamps")
     ]
     hidden, known = (look(CaptureRecording(one, DetectorSettings(), worn), rig) for one in spec)
     return hidden, known

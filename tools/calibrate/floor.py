@@ -78,7 +78,8 @@ def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progre
 def _by_board(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
     """Find the floor under a board."""
     spec = wishes.spec
-    where = BoardSpec(Path(spec.left), None if spec.right is None else Path(spec.right), spec.timestamps, spec.fps, wishes.late_s)
+    left, right = Path(spec.files[0]), Path(spec.files[1]) if len(spec.files) > 1 else None
+    where = BoardSpec(left, right, spec.timestamps, spec.fps, wishes.late_s)
     pairs, search = board_pairs(where, wishes.board, rig, wishes.window, progress)
     if not pairs:
         from calibration.board.diagnosis import why_no_board

@@ -110,7 +110,7 @@ def calibrate_wand(
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
     if len(recording.sizes) != 2:
         raise CalibrationError(
-            f"{recording.spec.left}: one camera; a wand tells where two cameras stand, so give both recordings"
+            f"{recording.spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
         )
     cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, recording.sizes)
     tracks = wand_tracks(sightings_of(recording, progress), wishes.n_markers)

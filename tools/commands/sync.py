@@ -43,14 +43,15 @@ def sync(
     from tools.arguments import check_sources, seconds_range
     from tools.sync import found_offset, look, sync_lines
 
-    check_sources(left, right)
+    files = (left,) if right is None else (left, right)
+    check_sources(*files)
     way = by or ("jump" if rig is None else "epipolar")
     if way == "epipolar" and rig is None:
         raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
     if right is None and not is_session(Path(left)):
         raise DuocapError(f"{left}: an offset is between two cameras; give both recordings, or the folder of a session")
     cameras = None if rig is None else read_rig(rig, n_views=2)
-    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    spec = RecordingSpec(files, timestamps, fps, seconds_range(background, "--background"))
     seen = look(CaptureRecording(spec, settings.detector, read_marker_set(markers)), cameras)
     found = found_offset(seen, way)
     typer.echo("\n".join(sync_lines(seen, found, way)))

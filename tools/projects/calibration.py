@@ -8,7 +8,7 @@
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,8 @@ class BoardVideos:
             raise DuocapError(f"--cameras {cameras}: the same camera twice; expected two of {known}")
         return names[0], names[1]
 
-    def frame_times(self, names: tuple[str, str]) -> tuple[Floats, Floats] | None:
-        """Return the times of the frames of two cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
+    def frame_times(self, names: Sequence[str]) -> tuple[Floats, ...] | None:
+        """Return the times of the frames of cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
         return times_of([self.videos[name] for name in names])
 
 

@@ -97,7 +97,7 @@ class BoardSpec:
     fps: float | None = None
     offset_s: float = 0.0
     moving: bool = False
-    frame_times: tuple[Floats, Floats] | None = field(default=None, compare=False)
+    frame_times: tuple[Floats, ...] | None = field(default=None, compare=False)
 
     @property
     def is_stills(self) -> bool:
@@ -163,8 +163,8 @@ def _opened(spec: BoardSpec) -> tuple[Source, Source | None]:
             raise SourceError(
                 f"{spec.left} is the folder of a session, which holds both cameras; give it alone, without {spec.right}"
             )
-        left, right, *_ = session_videos(spec.left)
-        return left, right
+        films = session_videos(spec.left)
+        return films[0], films[1] if len(films) > 1 else None
     _check_both(spec, folders=spec.left.is_dir())
     stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
     columns = spec.frame_times or [

@@ -124,13 +124,14 @@ def floor(
     _check_ranges(height, distance, start, end)
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    check_sources(left, right)
+    files = (left,) if right is None else (left, right)
+    check_sources(*files)
     cameras = read_cameras(rig)
     check_cameras(cameras, left, right, way)
     worn, heights = _worn(markers, subject, height, way)
     wishes = FloorTask(
         by=way,
-        spec=RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background")),
+        spec=RecordingSpec(files, timestamps, fps, seconds_range(background, "--background")),
         window=TimeWindow(start, end),
         board=board_from_text(board or "chessboard:9x6:25"),
         worn=worn,

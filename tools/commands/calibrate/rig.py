@@ -151,7 +151,7 @@ class _OfProject:
     """What a project of another program gives: the videos of two cameras, the times of their frames and the board, if known."""
 
     videos: list[str]
-    frame_times: "tuple[Floats, Floats] | None"
+    frame_times: "tuple[Floats, ...] | None"
     board: "Board | None"
 
 

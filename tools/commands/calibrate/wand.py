@@ -72,7 +72,8 @@ def wand(
     drawn = picture_file(out, picture, no_picture)
     _check(length, distance, intrinsics, fov, markers)
     check_folders(out, drawn)
-    check_sources(left, right)
+    files = (left,) if right is None else (left, right)
+    check_sources(*files)
     for file in intrinsics or ():
         if not file.exists():
             raise DuocapError(f"{file}: no such file; give a calibration of these cameras, such as the rig.toml of a board")
@@ -87,7 +88,7 @@ def wand(
         synchronised=synchronised,
         late_s=1e-3 * settings.time.offset_ms,
     )
-    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    spec = RecordingSpec(files, timestamps, fps, seconds_range(background, "--background"))
     recording = CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)
     with progress_bar("wand") as progress:
         solution, report = calibrate_wand(recording, wishes, progress)
