@@ -66,14 +66,14 @@ def test_what_is_not_there_is_said(seen: tuple[SyncSamples, SyncSamples]) -> Non
     assert np.isfinite(found_offset(seen[0], "epipolar").error_px).all()
 
 
+def found_of(offset_ms: float) -> SyncResult:
+    return SyncResult(OffsetMeasurement(1e-3 * offset_ms, 1e-4), np.zeros((0, 3)), np.nan, np.zeros((2, 2)))
+
+
 def test_what_is_found_of_three_cameras_is_put_to_use_at_once() -> None:
-    late, right, still = (
-        SyncResult(OffsetMeasurement(ms * 1e-3, 1e-4), np.zeros((0, 3)), np.nan, np.zeros((2, 2))) for ms in (7.5, 0.01, -4.0)
-    )
+    late, right, still = (found_of(ms) for ms in (7.5, 0.01, -4.0))
     assert sync_lines(still, "flash", 2)[0].startswith("the third camera's stamps are 4.00 ms early")
     (line,) = use_lines([late, still])
     assert line.startswith("to use it: --set time.offset_ms=7.50 --set time.more_offsets_ms=[-4.00], or in a settings file")
-    assert (
-        use_lines([right]) == []
-        and "--set time.offset_ms=0.00 --set time.more_offsets_ms=[-4.00]" in use_lines([right, still])[0]
-    )
+    (other,) = use_lines([right, still])
+    assert use_lines([right]) == [] and "--set time.offset_ms=0.00 --set time.more_offsets_ms=[-4.00]" in other
