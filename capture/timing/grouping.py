@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from statistics import median
 
 from capture.packets import Blobs, Views
 
@@ -21,8 +22,8 @@ START_NS = 2_000_000_000  # cameras do not start at the same time
 COUNTED_BUDGETS = 3.0  # most that one frame counts of another camera's silence: a pause of all is no silence of one
 REACH = 0.6  # of the reference's frame time: half of it, and a tenth for jitter
 OVERDUE = 3  # frames of another camera since the reference's last, at which another one is the reference
-FASTER = 0.8  # of its frame time, below which another camera is the reference in its place
-N_STAMPS = 9  # that tell a camera's frame time
+FASTER = 0.75  # of its frame time, below which another camera is the reference in its place
+N_STEPS, MIN_STEPS = 30, 10  # from frame to frame, that tell a camera's frame time
 MAX_LAG_NS = 100_000_000  # a camera that usually comes later than this is not waited for
 LAG_KEPT = 0.97  # of the usual lag from frame to frame
 
@@ -41,28 +42,25 @@ class _Camera:
     """One camera's frames.
 
     silent_ns: what each camera has gone on since this one's last frame, (V,); n_passed: the frames that each has given since,
-    (V,); waiting: frames of no moment yet; stamps: the newest; unshared_ns: what this one has gone on since the last moment of
-    several views; lag_ns: by how much it usually comes after the reference.
+    (V,); waiting: frames of no moment yet; newest_ns: timestamp; steps_ns: times from frame to frame; unshared_ns: what this one
+    has gone on since the last moment of several views; lag_ns: by how much it usually comes after the reference.
     """
 
     silent_ns: list[int]
     n_passed: list[int]
     waiting: deque[Blobs] = field(default_factory=deque)
-    stamps: deque[int] = field(default_factory=lambda: deque(maxlen=N_STAMPS))
+    newest_ns: int | None = None
+    steps_ns: deque[int] = field(default_factory=lambda: deque(maxlen=N_STEPS))
     unshared_ns: int = 0
     lag_ns: float = 0.0
     n_late: int = 0
     n_unpaired: int = 0
 
     @property
-    def newest_ns(self) -> int | None:
-        """The newest timestamp."""
-        return self.stamps[-1] if self.stamps else None
-
-    @property
     def period_ns(self) -> float | None:
-        """Time from frame to frame, None where unknown."""
-        return (self.stamps[-1] - self.stamps[0]) / (len(self.stamps) - 1) if len(self.stamps) > 1 else None
+        """Time from frame to frame, None where unknown; rather too long than too short where frames come in bursts."""
+        n = len(self.steps_ns)
+        return max(sum(self.steps_ns) / n, median(self.steps_ns)) if n >= MIN_STEPS else None
 
     def drop_until(self, t_ns: int, used: Blobs | None) -> None:
         """Drop the waiting frames up to a time, all but the one that is used as unpaired."""
@@ -98,7 +96,7 @@ class Grouping:
 
     def is_live(self, camera: int) -> bool:
         """Return whether a camera sends, as told by the frames of the others."""
-        return bool(self._cameras[camera].stamps) and max(self._cameras[camera].silent_ns) < self.silent_ns
+        return self._cameras[camera].newest_ns is not None and max(self._cameras[camera].silent_ns) < self.silent_ns
 
     def rate_hz(self, camera: int) -> float:
         """Return a camera's frames a second, 0 where unknown."""
@@ -130,21 +128,21 @@ class Grouping:
         """Accept a camera's next frame whatever its timestamp: its clock has gone back, or it was away."""
         restarted = self._cameras[camera]
         restarted.drop_until(restarted.newest_ns or 0, None)
-        restarted.stamps.clear()
+        restarted.newest_ns = None
         self._last_ns = None
 
     def _count_time(self, blobs: Blobs) -> None:
         """Count by how much a camera goes on, for the silence of the others, and how far it is behind the reference."""
         index, camera = blobs.camera, self._cameras[blobs.camera]
-        if not self.is_live(index):
-            camera.stamps.clear()  # the time that it was away is no frame time
         gone_ns = 0 if camera.newest_ns is None else min(blobs.t_capture_ns - camera.newest_ns, self._most_counted_ns)
+        if camera.newest_ns is not None:
+            camera.steps_ns.append(gone_ns)
         for other in self._cameras:
             other.silent_ns[index] += gone_ns
             other.n_passed[index] += 1
         camera.silent_ns[:] = camera.n_passed[:] = [0] * len(self._cameras)
         camera.unshared_ns += gone_ns
-        camera.stamps.append(blobs.t_capture_ns)
+        camera.newest_ns = blobs.t_capture_ns
         ahead_ns = None if self.reference in (None, index) else self._cameras[self.reference].newest_ns
         if ahead_ns is not None:
             camera.lag_ns = max(ahead_ns - blobs.t_capture_ns, LAG_KEPT * camera.lag_ns)

@@ -35,6 +35,6 @@ class LoadWatch:
         if not self.late:
             return "frames are solved as fast as they come again; learning and watching go on"
         return (
-            f"frames come faster than they can be solved: {self._skipped} of {self._moments} moments of the last second were skipped "
-            "for newer ones; learning styles and watching the rig and the clocks rest meanwhile, and viewers show less"
+            f"frames come faster than they can be solved: {self._skipped} of {self._moments} moments of the last second were "
+            "skipped for newer ones; learning styles and watching the rig and the clocks rest meanwhile, and viewers show less"
         )
