@@ -24,7 +24,7 @@ REACH = 0.6  # of the reference's frame time: half of it, and a tenth for jitter
 OVERDUE = 3  # frames of another camera since the reference's last, at which another one is the reference
 FASTER = 0.75  # of its frame time, below which another camera is the reference in its place
 N_STEPS, MIN_STEPS = 30, 10  # from frame to frame, that tell a camera's frame time
-MAX_LAG_NS = 100_000_000  # a camera that usually comes later than this is not waited for
+MAX_LAG_NS = 100_000_000  # a camera that usually comes later is not waited for, where there are two views without it
 LAG_KEPT = 0.97  # of the usual lag from frame to frame
 
 
@@ -208,7 +208,8 @@ class Grouping:
             return False
         if camera.period_ns and reference.period_ns and newest_ns + camera.period_ns > t_ns + 0.5 * reference.period_ns:
             return False
-        lag_ns = camera.lag_ns if camera.lag_ns <= MAX_LAG_NS else 0.0
+        alone = sum(blobs is not None for blobs in group) == 1
+        lag_ns = camera.lag_ns if alone or camera.lag_ns <= MAX_LAG_NS else 0.0
         return reference.newest_ns <= t_ns + reach_ns + lag_ns
 
     def _leave(self, group: list[Blobs | None]) -> Views:

@@ -1,4 +1,4 @@
-"""Whether frames come faster than they can be solved, as told by the moments that had to be skipped; pure, times are passed in."""
+"""Whether frames come faster than they can be solved, told by the moments that had to be skipped; pure, times are passed in."""
 
 from collections import deque
 

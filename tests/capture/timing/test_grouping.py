@@ -119,6 +119,12 @@ def test_a_camera_that_always_comes_late_is_waited_for_and_one_that_comes_far_to
     assert {shown(views) for views in made if 0.3 < seconds(views) < 1.8} == {(0, 1)}
 
 
+def test_of_two_cameras_one_that_always_comes_late_is_taken_up_again_after_a_pause() -> None:
+    made = moments([Sender(0.0), Sender(4.0, late_ms=150.0, off_s=[(1.0, 1.6)])], 3.0)
+    assert {shown(views) for views in made if 1.15 < seconds(views) < 1.45} == {(0,)}
+    assert {shown(views) for views in made if seconds(views) < 0.98 or seconds(views) > 2.0} == {(0, 1)}
+
+
 def test_one_camera_of_a_rig_of_one_gives_every_frame() -> None:
     assert [shown(views) for views in moments([Sender(0.0)], 0.4)] == [(0,)] * 25
 
