@@ -104,7 +104,7 @@ class Grouping:
         return 1e9 / period_ns if period_ns else 0.0
 
     def push(self, blobs: Blobs) -> Views | None:
-        """Take one camera's blobs; return the newest moment that is complete now, if any.
+        """Take one camera's blobs; return a moment that is complete now, if any: the oldest of several views, else the newest.
 
         A frame not newer than the newest of its camera is dropped as late. A frame older than one of a moment, or too long
         without one, is dropped as unpaired.
@@ -118,11 +118,8 @@ class Grouping:
         if len(camera.waiting) == MAX_WAITING:
             camera.drop_until(camera.waiting[0].t_capture_ns, None)
         camera.waiting.append(blobs)
-        reach_ns = self._reach_ns()
-        for group in reversed(self._groups(reach_ns)):
-            if self._is_ready(group, reach_ns):
-                return self._leave(group)
-        return None
+        group = self._find_complete()
+        return None if group is None else self._leave(group)
 
     def restart(self, camera: int) -> None:
         """Accept a camera's next frame whatever its timestamp: its clock has gone back, or it was away."""
@@ -181,11 +178,19 @@ class Grouping:
                 _join(camera.waiting, index, frames, groups, reach_ns)
         return groups
 
-    def _is_ready(self, group: Sequence[Blobs | None], reach_ns: float) -> bool:
-        """Return whether a moment is to leave with the views that it has."""
-        if sum(blobs is not None for blobs in group) < self._n_enough:
-            return False
-        return not any(blobs is None and self._may_come(camera, group, reach_ns) for camera, blobs in enumerate(group))
+    def _find_complete(self) -> list[Blobs | None] | None:
+        """Return what is to leave; a moment that still waits for a view keeps those after it back."""
+        reach_ns, lone = self._reach_ns(), None
+        for group in self._groups(reach_ns):
+            n_views = sum(blobs is not None for blobs in group)
+            if n_views < self._n_enough:
+                continue
+            if any(blobs is None and self._may_come(camera, group, reach_ns) for camera, blobs in enumerate(group)):
+                break
+            if n_views > 1:
+                return group
+            lone = group
+        return lone
 
     @property
     def _n_enough(self) -> int:
