@@ -60,7 +60,7 @@ def test_layout_is_little_endian_doubles_row_by_row() -> None:
         msgpack.packb({}),
         msgpack.packb({1: 2}),
         b"\x91" * 5000,
-        changed(camera=2),
+        changed(camera=8),
         changed(camera=True),
         changed(camera="0"),
         changed(index=-1),
