@@ -33,9 +33,13 @@ class Record:
         self.poses: list[Pose] = []
         self.states: list[RunStatus] = []
         self.events: list[str] = []
+        self.rigs: list[Rig] = []
 
     def pose(self, pose: Pose) -> None:
         self.poses.append(pose)
+
+    def rig(self, rig: Rig) -> None:
+        self.rigs.append(rig)
 
     def status(self, status: RunStatus) -> None:
         self.states.append(status)
