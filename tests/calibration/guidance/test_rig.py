@@ -238,6 +238,19 @@ def test_enough_is_enough_and_progress_never_falls() -> None:
     assert advice.missing == []
 
 
+def test_of_three_cameras_the_pair_that_shares_fewest_views_is_asked_for() -> None:
+    """No view needs all three; it is enough when neighbours shared enough."""
+    guide = RigGuide(BOARD, [SIZE] * 3, stills=True, names=("front", "side", "behind"))
+    for view in everything():
+        advice = guide.add((view, view, None))
+    assert not advice.done and guide.n_shared == 0
+    assert advice.needs[0].words == "hold it where front and behind both see it" and advice.needs[0].have == 0.0
+    for view in everything():
+        advice = guide.add((None, view, view))
+    assert advice.done and guide.n_shared >= ENOUGH_VIEWS
+    assert [need.name for need in advice.needs][1:4] == ["front picture", "side picture", "behind picture"]
+
+
 def test_one_camera_alone() -> None:
     guide = RigGuide(BOARD, [SIZE], stills=True)
     for view in everything():
