@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
+from config.settings import CAMERA_NAMES
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import (
     CameraReading,
@@ -134,8 +135,10 @@ def _mass_kg(content: dict[str, Any]) -> float | None:
 def _rig(content: dict[str, Any]) -> RigMessage:
     """Return a rig message."""
     cameras = tuple(_camera(item) for item in field_of(content, "cameras", list))
-    if not 1 <= len(cameras) <= 2:
-        raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected one or two; the message was dropped")
+    if not 1 <= len(cameras) <= len(CAMERA_NAMES):
+        raise MalformedMessageError(
+            f"a rig of {len(cameras)} cameras, expected 1 to {len(CAMERA_NAMES)}; the message was dropped"
+        )
     up_xyz = None if content.get("up_xyz") is None else _triple(content, "up_xyz")
     if up_xyz is not None and abs(math.hypot(*up_xyz) - 1.0) > 1e-3:
         raise MalformedMessageError("field 'up_xyz' must be a direction of length 1; the message was dropped")

@@ -15,8 +15,6 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
-CAMERAS_SEEN = (((), (1,)), ((0,), (0, 1)))  # by whether the left and the right one saw a marker
-
 
 def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
     """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton."""
@@ -100,13 +98,13 @@ def pose_message(
 def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
     """Return every marker of a pose by name."""
     positions, points, residuals = pose.marker_m.tolist(), pose.point_m.tolist(), pose.residual_m.tolist()
-    measured, seen = pose.measured.tolist(), pose.seen.tolist()
+    measured, seen = pose.measured.tolist(), pose.seen.T.tolist()
     return tuple(
         MarkerReading(
             name,
             tuple(positions[m]),
             residuals[m] if measured[m] else None,
-            CAMERAS_SEEN[seen[0][m]][seen[1][m]],
+            tuple(camera for camera, saw in enumerate(seen[m]) if saw),
             tuple(points[m]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)

@@ -62,7 +62,7 @@ class CameraReading:
 
 @dataclass(frozen=True, slots=True)
 class RigMessage:
-    """The cameras of the run, left first, one or two.
+    """The cameras of the run in the order of the rig, one to eight.
 
     floor_known: the world has Y up and its floor at 0; up_xyz: the world's up direction, of length 1, by the T-pose where the
     floor is unknown, None if unknown.
@@ -76,9 +76,10 @@ class RigMessage:
 
 
 class MarkerReading(NamedTuple):
-    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it (0 left, 1 right).
+    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it, by
+    their place in the rig.
 
-    measured: position triangulated from both cameras [m], None if it was not seen by both.
+    measured: position triangulated from all cameras that saw it [m], None where fewer than two did.
     """
 
     name: str
