@@ -24,8 +24,8 @@ LABELS = {
     SceneItem.FLOOR: "Floor",
     SceneItem.AXES: "Axes",
 }
-CAMERA_LABELS = tuple(f"{name.capitalize()} camera" for name in CAMERA_NAMES)
-ROW = 2  # buttons of cameras in a row
+CAMERA_LABELS = tuple(name.capitalize() for name in CAMERA_NAMES)
+ROW = 3  # buttons of cameras in a row
 OFF = (SceneItem.BONES, SceneItem.JOINTS, SceneItem.LABELS, SceneItem.AXES)  # at first
 
 
@@ -61,7 +61,9 @@ class ScenePanel:
         with gui.add_folder("Look from"):
             gui.add_button_group("", tuple(View)).on_click(self._look)
             starts = range(0, len(CAMERA_LABELS), ROW)
-            self._cameras = [gui.add_button_group("", CAMERA_LABELS[k : k + ROW], visible=False) for k in starts]
+            self._cameras = [
+                gui.add_button_group("" if k else "Camera", CAMERA_LABELS[k : k + ROW], visible=False) for k in starts
+            ]
             for row in self._cameras:
                 row.on_click(self._look)
             self._checkbox(gui, "Follow the performer", True, self._controls.follow)
