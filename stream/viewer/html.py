@@ -93,7 +93,7 @@ def _seen_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
     names = track.camera_names
     blind = [name for camera, name in enumerate(names) if camera not in seeing]
     cameras = f"{len(seeing)} of {len(names)} cameras" if names else f"{len(seeing)} cameras"
-    without = f" (not {', '.join(blind)})" if seeing and blind else ""
+    without = f" (not {', '.join(blind)})" if len(blind) < len(seeing) and blind else ""
     counts = Counter(len(marker.cameras) for marker in pose.markers)
     markers = ", ".join(f"{counts[n]} by {n or 'none'}" for n in sorted(counts, reverse=True))
     return f'<div class="dim">seen by {cameras}{escape(without)}; markers: {markers}</div>'
