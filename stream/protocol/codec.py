@@ -136,9 +136,8 @@ def _rig(content: dict[str, Any]) -> RigMessage:
     """Return a rig message."""
     cameras = tuple(_camera(item) for item in field_of(content, "cameras", list))
     if not 1 <= len(cameras) <= len(CAMERA_NAMES):
-        raise MalformedMessageError(
-            f"a rig of {len(cameras)} cameras, expected 1 to {len(CAMERA_NAMES)}; the message was dropped"
-        )
+        expected = f"one to {len(CAMERA_NAMES)}"
+        raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected {expected}; the message was dropped")
     up_xyz = None if content.get("up_xyz") is None else _triple(content, "up_xyz")
     if up_xyz is not None and abs(math.hypot(*up_xyz) - 1.0) > 1e-3:
         raise MalformedMessageError("field 'up_xyz' must be a direction of length 1; the message was dropped")

@@ -98,13 +98,13 @@ def pose_message(
 def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
     """Return every marker of a pose by name."""
     positions, points, residuals = pose.marker_m.tolist(), pose.point_m.tolist(), pose.residual_m.tolist()
-    measured, seen = pose.measured.tolist(), pose.seen.T.tolist()
+    measured, seen = pose.measured.tolist(), pose.seen.tolist()
     return tuple(
         MarkerReading(
             name,
             tuple(positions[m]),
             residuals[m] if measured[m] else None,
-            tuple(camera for camera, saw in enumerate(seen[m]) if saw),
+            tuple(camera for camera, saw in enumerate(seen) if saw[m]),
             tuple(points[m]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)

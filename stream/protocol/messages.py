@@ -62,7 +62,7 @@ class CameraReading:
 
 @dataclass(frozen=True, slots=True)
 class RigMessage:
-    """The cameras of the run in the order of the rig, one to eight.
+    """The cameras of the run, one to eight, in the rig's order.
 
     floor_known: the world has Y up and its floor at 0; up_xyz: the world's up direction, of length 1, by the T-pose where the
     floor is unknown, None if unknown.
@@ -76,10 +76,9 @@ class RigMessage:
 
 
 class MarkerReading(NamedTuple):
-    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it, by
-    their place in the rig.
+    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it, by number.
 
-    measured: position triangulated from all cameras that saw it [m], None where fewer than two did.
+    measured: position triangulated from two cameras at least [m], None if fewer saw it.
     """
 
     name: str

@@ -55,7 +55,7 @@ class ServiceClient:
         return self._request("info")[0]
 
     def tune(self, camera: str, values: Mapping[str, int | float | str | None]) -> None:
-        """Change settings of a running camera by its name in the status, of all where it is empty: {"detector.k_sigma": 5.0}.
+        """Change settings of a running camera, `left`, `right`, `third`..., or all where it is empty: {"detector.k_sigma": 5.0}.
 
         Controls of the camera are texts, "camera.exposure": "-6" or "auto"; None takes the tuning of a setting back;
         "background": "learn" has the background learned again.

@@ -65,7 +65,7 @@ def test_rig_message_describes_one_camera_to_eight() -> None:
     for n in (1, 3, 8):
         many = decode(encode(replace(message, cameras=(message.cameras * n)[:n])))
         assert isinstance(many, RigMessage) and len(many.cameras) == n
-    with pytest.raises(MalformedMessageError, match="9 cameras, expected 1 to 8"):
+    with pytest.raises(MalformedMessageError, match="9 cameras, expected one to 8"):
         decode(encode(replace(message, cameras=message.cameras[:1] * 9)))
 
 
