@@ -32,7 +32,7 @@ NO_LINES, ALL_LINES, ONE_LINE = "none", "of all markers", "of one marker"
 LEARN_S = 3.0  # unless the settings say otherwise
 UPDATE_S = 0.5  # between two updates of texts and controls; pictures come as the cameras send them
 SYNC = {  # by the label of the button: the way, and what to do now
-    "by a flash": ("flash", "Now flash a light both cameras see."),
+    "by a flash": ("flash", "Now flash a light all cameras see."),
     "by a jump": ("jump", "Now jump on the spot, or clap with straight arms."),
 }
 
