@@ -14,9 +14,10 @@ from scipy.optimize import least_squares
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView, ViewPair
 from calibration.camera import Camera, Rig
-from calibration.floor.frame import Floor, along_floor, to_cameras, up_of_images
+from calibration.floor.frame import Floor, to_cameras
 from calibration.quality.report import Finding, Grade
 from calibration.solve.board_pose import homography, least_corners, mirrored, pose_from_homography
+from calibration.world import along_floor, up_of_images
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix

@@ -12,9 +12,10 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.floor.dwell import Dwells, PointFrame, dwells_of, merge_dwells
 from calibration.floor.feet import FootHeights
-from calibration.floor.frame import Floor, to_cameras, up_of_images
+from calibration.floor.frame import Floor, to_cameras
 from calibration.floor.plane import FittedPlane, fit_plane, planes_through, sample_triples
 from calibration.quality.report import Finding, Grade
+from calibration.world import up_of_images
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
 

@@ -37,7 +37,7 @@ def subject() -> Subject:
     markers = MarkerSet(
         ("chest", "hand"), np.array([11, 18]), np.array([True, False]), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2, bool)
     )
-    return Subject("Ann", skeleton, markers, np.zeros((2, 3)), np.zeros(2), np.array([0.0, 1.0, 0.0]))
+    return Subject("Ann", skeleton, markers, np.zeros((2, 3)), np.zeros(2))
 
 
 def rig() -> Rig:
@@ -57,6 +57,9 @@ class FakePipeline:
 
     def take_style(self, style: Style | None) -> None:
         pass
+
+    def recentre(self) -> bool:
+        return False
 
 
 class IndexPipeline(FakePipeline):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.packets import Blobs
-from capture.process.control import Order, StartOrder, StopOrder
+from capture.process.control import Order, RecentreOrder, StartOrder, StopOrder
 from capture.sockets.wire import MalformedMessageError, SentBlobs
 from reconstruct.process.journal import JournalEntry, JournalGap, JournalTurn, JournalWriter, read_journal
 from reconstruct.process.main import obey
@@ -69,6 +69,13 @@ def test_what_is_no_entry_is_refused() -> None:
         list(read_journal([JournalEntry("pose", 0, b"\x80")]))
     with pytest.raises(MalformedMessageError):
         list(read_journal([JournalEntry("turn", 0, b"\xff\xff")]))
+
+
+def test_the_origin_is_written_down() -> None:
+    entries = list(JournalWriter().order(RecentreOrder(), 5))
+    assert [entry.topic for entry in entries] == ["order"] and list(read_journal(entries)) == [RecentreOrder()]
+    sink = reconstruct([RecentreOrder()])
+    assert sink.events == ["nobody was tracked yet to be the origin"]
 
 
 def reconstruct(turns: Sequence[JournalTurn | Order | JournalGap]) -> Record:

@@ -4,6 +4,7 @@ import msgpack
 import numpy as np
 import pytest
 
+from calibration.camera import Rig
 from capture.clock import OffsetMethod
 from capture.packets import Blobs
 from capture.process.control import RequestedOrder, SyncOrder, decode_order
@@ -28,9 +29,13 @@ class Record:
         self.poses: list[Pose] = []
         self.states: list[RunStatus] = []
         self.events: list[str] = []
+        self.rigs: list[Rig] = []
 
     def pose(self, pose: Pose) -> None:
         self.poses.append(pose)
+
+    def rig(self, rig: Rig) -> None:
+        self.rigs.append(rig)
 
     def status(self, status: RunStatus) -> None:
         self.states.append(status)

@@ -1,6 +1,7 @@
 """Recorded sessions of live runs: what is lost by a kill, and that poses come out again to the bit, whatever happened."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -13,12 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.world import move_rig
 from capture.recording.session import parts_of, recorded_jpegs
 from capture.sockets.wire import decode_blobs
 from capture.sources.timestamps import read_video_stamps
 from config.errors import DuocapError
 from config.loading import load_settings
-from stream.protocol.messages import PoseMessage
+from database.geometry.rigid import RigidMotion
+from reconstruct.pose import TrackingState
+from stream.protocol.codec import decode
+from stream.protocol.messages import PoseMessage, RigMessage
+from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
 from stream.recording.recording import open_journal, open_recording
 from stream.recording.session import read_session, write_session
@@ -127,6 +134,35 @@ def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit_and_fr
     write_session(folder, replace(info, database=replace(info.database, checksum=info.database.checksum ^ 1)))
     with pytest.raises(DuocapError, match="is not the database the session ran with"):
         open_session(folder, load_settings())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_world_that_is_found_and_moved_in_a_run_is_so_in_its_replay(
+    stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
+) -> None:
+    """The rig knows no floor, nor does the subject; then the performer is made the origin."""
+    rig = read_rig(stage.folder / "rig.toml")
+    left = rig.cameras[0]
+    write_rig(tmp_path / "rig.toml", replace(move_rig(rig, RigidMotion(left.rotation, left.translation)), floor_known=False))
+    for name in ("ann.toml", "small.db"):
+        shutil.copy(stage.folder / name, tmp_path / name)
+    folder, service = tmp_path / "take", free_address()
+    lost = replace(stage, folder=tmp_path)
+    process = recording_process(lost, [camera.url for camera in cameras], folder, 9.0, sets=[f"stream.service={service}"])
+    wait_for_poses(process, folder)
+    time.sleep(3.0)
+    client = ServiceClient(service)
+    client.recentre()
+    client.close()
+    process.join(60)
+    assert process.exitcode == 0
+    assert verified(folder)[0] > 60
+    recording = open_recording(folder / "take.mcap")
+    moved = [message for _, payload in recording.payloads() if isinstance(message := decode(payload), RigMessage)]
+    assert len(moved) >= 3 and "the performer is the origin" in [event.text for event in recording.events]
+    heights_m = np.array([pose.root_m[1] for pose in recording.poses if pose.state is TrackingState.TRACKING])
+    assert heights_m.min() > 0.8 and heights_m.max() < 1.1
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ By = Annotated[
         show_default=False,
     ),
 ]
+Body = Annotated[bool, typer.Option("--body", help="By somebody who walks, with --subject or --markers: as --by walk.")]
 BoardText = Annotated[
     str | None,
     typer.Option(
@@ -97,6 +98,7 @@ def floor(
     out: Out,
     right: Right = None,
     by: By = None,
+    body: Body = False,
     board: BoardText = None,
     markers: Markers = None,
     subject: SubjectFile = None,
@@ -120,7 +122,9 @@ def floor(
     from tools.calibrate.floor_sources import TimeWindow, check_cameras
     from tools.progress import progress_bar
 
-    way = by or _way(board, markers, subject)
+    if body and (by or "walk") != "walk":
+        raise typer.BadParameter(f"a body that walks is another way than --by {by}; give one of them", param_hint="--body")
+    way = "walk" if body else by or _way(board, markers, subject)
     _check_ranges(height, distance, start, end)
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
