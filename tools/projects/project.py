@@ -43,11 +43,12 @@ class Project:
 
     def frame_times(self, names: tuple[str, str]) -> tuple[Floats, Floats] | None:
         """Return the times of the frames of two cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
-        return times_of([self.videos[name] for name in names])
+        times = times_of([self.videos[name] for name in names])
+        return None if times is None else (times[0], times[1])
 
 
-def times_of(videos: Sequence[Path]) -> tuple[Floats, Floats] | None:
-    """Return the times of the frames of two videos, (N,) each [s], from the file beside them; None where there is none.
+def times_of(videos: Sequence[Path]) -> tuple[Floats, ...] | None:
+    """Return the times of the frames of videos, (N,) each [s], from the file beside them; None where there is none.
 
     Raises FileFormatError: the file is damaged, or lacks one of the cameras.
     """
@@ -55,12 +56,14 @@ def times_of(videos: Sequence[Path]) -> tuple[Floats, Floats] | None:
     if file is None:
         return None
     times = read_frame_times(file)
-    numbers = [number_of(video.stem) for video in videos]
-    found = [None if number is None else times.get(number) for number in numbers]
-    if found[0] is None or found[1] is None:
-        missing = videos[[one is None for one in found].index(True)].name
-        raise FileFormatError(f"{file}: has no times of {missing}; it has those of the cameras {', '.join(map(str, times))}")
-    return found[0], found[1]
+    found = []
+    for video in videos:
+        number = number_of(video.stem)
+        if number is None or number not in times:
+            has = ", ".join(map(str, times))
+            raise FileFormatError(f"{file}: has no times of {video.name}; it has those of the cameras {has}")
+        found.append(times[number])
+    return tuple(found)
 
 
 def open_project(folder: Path) -> Project | None:
