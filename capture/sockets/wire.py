@@ -15,6 +15,7 @@ from capture.packets import Blobs
 from capture.sockets.endpoints import KeySettings, connect_socket, is_loopback
 from config.arrays import Floats
 from config.errors import DuocapError
+from config.settings import CAMERA_NAMES
 
 MAX_BLOBS = 4096
 MAX_MESSAGE_BYTES = 1 << 20
@@ -118,7 +119,7 @@ def decode_blobs(payload: bytes) -> SentBlobs:
     if np.count_nonzero(np.isfinite(table)) < len(table):
         raise MalformedMessageError("blobs hold numbers that are not finite; the message was dropped")
     blobs = Blobs(
-        camera=int_of(content, "camera", 0, 1),
+        camera=int_of(content, "camera", 0, len(CAMERA_NAMES) - 1),
         index=int_of(content, "index"),
         t_capture_ns=int_of(content, "t_capture_ns"),
         points_px=table[: 2 * n].reshape(n, 2),

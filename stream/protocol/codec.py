@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
+from config.settings import CAMERA_NAMES
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import (
     CameraReading,
@@ -55,8 +56,8 @@ def encode(message: Message) -> bytes:
             {"joint": f.joint, "force_n": f.force_n, "center_m": f.center_m, "moment_nm": f.moment_nm}
             for f in message.ground_forces
         ]
-        absent = [name for name in ("ground_forces", "error_m") if not content[name]]
-        for name in absent:  # a live pose has no forces, one of a take no errors
+        absent = [name for name in ("ground_forces", "error_m", "views") if not content[name]]
+        for name in absent:  # a live pose has no forces, one of a take no errors and views
             del content[name]
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
@@ -134,8 +135,9 @@ def _mass_kg(content: dict[str, Any]) -> float | None:
 def _rig(content: dict[str, Any]) -> RigMessage:
     """Return a rig message."""
     cameras = tuple(_camera(item) for item in field_of(content, "cameras", list))
-    if not 1 <= len(cameras) <= 2:
-        raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected one or two; the message was dropped")
+    if not 1 <= len(cameras) <= len(CAMERA_NAMES):
+        expected = f"one to {len(CAMERA_NAMES)}"
+        raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected {expected}; the message was dropped")
     up_xyz = None if content.get("up_xyz") is None else _triple(content, "up_xyz")
     if up_xyz is not None and abs(math.hypot(*up_xyz) - 1.0) > 1e-3:
         raise MalformedMessageError("field 'up_xyz' must be a direction of length 1; the message was dropped")
@@ -193,6 +195,7 @@ def _pose(content: dict[str, Any]) -> PoseMessage:
         predicted_ns=int_of(content, "predicted_ns") if "predicted_ns" in content else 0,
         ground_forces=_foot_forces(content),
         error_m=_errors_m(content, len(rotations)),
+        views=int_of(content, "views") if "views" in content else 0,
     )
 
 

@@ -62,7 +62,7 @@ class CameraReading:
 
 @dataclass(frozen=True, slots=True)
 class RigMessage:
-    """The cameras of the run, left first, one or two.
+    """The cameras of the run, one to eight, in the rig's order.
 
     floor_known: always true, for the world has Y up and its floor at 0; false in recordings of before alone, which are levelled
     when they are opened. up_xyz: the world's up direction, of length 1, (0, 1, 0) or that of a recording of before.
@@ -76,9 +76,9 @@ class RigMessage:
 
 
 class MarkerReading(NamedTuple):
-    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it (0 left, 1 right).
+    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it, by number.
 
-    measured: position triangulated from both cameras [m], None if it was not seen by both.
+    measured: position triangulated from two cameras at least [m], None if fewer saw it.
     """
 
     name: str
@@ -106,7 +106,8 @@ class PoseMessage:
 
     contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
     it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live; error_m: how far from
-    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown.
+    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown; views: how many cameras
+    gave a view of the moment, 0 where unknown.
     """
 
     hash: str
@@ -126,6 +127,7 @@ class PoseMessage:
     predicted_ns: int = 0
     ground_forces: tuple[FootForce, ...] = ()
     error_m: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    views: int = 0
     schema: int = SCHEMA
 
 

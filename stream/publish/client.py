@@ -10,7 +10,7 @@ from capture.clock import now_ns
 from capture.remote.clock_offset import ClockFilter, ClockSample
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from stream.publish.service import MAX_REQUEST_BYTES, SCHEMA, ServiceError
 
 TIMEOUT_MS = 2000
@@ -55,16 +55,16 @@ class ServiceClient:
         return self._request("info")[0]
 
     def tune(self, camera: str, values: Mapping[str, int | float | str | None]) -> None:
-        """Change settings of a running camera, `left`, `right` or both where it is empty: {"detector.k_sigma": 5.0}.
+        """Change settings of a running camera, `left`, `right`, `third`..., or all where it is empty: {"detector.k_sigma": 5.0}.
 
         Controls of the camera are texts, "camera.exposure": "-6" or "auto"; None takes the tuning of a setting back;
         "background": "learn" has the background learned again.
         """
         self._request("tune", camera=camera, values=dict(values))
 
-    def sync(self, way: str, offset_ms: float | None = None) -> None:
-        """Have the cameras' time offset estimated by a `flash` or a `jump`, published in an event, or set it [ms]."""
-        self._request("sync", way=way, offset_ms=offset_ms)
+    def sync(self, way: str, offset_ms: float | None = None, camera: str = CAMERA_NAMES[1]) -> None:
+        """Have the cameras' time offsets estimated by a `flash` or a `jump`, told in events, or set that of a camera [ms]."""
+        self._request("sync", way=way, offset_ms=offset_ms, camera=camera)
 
     def recentre(self) -> None:
         """Have the performer stand over the world's origin, looking along +Z, from the next pose on."""
@@ -78,7 +78,7 @@ class ServiceClient:
     def settings(self) -> dict[str, dict[str, int | float | str]]:
         """Return the settings requested of each camera, by name."""
         content = self._request("settings")[0]
-        return {side: dict(field_of(content, side, dict)) for side in CAMERAS}
+        return {name: dict(field_of(content, name, dict)) for name in CAMERA_NAMES if name in content}
 
     def close(self) -> None:
         """Close the socket."""

@@ -63,16 +63,16 @@ class FakePipeline:
 
 
 class IndexPipeline(FakePipeline):
-    """Return poses whose root x is the left frame's index and y the right one's, -1 for one that sees nothing."""
+    """Return poses whose root x, y and z are the frames' indices of the first three cameras, -1 for one that sees nothing."""
 
     def __init__(self, step_s: float = 0.0) -> None:
         self._step_s = step_s
 
     def step(self, pair: Views) -> Pose:
         time.sleep(self._step_s)
-        seen = [blobs.points_px[0, 0] if len(blobs) else -1.0 for blobs in (pair.left, pair.right)]
-        root = np.array([*seen, 0.0])
-        return pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
+        seen = [blobs.points_px[0, 0] if blobs is not None and len(blobs) else -1.0 for blobs in pair.blobs[:3]]
+        root = np.array([*seen, *[0.0] * (3 - len(seen))])
+        return pose(pair.first.index, pair.t_capture_ns, root, pair.skew_ns)
 
 
 class CrashingPipeline(IndexPipeline):
@@ -104,8 +104,8 @@ def often_learning(pipeline: object) -> SessionStyle:
     return EagerSessionStyle(subject().skeleton, options=LearnOptions(active=20, steps=10))
 
 
-def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:
-    """Return a tracked pose of the fake subject."""
+def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0, n_cameras: int = 2) -> Pose:
+    """Return a tracked pose of the fake subject; cameras beyond the second see its first marker."""
     rotvec = np.linspace(-0.6, 0.7, N_JOINTS * 3).reshape(N_JOINTS, 3)
     return Pose(
         index=index,
@@ -119,8 +119,8 @@ def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:
         marker_m=np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
         measured=np.array([True, False]),
         residual_m=np.array([0.004, 0.0]),
-        seen=np.array([[True, False], [True, True]]),
-        residual_px=np.zeros((2, 2)),
+        seen=np.array([[True, False], [True, True], *[[True, False]] * (n_cameras - 2)]),
+        residual_px=np.zeros((n_cameras, 2)),
         latency_ns={"solve": 1000},
     )
 

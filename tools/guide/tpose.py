@@ -12,10 +12,10 @@ from capture.packets import Views
 from capture.process.preview_image import Preview
 from capture.sockets.wire import SentBlobs
 from capture.stereo.matching import match, with_rig_error
-from capture.timing.synchronise import Pairing
+from capture.timing.grouping import Grouping
 from config.arrays import Image
 from config.errors import CalibrationError
-from config.settings import CAMERAS, MatchSettings
+from config.settings import CAMERA_NAMES, MatchSettings
 from stream.guidance.page import AGAIN
 from stream.guidance.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
@@ -38,7 +38,7 @@ class TposeSession:
         self._make_guide, self._rig, self._match, self._show, self._tell = make_guide, rig, match_settings, show, tell
         self.guide = make_guide()
         self.over = False
-        self._pairing: Pairing | None = None
+        self._pairing: Grouping | None = None
         self._pairs: deque[Views] = deque(maxlen=MAX_PAIRS)
         self._advice, self._last_words = Advice("opening the cameras"), COME_IN
         self._look_due_ns = self._ended_ns = 0
@@ -46,7 +46,7 @@ class TposeSession:
     def turn(self, cameras: GuidedCameras, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
         """Take what the cameras saw, advise, show."""
         if self._pairing is None and cameras.started:
-            self._pairing = Pairing(round(SKEW_SHARE * cameras.period_ns))
+            self._pairing = Grouping(2, round(SKEW_SHARE * cameras.period_ns))
             self._advice = Advice(COME_IN)
         for sent, came_ns in received:
             cameras.heard(sent.blobs.camera, came_ns)
@@ -80,7 +80,9 @@ class TposeSession:
         self._look_due_ns = t_ns + LOOK_NS
         points = match(with_rig_error(pair, 0.0), self._rig, self._match, None)
         lone = tuple(pair[c].points_px[single] for c, single in enumerate(points.single))
-        self._advice = self.guide.add(UnlabelledPoints(t_ns, np.asarray(points.point_m), lone))
+        shared = (points.blob >= 0).sum(axis=1).tolist()
+        n_spots = tuple(n + len(spots) for n, spots in zip(shared, lone, strict=True))
+        self._advice = self.guide.add(UnlabelledPoints(t_ns, np.asarray(points.point_m), lone, n_spots))
         self._last_words = self._advice.words
         since_ns = self.guide.since_ns
         while self._pairs and (since_ns is None or self._pairs[0].t_capture_ns < since_ns):
@@ -92,4 +94,4 @@ class TposeSession:
         color = GREEN if advice.good else AMBER if advice.words == HOLD else FRAME
         points = preview.points_px if preview is not None else np.zeros((0, 2))
         size = preview.size if preview is not None else self._rig.cameras[n].size
-        return CameraPicture(CAMERAS[n], image, size, points_px=points, color=color, flash=advice.done, message=wrong)
+        return CameraPicture(CAMERA_NAMES[n], image, size, points_px=points, color=color, flash=advice.done, message=wrong)

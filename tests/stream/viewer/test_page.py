@@ -90,7 +90,7 @@ def served(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     settings = with_tuned(load_settings(None, [f"capture.tuned={tuned}"]), ("one", "two"), lambda text: None)
     cameras, ending = Cameras(), threading.Event()
     told = {name: {"preview": cameras.publishers[name].address} for name in CAMERAS}
-    with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings), cameras=told) as stream:
+    with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings, 2), cameras=told) as stream:
         service = ServiceRequests(stream.service)
         app = App(open_server("127.0.0.1", free_port(), "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, service)
 
@@ -182,7 +182,7 @@ def test_mouse_and_views_change_the_viewpoint(browser: Browser) -> None:
     browser.drag((400, 260), (520, 290), steps=4)
     wait_for_change(browser, before, 0.05)  # the floor's grid, too
     press(browser, "Scene")
-    for view in ("Top", "Left camera"):
+    for view in ("Top", "Left"):
         before = still(browser)
         press(browser, view)
         wait_for_change(browser, before, 0.02)
