@@ -195,8 +195,9 @@ class Reconstruction:
             self._notices.add(key, text, t_ns)
 
     def _watch_rig(self, waiting: Waiting) -> None:
-        """Check whether the cameras are where they were at the calibration."""
-        if self._rig_watch is not None and not self._load.late:
+        """Check whether the cameras are where they were at the calibration; a camera that was moved may be why poses are lost."""
+        rests = self._load.late and self._state is TrackingState.TRACKING
+        if self._rig_watch is not None and not rests:
             self._rig_watch.add(waiting.views)
             for text in self._rig_watch.notices():
                 self._sink.event(waiting.t_received_ns, "calibration", text)
