@@ -185,7 +185,7 @@ def rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit
     qualities, distances, matched = [], [np.zeros(0)], []
     for pair in pairs:
         points = match(pair, rig, settings)
-        n = min(len(pair.left), len(pair.right))
+        n = min(len(pair[0]), len(pair[1]))
         qualities.append(float((1.0 / (1.0 + (points.epipolar_px / GOOD_PX) ** 2)).sum()) / n)
         distances.append(points.epipolar_px)
         matched.append(len(points.point_m) / n)

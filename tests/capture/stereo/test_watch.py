@@ -163,7 +163,7 @@ def test_nobody_in_view_is_no_move() -> None:
         Views(
             tuple(
                 replace(b, points_px=np.zeros((0, 2)), area_px=np.zeros(0), color_rgb=np.zeros((0, 3)), sigma_px=np.zeros(0))
-                for b in (pair.left, pair.right)
+                for b in (pair[0], pair[1])
             )
         )
         for pair in views(rig(), 20.0, 12.0)
