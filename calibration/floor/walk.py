@@ -161,7 +161,7 @@ def _spacings(heights: FootHeights) -> list[FootHeights]:
 
 def _roll_rad(rig: Rig, up: Floats) -> float:
     """Return the sideways tilt of a floor with this normal in the images: cameras mostly stand level."""
-    across = rig.left.rotation[0] + rig.right.rotation[0]
+    across = np.sum([camera.rotation[0] for camera in rig.cameras], axis=0)
     return float(np.arcsin(np.clip(up @ across / np.linalg.norm(across), -1.0, 1.0)))
 
 

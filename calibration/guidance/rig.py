@@ -1,7 +1,7 @@
-"""Guidance of somebody who moves a board before one camera or two: which views are kept, what is missing yet, what to do next.
+"""Guidance of somebody who moves a board before one camera or more: which views are kept, what is missing yet, what to do next.
 
-A view is kept while the board is held still, sharp and unlike all that were kept. Enough is known when both cameras saw it
-together often enough, all over their pictures, near and far, and leaning to all four sides.
+A view is kept while the board is held still, sharp and unlike all that were kept. Enough is known when any two cameras that hold
+the rig together saw it together often enough, all over their pictures, near and far, and leaning to all four sides.
 
 The words that guide somebody with a board, as that person sees things: pictures are not mirrored.
 
@@ -11,16 +11,17 @@ How a board lies in a picture, told before anything is calibrated: where, how la
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice, Requirement, by_need
 from calibration.solve.board_pose import unique_homography
 from config.arrays import Floats
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 GOOD = "good, taken"
 SAME = "move or turn it a little"
@@ -28,6 +29,7 @@ HOLD = "hold still"
 BLURRED = "hold still: it is blurred; more light helps"
 NOTHING = "show the board to the cameras"
 BOTH = "both cameras must see it"
+TWO = "two cameras must see it"
 ENOUGH = "that is enough"
 LEANS = ("top edge", "bottom edge", "left edge", "right edge")
 PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower left", "bottom", "lower right")
@@ -36,6 +38,11 @@ PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower 
 def both_words(side: str) -> str:
     """Return the advice for a camera that does not see the board."""
     return f"{BOTH}: the {side} one does not"
+
+
+def link_words(names: tuple[str, str]) -> str:
+    """Ask for views that two of more cameras share."""
+    return f"hold it where the {names[0]} and the {names[1]} camera see it together"
 
 
 def depth_words(near: bool) -> str:
@@ -49,7 +56,7 @@ def lean_words(side: str) -> str:
 
 
 def place_words(place: str, side: str) -> str:
-    """Ask for a part of a picture. side: left or right, empty for a lone camera."""
+    """Ask for a part of a picture. side: name of the camera, empty for a lone one."""
     return f"show it in the {place} of the {side + ' ' if side else ''}picture"
 
 
@@ -132,10 +139,18 @@ WIDTH_PX = 640.0
 
 @dataclass(frozen=True, slots=True)
 class KeptView:
-    """A pair of views that was kept, and how the board lay in each picture."""
+    """Views of one moment that were kept, and how the board lay in each picture."""
 
-    pair: ViewPair
-    shapes: tuple[ViewShape | None, ViewShape | None]
+    moment: BoardMoment
+    shapes: tuple[ViewShape | None, ...]
+
+
+class CameraLink(NamedTuple):
+    """Two cameras, by number, and how many of the kept views they share."""
+
+    first: int
+    second: int
+    n_views: int
 
 
 class Stillness:
@@ -166,34 +181,48 @@ class Stillness:
 class RigGuide:
     """What was seen of a board so far; call `add` for every moment, in order.
 
-    sizes: of the pictures, one or two cameras [px]; stills: the pictures are single ones, not a film: nothing is said of motion.
+    sizes: of the pictures of each camera [px]; stills: the pictures are single ones, not a film: nothing is said of motion;
+    names: of the cameras.
     """
 
-    def __init__(self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False) -> None:
-        self.board, self.sizes, self._stills = board, tuple(sizes), stills
+    def __init__(
+        self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False, names: Sequence[str] = CAMERA_NAMES
+    ) -> None:
+        self.board, self.sizes, self._stills, self.names = board, tuple(sizes), stills, tuple(names)
         self.kept: list[KeptView] = []
         self._corners = [np.zeros((ROWS, COLUMNS)) for _ in sizes]
         self._stillness = [Stillness() for _ in sizes]
         self._kept_ns: int | None = None
 
     @property
-    def pairs(self) -> tuple[ViewPair, ...]:
+    def moments(self) -> tuple[BoardMoment, ...]:
         """The views that were kept."""
-        return tuple(kept.pair for kept in self.kept)
+        return tuple(kept.moment for kept in self.kept)
 
     @property
     def n_shared(self) -> int:
-        """Count the kept views that all cameras share."""
-        return sum(all(shape is not None for shape in kept.shapes[: len(self.sizes)]) for kept in self.kept)
+        """Count the kept views that all cameras share; of more than two those of the weakest link between them."""
+        links = self.links()
+        return links[0].n_views if links else len(self.kept)
+
+    def links(self) -> tuple[CameraLink, ...]:
+        """Return the pairs of cameras that hold the rig together by the most views that two share (Prim 1957), weakest first."""
+        seen = np.array([[shape is not None for shape in kept.shapes] for kept in self.kept], int).reshape(-1, len(self.sizes))
+        n_shared, linked, links = seen.T @ seen, [0], list[CameraLink]()
+        while len(linked) < len(self.sizes):
+            others = [b for b in range(len(self.sizes)) if b not in linked]
+            best = max((CameraLink(a, b, int(n_shared[a, b])) for a in linked for b in others), key=lambda link: link.n_views)
+            links.append(best)
+            linked.append(best.second)
+        return tuple(sorted(links, key=lambda link: link.n_views))
 
     @property
     def cover(self) -> tuple[Floats, ...]:
         """How well each cell of each picture is covered, (ROWS, COLUMNS) 0..1."""
         return tuple(np.minimum(corners / CELL_CORNERS, 1.0) for corners in self._corners)
 
-    def add(self, left: BoardView | None, right: BoardView | None = None) -> Advice:
-        """Take what both cameras see of the board at one moment, None for nothing; give what to do."""
-        views = (left, right)[: len(self.sizes)]
+    def add(self, views: Sequence[BoardView | None]) -> Advice:
+        """Take what the cameras see of the board at one moment, None for nothing; give what to do."""
         speeds = [still.step(view) for still, view in zip(self._stillness, views, strict=True)]
         shapes = tuple(
             None if view is None else view_shape(view, self.board, size) for view, size in zip(views, self.sizes, strict=True)
@@ -207,8 +236,10 @@ class RigGuide:
             return self._advice(BLURRED)
         missing = [n for n in range(len(views)) if n not in seen]
         t_ns = max(view.t_ns for view in views if view is not None)
-        if missing and not self._opens(views, seen):
-            return self._advice(both_words(CAMERAS[missing[0]]) if self.n_shared else BOTH)
+        if missing and len(seen) < 2 and not self._opens(views, seen):
+            if len(self.sizes) > 2:
+                return self._advice(TWO)
+            return self._advice(both_words(self.names[missing[0]]) if self.n_shared else BOTH)
         if not self._is_new(shapes, seen, views) or not self._rested(t_ns):
             return self._advice(self._urgent() or SAME, good=True)
         self._keep(views, shapes, [moved for _, moved in speeds], t_ns)
@@ -238,7 +269,7 @@ class RigGuide:
 
     def _is_new(self, shapes: Sequence[ViewShape | None], seen: Sequence[int], views: Sequence[BoardView | None]) -> bool:
         """Return whether a view is unlike all that were kept, in some camera, or shows new parts of a picture."""
-        if len(self.kept) >= MAX_VIEWS:
+        if len(self.kept) >= MAX_VIEWS * max(len(self.sizes) - 1, 1):
             return False
         alike = [kept for kept in self.kept if all((kept.shapes[n] is not None) == (n in seen) for n in range(len(self.sizes)))]
         return all(max(_distance(shapes[n], kept.shapes[n]) for n in seen) >= 1.0 for kept in alike) or self._opens(views, seen)
@@ -258,22 +289,34 @@ class RigGuide:
         for n, view in enumerate(known):
             if view is not None:
                 self._corners[n] += _cells(view, self.sizes[n])
-        both = (*known, None)[:2]
-        self.kept.append(KeptView(ViewPair(*both), ((*shapes, None)[0], (*shapes, None)[1])))
+        self.kept.append(KeptView(BoardMoment(tuple(known)), tuple(shapes)))
         self._kept_ns = t_ns
 
     def _urgent(self) -> str:
         """Return in words what is needed most."""
-        views, *others = self.needs()
-        for need in (*by_need(others), views):
+        views, others = self._view_needs(), self._other_needs()
+        for need in (*by_need(others), *by_need(views)):
             if need.have < 1.0 and need.words:
                 return need.words
         return ENOUGH if self.done else ""
 
     def needs(self) -> tuple[Requirement, ...]:
         """Return all that is needed, and how much of it there is."""
-        views = Requirement("views", self.n_shared / ENOUGH_VIEWS, self._more_words(), f"{self.n_shared} of {ENOUGH_VIEWS}")
-        return (views, *(self._cover_need(n) for n in range(len(self.sizes))), self._depth_need(), self._lean_need())
+        return (*self._view_needs(), *self._other_needs())
+
+    def _view_needs(self) -> tuple[Requirement, ...]:
+        """Return the requirements of views that cameras share; of more than two, one a pair that holds the rig together."""
+        if len(self.sizes) <= 2:
+            words = "turn and move it a little further" if self.kept else ""
+            return (Requirement("views", self.n_shared / ENOUGH_VIEWS, words, f"{self.n_shared} of {ENOUGH_VIEWS}"),)
+        named = [((self.names[link.first], self.names[link.second]), link.n_views) for link in self.links()]
+        return tuple(
+            Requirement(" and ".join(names), n / ENOUGH_VIEWS, link_words(names), f"{n} of {ENOUGH_VIEWS}") for names, n in named
+        )
+
+    def _other_needs(self) -> tuple[Requirement, ...]:
+        """Return the requirements of pictures, distances and tilts."""
+        return (*(self._cover_need(n) for n in range(len(self.sizes))), self._depth_need(), self._lean_need())
 
     @property
     def done(self) -> bool:
@@ -295,15 +338,11 @@ class RigGuide:
             by_camera.append(np.clip(sides / ENOUGH_LEAN, 0.0, 1.0).round(2).sum(axis=0))
         return np.asarray(np.min(by_camera, axis=0))
 
-    def _more_words(self) -> str:
-        """Ask for more views of any kind, once all else is there."""
-        return "turn and move it a little further" if self.kept else ""
-
     def _cover_need(self, camera: int) -> Requirement:
         """Return the requirement that a picture is covered, how much of it was, and where nothing was."""
         cover = self.cover[camera]
         share = float(cover.mean())
-        side = CAMERAS[camera] if len(self.sizes) > 1 else ""
+        side = self.names[camera] if len(self.sizes) > 1 else ""
         name = f"{side} picture" if side else "picture"
         return Requirement(name, share / ENOUGH_COVER, place_words(_emptiest(cover), side), f"{100 * share:.0f} %")
 
@@ -328,7 +367,10 @@ class RigGuide:
         done = self.done
         shared = self.n_shared
         views = f"{shared} view" + ("" if shared == 1 else "s")
-        if len(self.sizes) > 1:
+        if len(self.sizes) > 2:
+            weakest = self.links()[0]
+            counts = f"{views} by {self.names[weakest.first]} and {self.names[weakest.second]}, {len(self.kept)} in all"
+        elif len(self.sizes) > 1:
             lone = len(self.kept) - shared
             counts = f"{views} by both cameras" + (f", {lone} by one" if lone else "")
         else:

@@ -20,7 +20,7 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
-from reconstruct.definite import _solve_damped
+from numerics.definite import solve_damped
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S
@@ -165,7 +165,7 @@ def _find(
         if turn == n_starts + STEPS:
             searching = False
         elif turn >= n_starts and searching:
-            searching = energy < np.inf and _solve_damped(H, g, damping, C, step)
+            searching = energy < np.inf and solve_damped(H, g, damping, C, step)
         start = turn < n_starts
         for q in range(n):
             if start:

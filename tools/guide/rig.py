@@ -18,7 +18,7 @@ from capture.process.plan import CameraPlan
 from config.settings import Settings
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
-from tools.calibrate.rig import RigTask, calibrate_pairs
+from tools.calibrate.rig import RigTask, calibrate_moments
 from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, checked_plans
 from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
@@ -45,7 +45,7 @@ def watch_boards(
     browser: bool = True,
     tell: Tell = print,
 ) -> GuideOutcome:
-    """Guide somebody with a board before one camera or two, then have `finish` calibrate with what was seen.
+    """Guide somebody with a board before one camera to eight, then have `finish` calibrate with what was seen.
 
     sources: CAM, or recordings to try it out with; finish: gets views and a way to tell how far it is (words, share or None),
     and gives what came out; what it raises as DuocapError is shown on the page, too. Ctrl-C and `Finish now` calibrate with what
@@ -56,7 +56,7 @@ def watch_boards(
     with interruptible(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
         while True:
             collected = _collected(plans, sources, board, page, tell, stills)
-            words = f"with {len(collected.pairs)} views"
+            words = f"with {len(collected.moments)} views"
             tell(f"solving {words}")
             outcome = finished(partial(finish, collected), words, page)
             if page is None or not look_at_result(page, tell):
@@ -108,7 +108,8 @@ def calibrate_live(
             lines.append(line)
             tell(line)
 
-        done = calibrate_pairs(collected.pairs, collected.sizes, task, say)
+        named = task if task.names else replace(task, names=collected.names)
+        done = calibrate_moments(collected.moments, collected.sizes, named, say)
         return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
     watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)

@@ -18,7 +18,7 @@ from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.models.style.model import Style, StyleError, annealing_evaluators
-from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, Minimum, SynthesisPrior, SynthesisState
+from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, SynthesisMinimum, SynthesisPrior, SynthesisState
 from reconstruct.models.style.synthesis.likelihood import ENERGY, VARIANCE
 from reconstruct.models.style.synthesis.minimise import _minimise
 from reconstruct.models.style.synthesis.problem import (
@@ -161,7 +161,7 @@ class Synthesizer:
 
     def _minimise(
         self, state: SynthesisState, problem: SynthesisProblem, step: int, max_steps: int | None = None
-    ) -> tuple[Minimum, Floats]:
+    ) -> tuple[SynthesisMinimum, Floats]:
         """Move a state to a minimum; return it, and s2 and share L_IK of each style, (S, 2)."""
         summary, prior = np.empty((len(self.styles), 2)), self._prior(problem, step)
         max_steps = STEPS[step] if max_steps is None else max_steps
@@ -172,7 +172,7 @@ class Synthesizer:
         pairs = list(zip(self.styles, self._evaluators, strict=True))
         return tuple(stacked_models([likelihood_model(style, of[step], moving) for style, of in pairs]) for step in range(3))
 
-    def _finish(self, state: SynthesisState, problem: SynthesisProblem, minimum: Minimum, summary: Floats) -> Synthesis:
+    def _finish(self, state: SynthesisState, problem: SynthesisProblem, minimum: SynthesisMinimum, summary: Floats) -> Synthesis:
         """Return the pose with how well it meets the constraints."""
         state.rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ state.rotation)
         errors = constraint_errors(self.skeleton, state.rotvec, state.root_m, problem.constraints, problem.targets)
