@@ -197,11 +197,12 @@ class Reconstruction:
 
     def _watch_rig(self, waiting: Waiting) -> None:
         """Check whether the cameras are where they were at the calibration; a camera that was moved may be why poses are lost."""
-        rests = self._load.late and self._state is TrackingState.TRACKING
-        if self._rig_watch is not None and not rests:
-            self._rig_watch.add(waiting.views)
-            for text in self._rig_watch.notices():
-                self._sink.event(waiting.t_received_ns, "calibration", text)
+        watch = self._rig_watch
+        if watch is None or (self._load.late and self._state is TrackingState.TRACKING and not watch.moved):
+            return
+        watch.add(waiting.views)
+        for text in watch.notices():
+            self._sink.event(waiting.t_received_ns, "calibration", text)
 
     def _step(self, waiting: Waiting) -> None:
         """Solve one moment and publish the pose, with the latencies of the latest view.
