@@ -1,9 +1,12 @@
-"""Place a rig by hand: two cameras with given lenses that look at one point of a Y-up world.
+"""Place a rig by hand: cameras with given lenses that look at one point of a Y-up world.
 
-The performer's rest pose faces +Z, so the cameras are at +Z and look towards -Z; the left camera is then at -X.
+The performer's rest pose faces +Z, so the first two cameras are at +Z and look towards -Z; the left camera is then at -X. Further
+ones stand around the performer.
 """
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +14,7 @@ from numpy.typing import ArrayLike
 from calibration.camera import Camera, Rig
 from config.arrays import Floats
 from config.errors import CalibrationError
+from config.settings import CAMERA_NAMES
 
 # A mild barrel, as small webcams have; the two lenses are not alike.
 DISTORTIONS = (
@@ -18,6 +22,8 @@ DISTORTIONS = (
     np.array([-0.10, 0.05, -0.0003, 0.0004, 0.0]),
 )
 UP = np.array([0.0, 1.0, 0.0])
+# Where the third camera stands and those after it, from where the performer looks towards their left [degrees].
+AROUND_DEG = (90.0, 180.0, -90.0, 135.0, -135.0, 45.0)
 
 
 def intrinsics_from_fov(size: tuple[int, int], fov_deg: float) -> Floats:
@@ -96,8 +102,33 @@ def facing_rig(
     return place_rig(size, fov_deg, left, right, target_m)
 
 
+def with_cameras_around(pair: Rig, n_cameras: int, fov_deg: float, distances_m: Sequence[float], height_m: float) -> Rig:
+    """Return the first of a `facing_rig` and of further cameras around its performer, at AROUND_DEG.
+
+    Args:
+        pair: before a performer at the origin.
+        n_cameras: of the rig, 1 to 8.
+        fov_deg: of the further ones, whose images are as large as those of the pair.
+        distances_m: of these from the performer, (n_cameras - 2,), empty for two cameras or one.
+        height_m: of these above the floor.
+    """
+    size = pair.cameras[0].size
+    cameras = list(pair.cameras[:n_cameras])
+    for camera, distance_m in zip(range(2, n_cameras), distances_m, strict=True):
+        cameras.append(_camera_around(camera, size, fov_deg, distance_m, height_m))
+    return Rig(tuple(cameras), error_px=0.0, floor_known=True)
+
+
+def _camera_around(camera: int, size: tuple[int, int], fov_deg: float, distance_m: float, height_m: float) -> Camera:
+    """Return the third camera or a later one, by its number, at a distance from a performer at the origin."""
+    angle = math.radians(AROUND_DEG[camera - 2])
+    place = (distance_m * math.sin(angle), height_m, distance_m * math.cos(angle))
+    matrix, lens = intrinsics_from_fov(size, fov_deg), DISTORTIONS[camera % len(DISTORTIONS)]
+    return looking_at(CAMERA_NAMES[camera], size, matrix, place, (0.0, 0.95, 0.0), lens)
+
+
 def all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
-    """Return whether both cameras see every point, (..., 3) world [m], at least `margin_px` inside the image.
+    """Return whether all cameras see every point, (..., 3) world [m], at least `margin_px` inside the image.
 
     The lens polynomial folds back far outside the image, so the angle is bounded too.
     """
@@ -122,12 +153,29 @@ def distance_in_view(
 
     margin: share of the image width kept free at every edge. Raises CalibrationError: 30 m are not enough.
     """
+    return _nearest_m(lambda distance_m: facing_rig(size, fov_deg, distance_m, baseline_m, height_m), points_m, margin)
+
+
+def distances_around(
+    size: tuple[int, int], fov_deg: float, height_m: float, n_cameras: int, points_m: ArrayLike, margin: float = 0.05
+) -> list[float]:
+    """Return the smallest distance at which each camera from the third on sees all points, as `distance_in_view` does."""
+    return [_nearest_m(partial(_lone_rig, camera, size, fov_deg, height_m), points_m, margin) for camera in range(2, n_cameras)]
+
+
+def _lone_rig(camera: int, size: tuple[int, int], fov_deg: float, height_m: float, distance_m: float) -> Rig:
+    """Return a camera around the performer alone."""
+    return Rig((_camera_around(camera, size, fov_deg, distance_m, height_m),))
+
+
+def _nearest_m(rig_at: Callable[[float], Rig], points_m: ArrayLike, margin: float) -> float:
+    """Return the smallest distance at which a rig sees all points."""
     points = np.asarray(points_m, float).reshape(-1, 3)
     near, far = 0.3, 30.0
 
     def seen(distance_m: float) -> bool:
-        rig = facing_rig(size, fov_deg, distance_m, baseline_m, height_m)
-        return all_in_view(rig, points, margin * size[0])
+        rig = rig_at(distance_m)
+        return all_in_view(rig, points, margin * rig.cameras[0].size[0])
 
     if not seen(far):
         raise CalibrationError("the motion does not fit into the view even from 30 m; use a part of it (--start, --seconds)")

@@ -15,7 +15,7 @@ import tomli_w
 
 from config.errors import SettingsError
 from config.files import read_toml
-from config.settings import CAMERAS, INTERNAL, Control, Settings, SideSettings, Signed
+from config.settings import CAMERA_NAMES, INTERNAL, Control, Numbers, Settings, SideSettings, Signed
 
 T = TypeVar("T")
 HEAD = "# Every setting as it was. Give this file with --config to have the same again.\n\n"
@@ -58,7 +58,7 @@ def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = ""
             keys = ", ".join(known_keys(section, f"{where}."))
             raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {keys}")
         built = build(section, raw, source, f"{where}.")
-        # A camera's own section holds the given values only; the others are those of both cameras.
+        # A camera's own section holds the given values only; the others are those of all cameras.
         values[key] = built if is_dataclass(hints[key]) else {name: getattr(built, name) for name in raw}
     return kind(**values)
 
@@ -67,7 +67,7 @@ def settings_text(settings: Settings) -> str:
     """Return all settings as the text of a TOML file that `load_settings` reads as the same settings."""
     table = asdict(settings)
     del table["given"]
-    for side in CAMERAS:
+    for side in CAMERA_NAMES:
         del table[side]["name"]
         table[side] = {section: values for section, values in table[side].items() if values}
         if not table[side]:
@@ -116,7 +116,7 @@ def _first_path(raw: Any) -> list[str]:
 
 def _suggestion(key: str) -> str:
     """Return what was probably meant: the same key in another section, else the closest name, else the sections."""
-    side = next((f"{side}." for side in CAMERAS if key.startswith(f"{side}.")), "")
+    side = next((f"{side}." for side in CAMERA_NAMES if key.startswith(f"{side}.")), "")
     own, keys = key.removeprefix(side), known_keys(SideSettings) if side else known_keys()
     same = [known for known in keys if known.rpartition(".")[2] == own.rpartition(".")[2]]
     close = same or difflib.get_close_matches(own, keys, 1, 0.5)
@@ -155,6 +155,8 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
     """Return `raw` as the type of a setting; `where` begins the message of a SettingsError."""
     if hint is Control:
         return _control(raw, where)
+    if hint is Numbers:
+        return _numbers(raw, where)
     signed = hint is Signed
     hint = float if signed else hint
     if get_origin(hint) is Literal:
@@ -167,6 +169,14 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
     if hint in (int, float) and not (math.isfinite(value) and (signed or value >= 0)):
         raise SettingsError(f"{where} must be {'' if signed else '0 or more and '}finite, got {raw!r}")
     return value
+
+
+def _numbers(raw: Any, where: str) -> tuple[float, ...]:
+    """Return a list of finite numbers."""
+    numbers = isinstance(raw, list | tuple) and all(type(value) in (int, float) and math.isfinite(value) for value in raw)
+    if not numbers:
+        raise SettingsError(f"{where} must be a list of numbers, such as [3.5, -2.0], got {raw!r}")
+    return tuple(float(value) for value in raw)
 
 
 def _control(raw: Any, where: str) -> str:

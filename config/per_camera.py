@@ -1,4 +1,4 @@
-"""Settings of one camera: sections `left` and `right`, values tuned by hand, and which of them can change while it runs.
+"""Settings of one camera: sections `left`, `right`, `third`..., values tuned by hand, and which can change while it runs.
 
 Tuned values are stored by camera name. Weakest first: the defaults, tuned values, `--config`, `--set`; of equals, a camera's own
 section wins.
@@ -17,7 +17,7 @@ import tomli_w
 from config.errors import SettingsError, reason
 from config.files import atomic_write, read_toml
 from config.loading import build
-from config.settings import CAMERAS, CameraSettings, DetectorSettings, Settings, SideSettings
+from config.settings import CAMERA_NAMES, CameraSettings, DetectorSettings, Settings, SideSettings
 
 log = logging.getLogger(__name__)
 
@@ -42,15 +42,12 @@ Table = dict[str, dict[str, Any]]  # values by section and name
 
 
 def settings_of(settings: Settings, camera: int) -> Settings:
-    """Return the settings of one camera, 0 left or 1 right."""
-    side: SideSettings = getattr(settings, CAMERAS[camera])
-    return replace(
-        settings,
-        detector=replace(settings.detector, **side.detector),
-        camera=replace(settings.camera, **side.camera),
-        left=SideSettings(),
-        right=SideSettings(),
-    )
+    """Return the settings of one camera of the rig, by its number."""
+    side: SideSettings = getattr(settings, CAMERA_NAMES[camera])
+    sections: dict[str, Any] = {name: SideSettings() for name in CAMERA_NAMES}
+    sections["detector"] = replace(settings.detector, **side.detector)
+    sections["camera"] = replace(settings.camera, **side.camera)
+    return replace(settings, **sections)
 
 
 def tuned_file(settings: Settings) -> Path:
@@ -63,8 +60,8 @@ def tuned_file(settings: Settings) -> Path:
 def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], None] = log.info) -> Settings:
     """Return the settings with the tuned values of these cameras where the user gave none.
 
-    names: name of each camera under which values are stored, left first, empty for none; tell: receives a line for each camera
-    with tuned values, or why the file cannot be used, which is no error.
+    names: name of each camera under which values are stored, in order, empty for none; tell: receives a line for each camera with
+    tuned values, or why the file cannot be used, which is no error.
     """
     file = tuned_file(settings)
     try:
@@ -72,7 +69,7 @@ def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], N
     except SettingsError as error:
         tell(str(error))
         known = {}
-    for side, name in zip(CAMERAS, names, strict=False):
+    for side, name in zip(CAMERA_NAMES, names, strict=False):
         changes = getattr(settings, side)
         table = known.get(name, {}) if name else {}
         tuned = {section: _not_given(settings, side, section, table.get(section, {})) for section in SECTIONS}
@@ -85,7 +82,7 @@ def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], N
 
 def without_tuned(settings: Settings) -> Settings:
     """Return the settings without the values that `with_tuned` added."""
-    for side in CAMERAS:
+    for side in CAMERA_NAMES:
         changes = getattr(settings, side)
         own = {
             section: {

@@ -13,6 +13,7 @@ INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
 Control = Annotated[str, "auto or a number"]
 Changes = dict[str, Any]
+Numbers = Annotated[tuple[float, ...], "a list of numbers, which may be negative"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,28 @@ class CameraSettings:
 
 @dataclass(frozen=True, slots=True)
 class TimeSettings:
-    """The two cameras' clocks and shutters."""
+    """The cameras' clocks and shutters."""
 
-    interpolate: bool = True  # interpolate each camera's markers to the time of the pair
-    estimate: bool = True  # track offset and drift of the right camera's timestamps by the epipolar error
+    interpolate: bool = True  # interpolate each camera's markers to the time of the moment
+    estimate: bool = True  # track offset and drift of the other cameras' timestamps, beside the first's, by the epipolar error
     offset_ms: Signed = 0.0  # by how much the right camera's timestamps are late, if it is known beforehand
+    more_offsets_ms: Numbers = ()  # the same for the third camera and those after it, such as [3.5, -2.0]
     row_time_left_us: float = 0.0  # rolling shutter: time from one row to the next, 0: all rows at once
     row_time_right_us: float = 0.0  # the same for the right camera
+    more_row_times_us: Numbers = ()  # the same for the third camera and those after it
+
+    def offset_of(self, camera: int) -> float:
+        """Return by how much a camera's timestamps are late [ms]."""
+        return _of_camera(camera, (0.0, self.offset_ms, *self.more_offsets_ms))
+
+    def row_time_of(self, camera: int) -> float:
+        """Return a camera's time from one row to the next [us]."""
+        return _of_camera(camera, (self.row_time_left_us, self.row_time_right_us, *self.more_row_times_us))
+
+
+def _of_camera(camera: int, values: tuple[float, ...]) -> float:
+    """Return the value of a camera, 0 where there is none."""
+    return values[camera] if camera < len(values) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,4 +249,10 @@ class Settings:
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     left: SideSettings = field(default_factory=SideSettings)
     right: SideSettings = field(default_factory=SideSettings)
+    third: SideSettings = field(default_factory=SideSettings)
+    fourth: SideSettings = field(default_factory=SideSettings)
+    fifth: SideSettings = field(default_factory=SideSettings)
+    sixth: SideSettings = field(default_factory=SideSettings)
+    seventh: SideSettings = field(default_factory=SideSettings)
+    eighth: SideSettings = field(default_factory=SideSettings)
     given: Annotated[frozenset[str], INTERNAL] = field(default=frozenset(), compare=False, repr=False)

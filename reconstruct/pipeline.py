@@ -220,7 +220,7 @@ class Pipeline:
         self._world.add(pose)
         t4 = self.clock()
         latency_ns = {"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3}
-        return replace(pose, doubts=doubts, latency_ns=latency_ns)
+        return replace(pose, doubts=doubts, latency_ns=latency_ns, n_views=len(views.present))
 
     def _expected(self, t_ns: int) -> ExpectedMarkers | None:
         """Predict every marker from the followed pose's motion and the residual it was last seen with."""

@@ -56,7 +56,7 @@ class Pose:
     latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
     markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it; error_m: how far from the truth each joint may
     be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as near), or (0,) where nobody knows; doubts: what speaks
-    against labels or pose.
+    against labels or pose; n_views: how many cameras gave a view of the moment.
     """
 
     index: int
@@ -77,6 +77,7 @@ class Pose:
     point_m: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     error_m: Floats = field(default_factory=lambda: np.zeros(0))
     doubts: frozenset[Doubt] = NO_DOUBT
+    n_views: int = 0
 
     def moved(self, motion: RigidMotion) -> "Pose":
         """Return the pose in a world that is moved."""

@@ -44,6 +44,14 @@ LEFT = Annotated[
     typer.Argument(help="Left camera: a video file or folder of images; or a session's folder, alone.", show_default=False),
 ]
 RIGHT = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
+VIEWS = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="VIEW...",
+        help="A video or a folder of images of each camera, one to eight, in the rig's order; or, alone, a session's folder.",
+        show_default=False,
+    ),
+]
 RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
 DATABASE = Annotated[
     Path | None,

@@ -20,8 +20,8 @@ HEAD = """# Every setting of duocap with its default and its meaning.
 # or change single values with --set section.key=value, such as --set detector.k_sigma=5.
 # A key that does not exist and a value of another type are errors.
 #
-# Values for one camera only go into sections with the same keys that begin with left or right, such as
-# [left.detector] or --set right.camera.exposure=-6; there are [left.detector], [left.camera], [right.detector], [right.camera].
+# Values for one camera only go into sections with the same keys that begin with its name, such as
+# [left.detector] or --set right.camera.exposure=-6; cameras are left, right, third, fourth and so on to eighth.
 """
 FIELD = re.compile(r"^    (\w+):[^#\n]*#\s*(.+)$", re.MULTILINE)
 
@@ -44,7 +44,9 @@ def _section(kind: Any) -> str:
     for field in fields(kind):
         text = meaning.get(field.name, "")
         lines += [f"# {text[:1].upper()}{text[1:]}"] if text else []
-        lines.append(tomli_w.dumps({field.name: field.default}).strip())
+        lines.append(
+            tomli_w.dumps({field.name: list(field.default) if isinstance(field.default, tuple) else field.default}).strip()
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Render a simulated scene to disk: two videos, time stamps, rig, markers and the truth; all of it or nothing."""
+"""Render a simulated scene to disk: a video a camera, time stamps, rig, markers and the truth; all of it or nothing."""
 
 import shutil
 import tempfile
@@ -20,6 +20,7 @@ from config.arrays import Floats
 from config.errors import FileFormatError, SettingsError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
+from config.settings import CAMERA_NAMES
 from database.clips import Clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
@@ -45,7 +46,8 @@ class Simulation:
 def simulate(
     scene: SimulatedScene, out: Path, codec: str = "mjpg", progress: Progress = lambda done, total: None, clip: Clip | None = None
 ) -> Simulation:
-    """Write a scene to the folder `out`: left.avi, right.avi, timestamps.csv, rig.toml, markers.toml, scene.toml, truth.*.
+    """Write a scene to the folder `out`: left.avi, right.avi and so on, timestamps.csv, rig.toml, markers.toml,
+    scene.toml, truth.*.
 
     progress: called with frames done and frames in all; clip: instead of the motion the scene names.
     Raises FileFormatError, SettingsError, CalibrationError: a fault in the scene, a folder or codec that cannot be written.
@@ -53,7 +55,7 @@ def simulate(
     if codec not in CODECS:
         raise SettingsError(f"the codec {codec!r} is unknown; known: {', '.join(CODECS)}")
     performer = performer_from_scene(scene, clip)
-    cameras = [SimulatedCamera(scene, index, performer) for index in (0, 1)]
+    cameras = [SimulatedCamera(scene, index, performer) for index in range(len(performer.rig))]
     n_frames = min(len(camera.times_s) for camera in cameras)
     with _whole_folder(out) as folder:
         image_px, shown = _write_videos(folder, cameras, n_frames, codec, progress)
@@ -89,15 +91,15 @@ def _whole_folder(out: Path) -> Iterator[Path]:
 def _write_videos(
     folder: Path, cameras: list[SimulatedCamera], n_frames: int, codec: str, progress: Progress
 ) -> tuple[Floats, Floats]:
-    """Write both videos; give the exact image points (2, N, M, 2) [px] and visible shares (2, N, M) of the markers."""
-    n_markers = len(cameras[0].performer.markers)
-    image_px, shown = np.empty((2, n_frames, n_markers, 2)), np.empty((2, n_frames, n_markers))
-    for index, (camera, name) in enumerate(zip(cameras, ("left.avi", "right.avi"), strict=True)):
-        with _video(folder / name, codec, camera.fps, camera.size) as write:
+    """Write all videos; give the exact image points (V, N, M, 2) [px] and visible shares (V, N, M) of the markers."""
+    n_views, n_markers = len(cameras), len(cameras[0].performer.markers)
+    image_px, shown = np.empty((n_views, n_frames, n_markers, 2)), np.empty((n_views, n_frames, n_markers))
+    for index, (camera, name) in enumerate(zip(cameras, CAMERA_NAMES, strict=False)):
+        with _video(folder / f"{name}.avi", codec, camera.fps, camera.size) as write:
             for frame in range(n_frames):
                 drawn, image_px[index, frame], shown[index, frame] = camera.frame_with_truth(frame)
                 write(drawn.image)
-                progress(index * n_frames + frame + 1, 2 * n_frames)
+                progress(index * n_frames + frame + 1, n_views * n_frames)
     return image_px, shown
 
 
@@ -123,9 +125,10 @@ def _video(file: Path, codec: str, fps: float, size: tuple[int, int]) -> Iterato
 
 
 def _write_stamps(file: Path, times: Floats) -> None:
-    """Write when each camera looked, (2, N) [s]."""
-    rows = [f"{k},{left:.9f},{right:.9f}" for k, (left, right) in enumerate(times.T)]
-    atomic_write(file, "\n".join(["frame,left_seconds,right_seconds", *rows]) + "\n")
+    """Write when each camera looked, (V, N) [s]."""
+    head = ",".join(["frame", *(f"{name}_seconds" for name in CAMERA_NAMES[: len(times)])])
+    rows = [",".join([str(k), *(f"{seconds:.9f}" for seconds in row)]) for k, row in enumerate(times.T)]
+    atomic_write(file, "\n".join([head, *rows]) + "\n")
 
 
 def _markers_text(performer: Performer) -> str:
@@ -143,7 +146,7 @@ def _markers_text(performer: Performer) -> str:
 
 
 def _write_truth(folder: Path, performer: Performer, times: Floats, image_px: Floats, shown: Floats) -> None:
-    """Write truth.npz, truth.csv and truth.bvh; the time of a row is the middle between its two cameras."""
+    """Write truth.npz, truth.csv and truth.bvh; the time of a row is the mean of its cameras."""
     seconds = times.mean(axis=0)
     rotvec, root_m = performer.poses_at(seconds)
     G, p = performer.joints_at(seconds)

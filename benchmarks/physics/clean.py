@@ -84,7 +84,7 @@ def rendered(stem: str, motion: Path, database: Path, seconds: float) -> KnownMo
     seen = render(read_query(protocol_clip(stem), motion), options, settings)
     store = open_database(database)
     subject = calibrate(seen, options, store, settings)
-    found = track(seen, subject, store, settings, 2)[0][seen.begin :]
+    found = track(seen, subject, store, settings)[0][seen.begin :]
     fps = 1.0 / float(np.median(np.diff(seen.seconds)))
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
     true = seen.performer.poses_at(seen.seconds[seen.begin :])

@@ -67,13 +67,13 @@ def _both(rendered: RenderedPerformance, options: RenderedOptions, database: Pos
     subject = calibrate(rendered, options, database, settings)
     pipeline = Pipeline(performer.rig, subject, database, settings)
     poses, frames = list[Pose](), list[MarkerFrame]()
-    for pair in rendered.pairs:
+    for pair in rendered.views:
         poses.append(pipeline.step(pair))
         assert pipeline.markers is not None
         frames.append(pipeline.markers)
     whole = np.ones(len(subject.markers), bool)
     given = OfflineOptions(performer.rig, subject, database, whole, settings.feet, settings.match)
-    solved = solve_take(LiveTake(poses, frames, rendered.pairs), given)
+    solved = solve_take(LiveTake(poses, frames, rendered.views), given)
     true_m = forward(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
     tracked = [n for n in range(rendered.begin, len(poses)) if poses[n].state is TrackingState.TRACKING]
     return [_errors(subject.skeleton, [made[n] for n in tracked], true_m[tracked]) for made in (poses, solved.poses)]

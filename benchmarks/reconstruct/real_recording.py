@@ -182,7 +182,7 @@ class Recorded:
 def recorded(folder: Path, live: bool) -> Recorded:
     """Detect in a recording and fit the performer to its T-pose."""
     settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
-    spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / "timestamps.csv")
+    spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
     found = pairs_of(CaptureRecording(spec, settings.detector, worn), settings, live)
     times_s = np.array([1e-9 * pair.t_capture_ns for _, pair, _ in found])
     standing = [found[k][1] for k in np.flatnonzero((times_s >= T_POSE_S[0]) & (times_s <= T_POSE_S[1]))]

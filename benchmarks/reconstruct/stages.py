@@ -123,7 +123,7 @@ class Replayed:
 
     def __init__(self, folder: Path, database: Path | None) -> None:
         settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
-        spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / "timestamps.csv")
+        spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
         poses = default_database() if database is None else open_database(database)
         recording = CaptureRecording(spec, settings.detector, worn)
         self.subject = subject_from_recording("performer", recording, T_POSE_S, rig, worn, poses, settings).subject

@@ -104,7 +104,7 @@ def _tuning(payload: bytes) -> None:
     assert all(isinstance(ask.order, TuneOrder | SyncOrder | RecentreOrder) for ask in _TUNING_STATE.asks())
 
 
-_TUNING_STATE = TuningState(Settings())  # of cameras without names: nothing is ever saved
+_TUNING_STATE = TuningState(Settings(), 2)  # of cameras without names: nothing is ever saved
 DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
     "stream messages": (decode, STREAM),
     "blobs": (decode_blobs, BLOBS),

@@ -102,7 +102,7 @@ class ServiceTarget:
     """The service, with no stream to record, and cameras without names, whose settings are not saved."""
 
     def __init__(self) -> None:
-        self._tuning = TuningState(Settings())
+        self._tuning = TuningState(Settings(), 2)
         folder = Path(tempfile.gettempdir())
         self._service = Service("tcp://127.0.0.1:0", RecordingSwitch("s1"), folder, dict, tuning=self._tuning)
         self.address = self._service.address

@@ -1,5 +1,7 @@
 """Rig files of any program: the format is recognised, read into a rig, and written."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from calibration.camera import Rig
@@ -19,6 +21,7 @@ from calibration.formats.rig_toml import (
 from calibration.formats.rig_toml import read_rig as read_native
 from config.errors import FileFormatError
 from config.files import atomic_write, written_together
+from config.settings import CAMERA_NAMES
 
 FORMATS = ("toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys")
 WITHOUT_FISHEYE = ("easymocap", "qualisys")
@@ -46,6 +49,29 @@ def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None
             "video or camera for each of the rig, in its order, or calibrate those you have together with `duocap calibrate rig`"
         )
     return rig
+
+
+def read_rig_of(path: Path, n_views: int, names: Sequence[str] = ()) -> tuple[Rig, tuple[int, ...]]:
+    """Return the rig for so many views, and which cameras of its file these are.
+
+    names: which of its cameras they are of, by name, or by what cameras are called in their order: left, right, third and so
+    on; none: of all, in order, and a single view of the first. Raises FileFormatError as `read_rig`, and where a name is none.
+    """
+    if not names and n_views > 1:
+        return read_rig(path, n_views=n_views), tuple(range(n_views))
+    rig = read_rig(path)
+    own = [camera.name for camera in rig.cameras]
+    called = {**dict(zip(CAMERA_NAMES, range(len(own)), strict=False)), **{name: n for n, name in enumerate(own)}}
+    wrong = next((name for name in names if name not in called), None)
+    if wrong is not None:
+        raise FileFormatError(f"{path}: no camera {wrong!r}; it has {', '.join(own)}")
+    chosen = tuple(called[name] for name in names) or (0,)
+    if len(set(chosen)) < len(chosen) or len(chosen) != n_views:
+        raise FileFormatError(
+            f"{path}: {n_views} view{'' if n_views == 1 else 's'} for the cameras {', '.join(names)}; expected one for each, and "
+            f"each once, of {', '.join(own)}"
+        )
+    return replace(rig, cameras=tuple(rig.cameras[n] for n in chosen)), chosen
 
 
 def read_cameras(path: Path, options: ReadOptions = PLAIN) -> Rig:

@@ -81,10 +81,11 @@ class RateOrder:
 
 @dataclass(frozen=True, slots=True)
 class SyncOrder:
-    """To the reconstruction: find the cameras' time offset, or set it to offset_ms."""
+    """To the reconstruction: find the cameras' time offsets, or set that of a camera's timestamps to offset_ms."""
 
     method: OffsetMethod | None = None
     offset_ms: float | None = None
+    camera: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +262,8 @@ def _order_message(order: Order) -> dict[str, Any]:
             return _message("record", folder)
         case RateOrder(every):
             return _message("rate", details={"every": every})
-        case SyncOrder(method, offset_ms):
-            return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms})
+        case SyncOrder(method, offset_ms, camera):
+            return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms, "camera": camera})
         case RecentreOrder():
             return _message("recentre")
         case WelcomeOrder(session, detector, room):
@@ -289,7 +290,9 @@ def _rate(fields: _OrderFields) -> Order:
 def _sync(fields: _OrderFields) -> Order:
     offset_ms = fields.details.get("offset_ms")
     method = OffsetMethod(fields.text) if fields.text in list(OffsetMethod) else None
-    return SyncOrder(method, None if isinstance(offset_ms, str | None) else float(offset_ms))
+    camera = fields.details.get("camera", 1)
+    offset_ms = None if isinstance(offset_ms, str | None) else float(offset_ms)
+    return SyncOrder(method, offset_ms, camera if isinstance(camera, int) else 1)
 
 
 def _clock(fields: _OrderFields) -> Order:

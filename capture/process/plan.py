@@ -73,7 +73,7 @@ class LocalClock:
 class CameraPlan:
     """One camera process. All factories are called inside it, so they are picklable.
 
-    camera: 0 left, 1 right; paced: a recording or simulation, whose frames are released at their timestamps (from 0) after the
+    camera: its number; paced: a recording or simulation, whose frames are released at their timestamps (from 0) after the
     start; preview: publish small images; clock: of the machine that reconstructs; keys: for sending blobs to other machines;
     sinks: get every frame; patience_s: how long to wait for a camera that is missing at first (one that was there is looked for
     as long as the run lasts); detector_again: for a process restarted within a run, None for the same: the background may not

@@ -18,7 +18,7 @@ from capture.sources.health import Health
 from capture.sources.reopening import ReaderHandle, ReopeningSource
 from capture.sources.source import SkippingSource, Source
 from config.errors import DuocapError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class CameraReader:
     def __init__(self, plan: CameraPlan, handle: ReaderHandle | None = None) -> None:
         self._plan, self._handle = plan, handle or ReaderHandle()
         self._stop, self.notices = self._handle.stop, self._handle.notices
-        side = CAMERAS[plan.camera]
+        side = CAMERA_NAMES[plan.camera]
         self._reopening = None if plan.paced else ReopeningSource(plan.source, side, self._handle, plan.patience_s)
         self.source: Source = self._reopening or plan.source()
         try:
@@ -172,7 +172,7 @@ class CameraReader:
 
     def _notify(self, key: str, text: str) -> None:
         """Add a notice about this camera."""
-        self.notices.add(key, f"{CAMERAS[self._plan.camera]} camera: {text}", now_ns())
+        self.notices.add(key, f"{CAMERA_NAMES[self._plan.camera]} camera: {text}", now_ns())
 
     def _run(self, t_start_ns: int) -> None:
         """Capture until stopped, keeping any error for the main thread to report."""

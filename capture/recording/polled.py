@@ -1,11 +1,12 @@
 """Times of the pictures of cameras that were read in turn, faster than they give pictures.
 
-A program that reads two webcams one after the other and notes one stamp for both writes, now and then, the picture before once
+A program that reads webcams one after the other and notes one stamp for all writes, now and then, the picture before once
 more. The stamp is then of the reading: a picture was taken at some moment between the reading before, which did not have it yet,
 and the reading that has it. A camera's pictures come evenly: the line through some twenty of them that keeps to these moments
 tells when each was taken, to a few milliseconds, where stamps are off by up to a picture.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -55,8 +56,8 @@ def _repeated_packets(file: Path, changed_ns: int, size: int) -> Bools | None:
     return found
 
 
-def polled_times(stamps_s: Floats, files: tuple[Path, Path]) -> Floats | None:
-    """Return when the pictures of two cameras were taken, (N, 2) [s], for stamps that both share, (N,) [s].
+def polled_times(stamps_s: Floats, files: Sequence[Path]) -> Floats | None:
+    """Return when the pictures of V cameras were taken, (N, V) [s], for stamps that all share, (N,) [s].
 
     None where the videos do not say that the cameras were polled. A repeated picture has the stamp of its reading.
     """

@@ -1,6 +1,6 @@
-"""A recording: one source or two and their timestamps, read as pairs of blobs through the detectors of live capture."""
+"""A recording: a source for each camera and their timestamps, read as views of blobs through the detectors of live capture."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from capture.background.live import LiveBackground
 from capture.background.statistics import Background, images_between, learn_background, robust_background, sample_images
 from capture.detection.detector import Detector
 from capture.detection.mode import MIN_MARKERS
-from capture.packets import Blobs, Frame, Views, lone_views
+from capture.packets import Blobs, Frame, Views
 from capture.recording.polled import polled_times
 from capture.recording.session import in_order, is_session, session_videos
 from capture.sources.health import same_image
 from capture.sources.source import Source, Stamp, open_source
-from capture.sources.timestamps import read_timestamps
+from capture.sources.timestamps import MAX_MORE_FRAMES, read_timestamps
 from capture.timing.synchronise import Synchroniser
 from config.arrays import Floats
 from config.errors import SourceError
@@ -23,7 +23,8 @@ from config.markers import MarkerSet
 from config.settings import DetectorSettings, TimeSettings
 
 N_BACKGROUND = 60
-PAIR_SHARE = 0.6  # of the frame time: half of it, and a tenth for jitter
+SAME_RATE = 0.01  # part by which rates may differ for frames to be counted side by side
+PAIR_SHARE = 0.6  # of the frame time of the slowest: half of it, and a tenth for jitter
 AS_STAMPED = TimeSettings(interpolate=False, estimate=False)
 Frames = tuple[Frame | None, ...]
 
@@ -32,27 +33,31 @@ Frames = tuple[Frame | None, ...]
 class RecordingSpec:
     """What a recording is made of.
 
-    left, right: video files or folders of images, right None for one camera; or left the folder of a session, right None;
-    timestamps: CSV, or None to count frames; fps: overrides the videos' own; background_s: seconds without the performer, or None
-    to estimate the background from the recording itself; column: of the timestamps, for one camera of two; frame_times: in place
-    of timestamps, those of either camera's own frames, (N,) each [s].
+    files: a video or a folder of images of each camera, (V,); or the folder of a session alone; timestamps: CSV, or None to count
+    frames; fps: overrides the videos' own; background_s: seconds without the performer, or None to estimate the background from
+    the recording itself; cameras: which of a rig's cameras these are, whose columns the timestamps have; empty: all, in order;
+    frame_times: in place of timestamps, those of each camera's own frames, (N,) each [s].
     """
 
-    left: str
-    right: str | None
+    files: tuple[str, ...]
     timestamps: Path | None = None
     fps: float | None = None
     background_s: tuple[float, float] | None = None
-    column: int = 0
-    frame_times: tuple[Floats, Floats] | None = field(default=None, compare=False)
+    cameras: tuple[int, ...] = ()
+    frame_times: tuple[Floats, ...] | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What the recording is called in messages: its first file."""
+        return self.files[0]
 
 
 class CaptureRecording:
     """The cameras of a recording, opened and checked, with a background learned for each.
 
-    sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown; n_repeated: how many
-    pictures of each were the one before once more, when its pairs were last read; polled: the cameras were read in turn, and the
-    times of their pictures come from that.
+    sizes: width and height of the images of each [px]; fps: frames a second of the fastest; n_frames: of it, None where unknown;
+    n_repeated: how many pictures of each were the one before once more, when its views were last read; polled: the cameras were
+    read in turn, and the times of their pictures come from that; notes: what is assumed of it, for the user.
     """
 
     def __init__(
@@ -61,41 +66,45 @@ class CaptureRecording:
         """Open and check.
 
         min_markers: number of markers that a detector must see to find its threshold. Raises SourceError: a source is missing or
-        unreadable, or the two do not fit each other or their timestamps.
+        unreadable, or they do not fit their timestamps.
         """
         self.spec = spec
         self._settings, self._min_markers = settings, min_markers
         self._colors = markers.color_rgb[markers.has_color]
-        self._session = Path(spec.left) if spec.right is None and is_session(Path(spec.left)) else None
-        self._stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
+        self._session = Path(spec.name) if len(spec.files) == 1 and is_session(Path(spec.name)) else None
+        self._stamps = None if spec.timestamps is None else _columns_of(spec, read_timestamps(spec.timestamps))
         first = self._open()
         for source in first:
             source.close()
-        if self._session is None and spec.frame_times is None:
-            _check_alike(first, self._stamps)
+        if self._session is None and spec.frame_times is None and self._stamps is not None:
+            _check_stamps(first, self._stamps)
         for source, times in zip(first, spec.frame_times or (), strict=False):
             _check_times(source, times)
-        self._own_times = spec.frame_times is not None or any(source.stamp is Stamp.CONTAINER for source in first)
+        timed = spec.frame_times is not None or any(source.stamp is Stamp.CONTAINER for source in first)
+        self._own_times = timed or (self._stamps is None and not _have_one_rate(first))
         self.polled = self._take_polled_times(first)
         self.sizes = tuple(source.size for source in first)
-        self.fps = first[0].fps
-        self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
+        fastest = max(first, key=lambda source: source.fps)
+        self.fps, self._slowest_fps = fastest.fps, min(source.fps for source in first)
+        self.n_frames = fastest.n_frames if self._stamps is None else len(self._stamps)
+        is_counted = self._session is None and self._stamps is None and not timed
+        self.notes = list(_assumptions(first)) if is_counted else []
         self.backgrounds: tuple[Background, ...] | None = None
         self.n_repeated = [0] * len(first)
 
     def _take_polled_times(self, sources: tuple[Source, ...]) -> bool:
-        """Replace stamps that both cameras share by times of their own, where the videos say that they were polled."""
-        n, stamps, right = sources[0].n_frames, self._stamps, self.spec.right
+        """Replace stamps that all cameras share by times of their own, where the videos say that they were polled."""
+        n, stamps = sources[0].n_frames, self._stamps
         if (
             self._session is not None
             or self._own_times
-            or right is None
+            or len(sources) == 1
             or n is None
             or (stamps is not None and stamps.ndim == 2)
         ):
             return False
         shared = np.arange(n) / sources[0].fps if stamps is None else stamps
-        times = polled_times(shared, (Path(self.spec.left), Path(right)))
+        times = polled_times(shared, [Path(file) for file in self.spec.files])
         self._stamps = stamps if times is None else times
         return times is not None
 
@@ -103,11 +112,11 @@ class CaptureRecording:
         """Open the sources at their first frame."""
         if self._session is not None:
             return session_videos(self._session)
-        names = [name for name in (self.spec.left, self.spec.right) if name is not None]
-        stamps = self._stamps
-        columns = self.spec.frame_times or [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
-        first = self.spec.column if len(names) == 1 else 0
-        return tuple(open_source(name, c, self.spec.fps, columns[first + c]) for c, name in enumerate(names))
+        spec, stamps = self.spec, self._stamps
+        columns = spec.frame_times or [
+            stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(len(spec.files))
+        ]
+        return tuple(open_source(file, c, spec.fps, columns[c]) for c, file in enumerate(spec.files))
 
     def learn_background(self) -> None:
         """Learn the backgrounds: from the seconds named, or robustly from frames spread over the recording."""
@@ -121,27 +130,20 @@ class CaptureRecording:
         self.backgrounds = tuple(found)
 
     def frames(self) -> Iterator[Frames]:
-        """Read the sources side by side to the end of the longer one.
+        """Read the sources side by side to the end of the longest one, or one by one where each has times of its own.
 
-        Raises SourceError: a video breaks off before its end, or one is longer than the other.
+        Raises SourceError: a video breaks off before its end.
         """
         if self._session is not None:
             yield from in_order(session_videos(self._session))
             return
         sources = self._open()
         try:
-            if self._own_times and len(sources) == 2:  # side by side they would drift apart
+            if self._own_times:  # side by side they would drift apart
                 yield from in_order(sources)
-                _check_whole(sources)
-                return
-            while True:
-                frames = tuple(source.read() for source in sources)
-                if all(frame is None for frame in frames):
-                    break
-                yield frames
-                if any(frame is None for frame in frames):
-                    break
-            _check_ended(sources, frames, self._stamps)
+            else:
+                yield from iter(lambda: tuple(source.read() for source in sources), (None,) * len(sources))
+            _check_whole(sources)
         finally:
             for source in sources:
                 source.close()
@@ -164,7 +166,7 @@ class CaptureRecording:
 
     def synchroniser(self, settings: TimeSettings) -> Synchroniser:
         """Return a synchroniser with the time budget of this recording."""
-        return Synchroniser(round(PAIR_SHARE * 1e9 / self.fps), settings)
+        return Synchroniser(len(self.sizes), round(PAIR_SHARE * 1e9 / self._slowest_fps), settings)
 
     def pairs(
         self,
@@ -172,10 +174,11 @@ class CaptureRecording:
         watch: Callable[[Frame, Blobs], None] = lambda frame, blobs: None,
         synchroniser: Synchroniser | None = None,
     ) -> Iterator[tuple[Views, int, int]]:
-        """Detect markers and pair them in time; return pairs with the durations of decoding and detecting [ns].
+        """Detect markers and bring the cameras' views together; return those of each time, and how long decoding and detecting
+        took [ns].
 
-        With one camera the right view of every pair is empty. watch: receives each frame with its blobs; synchroniser: of this
-        recording, to follow the cameras' time offset; None: pairs by the timestamps as they are.
+        watch: receives each frame with its blobs; synchroniser: of this recording, to follow the cameras' time offsets; None:
+        views by the timestamps as they are.
         """
         detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
@@ -186,7 +189,7 @@ class CaptureRecording:
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
-            # A session's frames come one by one, as they were taken.
+            # Frames with times of their own come one by one.
             blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
             t2 = clock()
             for camera, frame in enumerate(frames):
@@ -199,47 +202,66 @@ class CaptureRecording:
                 watch(frame, seen)
             if not all(repeated):  # where no picture changes, nothing moves
                 blobs = [one for one in blobs if not repeated[one.camera]]
-            pairs = [lone_views(one, 1) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_times)
-            for pair in pairs:
-                yield pair, t1 - t0, t2 - t1
+            for views in _together(blobs, synchroniser, own_times):
+                yield views, t1 - t0, t2 - t1
             t0 = clock()
 
 
-def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[Views]:
-    """Pair blobs by their own timestamps, or those of one row where there are no other."""
+def _together(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[Views]:
+    """Bring blobs together by their own timestamps, or those of one row where there are no other."""
     if not own_times:
-        blobs = [replace(one, t_capture_ns=blobs[0].t_capture_ns) for one in blobs] if len(blobs) == 2 else []
+        blobs = [replace(one, t_capture_ns=blobs[0].t_capture_ns) for one in blobs]
     for one in sorted(blobs, key=lambda b: b.t_capture_ns):
-        pair = synchroniser.push(one)
-        if pair is not None:
-            yield pair
+        views = synchroniser.push(one)
+        if views is not None:
+            yield views
 
 
-def _check_alike(sources: tuple[Source, ...], stamps: Floats | None) -> None:
-    """Raise SourceError unless the recordings can be of one session."""
-    left, right = sources[0], sources[-1]
-    timed = Stamp.CONTAINER in (left.stamp, right.stamp)
-    if abs(left.fps - right.fps) > 0.01 * left.fps and stamps is None and not timed:
+def _columns_of(spec: RecordingSpec, stamps: Floats) -> Floats:
+    """Return the timestamps of a recording's cameras, (N,) or (N, V). Raises SourceError: not a column for each."""
+    if stamps.ndim == 1 or stamps.shape[1] == len(spec.files):
+        return stamps
+    if spec.cameras and max(spec.cameras) < stamps.shape[1]:
+        return np.ascontiguousarray(stamps[:, list(spec.cameras)])
+    raise SourceError(
+        f"{spec.timestamps}: {stamps.shape[1]} columns of times for {len(spec.files)} cameras; expected one for each, "
+        "or frame,seconds for all"
+    )
+
+
+def _have_one_rate(sources: Sequence[Source]) -> bool:
+    """Return whether all sources have the same rate, so that their frames can be counted side by side."""
+    rates = [source.fps for source in sources]
+    return max(rates) - min(rates) <= SAME_RATE * min(rates)
+
+
+def _assumptions(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield in words what is assumed of videos whose frames have no times of their own."""
+    begun = "are taken to begin at one time: give --timestamps with a column for each camera if they do not"
+    if not _have_one_rate(sources):
+        rates = ", ".join(f"{source.name} {source.fps:g}" for source in sources)
+        yield f"frames a second differ ({rates}); the fastest is the clock, and the videos {begun}"
+        return
+    counts = [(source.name, source.n_frames) for source in sources if source.n_frames is not None]
+    n_frames = [n for _, n in counts]
+    if counts and max(n_frames) - min(n_frames) > MAX_MORE_FRAMES:
+        told = ", ".join(f"{name} {n}" for name, n in counts)
+        yield f"the videos differ in length ({told} frames); they {begun}; the last part is seen by those that go on"
+
+
+def _check_stamps(sources: tuple[Source, ...], stamps: Floats) -> None:
+    """Raise SourceError unless there are timestamps for the longest source."""
+    longest = max(sources, key=lambda source: source.n_frames or 0)
+    if longest.n_frames is not None and abs(len(stamps) - longest.n_frames) > MAX_MORE_FRAMES:
         raise SourceError(
-            f"{left.name} has {left.fps:g} and {right.name} {right.fps:g} frames a second; "
-            "give --timestamps with the time of each frame, or --fps"
-        )
-    counts = (left.n_frames, right.n_frames)
-    if counts[0] is not None and counts[1] is not None and abs(counts[0] - counts[1]) > 2 and not timed:
-        raise SourceError(
-            f"{left.name} has {counts[0]} and {right.name} {counts[1]} frames; "
-            "the two must be of one length: cut the longer one to match"
-        )
-    if stamps is not None and counts[0] is not None and abs(len(stamps) - counts[0]) > 2:
-        raise SourceError(
-            f"{len(stamps)} time stamps for {counts[0]} frames of {left.name}; "
+            f"{len(stamps)} time stamps for {longest.n_frames} frames of {longest.name}; "
             "they must be as many: do the stamps belong to these videos?"
         )
 
 
 def _check_times(source: Source, times: Floats) -> None:
     """Raise SourceError unless a source has as many frames as times."""
-    if source.n_frames is not None and abs(source.n_frames - len(times)) > 2:
+    if source.n_frames is not None and abs(source.n_frames - len(times)) > MAX_MORE_FRAMES:
         raise SourceError(
             f"{source.name}: {source.n_frames} frames, and {len(times)} times of them; do the times belong to this video?"
         )
@@ -252,13 +274,3 @@ def _check_whole(sources: tuple[Source, ...]) -> None:
             raise SourceError(
                 f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut it there"
             )
-
-
-def _check_ended(sources: tuple[Source, ...], last: Frames, stamps: Floats | None) -> None:
-    """Raise SourceError if a source broke off early."""
-    _check_whole(sources)
-    left_over = next((s.name for s, frame in zip(sources, last, strict=True) if frame is not None), None)
-    if left_over is not None and stamps is None and not np.allclose(sources[0].n_frames or 0, sources[-1].n_frames or 0, atol=2):
-        raise SourceError(
-            f"{left_over} has more frames than the other video; the two must be of one length: cut the longer one to match"
-        )

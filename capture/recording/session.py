@@ -2,6 +2,7 @@
 
 import heapq
 import re
+import tomllib
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from capture.sources.jpeg import pixels, whole_jpeg
 from capture.sources.source import DEFAULT_FPS, Facts, Source, Stamp
 from capture.sources.timestamps import read_video_stamps
 from config.errors import SourceError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 SESSION = "session.toml"
-PART = re.compile(r"(?P<stem>left|right|take)(?:\.(?P<part>[2-9]|[1-9]\d{1,3}))?\.(?P<suffix>mkv|mcap)")
+PART = re.compile(rf"(?P<stem>{'|'.join(CAMERA_NAMES)}|take)(?:\.(?P<part>[2-9]|[1-9]\d{{1,3}}))?\.(?P<suffix>mkv|mcap)")
 
 
 def is_session(path: Path) -> bool:
@@ -82,7 +83,7 @@ class SessionVideo:
 
     def __init__(self, parts: list[Path], camera: int, epoch_ns: int = 0) -> None:
         if not parts:
-            raise SourceError(f"the session has no video of the {CAMERAS[camera]} camera")
+            raise SourceError(f"the session has no video of the {CAMERA_NAMES[camera]} camera")
         self.name, self._camera, self._epoch_ns = str(parts[0]), camera, epoch_ns
         stamps = [read_video_stamps(file.with_suffix(".csv"))[0] for file in parts]
         self._parts = list(zip(parts, stamps, strict=True))
@@ -126,20 +127,29 @@ def _rate(stamps: list[NDArray[np.int64]]) -> float:
     return float(1e9 / np.median(steps)) if len(steps) else DEFAULT_FPS
 
 
-def session_videos(folder: Path) -> tuple[SessionVideo, SessionVideo]:
-    """Return both cameras of a session; their timestamps count from the first image of either.
+def session_camera_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of a session's cameras. Raises SourceError: its description cannot be read."""
+    try:
+        told = tomllib.loads((folder / SESSION).read_text("utf-8")).get("cameras", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SourceError(f"{folder / SESSION}: cannot be read ({error}); give the folder of a session") from error
+    names = tuple(name for name in CAMERA_NAMES if name in told)
+    return names or CAMERA_NAMES[:2]
+
+
+def session_videos(folder: Path) -> tuple[SessionVideo, ...]:
+    """Return the cameras of a session; their timestamps count from the first image of any.
 
     Raises SourceError: a camera has no video or no timestamps.
     """
-    parts = [parts_of(folder, side, "mkv") for side in CAMERAS]
+    parts = [parts_of(folder, name, "mkv") for name in session_camera_names(folder)]
     stamps = [read_video_stamps(files[0].with_suffix(".csv"))[0] for files in parts if files]
     first_ns = [int(rows[0, 1]) for rows in stamps if len(rows)]
-    left, right = (SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))
-    return left, right
+    return tuple(SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))
 
 
-def in_order(sources: Sequence[Source]) -> Iterator[tuple[Frame | None, Frame | None]]:
-    """Return the frames of both cameras one by one in order of time, as (frame, None) or (None, frame)."""
+def in_order(sources: Sequence[Source]) -> Iterator[tuple[Frame | None, ...]]:
+    """Return the frames of all cameras one by one in order of time, each in the place of its camera among None."""
     frames = (iter(source.read, None) for source in sources)
     for frame in heapq.merge(*frames, key=lambda frame: frame.t_capture_ns):
-        yield (frame, None) if frame.camera == 0 else (None, frame)
+        yield tuple(frame if camera == frame.camera else None for camera in range(len(sources)))

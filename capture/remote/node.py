@@ -16,7 +16,7 @@ from capture.remote.connection import NodeConnection
 from capture.sockets.endpoints import KeySettings
 from capture.sources.source import Source
 from config.errors import DuocapError, SourceError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ PAUSE_NS = 2_000_000_000  # after a failure or the end of a run
 class NodePlan:
     """One node.
 
-    camera: 0 left, 1 right; address: of the run's control socket; detector: called with settings, source, colors_rgb and learn_s;
+    camera: its number; address: of the run's control socket; detector: called with settings, source, colors_rgb and learn_s;
     others as in CameraPlan.
     """
 
@@ -46,7 +46,7 @@ class NodePlan:
     @property
     def name(self) -> str:
         """Return the name of the camera."""
-        return CAMERAS[self.camera]
+        return CAMERA_NAMES[self.camera]
 
 
 class CameraNode:

@@ -1,8 +1,9 @@
 """Timestamps of recordings: in the video itself, or as CSV.
 
 Of a video that has times of its own, as those of phones, whose rate varies: these. Of a recorded session: one line an image
-(HEADER) in left.csv and right.csv; either may be named, the other is found beside it. A file that was cut off is good up to its
-last line. Of other videos: one a pair (`frame,seconds`) or one a camera (`frame,left_seconds,right_seconds`).
+(HEADER) in left.csv, right.csv and so on; any may be named, the others are found beside it. A file that was cut off is good up to
+its last line. Of other videos: one for all (`frame,seconds`) or a column for each camera in their order, each named
+`<camera>_seconds`, such as `frame,left_seconds,right_seconds`.
 """
 
 import contextlib
@@ -19,13 +20,13 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.errors import SourceError, reason
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 log = logging.getLogger(__name__)
 
 HEADER = "index,t_capture_ns,t_read_ns,stamp"
 MAX_DIGITS = 18  # fewer than 64 bits hold
-ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
+FRAME, SECONDS = "frame", "seconds"
 TIMED_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".3gp", ".ts", ".mts"})
 MAX_UNEVEN = 0.25  # periods by which a frame may be off the rate of its video
 MAX_REPEATS = 3  # of one stamp by a coarse clock
@@ -33,7 +34,7 @@ COARSE = 0.05  # of all stamps are repeated: the clock is coarser than the frame
 MAX_TICKS = 2.5  # of a coarse clock, from one stamp to the next: more is a gap
 WINDOW = 31  # stamps
 UNITS_S = {1.0: ("seconds", 1.0), 1e3: ("milliseconds", 1e-3), 1e6: ("microseconds", 1e-6), 1e9: ("nanoseconds", 1e-9)}
-MAX_MORE_FRAMES = 2  # of one camera than of the other
+MAX_MORE_FRAMES = 2  # of one camera than of another
 
 
 class StampWriter:
@@ -148,7 +149,7 @@ def read_video_stamps(file: Path) -> tuple[NDArray[np.int64], str]:
 
 
 def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
-    """Return timestamps from the first on [s]: (N,) for one a pair, (N, 2) for left and right.
+    """Return timestamps from the first on [s]: (N,) for one for all cameras, (N, V) for a column each.
 
     n_frames: number of frames in the videos, to be checked. Raises SourceError: no such file, other columns, a value that is no
     finite number, frames out of order, time that does not increase, another number than n_frames.
@@ -161,9 +162,10 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path}: cannot read the time stamps ({reason(error)}); expected a CSV with frame,seconds") from error
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
-    if header not in (ONE, TWO):
+    if not _is_header(header):
         raise SourceError(
-            f"{path}: the first line is {','.join(header) or 'empty'!r}; expected {','.join(ONE)} or {','.join(TWO)}"
+            f"{path}: the first line is {','.join(header) or 'empty'!r}; expected frame,seconds or, with a column for each "
+            "camera, frame,left_seconds,right_seconds and so on"
         )
     stamps = np.array([_row_seconds(f"{path}:{line}", row, n, len(header)) for n, (line, row) in enumerate(rows[1:])])
     if not len(stamps):
@@ -173,25 +175,36 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     stamps = _in_seconds(path, stamps - stamps[0].min())
     if n_frames is not None and len(stamps) != n_frames:
         raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
-    return np.ascontiguousarray(stamps[:, 0] if len(header) == 2 else stamps)
+    return np.ascontiguousarray(stamps[:, 0] if header == [FRAME, SECONDS] else stamps)
+
+
+def _is_header(header: list[str]) -> bool:
+    """Return whether a first line names the columns of timestamps."""
+    columns = header[1:]
+    if header[:1] != [FRAME] or not 1 <= len(columns) <= len(CAMERA_NAMES):
+        return False
+    return columns == [SECONDS] or all(column.endswith("_" + SECONDS) for column in columns)
 
 
 def _session_stamps(path: Path) -> Floats:
-    """Return the timestamps of both cameras of a session, (N, 2) [s], from 0 on. Raises SourceError."""
-    side = next((side for side in CAMERAS if path.name.startswith(side)), None)
-    if side is None:
+    """Return the timestamps of all cameras of a session, (N, V) [s], from 0 on. Raises SourceError."""
+    name = next((name for name in CAMERA_NAMES if path.name.startswith(name)), None)
+    if name is None:
         raise SourceError(
-            f"{path}: is of a session, where it is called left.csv or right.csv; name it so, with the other beside it"
+            f"{path}: is of a session, where it is called left.csv, right.csv and so on; name it so, with the others beside it"
         )
-    files = [path.with_name(other + path.name.removeprefix(side)) for other in CAMERAS]
-    left, right = (read_video_stamps(file)[0][:, 1] for file in files)
-    if abs(len(left) - len(right)) > MAX_MORE_FRAMES or not len(left) or not len(right):
+    files = [path.with_name(other + path.name.removeprefix(name)) for other in CAMERA_NAMES]
+    files = [file for file in files if file.exists()]
+    times_ns = [read_video_stamps(file)[0][:, 1] for file in files]
+    counts = [len(times) for times in times_ns]
+    if max(counts) - min(counts) > MAX_MORE_FRAMES or min(counts) == 0:
+        told = ", ".join(f"{count} of {file.stem}" for count, file in zip(counts, files, strict=True))
         raise SourceError(
-            f"{files[0]}: {len(left)} pictures, and {len(right)} of the right camera: they did not run alike; "
-            f"replay the session itself: duocap replay {path.parent} --video"
+            f"{path}: the cameras did not run alike ({told} pictures); replay the session itself: "
+            f"duocap replay {path.parent} --video"
         )
-    n = min(len(left), len(right))
-    stamps: Floats = 1e-9 * (np.stack([left[:n], right[:n]], axis=1) - min(left[0], right[0]))
+    first_ns = min(times[0] for times in times_ns)
+    stamps: Floats = 1e-9 * np.stack([times[: min(counts)] - first_ns for times in times_ns], axis=1)
     _check_increasing(path, stamps)
     return stamps
 

@@ -1,208 +1,46 @@
-"""Watch whether the rig still fits during a run: a camera that moved shows in all markers' distances from epipolar lines.
+"""Watch during a run whether the rig still fits, and which camera was moved: pairs of cameras that no longer agree vote.
 
-No labels are needed: every blob of the left view votes, with every blob of the right one, for its distance from the epipolar
-line. Wrong partners spread over the image; right ones agree on one distance: 0 while the rig fits, another when a camera has
-moved; when it was rotated they agree on none. Only markers that move slowly across the epipolar lines vote, so that a small time
-skew does not matter. A large, still unknown one shifts all markers of a body that rises one way and those of one that sinks the
-other way: a move is reported only if it shows while the body rests, or both ways. Offsets of half minutes are compared too, for a
-camera that sags slowly.
+Of two cameras nobody can tell which was moved: the first one's view is used. Of more, it is the one in most of the pairs that no
+longer agree, and fewest that still do.
 """
 
-from collections import deque
-from dataclasses import dataclass
-from statistics import median
-
-import numpy as np
+from collections.abc import Iterable
+from itertools import combinations
 
 from calibration.camera import Rig
-from calibration.epipolar import essential_matrix, fundamental_matrix
-from capture.packets import Blobs, Views
-from capture.stereo.check import SwappedCamerasError, check_rig_fits
-from config.arrays import Floats
+from capture.packets import Views
+from capture.stereo.check import MIN_BLOBS, SwappedCamerasError, check_rig_fits
+from capture.stereo.pair_watch import SAMPLE_NS, PairWatch
 from config.errors import CalibrationError
+from config.settings import CAMERA_NAMES
 
-BIN_PX = 0.5
-NEAR_PX = 1.5  # votes this close agree
-SLOW_PX_S, STILL_PX = 60.0, 0.8  # largest speed of a slow marker across the epipolar line, and noise
-FAST_PX_S = 900.0  # largest speed of the same marker along it
-REACH_PX = 40.0
-N_BINS = 2 * round(REACH_PX / BIN_PX)
-EDGES_PX = np.linspace(-REACH_PX, REACH_PX, N_BINS + 1)
+SETTLE_NS = 2_000_000_000  # more pairs may follow the first that no longer agrees: each is judged once a second
+CHECK_VIEWS, CHECK_RESTING = 40, 12
 
-
-@dataclass(frozen=True, slots=True)
-class VoteResult:
-    """Result of the votes of some seconds. n: markers; offset_px: signed distance most agree on; share: of them that agree.
-
-    epipolar_px: median distance of those that agree; at_start: share that agrees on the distance at the start of the run.
-    """
-
-    n: int
-    offset_px: float
-    share: float
-    epipolar_px: float
-    at_start: float
-
-
-@dataclass(frozen=True, slots=True)
-class VoteSegment:
-    """Votes of a second while the body sank, rested or rose, (3, bins), and their numbers of markers and pairs, (3,) each."""
-
-    votes: Floats
-    n: Floats
-    n_pairs: Floats
-
-
-def empty_segment() -> VoteSegment:
-    """Return a segment without votes."""
-    return VoteSegment(np.zeros((3, N_BINS)), np.zeros(3), np.zeros(3))
-
-
-def agreement(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
-    """Return the distance on which most votes agree, above the level of wrong partners. votes: (bins,) of n markers.
-
-    start: the result at the start of the run, None at the start itself.
-    """
-    width = round(2 * NEAR_PX / BIN_PX)
-    windows = np.convolve(votes, np.ones(width), "valid")
-    level = float(np.median(windows))
-    centers = EDGES_PX[: len(windows)] + 0.5 * width * BIN_PX
-    # Of two distances with equal votes the smaller one is taken.
-    best = int(np.argmax(windows - 1e-6 * n * np.abs(centers)))
-    near = votes[best : best + width]
-    middles = EDGES_PX[best : best + width] + 0.5 * BIN_PX
-    offset_px = float((near * middles).sum() / max(near.sum(), 1.0))
-    spread = np.abs(middles - offset_px)
-    order = np.argsort(spread)
-    half = int(np.searchsorted(np.cumsum(near[order]), 0.5 * near.sum()))
-    at = int(np.argmin(np.abs(centers - (0.0 if start is None else start.offset_px))))
-    shares = np.clip((windows[[best, at]] - level) / max(n, 1), 0.0, 1.0)
-    return VoteResult(n, offset_px, float(shares[0]), float(spread[order][min(half, width - 1)]), float(shares[1]))
-
-
-def slow_blobs(before: Blobs, now: Blobs, across: Floats) -> Floats:
-    """Return the blobs of a view that have hardly moved in direction `across` since the last one, (N, 2) raw pixels."""
-    if not len(before) or not len(now):
-        return np.zeros((0, 2))
-    elapsed_s = abs(now.t_capture_ns - before.t_capture_ns) * 1e-9
-    moved_px = now.points_px[:, None] - before.points_px[None]
-    distances_px = np.hypot(moved_px[..., 0], moved_px[..., 1])
-    nearest = distances_px.argmin(axis=1)
-    rows = np.arange(len(now))
-    sideways_px = np.abs(moved_px[rows, nearest] @ across)
-    still = (distances_px[rows, nearest] < STILL_PX + FAST_PX_S * elapsed_s) & (sideways_px < STILL_PX + SLOW_PX_S * elapsed_s)
-    return np.ascontiguousarray(now.points_px[still])
-
-
-BLOCK_NS = 30_000_000_000
-DRIFT_PX = 1.3  # between the first half minute and two later ones in a row
-
-
-class DriftDetector:
-    """Compares the medians of half minutes, and reports a drift once; time is passed in."""
-
-    def __init__(self) -> None:
-        self._offsets_px: list[float] = []
-        self._start_ns = 0
-        self._first_px: float | None = None
-        self._last_px: float | None = None
-        self._reported = False
-
-    def add(self, t_ns: int, offset_px: float) -> list[str]:
-        """Add an offset; return the notices."""
-        if not self._offsets_px:
-            self._start_ns = t_ns
-        self._offsets_px.append(offset_px)
-        if t_ns - self._start_ns < BLOCK_NS:
-            return []
-        block_px, self._offsets_px = float(np.median(self._offsets_px)), []
-        if self._first_px is None:
-            self._first_px = block_px
-            return []
-        last_px, self._last_px = self._last_px, block_px
-        gone = [block_px - self._first_px, (last_px if last_px is not None else self._first_px) - self._first_px]
-        if self._reported or not (min(gone) > DRIFT_PX or max(gone) < -DRIFT_PX):
-            return []
-        self._reported = True
-        return [
-            f"a camera seems to be slipping slowly: markers have drifted {abs(gone[0]):.1f} px from their epipolar lines "
-            "since the start; fasten it, and calibrate again"
-        ]
-
-
-SAMPLE_NS = 50_000_000
-SEGMENT_NS = 1_000_000_000  # votes are counted over so long, and judged over three such segments
-SEGMENTS = 3
-MIN_BLOBS, MIN_VOTERS, MIN_PAIRS = 4, 2, 12
-USUAL_NS = 100_000_000  # between two pairs, for the speed of markers to be known
-MOVED_PX = 2.5
-SHOWN_PX = 1.8  # least offset while the body rests; less may be a time offset of 0.2 s
-SHARE_MORE = 0.25  # of the markers: so many more must agree on the new distance than on that at the start
-MIN_SHARE = 0.35  # that agrees on one distance: with less the rig does not fit at all
-CHECK_PAIRS, CHECK_RESTING = 40, 12
-REST_PX_S = 8.0  # across the epipolar line, of the body as a whole
-BODY_NS = 100_000_000  # time constant of its speed
-CLASS_PAIRS, CLASS_SEGMENTS = 6, 12  # pairs of a rising, resting or sinking body, and the seconds they may come from
+Pair = tuple[int, int]
 
 
 class RigWatch:
-    """Watches the pairs of a run; time comes from the pairs."""
+    """Watches the views of a run; time comes from the views. moved: the cameras that seem to have moved since the calibration."""
 
     def __init__(self, rig: Rig) -> None:
-        self._rig, self._essential = rig, essential_matrix(*rig.cameras)
-        F = fundamental_matrix(*rig.cameras)
-        middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
-        lines = (F.T @ middles[1], F @ middles[0])
-        self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)
-        self._segment = empty_segment()
-        self._segments: deque[VoteSegment] = deque(maxlen=CLASS_SEGMENTS)
-        self._body_px_s = 0.0
-        self._drift = DriftDetector()
-        self._due_ns, self._segment_ns = 0, 0
-        self._start: VoteResult | None = None
-        self._sample: list[Views] = []
-        self._before: Views | None = None
-        self._checked = self._in_doubt = False
-        self._n_resting = 0
-        self._moved = False
+        self._rig = rig
+        self._pairs = {pair: PairWatch(Rig(tuple(rig.cameras[c] for c in pair)), _who(rig, pair)) for pair in _pairs_of(rig)}
+        self.moved: tuple[int, ...] = ()
         self._notices: list[str] = []
-        self.now: VoteResult | None = None
+        self._disagreeing: frozenset[Pair] = frozenset()
+        self._since_ns = 0
+        self._start = StartCheck(rig)
 
-    def add(self, pair: Views) -> None:
-        """Add a pair; most are skipped."""
-        t_ns, before, self._before = pair.t_capture_ns, self._before, pair
-        if before is None or not 0 < t_ns - before.t_capture_ns < USUAL_NS:
-            return
-        self._update_speed(before.right, pair.right)
-        if 0 <= self._due_ns - t_ns <= SAMPLE_NS or min(len(pair.left), len(pair.right)) < MIN_BLOBS:
-            return
-        self._due_ns = t_ns + SAMPLE_NS
-        if not self._checked:
-            self._check(pair)
-        distances = self._distances_px(
-            slow_blobs(before.left, pair.left, self._across[0]), slow_blobs(before.right, pair.right, self._across[1])
-        )
-        if min(distances.shape) < MIN_VOTERS:
-            return
-        way = 1 + int(np.sign(self._body_px_s)) * (abs(self._body_px_s) > REST_PX_S)
-        self._segment.votes[way] += np.histogram(distances, EDGES_PX)[0]
-        self._segment.n[way] += min(distances.shape)
-        self._segment.n_pairs[way] += 1
-        if not 0 <= t_ns - self._segment_ns < SEGMENT_NS:
-            self._segment_ns = t_ns
-            self._segments.append(self._segment)
-            self._segment = empty_segment()
-            self._judge(t_ns)
-
-    def _update_speed(self, before: Blobs, now: Blobs) -> None:
-        """Update the mean speed of the body across the epipolar lines, in the right view."""
-        elapsed_ns = now.t_capture_ns - before.t_capture_ns
-        if not len(before) or not len(now) or elapsed_ns <= 0:
-            return
-        moved_px = now.points_px[:, None] - before.points_px[None]
-        rows, nearest = np.arange(len(now)), np.hypot(moved_px[..., 0], moved_px[..., 1]).argmin(axis=1)
-        speed_px_s = median((moved_px[rows, nearest] @ self._across[1]).tolist()) / (elapsed_ns * 1e-9)
-        self._body_px_s += min(elapsed_ns / BODY_NS, 1.0) * (speed_px_s - self._body_px_s)
+    def add(self, views: Views) -> None:
+        """Add the views of a moment; most are skipped."""
+        for (one, other), watch in self._pairs.items():
+            first, second = views.blobs[one], views.blobs[other]
+            if first is not None and second is not None:
+                watch.add(Views((first, second), views.measured_skew_ns))
+                self._notices += watch.notices()
+        self._notices += self._start.add(views, all(watch.is_resting for watch in self._pairs.values()))
+        self._find_moved(views.t_capture_ns)
 
     def notices(self) -> list[str]:
         """Return the notices since the last call."""
@@ -211,92 +49,59 @@ class RigWatch:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Figures for the status: distance from the epipolar lines [px], and share of the markers that agree."""
-        if self.now is None:
+        """Figures for the status, of the worst pair: distance from the epipolar lines [px], share of the markers that agree."""
+        results = [watch.now for watch in self._pairs.values() if watch.now is not None]
+        if not results:
             return {}
-        return {"epipolar_px": abs(self.now.offset_px) + self.now.epipolar_px, "rig_share": self.now.share}
+        epipolar_px = max(abs(result.offset_px) + result.epipolar_px for result in results)
+        return {"epipolar_px": epipolar_px, "rig_share": min(result.share for result in results)}
 
-    @property
-    def moved(self) -> bool:
-        """Whether a camera seems to have moved since the calibration."""
-        return self._moved
-
-    def _distances_px(self, left_px: Floats, right_px: Floats) -> Floats:
-        """Return the signed distance of each right blob from the epipolar line of each left one: (N, 2), (M, 2) -> (N, M) [px].
-
-        The line is l = E x in the right camera's ideal coordinates; all lines are given the same orientation.
-        """
-        left, right = self._rig.left.rays(left_px), self._rig.right.rays(right_px)
-        lines = left @ self._essential.T
-        lengths = np.hypot(lines[:, 0], lines[:, 1])
-        side = np.where(np.abs(lines[:, 1]) >= np.abs(lines[:, 0]), np.sign(lines[:, 1]), np.sign(lines[:, 0]))
-        focal_px = float(self._rig.right.matrix[0, 0])
-        return np.asarray(focal_px * (lines @ right.T) * (side / np.maximum(lengths, 1e-12))[:, None])
-
-    def _judge(self, t_ns: int) -> None:
-        """Judge the last seconds; add a notice when their result has changed."""
-        last = list(self._segments)[-SEGMENTS:]
-        if sum(segment.n_pairs.sum() for segment in last) < MIN_PAIRS:
+    def _find_moved(self, t_ns: int) -> None:
+        """Find the moved cameras once no more pairs begin to disagree; tell what has changed."""
+        disagreeing = frozenset(pair for pair, watch in self._pairs.items() if watch.moved)
+        if disagreeing != self._disagreeing:
+            self._disagreeing, self._since_ns = disagreeing, t_ns
+        if len(self._pairs) > 1 and 0 <= t_ns - self._since_ns < SETTLE_NS:
             return
-        votes = np.sum([segment.votes.sum(axis=0) for segment in last], axis=0)
-        self.now = now = agreement(votes, int(sum(segment.n.sum() for segment in last)), self._start)
-        if self._start is None:
-            if not self._is_balanced():
-                return
-            self._start = self._agreement(1) or now
-        start = self._start
-        away_px = abs(now.offset_px - start.offset_px)
-        moved = away_px > MOVED_PX and now.share > now.at_start + SHARE_MORE
-        lost = now.share < MIN_SHARE and start.share > MIN_SHARE + 0.2
-        if not self._moved and now.share > start.share - 0.2 and self._is_balanced():
-            self._notices += self._drift.add(t_ns, now.offset_px)
-        if (moved or lost) and not self._moved and self._is_confirmed(start, now, moved):
-            self._moved = True
-            far_px = abs(now.offset_px) + now.epipolar_px
-            before_px = abs(start.offset_px) + start.epipolar_px
-            words = f"markers are {far_px:.1f} px from their epipolar lines, {before_px:.1f} at the start"
-            words = (
-                words if moved else f"only {now.share:.0%} of the markers are near their epipolar lines, {start.share:.0%} before"
-            )
-            self._notices.append(f"a camera seems to have moved: {words}; calibrate again")
-        elif self._moved and away_px < 0.5 * MOVED_PX and now.share > start.share - 0.15:
-            self._moved = False
+        agreeing = [pair for pair, watch in self._pairs.items() if watch.now is not None and not watch.moved]
+        before, self.moved = self.moved, find_moved(disagreeing, agreeing)
+        self._notices += [self._describe(camera) for camera in self.moved if camera not in before]
+        back = [camera for camera in before if camera not in self.moved]
+        if back and len(self._pairs) == 1:
             self._notices.append("the cameras are where they were at the start again")
+        elif back:
+            self._notices += [f"the {CAMERA_NAMES[c]} camera is where it was at the start again" for c in back]
 
-    def _is_confirmed(self, start: VoteResult, now: VoteResult, moved: bool) -> bool:
-        """Return whether a move shows whichever way the body moves; else it is a time offset that is not known yet."""
-        ways = [self._agreement(way) for way in range(3)]
-        resting = ways[1]
-        if not moved:
-            return resting is not None and resting.share < MIN_SHARE
-        shown = [
-            way is not None and (way.offset_px - start.offset_px) * np.sign(now.offset_px - start.offset_px) > SHOWN_PX
-            for way in ways
-        ]
-        return (shown[1] or resting is None) and (resting is not None or (shown[0] and shown[2]))
+    def _describe(self, camera: int) -> str:
+        """Return which camera was moved and how that shows."""
+        words = next(self._pairs[pair].words for pair in sorted(self._disagreeing) if camera in pair)
+        if len(self._pairs) == 1:
+            return f"a camera seems to have moved: {words}; calibrate again"
+        return f"the {CAMERA_NAMES[camera]} camera seems to have moved: {words}; its view is left out, calibrate again"
 
-    def _is_balanced(self) -> bool:
-        """Return whether the body rested in the last seconds, or moved both ways equally."""
-        counts = np.sum([segment.n_pairs for segment in list(self._segments)[-SEGMENTS:]], axis=0)
-        return bool(abs(counts[2] - counts[0]) <= 0.5 * counts.sum())
 
-    def _agreement(self, way: int) -> VoteResult | None:
-        """Return the result of the newest pairs of a body that sinks (0), rests (1) or rises (2); None while they are too few."""
-        votes, n, n_pairs = np.zeros(N_BINS), 0, 0
-        for segment in reversed(self._segments):
-            votes, n, n_pairs = votes + segment.votes[way], n + int(segment.n[way]), n_pairs + int(segment.n_pairs[way])
-            if n_pairs >= CLASS_PAIRS:
-                return agreement(votes, n, self._start)
-        return None
+class StartCheck:
+    """Checks by the first views of a run that the rig is that of these cameras."""
 
-    def _check(self, pair: Views) -> None:
-        """Collect the first pairs, then check that the rig is that of these cameras."""
-        resting = abs(self._body_px_s) <= REST_PX_S
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self._sample: list[Views] = []
+        self._due_ns = 0
+        self._checked = self._in_doubt = False
+        self._n_resting = 0
+
+    def add(self, views: Views, resting: bool) -> list[str]:
+        """Collect the first views, then check; return what is to be told. resting: the body does not move up or down."""
+        t_ns = views.t_capture_ns
+        seen = sum(len(blobs) >= MIN_BLOBS for blobs in views.present)
+        if self._checked or seen < 2 or 0 <= self._due_ns - t_ns <= SAMPLE_NS:
+            return []
+        self._due_ns = t_ns + SAMPLE_NS
         if resting or not self._in_doubt:
-            self._sample.append(pair)
+            self._sample.append(views)
             self._n_resting += resting
-        if len(self._sample) < (CHECK_RESTING if self._in_doubt else CHECK_PAIRS):
-            return
+        if len(self._sample) < (CHECK_RESTING if self._in_doubt else CHECK_VIEWS):
+            return []
         sample, self._sample = self._sample, []
         try:
             check_rig_fits(self._rig, [camera.size for camera in self._rig.cameras], sample, what="cameras")
@@ -305,5 +110,26 @@ class RigWatch:
             # An unknown time offset looks the same unless the body rests; swapped cameras are certain in any case.
             self._checked = self._in_doubt or isinstance(error, SwappedCamerasError) or self._n_resting > 0.7 * len(sample)
             self._in_doubt = True
-            if self._checked:
-                self._notices.append(str(error))
+            return [str(error)] if self._checked else []
+        return []
+
+
+def find_moved(disagreeing: Iterable[Pair], agreeing: Iterable[Pair]) -> tuple[int, ...]:
+    """Return the fewest cameras that explain why pairs no longer agree: those in most of them and fewest that do, in order."""
+    left, well, moved = set(disagreeing), list(agreeing), list[int]()
+    while left:
+        cameras = {camera for pair in left for camera in pair}
+        worst = max(cameras, key=lambda c: (sum(c in pair for pair in left), -sum(c in pair for pair in well), c))
+        moved.append(worst)
+        left = {pair for pair in left if worst not in pair}
+    return tuple(sorted(moved))
+
+
+def _pairs_of(rig: Rig) -> list[Pair]:
+    """Return all pairs of cameras."""
+    return list(combinations(range(len(rig)), 2))
+
+
+def _who(rig: Rig, pair: Pair) -> str:
+    """Return in words which camera it is that a pair tells of."""
+    return "a camera" if len(rig) == 2 else f"the {CAMERA_NAMES[pair[0]]} or the {CAMERA_NAMES[pair[1]]} camera"

@@ -1,6 +1,6 @@
 """The time offset between two cameras, and its drift, from the epipolar error of moving markers.
 
-A marker that crosses its epipolar line at s px/s and is seen delta later by the right camera lies s delta off the line:
+A marker that crosses its epipolar line at s px/s and is seen delta later by the second camera lies s delta off the line:
 
     e_m = s_m delta + b_m + noise
 
@@ -41,7 +41,7 @@ MIN_STEP_S = 0.0003  # and by this much
 
 @dataclass(frozen=True, slots=True)
 class OffsetEstimate:
-    """How late the right camera's timestamps are.
+    """How late a camera's timestamps are.
 
     offset_ms: applied, beyond the setting; estimate_ms: estimated; sigma_ms: its standard deviation; drift_ppm: of the estimate.
     """
@@ -63,9 +63,13 @@ class _TimedMarkers(NamedTuple):
 
 
 class TimeOffset:
-    """Estimates how late the right camera's timestamps are; deterministic given the frames."""
+    """Estimates how late a camera's timestamps are, beside those of the first; deterministic given the frames.
 
-    def __init__(self) -> None:
+    Learned from the markers that it and one other camera see: the first where it sees any, else the lowest that does.
+    """
+
+    def __init__(self, camera: int = 1) -> None:
+        self._camera, self._partner = camera, 0
         self._rig: Rig | None = None
         self._F = np.zeros((3, 3))
         self.forget()
@@ -107,16 +111,29 @@ class TimeOffset:
             1e6 * float(self._state[1]),
         )
 
-    def add(self, frame: MarkerFrame, rig: Rig, applied_s: float) -> None:
-        """Add the labelled markers of one frame, brought to one time with a correction of `applied_s`."""
-        if rig is not self._rig:
-            self._rig, self._F = rig, fundamental_matrix(*rig.cameras)
-        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, applied_s, frame.image_px, frame.valid, frame.sigma_px)
+    def add(self, frame: MarkerFrame, rig: Rig, used_s: tuple[float, ...]) -> None:
+        """Add the labelled markers of one frame, brought to one time with corrections of `used_s`, by camera."""
+        shared = frame.seen & frame.seen[self._camera] & frame.valid
+        partner = next((camera for camera in range(len(rig)) if camera != self._camera and shared[camera].any()), self._partner)
+        if rig is not self._rig or partner != self._partner:
+            self._change_partner(rig, partner)
+        pair = [partner, self._camera]
+        seen = (frame.image_px[pair], shared[partner], frame.sigma_px[pair])
+        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, used_s[self._camera], *seen)
         if self._frames and not (timed.t_s > self._frames[-1].t_s and len(timed.valid) == len(self._frames[-1].valid)):
             self._add_rows()
             self._frames.clear()
         self._frames.append(timed)
         self._end_block(timed.t_s)
+
+    def _change_partner(self, rig: Rig, partner: int) -> None:
+        """Compare with another camera, whose errors of calibration are others."""
+        if self._rig is not None:
+            self._add_rows()
+            self._frames.clear()
+            self._means = None
+        self._rig, self._partner = rig, partner
+        self._F = fundamental_matrix(rig.cameras[partner], rig.cameras[self._camera])
 
     def _add_rows(self) -> None:
         """Add the rows of each frame since the last call, from the three about it; the last two begin the next call.
@@ -129,9 +146,9 @@ class TimeOffset:
         valid, image_px = np.array([frame.valid for frame in frames]), np.array([frame.image_px for frame in frames])
         n, n_markers = valid.shape
         ideal_px = np.empty((2, n, n_markers, 2))
-        for camera in (0, 1):
-            pixels = ideal_pixels(self._rig.cameras[camera], image_px[:, camera].reshape(-1, 2))
-            ideal_px[camera] = pixels[:, :2].reshape(n, n_markers, 2)
+        for k, camera in enumerate((self._partner, self._camera)):
+            pixels = ideal_pixels(self._rig.cameras[camera], image_px[:, k].reshape(-1, 2))
+            ideal_px[k] = pixels[:, :2].reshape(n, n_markers, 2)
         sigma_px = np.sqrt(0.5 * (np.array([frame.sigma_px for frame in frames]) ** 2).sum(axis=1))
         t_s, applied_s = np.array([frame[:2] for frame in frames]).T
         span_s = t_s[2:] - t_s[:-2]

@@ -1,4 +1,4 @@
-"""Search for the cameras' time offset on request, by a flash or a jump in what both saw in the last seconds."""
+"""Search for the cameras' time offsets on request, by a flash or a jump in what all saw in the last seconds."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from capture.clock import OffsetMethod
 from capture.packets import Blobs
 from capture.timing.events import OffsetMeasurement, TimeSeries, flash_offset, jump_offset
 from capture.timing.tracks import BlobHistory
+from config.settings import CAMERA_NAMES
 
 KEPT_S = 12.0
 SEARCH_S = 20.0  # how long to wait for a flash or a jump
@@ -29,15 +30,23 @@ class _Seen:
     speed: tuple[float, float, float] | None = None
 
 
-class TimeSearch:
-    """Keeps both cameras' last seconds, and searches them for an offset on request: only then speeds are computed."""
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search has found: of each camera but the first, how late its stamps are, None where nothing told."""
 
-    def __init__(self) -> None:
-        self._light: tuple[deque[tuple[float, float]], ...] = (deque(), deque())
-        self._seen: tuple[deque[_Seen], ...] = (deque(), deque())
+    method: OffsetMethod
+    found: tuple[tuple[int, OffsetMeasurement | None], ...]
+
+
+class TimeSearch:
+    """Keeps the cameras' last seconds, and searches them for offsets on request: only then speeds are computed."""
+
+    def __init__(self, n_cameras: int = 2) -> None:
+        self._light: tuple[deque[tuple[float, float]], ...] = tuple(deque() for _ in range(n_cameras))
+        self._seen: tuple[deque[_Seen], ...] = tuple(deque() for _ in range(n_cameras))
         self._method: OffsetMethod | None = None
         self._end_s = self._next_s = 0.0
-        self._best: OffsetMeasurement | None = None
+        self._best: dict[int, OffsetMeasurement] = {}
 
     @property
     def searching(self) -> bool:
@@ -58,35 +67,39 @@ class TimeSearch:
 
     def start(self, method: OffsetMethod, t_ns: int) -> None:
         """Begin to search, at the time of the newest timestamp."""
-        self._method, self._best = method, None
+        self._method, self._best = method, {}
         self._end_s, self._next_s = t_ns * 1e-9 + SEARCH_S, t_ns * 1e-9
 
-    def step(self, t_ns: int) -> tuple[OffsetMethod, OffsetMeasurement | None] | None:
-        """Search when due; at the end return the method and the offset found, or None for it."""
+    def step(self, t_ns: int) -> SearchResult | None:
+        """Search when due; return the result at the end."""
         t_s, method = t_ns * 1e-9, self._method
         if method is None or self._next_s > t_s > self._next_s - 2.0 * SEARCH_S:
             return None
         self._next_s = t_s + LOOK_S
-        found = self._look(method, t_s)
-        if found is not None and (self._best is None or found.sigma_s < self._best.sigma_s):
-            self._best = found
-        sure = self._best is not None and self._best.sigma_s < GOOD_S[method]
+        others = range(1, len(self._seen))
+        for camera in others:
+            found = self._look(method, camera, t_s)
+            if found is not None and (camera not in self._best or found.sigma_s < self._best[camera].sigma_s):
+                self._best[camera] = found
+        sure = all(camera in self._best and self._best[camera].sigma_s < GOOD_S[method] for camera in others)
         if not sure and 0.0 <= self._end_s - t_s <= SEARCH_S:
             return None
         self._method = None
-        fair = self._best is not None and self._best.sigma_s < FAIR_S[method]
-        return method, self._best if fair else None
+        best = ((camera, self._best.get(camera)) for camera in others)
+        fair = ((camera, found if found is not None and found.sigma_s < FAIR_S[method] else None) for camera, found in best)
+        return SearchResult(method, tuple(fair))
 
-    def _look(self, method: OffsetMethod, t_s: float) -> OffsetMeasurement | None:
-        """Return the offset by a flash or a jump in what is kept."""
-        kept = self._light if method is OffsetMethod.FLASH else tuple(_speed_rows(side) for side in self._seen)
+    def _look(self, method: OffsetMethod, camera: int, t_s: float) -> OffsetMeasurement | None:
+        """Return a camera's offset by a flash or a jump in what is kept of it and of the first."""
+        pair = (0, camera)
+        kept = [self._light[c] if method is OffsetMethod.FLASH else _speed_rows(self._seen[c]) for c in pair]
         if min(len(kept[0]), len(kept[1])) < 8:
             return None
-        left, right = (_time_series(list(side)) for side in kept)
+        first, other = (_time_series(list(rows)) for rows in kept)
         if method is OffsetMethod.FLASH:
-            return flash_offset(left, right)
-        peak_s = left.t_s[int(np.argmax(np.abs(left.value).max(axis=1)))]
-        return jump_offset(left, right) if t_s - peak_s > AFTER_S else None
+            return flash_offset(first, other)
+        peak_s = first.t_s[int(np.argmax(np.abs(first.value).max(axis=1)))]
+        return jump_offset(first, other) if t_s - peak_s > AFTER_S else None
 
 
 def _speed_rows(frames: Iterable[_Seen]) -> list[tuple[float, float, float]]:
@@ -128,10 +141,13 @@ def speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> tuple[fl
     return fall, max(speed, abs(fall)), over_s
 
 
-def describe_result(method: OffsetMethod, found: OffsetMeasurement | None, offset_ms: float) -> str:
-    """Return the result of a search for the user."""
+def describe_result(method: OffsetMethod, camera: int, found: OffsetMeasurement | None) -> str:
+    """Return the result of a search for one camera, for the user."""
+    name = CAMERA_NAMES[camera]
     if found is None:
         do = "switch a light on and off five times" if method is OffsetMethod.FLASH else "stand still, jump once, stand still"
-        return f"no {method} was seen by both cameras within {SEARCH_S:.0f} s; {do}, in view of both"
+        both = f"the {CAMERA_NAMES[0]} and the {name} camera"
+        return f"no {method} was seen by {both} within {SEARCH_S:.0f} s; {do}, in view of both"
+    offset_ms = 1e3 * found.offset_s
     late = f"{abs(offset_ms):.1f} ms {'late' if offset_ms >= 0.0 else 'early'}"
-    return f"the right camera's stamps are {late} (+-{1e3 * found.sigma_s:.1f}), by a {method}; now corrected"
+    return f"the {name} camera's stamps are {late} (+-{1e3 * found.sigma_s:.1f}), by a {method}; now corrected"

@@ -1,190 +1,137 @@
-"""Pair the blobs of two free-running cameras and bring each pair to one time.
+"""Group the blobs of free-running cameras and bring each moment to one time.
 
-The right camera's timestamps are corrected by the estimated offset. Frames are paired by nearest timestamp, and the later view of
-a pair is moved back along its tracks to the time of the earlier one, between its own last frames, so that nothing waits for a
-frame to come. Everything follows from the blobs and labels in the order they came, so that a recording replays the same.
+The timestamps of every camera but the first are corrected by its estimated offset. The views of a moment (`grouping`) are moved
+back along their tracks to the time of the earliest, between their own last frames, so that nothing waits for a frame to come.
+Everything follows from the blobs and labels in the order they came, so that a recording replays the same.
 """
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from calibration.camera import Rig
 from capture.clock import OffsetMethod
-from capture.packets import Blobs, MarkerFrame, Views, lone_views
+from capture.packets import Blobs, MarkerFrame, Views
+from capture.timing.grouping import FASTER, MAX_WAITING, Grouping, GroupingCounts
 from capture.timing.offset import OffsetEstimate, TimeOffset
 from capture.timing.search import TimeSearch, describe_result
 from capture.timing.tracks import BlobHistory, Tracks, moved
 from config.arrays import Floats
-from config.settings import TimeSettings
-
-# Half a second at 60 Hz: when a packet of a camera on another machine is lost, its frames come that late, all at once.
-MAX_WAITING = 32
-
-
-@dataclass(frozen=True, slots=True)
-class PairingCounts:
-    """Counts of frames of (left, right): received = 2 * pairs in all + late + unpaired + still waiting."""
-
-    pairs: int
-    late: tuple[int, int]
-    unpaired: tuple[int, int]
-
-
-class Pairing:
-    """Pair the blobs of two cameras by nearest timestamp, each frame once, never going back.
-
-    budget_ns: largest skew within a pair, about half the frame time of the slower camera. With equal frame rates no later frame
-    can then be nearer than the one that waits: a pair leaves as soon as its second half arrives.
-    """
-
-    def __init__(self, budget_ns: int) -> None:
-        self.budget_ns = budget_ns
-        self._waiting: tuple[deque[Blobs], deque[Blobs]] = (deque(), deque())
-        self._newest_ns = [-1, -1]
-        self._pairs = 0
-        self._late = [0, 0]
-        self._unpaired = [0, 0]
-
-    @property
-    def counts(self) -> PairingCounts:
-        """Counts since the start."""
-        return PairingCounts(self._pairs, (self._late[0], self._late[1]), (self._unpaired[0], self._unpaired[1]))
-
-    def push(self, blobs: Blobs) -> Views | None:
-        """Take one camera's blobs; return the pair they complete, if any.
-
-        A frame not newer than the newest of its camera is dropped as late. A frame older than a paired one, or too long without
-        a partner, is dropped as unpaired.
-        """
-        camera = blobs.camera
-        if blobs.t_capture_ns <= self._newest_ns[camera]:
-            self._late[camera] += 1
-            return None
-        self._newest_ns[camera] = blobs.t_capture_ns
-        partner = self._nearest(self._waiting[1 - camera], blobs.t_capture_ns)
-        if partner is None:
-            self._wait(blobs)
-            return None
-        self._pairs += 1
-        self._forget(camera, len(self._waiting[camera]))
-        self._forget_older(1 - camera, partner)
-        return Views((blobs, partner)) if camera == 0 else Views((partner, blobs))
-
-    def restart(self, camera: int) -> None:
-        """Accept a camera's next frame whatever its timestamp: its clock has gone back."""
-        self._forget(camera, len(self._waiting[camera]))
-        self._newest_ns[camera] = -1
-
-    def _nearest(self, waiting: deque[Blobs], t_ns: int) -> Blobs | None:
-        """Return the waiting frame nearest in time within the budget, the earlier of two."""
-        best = min(waiting, key=lambda other: abs(other.t_capture_ns - t_ns), default=None)
-        return best if best is not None and abs(best.t_capture_ns - t_ns) <= self.budget_ns else None
-
-    def _wait(self, blobs: Blobs) -> None:
-        """Let a frame wait for its partner; drop the oldest where too many wait."""
-        waiting = self._waiting[blobs.camera]
-        if len(waiting) == MAX_WAITING:
-            self._forget(blobs.camera, 1)
-        waiting.append(blobs)
-
-    def _forget(self, camera: int, n: int) -> None:
-        """Drop the n oldest waiting frames of a camera as unpaired."""
-        for _ in range(n):
-            self._waiting[camera].popleft()
-        self._unpaired[camera] += n
-
-    def _forget_older(self, camera: int, partner: Blobs) -> None:
-        """Drop what waited before `partner` as unpaired, and `partner` itself as used."""
-        waiting = self._waiting[camera]
-        while waiting[0] is not partner:
-            self._forget(camera, 1)
-        waiting.popleft()
-
+from config.settings import CAMERA_NAMES, TimeSettings
 
 SIMULTANEOUS_NS = 300_000  # views this near in time need not be moved: a fist moves by 3 mm at most
 CLOCK_JUMP_NS = 1_000_000_000  # a timestamp this much older than the last is of another clock
 AWAY_NS = 2_000_000_000  # a camera silent for so long was perhaps opened again
-SETTLE_NS = 250_000_000  # until a new offset is in use: longer than pairs ever wait, so that their order does not matter
+SETTLE_NS = 250_000_000  # until a new offset is in use: longer than views ever wait, so that their order does not matter
+
+
+class _Clock:
+    """What is known of one camera's timestamps, beside those of the first camera.
+
+    newest_ns: newest, uncorrected; setting_ms: by how much they are late, as set; in_use_s: beyond that, by the estimate;
+    pending: the next such offset, and from when on.
+    """
+
+    def __init__(self, camera: int, setting_ms: float) -> None:
+        self.newest_ns: int | None = None
+        self.setting_ms = setting_ms
+        self.offset = TimeOffset(camera)
+        self.in_use_s = 0.0
+        self.pending: tuple[int, float] | None = None
+        self.tracks = Tracks()
+        self.histories: deque[BlobHistory] = deque(maxlen=MAX_WAITING + 1)
+
+    @property
+    def estimate(self) -> OffsetEstimate:
+        """How late the timestamps are, by setting and estimate together."""
+        found = self.offset.estimate
+        return replace(found, offset_ms=self.setting_ms + 1e3 * self.in_use_s, estimate_ms=self.setting_ms + found.estimate_ms)
+
+    def correct(self, offset_ms: float, sigma_ms: float) -> None:
+        """Use an offset that was found by other means, from now on."""
+        self.offset.set(1e-3 * (offset_ms - self.setting_ms), 1e-3 * sigma_ms)
+        self.in_use_s, self.pending = self.offset.applied_s, None
+
+    def learn(self, frame: MarkerFrame, rig: Rig, used_s: tuple[float, ...]) -> None:
+        """Estimate the offset from labelled markers. used_s: the offsets in use for them, by camera."""
+        self.offset.add(frame, rig, used_s)
+        wanted = self.offset.applied_s
+        if wanted != (self.in_use_s if self.pending is None else self.pending[1]):
+            self.pending = (frame.t_capture_ns + SETTLE_NS, wanted)
+
+    def corrected(self, blobs: Blobs) -> Blobs:
+        """Return a frame with its timestamp on the first camera's clock."""
+        if blobs.camera == 0:
+            return blobs
+        if self.pending is not None and blobs.t_capture_ns >= self.pending[0]:
+            self.in_use_s, self.pending = self.pending[1], None
+        late_ns = round(1e6 * self.setting_ms + 1e9 * self.in_use_s)
+        return blobs if late_ns == 0 else replace(blobs, t_capture_ns=blobs.t_capture_ns - late_ns)
 
 
 class Synchroniser:
-    """Pairs the blobs of two cameras and brings each pair to one time.
+    """Groups the blobs of the cameras of a rig and brings each moment to one time.
 
-    budget_ns: largest skew within a pair, about half the frame time of the slower camera.
+    n_cameras: of the rig; budget_ns: largest time between a view and the reference's, about half the frame time of the slowest
+    camera.
     """
 
-    def __init__(self, budget_ns: int, settings: TimeSettings) -> None:
-        self._pairing, self._settings = Pairing(budget_ns), settings
-        self._tracks = (Tracks(), Tracks())
-        self._histories: tuple[deque[BlobHistory], deque[BlobHistory]] = (
-            deque(maxlen=MAX_WAITING + 1),
-            deque(maxlen=MAX_WAITING + 1),
-        )
-        self._newest_ns: list[int | None] = [None, None]  # newest timestamp of each camera, uncorrected
-        self._setting_ms = settings.offset_ms
-        self._offset = TimeOffset()
-        self._in_use_s = 0.0  # of the estimated offset
-        self._pending: tuple[int, float] | None = None  # the next offset to use, and from when on
-        self._search, self._notices = TimeSearch(), list[str]()
-        self._made: deque[tuple[int, float]] = deque(maxlen=MAX_WAITING)  # times of pairs, and the offsets in use for them
+    def __init__(self, n_cameras: int, budget_ns: int, settings: TimeSettings) -> None:
+        self.grouping, self._settings = Grouping(n_cameras, budget_ns), settings
+        self._clocks = tuple(_Clock(camera, settings.offset_of(camera)) for camera in range(n_cameras))
+        self._rows_s = tuple(1e-6 * settings.row_time_of(camera) for camera in range(n_cameras))
+        self._search, self._notices = TimeSearch(n_cameras), list[str]()
+        self._made: deque[tuple[int, tuple[float, ...]]] = deque(maxlen=MAX_WAITING)  # times of moments, offsets in use for them
 
     def set_budget(self, budget_ns: int) -> None:
-        """Set the largest skew of a pair."""
-        self._pairing.budget_ns = budget_ns
+        """Set the largest time between a view and the reference's."""
+        self.grouping.budget_ns = budget_ns
 
     @property
-    def counts(self) -> PairingCounts:
+    def counts(self) -> GroupingCounts:
         """Counts since the start."""
-        return self._pairing.counts
+        return self.grouping.counts
 
-    @property
-    def offset(self) -> OffsetEstimate:
-        """How late the right camera's timestamps are, by setting and estimate together."""
-        found = self._offset.estimate
-        return replace(found, offset_ms=self._setting_ms + 1e3 * self._in_use_s, estimate_ms=self._setting_ms + found.estimate_ms)
+    def offset(self, camera: int = 1) -> OffsetEstimate:
+        """Return how late a camera's timestamps are, by setting and estimate together."""
+        return self._clocks[camera].estimate
 
-    def correct(self, offset_ms: float, sigma_ms: float = 0.5) -> None:
-        """Use an offset of the right camera's timestamps that was found by other means, from now on."""
-        self._offset.set(1e-3 * (offset_ms - self._setting_ms), 1e-3 * sigma_ms)
-        self._in_use_s, self._pending = self._offset.applied_s, None
+    def correct(self, offset_ms: float, sigma_ms: float = 0.5, camera: int = 1) -> None:
+        """Use an offset of a camera's timestamps that was found by other means, from now on."""
+        if 0 < camera < len(self._clocks):
+            self._clocks[camera].correct(offset_ms, sigma_ms)
 
     def push(self, blobs: Blobs) -> Views | None:
-        """Take one camera's blobs; return the pair they complete, if any, brought to one time."""
-        last_ns = self._newest_ns[blobs.camera]
-        self._newest_ns[blobs.camera] = blobs.t_capture_ns
+        """Take one camera's blobs; return the moment that is complete with them, if any, brought to one time."""
+        clock, before = self._clocks[blobs.camera], self.grouping.reference
+        last_ns, clock.newest_ns = clock.newest_ns, blobs.t_capture_ns
         if last_ns is not None:
             self._watch_clock(blobs.camera, blobs.t_capture_ns - last_ns)
-        corrected = self._corrected(blobs)
+        corrected = clock.corrected(blobs)
         if last_ns is None or blobs.t_capture_ns > last_ns:
             self._follow(blobs, corrected.t_capture_ns)
-        pair = self._pairing.push(corrected)
-        if pair is None:
+        views = self.grouping.push(corrected)
+        if before is not None and before != self.grouping.reference:
+            self._tell_reference(before)
+        if views is None:
             return None
-        pair = self._at_one_time(pair)
-        self._made.append((pair.t_capture_ns, self._in_use_s))
-        return pair
-
-    def monocular(self, blobs: Blobs) -> Views:
-        """Return a frame that was pushed before as a pair without the other view, whose camera is silent."""
-        return lone_views(self._corrected(blobs), 2)
+        views = self._at_one_time(views)
+        self._made.append((views.t_capture_ns, tuple(clock.in_use_s for clock in self._clocks)))
+        return views
 
     def learn(self, frame: MarkerFrame | None, rig: Rig) -> None:
-        """Estimate the offset from the labelled markers of a pair."""
-        if frame is None or not self._settings.estimate or rig.is_monocular:
+        """Estimate the offsets from the labelled markers of a moment."""
+        if frame is None or not self._settings.estimate:
             return
-        used_s = next((offset_s for t_ns, offset_s in self._made if t_ns == frame.t_capture_ns), None)
-        if used_s is None:
-            return
-        self._offset.add(frame, rig, used_s)
-        wanted = self._offset.applied_s
-        if wanted != (self._in_use_s if self._pending is None else self._pending[1]):
-            self._pending = (frame.t_capture_ns + SETTLE_NS, wanted)
+        used_s = next((used_s for t_ns, used_s in self._made if t_ns == frame.t_capture_ns), None)
+        if used_s is not None:
+            for clock in self._clocks[1:]:
+                clock.learn(frame, rig, used_s)
 
     def start_search(self, method: OffsetMethod) -> None:
-        """Look for a flash or a jump that tells the offset; `notices` says what came of it."""
-        newest_ns = max((t_ns for t_ns in self._newest_ns if t_ns is not None), default=None)
+        """Look for a flash or a jump that tells the offsets; `notices` says what came of it."""
+        newest_ns = max((clock.newest_ns for clock in self._clocks if clock.newest_ns is not None), default=None)
         if newest_ns is not None:
             self._search.start(method, newest_ns)
 
@@ -195,70 +142,73 @@ class Synchroniser:
 
     @property
     def calibration(self) -> dict[str, float]:
-        """Figures for the status: the offset in use, the sigma of the estimate, and its drift."""
-        offset = self.offset
-        return {
-            "time_offset_ms": offset.offset_ms,
-            "time_offset_sigma_ms": offset.sigma_ms,
-            "time_drift_ppm": offset.drift_ppm,
-        }
+        """Figures for the status: of each camera but the first the offset in use, the sigma of the estimate, and its drift.
+
+        Those of the second are named `time_offset_ms` and so on, those of the others `third_time_offset_ms`.
+        """
+        figures = {}
+        for camera, clock in enumerate(self._clocks[1:], 1):
+            prefix, offset = "" if camera == 1 else f"{CAMERA_NAMES[camera]}_", clock.estimate
+            figures[f"{prefix}time_offset_ms"] = offset.offset_ms
+            figures[f"{prefix}time_offset_sigma_ms"] = offset.sigma_ms
+            figures[f"{prefix}time_drift_ppm"] = offset.drift_ppm
+        return figures
+
+    def _tell_reference(self, before: int) -> None:
+        """Note that a faster camera is the reference now; one that is so for want of the other is told as its silence."""
+        camera = self.grouping.reference or 0
+        if not 0.0 < self.grouping.rate_hz(before) < FASTER * self.grouping.rate_hz(camera):
+            return
+        rate = f"{self.grouping.rate_hz(camera):.0f} frames a second"
+        self._notices.append(f"the {CAMERA_NAMES[camera]} camera, with {rate}, is the clock of the others now")
 
     def _follow(self, blobs: Blobs, corrected_ns: int) -> None:
-        """Update the tracks, and the search for an offset."""
-        history = None
+        """Update the tracks, and the search for offsets."""
+        history, clock = None, self._clocks[blobs.camera]
         if self._settings.interpolate:
             # Tracks use uncorrected timestamps: a change of the correction is no motion.
-            history = self._tracks[blobs.camera].step(blobs)
-            self._histories[blobs.camera].append(history._replace(t_ns=corrected_ns))
+            history = clock.tracks.step(blobs)
+            clock.histories.append(history._replace(t_ns=corrected_ns))
         self._search.note(blobs, history)
         if (ended := self._search.step(blobs.t_capture_ns)) is not None:
-            method, found = ended
-            if found is not None:
-                self.correct(1e3 * found.offset_s, 1e3 * found.sigma_s)
-            self._notices.append(describe_result(method, found, 0.0 if found is None else 1e3 * found.offset_s))
+            for camera, found in ended.found:
+                if found is not None:
+                    self.correct(1e3 * found.offset_s, 1e3 * found.sigma_s, camera)
+                self._notices.append(describe_result(ended.method, camera, found))
 
     def _watch_clock(self, camera: int, elapsed_ns: int) -> None:
         """Restart where a camera's timestamps go back, or it was silent for long."""
-        if elapsed_ns < -CLOCK_JUMP_NS or elapsed_ns > AWAY_NS:
-            self._tracks[camera].forget()
-            self._histories[camera].clear()
-            self._offset.interrupt()
-        if elapsed_ns < -CLOCK_JUMP_NS:
-            self._pairing.restart(camera)
+        if -CLOCK_JUMP_NS <= elapsed_ns <= AWAY_NS:
+            return
+        clock = self._clocks[camera]
+        clock.tracks.forget()
+        clock.histories.clear()
+        for each in self._clocks if camera == 0 else (clock,):
+            each.offset.interrupt()
+        self.grouping.restart(camera)
 
-    def _corrected(self, blobs: Blobs) -> Blobs:
-        """Return a frame with its timestamp on the left camera's clock."""
-        if blobs.camera == 0:
-            return blobs
-        if self._pending is not None and blobs.t_capture_ns >= self._pending[0]:
-            self._in_use_s, self._pending = self._pending[1], None
-        late_ns = round(1e6 * self._setting_ms + 1e9 * self._in_use_s)
-        return blobs if late_ns == 0 else replace(blobs, t_capture_ns=blobs.t_capture_ns - late_ns)
-
-    def _at_one_time(self, pair: Views) -> Views:
+    def _at_one_time(self, views: Views) -> Views:
         """Move every blob to the earliest time at which any was seen, row times included."""
-        s = self._settings
-        rows_s = (1e-6 * s.row_time_left_us, 1e-6 * s.row_time_right_us)
-        if not s.interpolate or (abs(pair.skew_ns) < SIMULTANEOUS_NS and not any(rows_s)):
-            return pair
-        views = (pair.left, pair.right)
-        first_ns = min(pair.left.t_capture_ns, pair.right.t_capture_ns)
-        if not any(rows_s) and len(pair.left) and len(pair.right):
-            left, right = (self._moved(view, (first_ns - view.t_capture_ns) * 1e-9, first_ns) for view in views)
-            return Views((left, right), pair.skew_ns)
-        later_s = [
-            (view.t_capture_ns - first_ns) * 1e-9 + row_s * view.points_px[:, 1]
-            for view, row_s in zip(views, rows_s, strict=True)
-        ]
-        earliest_s = min((float(late[np.isfinite(late)].min(initial=np.inf)) for late in later_s), default=np.inf)
+        rows = any(self._rows_s)
+        if not self._settings.interpolate or (abs(views.skew_ns) < SIMULTANEOUS_NS and not rows):
+            return views
+        first_ns = min(view.t_capture_ns for view in views.present)
+        if not rows and all(map(len, views.present)):
+            at_once = views.changed(lambda _, view: self._moved(view, (first_ns - view.t_capture_ns) * 1e-9, first_ns))
+            return replace(at_once, measured_skew_ns=views.skew_ns)
+        later_s = {
+            view.camera: (view.t_capture_ns - first_ns) * 1e-9 + self._rows_s[view.camera] * view.points_px[:, 1]
+            for view in views.present
+        }
+        earliest_s = min(float(late[np.isfinite(late)].min(initial=np.inf)) for late in later_s.values())
         earliest_s = earliest_s if np.isfinite(earliest_s) else 0.0
         t_ns = first_ns + round(1e9 * earliest_s)
-        left, right = (self._moved(view, earliest_s - late, t_ns) for view, late in zip(views, later_s, strict=True))
-        return Views((left, right), pair.skew_ns)
+        one = views.changed(lambda camera, view: self._moved(view, earliest_s - later_s[camera], t_ns))
+        return replace(one, measured_skew_ns=views.skew_ns)
 
     def _moved(self, view: Blobs, ahead_s: Floats | float, t_ns: int) -> Blobs:
         """Return the blobs of a view moved along their tracks to a time."""
-        history = next((h for h in reversed(self._histories[view.camera]) if h.t_ns == view.t_capture_ns), None)
+        history = next((h for h in reversed(self._clocks[view.camera].histories) if h.t_ns == view.t_capture_ns), None)
         if history is None or not (ahead_s if isinstance(ahead_s, float) else ahead_s.any()):
             return view if view.t_capture_ns == t_ns else replace(view, t_capture_ns=t_ns)
         return moved(view, history, ahead_s, t_ns)
@@ -266,7 +216,7 @@ class Synchroniser:
 
 def warm_synchroniser(settings: TimeSettings) -> None:
     """Compile every kernel: pair a few synthetic frames with a skew of 4 ms."""
-    synchroniser = Synchroniser(10_000_000, settings)
+    synchroniser = Synchroniser(2, 10_000_000, settings)
     for k in range(4):
         for camera in (0, 1):
             points_px = 50.0 * np.arange(8.0).reshape(4, 2) + k

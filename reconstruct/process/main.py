@@ -23,7 +23,7 @@ from reconstruct.process.inbox import Inbox
 from reconstruct.process.journal import Journal, NoJournal
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.learner_connection import LearnerConnection, LearnFailure
-from reconstruct.process.reconstruction import PairStepper, Reconstruction
+from reconstruct.process.reconstruction import Reconstruction, Stepper
 from reconstruct.process.sink import Sink
 
 TURN_MS = 20
@@ -34,7 +34,7 @@ def no_journal(sink: Sink) -> Journal:
     return NoJournal()
 
 
-def no_session_style(pipeline: PairStepper) -> SessionStyle | None:
+def no_session_style(pipeline: Stepper) -> SessionStyle | None:
     """Return None: no style is learned."""
     return None
 
@@ -50,14 +50,14 @@ class ReconstructionPlan:
     first, as when it records to a file.
     """
 
-    pipeline: Callable[[], PairStepper]
+    pipeline: Callable[[], Stepper]
     sink: Callable[[], Sink]
     budget_ns: int
     nodes: str = ""
     keys: KeySettings | None = None
     time: TimeSettings = field(default_factory=TimeSettings)
     journal: Callable[[Sink], Journal] = no_journal
-    session_style: Callable[[PairStepper], SessionStyle | None] = no_session_style
+    session_style: Callable[[Stepper], SessionStyle | None] = no_session_style
     learner: LearnerPlan = field(default_factory=LearnerPlan)
     part: int = 1
     sink_again: Callable[[int], Sink] | None = None

@@ -1,9 +1,9 @@
 """From the blobs that the cameras' processes sent to the poses that the sink takes, without a queue.
 
-Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them, and on the newest alone where several came in
-the turn before, too; older ones are dropped and counted, both views of a moment together. While many are dropped, the newest
-alone is solved and optional work rests. When pairs stop coming, poses continue from the one camera that sends; when neither
-does, the last pose is published as `coasting` and then as `lost`.
+Each turn groups what came into moments and steps on the newest, at most BACKLOG of them, and on the newest alone where several
+came in the turn before, too; older ones are dropped and counted, all views of a moment together. While many are dropped, the
+newest alone is solved and optional work rests. A moment has the views that there are, from all cameras to one; when none comes,
+the last pose is published as `coasting` and then as `lost`.
 """
 
 from collections import deque
@@ -16,38 +16,38 @@ import numpy as np
 from calibration.camera import Rig
 from capture.clock import now_ns
 from capture.notices import NoticeLog
-from capture.packets import MarkerFrame, Views, lone_views
+from capture.packets import MarkerFrame, Views
 from capture.process.control import MAX_OFFSET_MS, Details, SyncOrder
 from capture.sockets.wire import SentBlobs
 from capture.stereo.watch import RigWatch
 from capture.timing.synchronise import Synchroniser
-from config.settings import CAMERAS, TimeSettings
+from config.settings import CAMERA_NAMES, TimeSettings
 from reconstruct.doubt import DoubtfulSpan, DoubtLog
 from reconstruct.models.style.model import Style, StyleError
 from reconstruct.models.style.session import SessionStyle
 from reconstruct.models.style.task import LearnedStyle
 from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.process.load import LoadWatch
-from reconstruct.process.silence import FrameCount, SilenceDetector
+from reconstruct.process.silence import FrameCount, SilenceWatch
 from reconstruct.process.sink import RunStatus, Sink
 
-BACKLOG = 2  # the scheduler sometimes delivers two pairs at once, and both are soon solved; more would be a queue
+BACKLOG = 2  # the scheduler sometimes delivers two moments at once, and both are soon solved; more would be a queue
 STATUS_PERIOD_NS = 1_000_000_000
 LOST_NS = 600_000_000
 COASTING_PERIOD_NS = 33_000_000
 LOST_PERIOD_NS = 1_000_000_000
 OPTIONAL = ("style", "rig", "clocks")  # what rests while frames come faster than they can be solved
 GONE_NS = 5_000_000_000  # a camera that is silent this long is lost until it is back
-PAST_NS = 1_000_000_000  # a pair that is older than the last pose by more than this has a clock that was set back
+PAST_NS = 1_000_000_000  # a moment that is older than the last pose by more than this has a clock that was set back
 
 
 Received = tuple[SentBlobs, int]  # blobs, and when they came [ns]
 
 
-class PairStepper(Protocol):
-    """The pipeline: one step for each pair, for live runs and replay alike.
+class Stepper(Protocol):
+    """The pipeline: one step for each moment, for live runs and replay alike.
 
-    markers: the labels of the last pair, from which the cameras' time offset is learned; rig: where it stands in the world, None
+    markers: the labels of the last one, from which the cameras' time offsets are learned; rig: where it stands in the world, None
     where nothing is watched.
     """
 
@@ -57,8 +57,8 @@ class PairStepper(Protocol):
     @property
     def markers(self) -> MarkerFrame | None: ...
 
-    def step(self, pair: Views) -> Pose:
-        """Return the pose of one pair."""
+    def step(self, views: Views) -> Pose:
+        """Return the pose of one moment."""
 
     def warm(self) -> None:
         """Compile every kernel."""
@@ -71,9 +71,9 @@ class PairStepper(Protocol):
 
 
 class Waiting(NamedTuple):
-    """A pair to step on, the blobs that completed it, and when they came [ns]."""
+    """Views to step on, the blobs that completed them, and when these came [ns]."""
 
-    pair: Views
+    views: Views
     sent: SentBlobs
     t_received_ns: int
 
@@ -84,39 +84,43 @@ class Reconstruction:
     Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their order
     only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
 
-    budget_ns: largest skew of a pair; session_style: from which styles are learned, and the one to begin with. Dropped pairs are
-    counted as late, unpaired (no partner in time) or overrun (a newer pair was there already).
+    budget_ns: largest skew of views of one moment; session_style: from which styles are learned, and the one to begin with;
+    n_cameras: where the pipeline has no rig. What is dropped is counted as late, unpaired (of no moment) or overrun (a newer
+    moment was there already).
     """
 
     def __init__(
         self,
-        pipeline: PairStepper,
+        pipeline: Stepper,
         sink: Sink,
         budget_ns: int,
         time: TimeSettings | None = None,
         session_style: SessionStyle | None = None,
+        n_cameras: int = 2,
     ) -> None:
         self._pipeline, self._sink, self.session_style = pipeline, sink, session_style
         pipeline.take_style(None)  # the record of an earlier part of the session is forgotten
         if session_style is not None and session_style.style is not None:
             pipeline.take_style(session_style.style)
         self._rig = pipeline.rig
-        self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
+        n_cameras = n_cameras if pipeline.rig is None else len(pipeline.rig)
+        self._names = CAMERA_NAMES[:n_cameras]
+        self._synchroniser = Synchroniser(n_cameras, budget_ns, time or TimeSettings())
         self._last: Pose | None = None
         self._t_last_step_ns = self._t_coasted_ns = 0
         self._n_noted = self._n_overrun = self._n_poses = self._n_alone = 0
-        self._silent = self._silence_told = False
         self._notices = NoticeLog()
         self._doubts = DoubtLog()
         self._state = TrackingState.LOST
         self._status_due_ns = 0
         self._skews_ns: deque[int] = deque(maxlen=120)
-        self._seen = (FrameCount(), FrameCount())
-        self._silence = SilenceDetector(self._seen, budget_ns)
-        self._rig_watch = None if pipeline.rig is None or pipeline.rig.is_monocular else RigWatch(pipeline.rig)
+        self._seen = tuple(FrameCount() for _ in self._names)
+        self._silence = SilenceWatch(self._seen)
+        self._alone: int | None = None  # the camera that alone gave the last moment's view
+        self._rig_watch = None if pipeline.rig is None or len(pipeline.rig) == 1 else RigWatch(pipeline.rig)
         self._rate = FrameCount()
         self._load, self._backlog = LoadWatch(), BACKLOG
-        self._details: dict[str, Details] = {name: {} for name in CAMERAS}
+        self._details: dict[str, Details] = {name: {} for name in self._names}
 
     def describe(self, camera: str, details: Details) -> None:
         """Set what the supervisor knows of a camera, such as its node's clock, for the status."""
@@ -124,9 +128,8 @@ class Reconstruction:
             self._details[camera] = dict(details)
 
     def set_budget(self, budget_ns: int) -> None:
-        """Set the largest skew of a pair, which is known once the cameras are open."""
+        """Set the largest skew of views of one moment, which is known once the cameras are open."""
         self._synchroniser.set_budget(budget_ns)
-        self._silence.budget_ns = budget_ns
 
     @property
     def is_late(self) -> bool:
@@ -138,107 +141,108 @@ class Reconstruction:
         """Counts since the start, for the supervisor."""
         return {
             "poses": self._n_poses,
-            "pairs": self._synchroniser.counts.pairs,
+            "pairs": self._synchroniser.counts.moments,
             "overrun": self._n_overrun,
             "alone": self._n_alone,
         }
 
     def turn(self, received: list[Received], t_ns: int) -> None:
-        """Step on the newest pairs that the received blobs complete, or on what one camera sees alone; watch for silence."""
-        pairs, singles = self._paired(received)
-        self._watch_load(len(pairs), t_ns)
-        for waiting in pairs:
-            self._silence.add_pair(waiting.t_received_ns)
-            self._end_silence(waiting.t_received_ns)
-        alone = None if pairs else self._silence.step(t_ns)
-        if alone is not None:
-            self._tell_silence(t_ns)
-            self._n_alone += len(singles[alone])
-        for waiting in pairs if alone is None else map(self._alone, singles[alone]):
+        """Step on the newest moments that the received blobs complete; watch for silence."""
+        moments = self._grouped(received)
+        self._watch_load(len(moments), t_ns)
+        for waiting in moments:
             self._step(waiting)
-        for waiting in pairs:  # after the poses, which somebody waits for
+        for waiting in moments:  # after the poses, which somebody waits for
             self._watch_rig(waiting)
-        if self._last is not None and t_ns - self._t_last_step_ns >= self._silence.silent_ns:
+        self._watch_silence(t_ns)
+        if self._last is not None and t_ns - self._t_last_step_ns >= self._silent_ns:
             self._coast(self._last, t_ns)
         for text in self._notices.fetch():
             self._sink.event(t_ns, "camera", text)
         for text in self._synchroniser.notices():
             self._sink.event(t_ns, "time", text)
 
+    @property
+    def _silent_ns(self) -> int:
+        """Time without a frame after which a camera is silent."""
+        return self._synchroniser.grouping.silent_ns
+
     def _watch_load(self, n_kept: int, t_ns: int) -> None:
-        """Note how many pairs of a turn are left; tell when too many were skipped, and when no longer."""
+        """Note how many moments of a turn are left; tell when too many were skipped, and when no longer."""
         n_skipped, self._n_noted = self._n_overrun - self._n_noted, self._n_overrun
         if self._load.turn(n_kept + n_skipped, n_skipped, t_ns):
             self._sink.event(t_ns, "load", self._load.words())
         if n_kept:
             self._backlog = BACKLOG if n_kept == 1 and not n_skipped and not self._load.late else 1
 
-    def _alone(self, received: Received) -> Waiting:
-        """Return one camera's blobs as what to step on."""
-        sent, t_received_ns = received
-        return Waiting(self._synchroniser.monocular(sent.blobs), sent, t_received_ns)
-
-    def _paired(self, received: Iterable[Received]) -> tuple[deque[Waiting], tuple[deque[Received], ...]]:
-        """Return the newest pairs, and the newest blobs of each camera."""
-        pairs: deque[Waiting] = deque(maxlen=self._backlog)
-        singles: tuple[deque[Received], ...] = tuple(deque(maxlen=self._backlog) for _ in CAMERAS)
+    def _grouped(self, received: Iterable[Received]) -> deque[Waiting]:
+        """Return the newest moments that the blobs complete."""
+        moments: deque[Waiting] = deque(maxlen=self._backlog)
         for sent, t_received_ns in received:
-            camera = sent.blobs.camera
-            self._seen[camera].add(t_received_ns)
-            pair = self._synchroniser.push(sent.blobs)
-            singles[camera].append((sent, t_received_ns))
-            if pair is not None:
-                self._n_overrun += len(pairs) == self._backlog
-                pairs.append(Waiting(pair, sent, t_received_ns))
-        return pairs, singles
+            if sent.blobs.camera >= len(self._seen):
+                continue  # of another rig
+            self._seen[sent.blobs.camera].add(t_received_ns)
+            views = self._synchroniser.push(sent.blobs)
+            if views is not None:
+                self._n_overrun += len(moments) == self._backlog
+                moments.append(Waiting(views, sent, t_received_ns))
+        return moments
 
-    def _end_silence(self, t_ns: int) -> None:
-        """Note that pairs come again."""
-        if self._silent and self._silence_told:
-            self._notices.add("both", "both cameras send again", t_ns)
-        self._silent = self._silence_told = False
+    def _watch_silence(self, t_ns: int) -> None:
+        """Tell which cameras are silent, and when they send again."""
+        apart = self._synchroniser.grouping.is_apart
+        for key, text in self._silence.step(t_ns, self._silent_ns, self._alone if apart else None):
+            self._notices.add(key, text, t_ns)
 
     def _watch_rig(self, waiting: Waiting) -> None:
         """Check whether the cameras are where they were at the calibration."""
         if self._rig_watch is not None and not self._load.late:
-            self._rig_watch.add(waiting.pair)
+            self._rig_watch.add(waiting.views)
             for text in self._rig_watch.notices():
                 self._sink.event(waiting.t_received_ns, "calibration", text)
 
     def _step(self, waiting: Waiting) -> None:
-        """Solve one pair and publish the pose, with the latencies of the later view.
+        """Solve one moment and publish the pose, with the latencies of the latest view.
 
-        A pair older than the last pose is dropped, as when a slower camera is back. Where the two views no longer agree, the left
-        one alone is used.
+        A moment older than the last pose is dropped, as when a slower camera is back. The view of a camera that was moved is
+        left out.
         """
-        pair, sent, t_received_ns = waiting
-        if self._last is not None and 0 <= self._last.t_capture_ns - pair.t_capture_ns < PAST_NS:
+        views, sent, t_received_ns = waiting
+        if self._last is not None and 0 <= self._last.t_capture_ns - views.t_capture_ns < PAST_NS:
             self._n_overrun += 1
             return
-        if self._rig_watch is not None and self._rig_watch.moved and len(pair.left):
-            pair = lone_views(pair.left, 2)
+        views = self._without_moved(views)
         t_begin_ns = now_ns()
-        pose = self._pipeline.step(pair)
+        pose = self._pipeline.step(views)
         if self._pipeline.rig is not None and self._pipeline.rig is not self._rig:
             self._rig = self._pipeline.rig
             self._sink.rig(self._rig)
         if self._pipeline.rig is not None and not self._load.late:
             self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
         before = {
-            "read": sent.t_read_ns - pair.t_capture_ns,  # from the pose's time, so that all stages add up
+            "read": sent.t_read_ns - views.t_capture_ns,  # from the pose's time, so that all stages add up
             "detect": sent.t_sent_ns - sent.t_read_ns,
             "transport": t_received_ns - sent.t_sent_ns,
             "wait": t_begin_ns - t_received_ns,
         }
         pose = replace(pose, latency_ns={**before, **pose.latency_ns})
         self._last, self._state, self._t_last_step_ns = pose, pose.state, t_received_ns
-        self._skews_ns.append(pair.skew_ns)
+        self._alone = views.first.camera if len(views.present) == 1 < len(views) else None
+        self._n_alone += self._alone is not None
+        self._skews_ns.append(views.skew_ns)
         self._n_poses += 1
         self._rate.add(t_received_ns)
         self._sink.pose(pose)
         self._tell_doubts(self._doubts.add(pose.t_capture_ns, pose.doubts))
         if self.session_style is not None:
             self.session_style.add(pose)
+
+    def _without_moved(self, views: Views) -> Views:
+        """Return the views without those of cameras that were moved, where the others see something."""
+        moved = () if self._rig_watch is None else self._rig_watch.moved
+        if not any(len(blobs) for blobs in views.present if blobs.camera not in moved):
+            return views
+        return Views(tuple(None if c in moved else blobs for c, blobs in enumerate(views.blobs)), views.measured_skew_ns)
 
     def _tell_doubts(self, span: DoubtfulSpan | None) -> None:
         """Report a span of doubtful frames that is over."""
@@ -262,7 +266,7 @@ class Reconstruction:
         """Measure the time offset by a flash or a jump from now on, or set the one given."""
         if order.offset_ms is not None:
             if abs(order.offset_ms) <= MAX_OFFSET_MS:
-                self._synchroniser.correct(order.offset_ms)
+                self._synchroniser.correct(order.offset_ms, camera=order.camera)
         elif order.method is not None:
             self._synchroniser.start_search(order.method)
 
@@ -273,19 +277,12 @@ class Reconstruction:
 
     def _coast(self, last: Pose, t_ns: int) -> None:
         """Publish the last pose as coasting, then as lost, while nothing comes to step on."""
-        self._tell_silence(t_ns)
         silence_ns = t_ns - self._t_last_step_ns
         before, self._state = self._state, TrackingState.COASTING if silence_ns < LOST_NS else TrackingState.LOST
         period_ns = COASTING_PERIOD_NS if self._state is TrackingState.COASTING else LOST_PERIOD_NS
         if self._state is not before or t_ns - self._t_coasted_ns >= period_ns:
             self._t_coasted_ns = t_ns
             self._sink.pose(_unmeasured(last, self._state))
-
-    def _tell_silence(self, t_ns: int) -> None:
-        """Note once which camera is silent."""
-        if not self._silent:
-            self._silent = True
-            self._silence_told = self._notices.add("silent", f"no pairs any more: {self._silence.message(t_ns)}", t_ns)
 
     def report(self, t_ns: int, n_malformed: int) -> None:
         """Send the sink the status of the run once a second."""
@@ -295,7 +292,7 @@ class Reconstruction:
         counts = self._synchroniser.counts
         rig_figures = self._rig_watch.figures if self._rig_watch is not None else {}
         skew = np.array(self._skews_ns, float)
-        rates_hz = {name: count.rate_hz(t_ns) for name, count in zip(CAMERAS, self._seen, strict=True)}
+        rates_hz = {name: count.rate_hz(t_ns) for name, count in zip(self._names, self._seen, strict=True)}
         self._sink.status(
             RunStatus(
                 t_ns=t_ns,
@@ -308,7 +305,7 @@ class Reconstruction:
                     "malformed": n_malformed,
                 },
                 skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},
-                cameras={name: self._camera_status(camera, t_ns) for camera, name in enumerate(CAMERAS)},
+                cameras={name: self._camera_status(camera, t_ns) for camera, name in enumerate(self._names)},
                 calibration={**self._synchroniser.calibration, **rig_figures},
                 resting=OPTIONAL if self._load.late else (),
             )
@@ -317,16 +314,17 @@ class Reconstruction:
     def _camera_status(self, camera: int, t_ns: int) -> dict[str, int | float | str]:
         """Return the status of one camera."""
         count = self._seen[camera]
-        details = dict(self._details[CAMERAS[camera]])
+        details = dict(self._details[self._names[camera]])
         reopening = bool(details.pop("reopening", 0))
-        if count.n and not self._silence.is_silent(camera, t_ns):
+        if count.n and t_ns - count.t_last_ns < self._silent_ns:
             state = "live"
         elif reopening:
             state = "reopening"
         else:
             state = "waiting" if not count.n else "silent" if t_ns - count.t_last_ns < GONE_NS else "lost"
-        alone = {"alone": 1} if self._silence.alone == camera else {}
-        return {**details, **alone, "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
+        alone = {"alone": 1} if self._alone == camera else {}
+        clock = {"clock": 1} if self._synchroniser.grouping.reference == camera else {}
+        return {**details, **alone, **clock, "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
 
 
 def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
@@ -339,4 +337,5 @@ def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
         measured=np.zeros_like(pose.measured),
         seen=np.zeros_like(pose.seen),
         latency_ns={},
+        n_views=0,
     )

@@ -1,12 +1,11 @@
-"""Silent cameras: which ones, and which camera poses continue from when pairs stop coming; time is passed in."""
+"""Silent cameras: which ones, and what poses go on from meanwhile, in words; time is passed in."""
 
 from collections import deque
+from collections.abc import Sequence
 
-from config.settings import CAMERAS
+from capture.timing.grouping import START_NS
+from config.settings import CAMERA_NAMES
 
-SILENT_NS = 100_000_000  # six frames at 60 Hz without a pair
-SILENT_BUDGETS = 4.0  # and at least this many times the largest skew of a pair, which is 0.6 frames
-START_NS = 2_000_000_000  # cameras do not start at the same time
 SECOND_NS = 1_000_000_000
 
 
@@ -28,43 +27,58 @@ class FrameCount:
         return float(sum(1 for t in self._recent if t_ns - t < SECOND_NS))
 
 
-class SilenceDetector:
-    """Detects silent cameras. alone: the camera that poses continue from alone, None while pairs come or neither sends."""
+class SilenceWatch:
+    """Tells which cameras fall silent and which send again, by when their frames came."""
 
-    def __init__(self, seen: tuple[FrameCount, FrameCount], budget_ns: int) -> None:
-        self._seen, self.budget_ns = seen, budget_ns
-        self._t_pair_ns = self._t_first_ns = 0
-        self.alone: int | None = None
+    def __init__(self, seen: Sequence[FrameCount]) -> None:
+        self._seen = seen
+        self._told = ""
+        self._silent: frozenset[int] = frozenset()
+        self._t_first_ns = 0
 
-    @property
-    def silent_ns(self) -> int:
-        """Time after its last frame when a camera is silent."""
-        return max(SILENT_NS, round(SILENT_BUDGETS * self.budget_ns))
+    def step(self, t_ns: int, silent_ns: int, alone: int | None) -> list[tuple[str, str]]:
+        """Return what has changed, each as a kind of notice and its text.
 
-    def add_pair(self, t_ns: int) -> None:
-        """Note that a pair came."""
-        self._t_pair_ns, self.alone = t_ns, None
-
-    def is_silent(self, camera: int, t_ns: int) -> bool:
-        """Return whether a camera is silent."""
-        return t_ns - self._seen[camera].t_last_ns >= self.silent_ns
-
-    def step(self, t_ns: int) -> int | None:
-        """Return the camera that poses continue from alone at t_ns; where both send but make no pairs, the same as before."""
+        silent_ns: time without a frame after which a camera is silent; alone: the camera that poses go on from although others
+        send, as their stamps are too far apart.
+        """
         if not self._t_first_ns and any(count.n for count in self._seen):
             self._t_first_ns = t_ns
-        since_ns, patience_ns = (self._t_pair_ns, self.silent_ns) if self._t_pair_ns else (self._t_first_ns, START_NS)
-        if not since_ns or t_ns - since_ns < patience_ns:
-            return None
-        sending = [camera for camera in (0, 1) if self._seen[camera].n and not self.is_silent(camera, t_ns)]
-        if not sending:
-            self.alone = None
-        elif self.alone not in sending:
-            self.alone = sending[0]
-        return self.alone
+        if not self._t_first_ns:
+            return []
+        before, self._silent = self._silent, frozenset(self._find_silent(t_ns, silent_ns))
+        text = self._describe(alone)
+        if text == self._told:
+            return []
+        self._told = text
+        if not text:
+            return [("again", "both cameras send again" if len(self._seen) == 2 else "all cameras send again")]
+        back = before - self._silent
+        return [(f"silent {sorted(self._silent)}" if not back else "again", text)]
 
-    def message(self, t_ns: int) -> str:
-        """Return what is wrong with the cameras, for the user."""
-        silent = [name for camera, name in enumerate(CAMERAS) if self.is_silent(camera, t_ns)]
-        text = " and ".join(f"the {name} camera is silent" for name in silent) or "the cameras' stamps are too far apart"
-        return text if self.alone is None else f"{text}; poses go on from the {CAMERAS[self.alone]} camera alone"
+    def _find_silent(self, t_ns: int, silent_ns: int) -> list[int]:
+        """Return the silent cameras; one that has sent nothing yet is given more time."""
+        since = ((n, count.t_last_ns if count.n else self._t_first_ns, count.n) for n, count in enumerate(self._seen))
+        return [camera for camera, t_last_ns, n in since if t_ns - t_last_ns >= (silent_ns if n else START_NS)]
+
+    def _describe(self, alone: int | None) -> str:
+        """Return what is wrong with the cameras, empty for nothing."""
+        sending = [camera for camera in range(len(self._seen)) if camera not in self._silent]
+        if not sending:
+            return f"no views any more: {_silent_words(sorted(self._silent))}"
+        if self._silent:
+            return f"{_silent_words(sorted(self._silent))}; poses go on from {_camera_words(sending)}"
+        return "" if alone is None else f"the cameras' stamps are too far apart; poses go on from {_camera_words([alone])}"
+
+
+def _silent_words(cameras: Sequence[int]) -> str:
+    """Return which cameras are silent."""
+    return " and ".join(f"the {CAMERA_NAMES[camera]} camera is silent" for camera in cameras)
+
+
+def _camera_words(cameras: Sequence[int]) -> str:
+    """Return some cameras by name."""
+    names = [CAMERA_NAMES[camera] for camera in cameras]
+    if len(names) == 1:
+        return f"the {names[0]} camera alone"
+    return f"the {', '.join(names[:-1])} and {names[-1]} cameras"

@@ -56,8 +56,8 @@ def encode(message: Message) -> bytes:
             {"joint": f.joint, "force_n": f.force_n, "center_m": f.center_m, "moment_nm": f.moment_nm}
             for f in message.ground_forces
         ]
-        absent = [name for name in ("ground_forces", "error_m") if not content[name]]
-        for name in absent:  # a live pose has no forces, one of a take no errors
+        absent = [name for name in ("ground_forces", "error_m", "views") if not content[name]]
+        for name in absent:  # a live pose has no forces, one of a take no errors and views
             del content[name]
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
@@ -195,6 +195,7 @@ def _pose(content: dict[str, Any]) -> PoseMessage:
         predicted_ns=int_of(content, "predicted_ns") if "predicted_ns" in content else 0,
         ground_forces=_foot_forces(content),
         error_m=_errors_m(content, len(rotations)),
+        views=int_of(content, "views") if "views" in content else 0,
     )
 
 

@@ -80,6 +80,7 @@ def pose_message(
         latency_ns=dict(pose.latency_ns),
         predicted_ns=predicted_ns,
         error_m=pose.error_m.astype(np.float32),
+        views=pose.n_views,
     )
 
 

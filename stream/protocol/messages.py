@@ -106,7 +106,8 @@ class PoseMessage:
 
     contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
     it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live; error_m: how far from
-    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown.
+    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown; views: how many cameras
+    gave a view of the moment, 0 where unknown.
     """
 
     hash: str
@@ -126,6 +127,7 @@ class PoseMessage:
     predicted_ns: int = 0
     ground_forces: tuple[FootForce, ...] = ()
     error_m: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    views: int = 0
     schema: int = SCHEMA
 
 

@@ -62,9 +62,9 @@ class ServiceClient:
         """
         self._request("tune", camera=camera, values=dict(values))
 
-    def sync(self, way: str, offset_ms: float | None = None) -> None:
-        """Have the cameras' time offset estimated by a `flash` or a `jump`, published in an event, or set it [ms]."""
-        self._request("sync", way=way, offset_ms=offset_ms)
+    def sync(self, way: str, offset_ms: float | None = None, camera: str = CAMERA_NAMES[1]) -> None:
+        """Have the cameras' time offsets estimated by a `flash` or a `jump`, told in events, or set that of a camera [ms]."""
+        self._request("sync", way=way, offset_ms=offset_ms, camera=camera)
 
     def recentre(self) -> None:
         """Have the performer stand over the world's origin, looking along +Z, from the next pose on."""

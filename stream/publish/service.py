@@ -7,11 +7,11 @@ repeats; an answer has `error`, a message for the user, if the request was refus
     clock   t0_ns                        -> t0_ns, t_received_ns, t_sent_ns: stamps of this machine's clock
     record  on, name (nil: by the time)  -> file; for on = false sent when the file is complete
     info                                 -> session, subject, version, stream, service, recording, n_malformed
-    tune    camera, values by setting    -> camera; `left`, `right` or empty for both; values as in stream/publish/tuning.py
-    sync    way: flash or jump, or offset_ms -> way; the result is published in an event
+    tune    camera, values by setting    -> camera; its name, or empty for all; values as in stream/publish/tuning.py
+    sync    way: flash or jump, or offset_ms and camera -> way; the result is published in events
     save_tuned                           -> file, note
     recentre                             -> nothing; the performer is the world's origin from the next pose on, facing +Z
-    settings                             -> left, right: what each camera was asked for, by setting
+    settings                             -> left, right...: what each camera was asked for, by setting
 """
 
 import logging

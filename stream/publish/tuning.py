@@ -11,7 +11,7 @@ from capture.process.control import MAX_OFFSET_MS, RecentreOrder, RequestedOrder
 from capture.sockets.wire import MalformedMessageError, field_of
 from config.errors import DuocapError, SettingsError
 from config.per_camera import TUNABLE, by_key, by_section, check_tuning, save_tuned, settings_of, tuned_file, without_tuned
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 
 BACKGROUND = "background"
 LEARN = "learn"
@@ -28,23 +28,24 @@ class TuningError(DuocapError):
 class TuningState:
     """The settings requested of the cameras of one run; for any thread. settings: of the run, with earlier tuning."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, n_cameras: int) -> None:
+        self.cameras = CAMERA_NAMES[:n_cameras]
         self._settings, self._file = settings, tuned_file(settings)
         untuned = without_tuned(settings)
-        self._names = {side: getattr(settings, side).name for side in CAMERAS}
-        self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(CAMERAS)}
-        self._tuned = {side: _tuned(settings, untuned, side) for side in CAMERAS}
+        self._names = {side: getattr(settings, side).name for side in self.cameras}
+        self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(self.cameras)}
+        self._tuned = {side: _tuned(settings, untuned, side) for side in self.cameras}
         self._waiting: list[RequestedOrder] = []
-        self._requested: dict[str, set[str]] = {side: set() for side in CAMERAS}
+        self._requested: dict[str, set[str]] = {side: set() for side in self.cameras}
         self._lock = threading.Lock()
 
     def tune(self, camera: str, values: Mapping[str, Any]) -> None:
-        """Request settings by dotted name of a camera, `left` or `right`, empty for both.
+        """Request settings by dotted name of a camera by its name, empty for all.
 
         A value of None takes the tuning back; `background` = `learn` learns the background again. Raises TuningError,
         SettingsError: no such camera, unknown settings, values of the wrong type or out of bounds; then nothing is changed.
         """
-        sides = _sides(camera)
+        sides = self._sides(camera)
         learn = _wants_background(values)
         changes = {key: value for key, value in values.items() if key != BACKGROUND}
         reset = [key for key, value in changes.items() if value is None]
@@ -59,13 +60,20 @@ class TuningState:
                 self._requested[side] |= changes.keys()
                 self._waiting.append(RequestedOrder(side, TuneOrder(details)))
 
-    def sync(self, way: str, offset_ms: float | None = None) -> None:
-        """Have the cameras' time offset estimated, by a flash or by a jump, or set it [ms]. Raises TuningError."""
+    def sync(self, way: str, offset_ms: float | None = None, camera: str = "") -> None:
+        """Have the cameras' time offsets estimated, by a flash or by a jump, or set that of a camera [ms]. Raises TuningError.
+
+        camera: any but the first, whose clock is that of the others; empty: the second.
+        """
+        late = self.cameras[1:]
+        if offset_ms is not None and camera not in ("", *late):
+            raise TuningError(f"there is no camera {camera[:20]!r} whose time can be set; expected {' or '.join(late)}")
         if offset_ms is None and way not in WAYS:
             raise TuningError(f"the time offset is found by {' or '.join(WAYS)}, not by {way[:20]!r}")
         if offset_ms is not None and not abs(offset_ms) <= MAX_OFFSET_MS:
             raise TuningError(f"a time offset of {offset_ms} ms is implausible; at most {MAX_OFFSET_MS:g} ms either way")
-        order = SyncOrder(OffsetMethod(way)) if offset_ms is None else SyncOrder(offset_ms=float(offset_ms))
+        index = self.cameras.index(camera) if camera else 1
+        order = SyncOrder(OffsetMethod(way)) if offset_ms is None else SyncOrder(offset_ms=float(offset_ms), camera=index)
         with self._lock:
             self._check_waiting(1)
             self._waiting.append(RequestedOrder("reconstruction", order))
@@ -83,7 +91,7 @@ class TuningState:
         """
         with self._lock:
             tables = {name: by_section(self._tuned[side]) for side, name in self._names.items() if name}
-            stronger = sorted({key for side in CAMERAS for key in self._tuned[side] if self._is_given(side, key)})
+            stronger = sorted({key for side in self.cameras for key in self._tuned[side] if self._is_given(side, key)})
         if not tables:
             raise TuningError("these cameras have no names by which settings could be kept; give them with --set instead")
         try:
@@ -99,7 +107,7 @@ class TuningState:
         and reports its old settings first changes nothing.
         """
         with self._lock:
-            if camera not in CAMERAS:
+            if camera not in self.cameras:
                 return
             known = {**self._base[camera], **self._tuned[camera]}
             requested = self._requested[camera]
@@ -116,7 +124,13 @@ class TuningState:
     def requested(self) -> dict[str, dict[str, Any]]:
         """Return every setting that can be tuned, of each camera, by dotted name."""
         with self._lock:
-            return {side: {**self._base[side], **self._tuned[side]} for side in CAMERAS}
+            return {side: {**self._base[side], **self._tuned[side]} for side in self.cameras}
+
+    def _sides(self, camera: str) -> tuple[str, ...]:
+        """Return the names of the cameras that are meant."""
+        if camera not in ("", *self.cameras):
+            raise TuningError(f"there is no camera {camera[:20]!r}; expected {', '.join(self.cameras)}, or nothing for all")
+        return (camera,) if camera else self.cameras
 
     def _is_given(self, side: str, key: str) -> bool:
         """Return whether a file or the command line sets a setting of a camera."""
@@ -138,7 +152,8 @@ def answer(state: TuningState, request: str, content: dict[str, Any]) -> dict[st
         return {"camera": camera}
     if request == "sync":
         way = field_of(content, "way", str)
-        state.sync(way, None if content.get("offset_ms") is None else field_of(content, "offset_ms", (int, float)))
+        offset_ms = None if content.get("offset_ms") is None else field_of(content, "offset_ms", (int, float))
+        state.sync(way, offset_ms, field_of(content, "camera", str) if "camera" in content else "")
         return {"way": way}
     if request == "recentre":
         state.recentre()
@@ -147,13 +162,6 @@ def answer(state: TuningState, request: str, content: dict[str, Any]) -> dict[st
         file, note = state.save()
         return {"file": str(file), "note": note}
     return dict(state.requested())
-
-
-def _sides(camera: str) -> tuple[str, ...]:
-    """Return the names of the cameras."""
-    if camera not in ("", *CAMERAS):
-        raise TuningError(f"there is no camera {camera[:20]!r}; expected left, right, or nothing for both")
-    return (camera,) if camera else CAMERAS
 
 
 def _wants_background(values: Mapping[str, Any]) -> bool:

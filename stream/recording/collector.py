@@ -1,4 +1,4 @@
-"""The process that records the detections of both cameras, in place of the reconstruction where there is no rig yet."""
+"""The process that records the detections of all cameras, in place of the reconstruction where there is no rig yet."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +8,7 @@ from capture.process.control import EventOrder, ReportKind, StopOrder
 from capture.process.link import SupervisorAddress, SupervisorLink, run_child
 from capture.sockets.endpoints import KeySettings
 from capture.sockets.wire import SentBlobs
+from config.settings import CAMERA_NAMES
 from reconstruct.process.inbox import Inbox
 from reconstruct.process.journal import JournalWriter
 from reconstruct.process.main import TURN_MS
@@ -19,10 +20,11 @@ from stream.recording.recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class CollectionPlan:
-    """What to record to. file: a new one; session: name of the run; nodes, keys: as for a reconstruction."""
+    """What to record to. file: a new one; session: name of the run; n_cameras: of it; nodes, keys: as for a reconstruction."""
 
     file: Path
     session: str
+    n_cameras: int
     nodes: str = ""
     keys: KeySettings | None = None
 
@@ -30,14 +32,15 @@ class CollectionPlan:
 class Collection:
     """Record detections to a file; n_frames: of each camera."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, n_cameras: int) -> None:
         self.recorder = recorder
         self._journal = JournalWriter()
         self._is_fault_reported = False
-        self.n_frames = [0, 0]
+        self.n_frames = [0] * n_cameras
 
     def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
         """Record the detections of one turn, as a reconstruction would receive them."""
+        received = [one for one in received if one[0].blobs.camera < len(self.n_frames)]
         if not received:
             return
         for sent, _ in received:
@@ -62,7 +65,7 @@ def _serve(supervisor: SupervisorLink, plan: CollectionPlan) -> None:
     """Collect until told to stop. Raises EndpointError, KeyFileError, RecordingError."""
     inbox = Inbox(plan.nodes, plan.keys)
     supervisor.report(ReportKind.HELLO, inbox.address, details={"nodes": inbox.nodes_address})
-    collection = Collection(Recorder(plan.file, {"session": plan.session, **begin_metadata()}))
+    collection = Collection(Recorder(plan.file, {"session": plan.session, **begin_metadata()}), plan.n_cameras)
     supervisor.report(ReportKind.READY)
     ending = False
     while not ending:
@@ -74,6 +77,6 @@ def _serve(supervisor: SupervisorLink, plan: CollectionPlan) -> None:
         collection.turn(inbox.drain(TURN_MS), now_ns())
         for text in collection.messages():
             supervisor.report(ReportKind.EVENT, text)
-        supervisor.beat(lambda: {"left": collection.n_frames[0], "right": collection.n_frames[1]})
+        supervisor.beat(lambda: dict(zip(CAMERA_NAMES, collection.n_frames, strict=False)))
     inbox.close()
     collection.recorder.close()

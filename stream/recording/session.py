@@ -2,7 +2,7 @@
 
 session.toml     what ran, when, with which cameras and database; written at the start, completed at the end
 settings.toml    every setting as it was      rig.toml, subject.toml    as the run used them
-left.mkv, left.csv, right.mkv, right.csv    pictures and their time stamps; left.2.mkv and so on after a restart of the camera
+left.mkv, left.csv, right.mkv, third.mkv...    pictures and their time stamps; left.2.mkv and so on after a restart of the camera
 begin.style      the style that the run began with, if it was given one
 take.mcap        what was published and what it was computed from; take.2.mcap after a restart of the reconstruction
 """
@@ -20,11 +20,12 @@ from capture.process.control import Details
 from capture.recording.session import SESSION
 from config.errors import reason
 from config.files import atomic_write
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from stream.protocol.report import versions
 from stream.recording.recorder import RecordingError
 
 FORMAT = 1
+JOURNAL = 2  # 1: pairs of two cameras, and one camera alone by the time of the clock
 SETTINGS, RIG, SUBJECT, STYLE = "settings.toml", "rig.toml", "subject.toml", "begin.style"
 DETECTIONS = "detections.mcap"  # of a session without poses
 
@@ -64,17 +65,18 @@ class SessionInfo:
 
     session: name of the run in its messages; when: wall-clock time with its zone when the stamps' clock was at when_ns; subject:
     name, empty without one; markers: names; budget_ns: largest skew of a pair at the start; end: figures of a session that ended
-    normally, empty otherwise.
+    normally, empty otherwise; journal: the version of how poses follow from the journal.
     """
 
     session: str
     when: str
     when_ns: int
-    cameras: tuple[SessionCamera, SessionCamera]
+    cameras: tuple[SessionCamera, ...]
     subject: str = ""
     markers: tuple[str, ...] = ()
     budget_ns: int = 0
     database: SessionDatabase | None = None
+    journal: int = JOURNAL
     end: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
@@ -89,8 +91,9 @@ def write_session(folder: Path, info: SessionInfo) -> None:
         "subject": info.subject,
         "markers": list(info.markers),
         "budget_ns": info.budget_ns,
+        "journal": info.journal,
         "versions": versions(),
-        "cameras": {side: asdict(camera) for side, camera in zip(CAMERAS, info.cameras, strict=True)},
+        "cameras": {side: asdict(camera) for side, camera in zip(CAMERA_NAMES, info.cameras, strict=False)},
     }
     if info.database is not None:
         document["database"] = asdict(info.database)
@@ -112,17 +115,19 @@ def read_session(folder: Path) -> SessionInfo:
             f"{file}: format {str(document.get('format'))[:20]} of another duocap, this one reads {FORMAT}; update duocap"
         )
     try:
-        left, right = (_checked(SessionCamera(**document["cameras"][side])) for side in CAMERAS)
+        names = CAMERA_NAMES[: len(document["cameras"])]
+        cameras = tuple(_checked(SessionCamera(**document["cameras"][name])) for name in names)
         database = _checked(SessionDatabase(**document["database"])) if "database" in document else None
         return SessionInfo(
             session=str(document["session"]),
             when=str(document["when"]),
             when_ns=int(document["when_ns"]),
-            cameras=(left, right),
+            cameras=cameras,
             subject=str(document["subject"]),
             markers=tuple(str(name) for name in document["markers"]),
             budget_ns=int(document["budget_ns"]),
             database=database,
+            journal=int(document.get("journal", 1)),
             end=dict(document.get("end", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

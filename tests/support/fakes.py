@@ -63,16 +63,16 @@ class FakePipeline:
 
 
 class IndexPipeline(FakePipeline):
-    """Return poses whose root x is the left frame's index and y the right one's, -1 for one that sees nothing."""
+    """Return poses whose root x, y and z are the frames' indices of the first three cameras, -1 for one that sees nothing."""
 
     def __init__(self, step_s: float = 0.0) -> None:
         self._step_s = step_s
 
     def step(self, pair: Views) -> Pose:
         time.sleep(self._step_s)
-        seen = [blobs.points_px[0, 0] if len(blobs) else -1.0 for blobs in (pair.left, pair.right)]
-        root = np.array([*seen, 0.0])
-        return pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
+        seen = [blobs.points_px[0, 0] if blobs is not None and len(blobs) else -1.0 for blobs in pair.blobs[:3]]
+        root = np.array([*seen, *[0.0] * (3 - len(seen))])
+        return pose(pair.first.index, pair.t_capture_ns, root, pair.skew_ns)
 
 
 class CrashingPipeline(IndexPipeline):

@@ -64,6 +64,22 @@ def test_videos_hold_what_the_cameras_saw_when_the_stamps_say(folder: Path) -> N
         assert video.read() is None
 
 
+def test_a_camera_for_each_view(tmp_path: Path) -> None:
+    """The first two stand where they stand without the others; a lone one has a column of stamps of its own."""
+    rigs = {}
+    for n in (1, 2, 4):
+        simulate(replace(SCENE, views=n, seconds=0.1, tpose_s=0.1), tmp_path / str(n))
+        rigs[n] = read_rig(tmp_path / str(n) / "rig.toml")
+        stamps = read_timestamps(tmp_path / str(n) / "timestamps.csv")
+        assert stamps.shape[1:] == (n,) and len(list((tmp_path / str(n)).glob("*.avi"))) == n == len(rigs[n])
+    for n in (1, 4):
+        assert rigs[n].cameras[0].center_m == pytest.approx(rigs[2].cameras[0].center_m)
+    assert [camera.name for camera in rigs[4].cameras] == ["left", "right", "third", "fourth"]
+    side, behind = (camera.center_m for camera in rigs[4].cameras[2:])
+    assert side[0] > 1.0 and abs(side[2]) < 1e-9 and behind[2] < -1.0 and abs(behind[0]) < 1e-9
+    assert stamps[0] == pytest.approx([0.0, 0.006, 0.003, 0.0015])
+
+
 def test_truth_agrees_with_itself(folder: Path) -> None:
     truth = np.load(folder / "truth.npz")
     stamps, rig = read_timestamps(folder / "timestamps.csv"), read_rig(folder / "rig.toml")

@@ -6,6 +6,7 @@ A job file has a table for each wish: [[replay]], [[export]], [[clean]], [[evalu
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,13 +14,14 @@ from capture.recording.session import is_session
 from config.errors import DuocapError
 from config.files import read_toml
 from config.loading import load_settings
+from config.settings import CAMERA_NAMES
 from tools.batch.task import ALONE, COMMON, EVALUATE, OPTIONS, OUT, REPORT, VIDEOS, BatchTask, Value
 from tools.export import FORMATS
 
 TOP: Final = ("out", "set", "config", *OPTIONS)
 RIG, SUBJECT, STAMPS, SESSION_FILE = "rig.toml", "subject.toml", "timestamps.csv", "session.toml"
 OWN_KEYS: Final = {
-    "replay": ("takes", "left", "right", "out", "name"),
+    "replay": ("takes", *CAMERA_NAMES, "out", "name"),
     "export": ("takes", "out", "name"),
     "clean": ("takes", "out", "name"),
     "evaluate": ("table", "name"),
@@ -57,7 +59,7 @@ class _Words:
 
 
 def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), config: Path | None = None) -> Job:
-    """Return the tasks of a job file, or of folders that are searched for sessions and pairs of videos.
+    """Return the tasks of a job file, or of folders that are searched for sessions and the videos of cameras.
 
     sets, config: settings for all tasks, as the command has them. Raises DuocapError.
     """
@@ -194,20 +196,20 @@ def _written(words: _Words, leaf: str, formats: Iterable[str]) -> None:
 
 
 def _searched(folder: Path, out: Path) -> list[Path]:
-    """Return the sessions and folders of two videos below a folder, without the results of batches."""
+    """Return the sessions and folders of videos of two cameras or more below a folder, without the results of batches."""
     found = {file.parent for file in folder.rglob(SESSION_FILE)}
     found |= {
         file.parent
         for file in folder.rglob("left.*")
-        if file.suffix in VIDEOS and _right_of(file) and _above(file.parent, RIG, folder)
+        if file.suffix in VIDEOS and len(_videos_beside(file)) > 1 and _above(file.parent, RIG, folder)
     }
     return sorted(path for path in found if not path.absolute().is_relative_to(out.absolute()))
 
 
-def _right_of(left: Path) -> Path | None:
-    """Return the video beside a left one."""
-    right = left.with_name(left.name.replace("left", "right", 1))
-    return right if right.is_file() and right != left else None
+def _videos_beside(left: Path) -> list[Path]:
+    """Return the videos of all cameras beside the left one, itself first, up to the first that is not there."""
+    files = (left.with_name(left.name.replace(CAMERA_NAMES[0], name, 1)) for name in CAMERA_NAMES)
+    return list(takewhile(Path.is_file, files))
 
 
 def _above(folder: Path, name: str, top: Path) -> Path | None:
@@ -223,22 +225,22 @@ def _above(folder: Path, name: str, top: Path) -> Path | None:
 def _replays(entry: Mapping[str, Any], folder: Path, where: str, takes: Sequence[Path] | None = None) -> Iterator[BatchTask]:
     """Return the replays of an entry. Raises JobError."""
     if "left" in entry:
-        left = folder / str(entry["left"])
-        right = folder / str(entry["right"]) if "right" in entry else None
-        name = str(entry.get("name", "")) or _name({}, left, folder)
-        yield _pair(entry, folder, where, name, left, right)
+        videos = [folder / str(entry[side]) for side in CAMERA_NAMES if side in entry]
+        name = str(entry.get("name", "")) or _name({}, videos[0], folder)
+        yield _of_videos(entry, folder, where, name, videos)
         return
     for take in _found(entry, "takes", folder, where) if takes is None else takes:
         name = _name(entry, take, folder)
         if is_session(take):
             yield _session(entry, folder, where, name, take)
             continue
-        lefts = sorted(file for file in take.glob("left.*") if file.suffix in VIDEOS and _right_of(file)) if take.is_dir() else []
-        if not lefts:
+        lefts = sorted(file for file in take.glob("left.*") if file.suffix in VIDEOS) if take.is_dir() else []
+        found = [videos for left in lefts if len(videos := _videos_beside(left)) > 1]
+        if not found:
             if len(_texts(entry["takes"], where)) and any("*" in text for text in _texts(entry["takes"], where)):
                 continue  # a pattern also matches what lies beside the takes
             raise JobError(f"{where}: {take} is no session and has no left and right video")
-        yield _pair(entry, folder, where, name, lefts[0], _right_of(lefts[0]))
+        yield _of_videos(entry, folder, where, name, found[0])
 
 
 def _session(entry: Mapping[str, Any], folder: Path, where: str, name: str, take: Path) -> BatchTask:
@@ -259,19 +261,20 @@ def _session(entry: Mapping[str, Any], folder: Path, where: str, name: str, take
     return _replay_task(words, entry, where, name, unread)
 
 
-def _pair(entry: Mapping[str, Any], folder: Path, where: str, name: str, left: Path, right: Path | None) -> BatchTask:
-    """Return the replay of one or two videos; rig, subject and time stamps are found beside them or above. Raises JobError."""
+def _of_videos(entry: Mapping[str, Any], folder: Path, where: str, name: str, videos: Sequence[Path]) -> BatchTask:
+    """Return the replay of videos; rig, subject and time stamps are found beside them or above. Raises JobError."""
     from tools.database.installed import default_motions
 
     words = _Words(["replay"], [])
-    words.words += [words.file(left), *([] if right is None else [words.file(right)]), "--no-publish"]
+    words.words += [*map(words.file, videos), "--no-publish"]
+    place = videos[0].parent
     for key, file_name in (("rig", RIG), ("subject", SUBJECT)):
-        file = None if key in entry else _above(left.parent, file_name, folder)
+        file = None if key in entry else _above(place, file_name, folder)
         if key not in entry and file is None:
             raise JobError(f"{where}: {name}: no {file_name} beside the videos or above them; name one ({key} = ...)")
         words.words += [] if file is None else [f"--{key}", words.file(file)]
-    if not {"timestamps", "fps"} & set(entry) and (left.parent / STAMPS).is_file():
-        words.words += ["--timestamps", words.file(left.parent / STAMPS)]
+    if not {"timestamps", "fps"} & set(entry) and (place / STAMPS).is_file():
+        words.words += ["--timestamps", words.file(place / STAMPS)]
     _options(words, entry, "replay", folder, where)
     if "database" not in entry:
         words.words += ["--database", words.file(default_motions())]

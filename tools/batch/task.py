@@ -96,14 +96,16 @@ EVALUATE: Final = {  # by the name of the table
     "synthesis": ANYBODY | ONE_SET | {"variant": Value.MANY, "method": Value.MANY, "c3d": Value.FILE},
     "search": PROTOCOL | {"sizes": Value.FLAG},
     "dimensionality": PROTOCOL | {"quick": Value.FLAG},
-    "end-to-end": ANYBODY | ONE_SET | {"cameras": Value.ONE, "occlude": Value.MANY, "true_subject": Value.FLAG},
+    "end-to-end": ANYBODY
+    | ONE_SET
+    | {"cameras": Value.ONE, "occlude": Value.MANY, "occlude_each": Value.FLAG, "true_subject": Value.FLAG},
     "filtering": PROTOCOL | ONE_SET | {"recording": Value.FILE, "seed": Value.ONE},
     "feet": ANYBODY | ONE_SET,
     "acquisition": ANYBODY | {"markers": Value.MANY, "trials": Value.ONE, "quick": Value.FLAG},
     "posing": {"motion": Value.FILE, "behaviour": Value.MANY, "poses": Value.ONE},
     "poses": {"motion": Value.FILE} | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), Value.ONE),
     "missing": CASES | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG},
-    "labels": CASES,
+    "labels": CASES | {"cameras": Value.ONE},
     "forces": {"plates": Value.FILE, "mass": Value.ONE},
 }
 ALONE: Final = ("search", "forces")  # tables that one process measures

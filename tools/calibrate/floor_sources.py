@@ -116,7 +116,7 @@ def marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerSet) -
     without the markers are named. Raises SourceError: nothing that can be read.
     """
     colors = markers.color_rgb[markers.has_color]
-    files = [Path(name) for name in (spec.left, spec.right) if name is not None]
+    files = [Path(name) for name in spec.files]
     if all(is_picture(file) for file in files):
         return MarkerSource([tuple(_frame(file, camera) for camera, file in enumerate(files))], None, colors)
     recording = CaptureRecording(spec, settings.detector, markers)

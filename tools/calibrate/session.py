@@ -174,5 +174,5 @@ def world_lines(world: World | None) -> list[str]:
 
 
 def _viewpoint_m(rig: Rig) -> Floats:
-    """Return the middle of the cameras, (3,) [m]."""
-    return np.asarray(0.5 * (rig.left.center_m + rig.right.center_m))
+    """Return the middle of the first two cameras, which the performer faces, (3,) [m]."""
+    return np.asarray(np.mean([camera.center_m for camera in rig.cameras[:2]], axis=0))

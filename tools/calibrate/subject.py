@@ -79,21 +79,21 @@ def take_window(text: str, option: str = "--take") -> TakeWindow:
 
 
 def also_source(text: str, default: Sequence[TakeWindow]) -> TakeSource:
-    """Read `SESSION`, `SESSION@S:S`, or two videos `LEFT,RIGHT@S:S`: by default with the times of the first recording.
+    """Read `SESSION`, `SESSION@S:S`, or videos `LEFT,RIGHT@S:S`: by default with the times of the first recording.
 
     Raises typer.BadParameter: the times are none.
     """
     sources, seconds = also_parts(text)
     windows = tuple(default) if seconds is None else (take_window(seconds, "--also"),)
-    return TakeSource(RecordingSpec(sources[0], sources[1] if len(sources) > 1 else None), windows)
+    return TakeSource(RecordingSpec(tuple(sources)), windows)
 
 
 def also_parts(text: str) -> tuple[list[str], str | None]:
-    """Return the folder or the two videos, and the times, None where none are named: a folder may have an @ of its own."""
+    """Return the folder or the videos, and the times, None where none are named: a folder may have an @ of its own."""
     names, _, seconds = text.rpartition("@")
     found, times = (names, seconds) if re.match(r"[\d.]+:[\d.]+", seconds) else (text, None)
-    both = found.split(",")
-    return (both, times) if len(both) == 2 and all(both) else ([found], times)
+    videos = found.split(",")
+    return (videos, times) if len(videos) > 1 and all(videos) else ([found], times)
 
 
 def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]) -> SubjectResult:
@@ -151,7 +151,7 @@ def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Setting
         with progress_bar("T-pose") as progress:
             found = pairs_in(recording, [window.seconds for window in source.windows], task.rig, progress)
         for window, pairs in zip(source.windows, found, strict=True):
-            called = window.words + (f" of {source.spec.left}" if len(sources) > 1 else "")
+            called = window.words + (f" of {source.spec.name}" if len(sources) > 1 else "")
             try:
                 worn = window.worn if several or window.worn is not None else "all"
                 tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn, task.pose))
@@ -161,11 +161,11 @@ def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Setting
     return tposes, names
 
 
-def check_wanted(left: str, right: str | None, is_session: bool, windows: Sequence[TakeWindow]) -> None:
-    """Raise DuocapError unless both cameras are there, typer.BadParameter unless some T-pose is named."""
-    if right is None and not is_session:
+def check_wanted(source: str, n_views: int, windows: Sequence[TakeWindow]) -> None:
+    """Raise DuocapError unless two cameras are there, typer.BadParameter unless some T-pose is named; source: the first."""
+    if n_views < 2:
         raise DuocapError(
-            f"{left}: one camera cannot measure depth, which a performer's size takes; give both recordings of the T-pose: "
+            f"{source}: one camera cannot measure depth, which a performer's size takes; give all recordings of the T-pose: "
             "the subject.toml they give serves replays with one camera too"
         )
     if not windows:

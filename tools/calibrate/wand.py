@@ -116,7 +116,7 @@ def calibrate_wand(
     sizes = [size for recording in recordings for size in recording.sizes]
     if len(sizes) < 2:
         raise CalibrationError(
-            f"{recordings[0].spec.left}: one camera; a wand tells where two cameras stand, so give both recordings"
+            f"{recordings[0].spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
         )
     cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, sizes, names)
     tracks = wand_tracks(sightings_of(recordings, progress), wishes.n_markers, names)

@@ -21,8 +21,9 @@ Seconds = Annotated[
         "--seconds", min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s.", show_default=False
     ),
 ]
+Views = Annotated[int, typer.Option("--views", min=1, max=8, help="Simulated cameras.")]
+RECONSTRUCTION = ("reconstruct.process.main",)  # imported by the demo's processes while the performer is calibrated
 CAMERA = ("capture.process.camera", "capture.sources.simulated.camera")
-MODULES = ("reconstruct.process.main",), CAMERA, CAMERA  # imported by the demo's processes while the performer is calibrated
 Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
 
 
@@ -30,28 +31,32 @@ Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer."
 def demo(
     settings: Settings,
     seconds: Seconds = None,
+    views: Views = 2,
     headless: Headless = False,
     vmc: VMC = None,
     record: RECORD = None,
     model: MODEL = None,
 ) -> None:
-    """Track a simulated performer before two simulated cameras, in real time; report how well it went."""
+    """Track a simulated performer before simulated cameras, in real time; report how well it went."""
     from tools.run.prepared import PreparedProcesses
 
     outputs, record = vmc_outputs(vmc), checked_recording(record)
-    with PreparedProcesses(MODULES) as prepared:
-        _demo(with_model(settings, model), seconds, headless, outputs, record, prepared)
+    with PreparedProcesses((RECONSTRUCTION, *[CAMERA] * views)) as prepared:
+        _demo(with_model(settings, model), (seconds, views), headless, outputs, record, prepared)
 
 
 def _demo(
     settings: Settings,
-    seconds: float | None,
+    shown: tuple[float | None, int],
     headless: bool,
     outputs: "Sequence[OutputFactory]",
     record: Path | None,
     prepared: "PreparedProcesses",
 ) -> None:
-    """Compile, get ready, perform and report; what this imports takes a second, in which the processes come up."""
+    """Compile, get ready, perform and report; what this imports takes a second, in which the processes come up.
+
+    shown: for how many seconds, None for all, and before how many cameras.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -76,13 +81,14 @@ def _demo(
             task = bars.add_task("getting ready", total=None)
             report = run_demo(
                 settings,
-                seconds,
+                shown[0],
                 motions,
                 notes.print,
                 lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
                 outputs,
                 record,
                 prepared,
+                shown[1],
             )
         for table in report_tables(report):
             console.print(table)

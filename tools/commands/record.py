@@ -1,4 +1,4 @@
-"""`duocap record`: both cameras to a session folder, with the poses where there are a rig and a subject."""
+"""`duocap record`: all cameras to a session folder, with the poses where there are a rig and a subject."""
 
 from datetime import datetime
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import DATABASE, FPS, MODEL, checked_session, with_model, with_settings
-from tools.commands.run import LEFT_CAMERA, RIGHT_CAMERA
+from tools.commands.run import CAMERAS, LEFT_CAMERA, RIGHT_CAMERA, given_cameras
 
 RIG_FILE = Annotated[
     Path | None,
@@ -29,8 +29,9 @@ SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="Recor
 @with_settings
 def record(
     settings: Settings,
-    left: LEFT_CAMERA,
-    right: RIGHT_CAMERA,
+    camera: CAMERAS = None,
+    left: LEFT_CAMERA = None,
+    right: RIGHT_CAMERA = None,
     rig: RIG_FILE = None,
     subject: SUBJECT_FILE = None,
     database: DATABASE = None,
@@ -39,14 +40,14 @@ def record(
     fps: FPS = None,
     model: MODEL = None,
 ) -> None:
-    """Record two cameras: videos, stamps and detections, and with a rig and a subject the poses; Ctrl-C ends."""
+    """Record one to eight cameras: videos, stamps and detections, and with a rig and a subject the poses; Ctrl-C ends."""
     from tools.run.record_only import record_cameras
 
     if (rig is None) != (subject is None):
         raise typer.BadParameter("poses need both --rig and --subject", param_hint="--rig" if rig is None else "--subject")
-    folder = _folder(settings, out)
+    cameras, folder = given_cameras(camera, left, right), _folder(settings, out)
     if rig is None or subject is None:
-        report = record_cameras(settings, (left, right), folder, fps, seconds, _note)
+        report = record_cameras(settings, cameras, folder, fps, seconds, _note)
         typer.echo("\n".join(report.lines()))
         return
     from calibration.formats.rig_file import read_rig
@@ -59,8 +60,8 @@ def record(
 
     check_address(settings.stream.address, key_settings(settings.stream))
     what = LiveRun(
-        (left, right),
-        read_rig(rig, n_views=2),
+        cameras,
+        read_rig(rig, n_views=len(cameras)),
         read_subject(subject),
         database or default_motions(_note),  # made here, once, rather than in a process that is waited for
         fps,

@@ -1,12 +1,13 @@
-"""`duocap replay`: two recorded videos in, or one, or a recorded session, full-body motion out."""
+"""`duocap replay`: recorded videos in, one a camera, or a recorded session, full-body motion out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from config.settings import CAMERAS, Settings
+from config.settings import Settings
 from tools.arguments import (
     BACKGROUND,
     DATABASE,
@@ -14,7 +15,6 @@ from tools.arguments import (
     MODEL,
     NO_STYLE,
     RECORD,
-    RIGHT,
     SAVE_STYLE,
     STYLE,
     TIMESTAMPS,
@@ -31,14 +31,15 @@ from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.camera import Rig
-    from config.arrays import Floats
+    from capture.recording.recording import RecordingSpec
+    from tools.projects.project import Project
 
-LEFT_OR_SESSION = Annotated[
-    str,
+VIEWS = Annotated[
+    list[str],
     typer.Argument(
-        metavar="LEFT",
-        help="Left camera: a video file or a folder of images; or, alone, the folder of a session, or of a project of caliscope, "
-        "FreeMoCap, Pose2Sim or EasyMocap.",
+        metavar="VIEW...",
+        help="A video or a folder of images of each camera, one to eight, in the order of the rig; or, alone, the folder of a "
+        "session, or of a project of caliscope, FreeMoCap, Pose2Sim or EasyMocap.",
         show_default=False,
     ),
 ]
@@ -62,7 +63,7 @@ Former = Annotated[Path | None, typer.Option(metavar="FILE", hidden=True)]  # on
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JSON.", show_default=False)]
 Overlay = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write a video (AVI) of both views with labels and skeleton.", show_default=False),
+    typer.Option(metavar="FILE", help="Write a video (AVI) of all views with labels and skeleton.", show_default=False),
 ]
 Hide = Annotated[
     list[str] | None, typer.Option(metavar="MARKER", help="Keep a marker from the solver and score its prediction; repeatable.")
@@ -81,22 +82,20 @@ Cameras = Annotated[
     str | None,
     typer.Option(
         "--cameras",
-        metavar="LEFT,RIGHT",
-        help="Of a project of another program: which of its cameras, or best.",
+        "--camera",
+        metavar="NAME,NAME",
+        help="Which cameras of the rig the videos are of; of a project of another program: which to use, or best for a pair.",
         show_default=False,
     ),
 ]
-Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
 
 
 @with_settings
 def replay(
     settings: Settings,
-    left: LEFT_OR_SESSION,
+    views: VIEWS,
     rig: RigFile = None,
     subject: SubjectFile = None,
-    right: RIGHT = None,
-    camera: Camera = "left",
     cameras: Cameras = None,
     database: DATABASE = None,
     background: BACKGROUND = None,
@@ -128,12 +127,12 @@ def replay(
     physics: Physics = False,
     mass: Mass = None,
 ) -> None:
-    """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
-    check_sources(left, right)
+    """Turn recorded videos into full-body motion, one of each camera, or a session."""
+    check_sources(*views)
     former = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
     files = [ExportFile(file, format_of(file)) for file in out or ()]
     files += [ExportFile(file, kind) for kind, file in former.items() if file is not None]
-    check_apart(files, [Path(video) for video in (left, right) if video is not None])
+    check_apart(files, [Path(video) for video in views])
     check_folders(*(wanted.file for wanted in files), report, overlay)
     if vmc and not publish:
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
@@ -147,12 +146,13 @@ def replay(
 
     publishes, live = publish and not verify, as_live or verify
     what = (files, report, smooth, publishes, view, realtime, live, outputs, record, style, save_style, physics, mass)
-    if right is None and is_session(Path(left)):
+    if len(views) == 1 and is_session(Path(views[0])):
         for option, value in {
             "--hide": hide,
             "--overlay": overlay,
             "--background": background,
             "--timestamps": timestamps,
+            "--cameras": cameras,
         }.items():
             if value:
                 raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
@@ -160,43 +160,66 @@ def replay(
             raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
         from tools.replay.task import ReplayTask, replay_recorded
 
-        replay_recorded(settings, Path(left), (rig, subject, database), ReplayTask(*what), model, video, verify)
+        replay_recorded(settings, Path(views[0]), (rig, subject, database), ReplayTask(*what), model, video, verify)
         return
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:
-            raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
-    pair, given, times = (left, right), None, None
-    if right is None and Path(left).is_dir() and (found := _of_project(Path(left), cameras)) is not None:
-        pair, given, times = found
-        times = None if timestamps is not None or fps is not None else times
-    if cameras and given is None:
-        raise typer.BadParameter(f"{left} is no folder of a project of another program", param_hint="--cameras")
-    for option, file in {"--rig": rig or given, "--subject": subject}.items():
+            raise typer.BadParameter(f"{views[0]} is no folder of a session (duocap run --record NAME)", param_hint=option)
+    project = _open_project(views)
+    for option, file in {"--rig": rig or project, "--subject": subject}.items():
         if file is None:
-            raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
-    known = rig or given
-    assert known is not None and subject is not None
-    from capture.recording.recording import RecordingSpec
+            raise typer.BadParameter(f"is needed: {views[0]} is no folder of a session", param_hint=option)
+    assert subject is not None
     from tools.replay.task import ReplayTask, replay_videos
 
-    spec = RecordingSpec(*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera), times)
+    given = _Given(timestamps, fps, seconds_range(background, "--background"))
+    known, spec = _of_project(project, rig, cameras, given) if project is not None else _of_rig(rig, views, cameras, given)
     replay_videos(with_model(settings, model), spec, (known, subject, database), ReplayTask(*what), hide or (), overlay)
 
 
-def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig, tuple[Floats, Floats] | None] | None":
-    """Return two videos of another program's project, their rig, and the times of their frames where a file has them; None where
-    there is no project. Raises DuocapError.
-    """
-    from tools.projects.project import BEST, best_pair, open_project, project_pair
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What is said of the times of videos: fields as in `RecordingSpec`."""
 
-    project = open_project(folder)
-    if project is None:
-        return None
-    left, right = project_pair(project, cameras)
+    timestamps: Path | None
+    fps: float | None
+    background_s: tuple[float, float] | None
+
+
+def _open_project(views: Sequence[str]) -> "Project | None":
+    """Return the project of another program that a folder is, None where it is none. Raises DuocapError."""
+    from tools.projects.project import open_project
+
+    folder = Path(views[0])
+    return open_project(folder) if len(views) == 1 and folder.is_dir() else None
+
+
+def _of_project(project: "Project", rig: Path | None, cameras: str | None, given: _Given) -> "tuple[Rig, RecordingSpec]":
+    """Return the rig and the videos of a project. rig: in place of its own. Raises DuocapError."""
+    from calibration.formats.rig_file import read_rig
+    from capture.recording.recording import RecordingSpec
+    from tools.projects.project import BEST, best_pair, project_cameras
+
+    names = project_cameras(project, cameras)
     if cameras == BEST:
         typer.echo(f"best pair: {best_pair(project).words}")
-    typer.echo(f"{project.calibration.name}: {left} ({project.videos[left].name}), {right} ({project.videos[right].name})")
-    return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right)), project.frame_times((left, right))
+    told = ", ".join(f"{name} ({project.videos[name].name})" for name in names)
+    typer.echo(f"{project.calibration.name}: {told}")
+    times = project.frame_times(names) if given.timestamps is None and given.fps is None else None
+    files = tuple(str(project.videos[name]) for name in names)
+    spec = RecordingSpec(files, given.timestamps, given.fps, given.background_s, frame_times=times)
+    return project.rig(names) if rig is None else read_rig(rig, n_views=len(names)), spec
+
+
+def _of_rig(rig: Path | None, views: Sequence[str], cameras: str | None, given: _Given) -> "tuple[Rig, RecordingSpec]":
+    """Return the cameras of a rig file that videos are of, and the videos. Raises DuocapError."""
+    from calibration.formats.rig_file import read_rig_of
+    from capture.recording.recording import RecordingSpec
+
+    assert rig is not None
+    names = [name.strip() for name in cameras.split(",")] if cameras else ()
+    known, numbers = read_rig_of(rig, len(views), names)
+    return known, RecordingSpec(tuple(views), given.timestamps, given.fps, given.background_s, numbers)
 
 
 def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:

@@ -1,11 +1,13 @@
-"""`duocap run`: live, from two cameras to the stream; and `duocap node`, one of its cameras on another machine."""
+"""`duocap run`: live, from one to eight cameras to the stream; and `duocap node`, one of its cameras on another machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from config.settings import Settings
+from config.errors import SourceError
+from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import (
     DATABASE,
     FPS,
@@ -25,8 +27,18 @@ from tools.outputs import VMC, vmc_outputs
 WHICH = "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://"
 FILES = "a video file or folder of images, played in real time"
 CAMERA_HELP = f"{WHICH}, {FILES}, or `node` for one on another machine (duocap node)."
-LEFT_CAMERA = Annotated[str, typer.Option("--left", metavar="CAM", help=f"Left {CAMERA_HELP}", show_default=False)]
-RIGHT_CAMERA = Annotated[str, typer.Option("--right", metavar="CAM", help="Right camera: likewise.", show_default=False)]
+CAMERAS = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--camera", metavar="CAM", help=f"A {CAMERA_HELP} Once for each camera of the rig, in its order.", show_default=False
+    ),
+]
+LEFT_CAMERA = Annotated[
+    str | None, typer.Option("--left", metavar="CAM", help="The first camera, as --camera.", show_default=False)
+]
+RIGHT_CAMERA = Annotated[
+    str | None, typer.Option("--right", metavar="CAM", help="The second camera, likewise.", show_default=False)
+]
 SUBJECT = Annotated[
     Path,
     typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
@@ -46,7 +58,8 @@ EMPTY = Annotated[
 FOR_SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="End after so long.", show_default="until Ctrl-C")]
 
 CAMERA = Annotated[
-    Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig this is.", show_default=False)
+    Literal["left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth"],
+    typer.Option("--camera", help="Which camera of the rig this is, in its order.", show_default=False),
 ]
 SOURCE = Annotated[
     str,
@@ -55,7 +68,7 @@ SOURCE = Annotated[
 CONNECT = Annotated[
     str,
     typer.Option(
-        "--connect", metavar="HOST[:PORT]", help="The machine of the run, started there with --left node.", show_default=False
+        "--connect", metavar="HOST[:PORT]", help="The machine of the run, started there with --camera node.", show_default=False
     ),
 ]
 
@@ -63,10 +76,11 @@ CONNECT = Annotated[
 @with_settings
 def run(
     settings: Settings,
-    left: LEFT_CAMERA,
-    right: RIGHT_CAMERA,
     rig: RIG,
     subject: SUBJECT,
+    camera: CAMERAS = None,
+    left: LEFT_CAMERA = None,
+    right: RIGHT_CAMERA = None,
     database: DATABASE = None,
     fps: FPS = None,
     headless: HEADLESS = False,
@@ -79,7 +93,7 @@ def run(
     save_style: SAVE_STYLE = None,
     no_style: NO_STYLE = False,
 ) -> None:
-    """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
+    """Turn one to eight cameras into full-body motion, live; Ctrl-C ends with a short report."""
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
     from capture.sockets.endpoints import key_settings
@@ -89,11 +103,12 @@ def run(
     from tools.run.run import LiveRun, run_live
     from tools.viewer import open_viewer
 
+    cameras = given_cameras(camera, left, right)
     settings = with_styles(settings, style, save_style, no_style)
     check_address(settings.stream.address, key_settings(settings.stream))
     what = LiveRun(
-        (left, right),
-        read_rig(rig, n_views=2),
+        cameras,
+        read_rig(rig, n_views=len(cameras)),
         read_subject(subject),
         database or default_motions(_note),  # made here, once, rather than in a process that is waited for
         fps,
@@ -109,6 +124,24 @@ def run(
             with_model(settings, model), what, _note, lambda tally, status: _note(status_line(status, tally.recent_ms()))
         )
     typer.echo("\n".join(report.lines()))
+
+
+def given_cameras(cameras: Sequence[str] | None, left: str | None, right: str | None) -> tuple[str, ...]:
+    """Return the cameras of a run in the order of the rig: `left` and `right` are the first two, the others follow.
+
+    Raises SourceError: none, too many, or `right` without one before it.
+    """
+    others = tuple(cameras or ())
+    if right is not None and left is None:
+        left, others = (others[0], others[1:]) if others else (None, ())
+    given = (*(name for name in (left, right) if name is not None), *others)
+    if right is not None and left is None:
+        raise SourceError("--right names the second camera, and there is no first: give it with --left or --camera")
+    if not given:
+        raise SourceError("no camera was given; name each one of the rig, in its order: --camera CAM --camera CAM ...")
+    if len(given) > len(CAMERA_NAMES):
+        raise SourceError(f"{len(given)} cameras were given; a rig has at most {len(CAMERA_NAMES)}")
+    return given
 
 
 @with_settings

@@ -1,4 +1,4 @@
-"""`duocap simulate`: a motion as two videos, to try a set-up before buying it."""
+"""`duocap simulate`: a motion as videos, to try a set-up before buying it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +13,20 @@ Motion = Annotated[str, typer.Argument(help="A BVH or AMC file, or a built-in mo
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
 Markers = Annotated[str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.")]
 Rig = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing two.", show_default=False)
+    Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing some.", show_default=False)
+]
+Views = Annotated[
+    int,
+    typer.Option(
+        "--views", min=1, max=8, help="Cameras to place: two in front, the third at the performer's left, the fourth behind."
+    ),
 ]
 Look = Annotated[str, typer.Option(metavar="LOOK", help="dark (retro-reflectors) or lit (coloured markers).")]
 Size = Annotated[str, typer.Option(metavar="WxH", help="Image size of placed cameras [px].")]
-Distance = Annotated[float, typer.Option(help="From the cameras to the middle of the motion [m]; 0: as near as shows all.")]
+Distance = Annotated[float, typer.Option(help="From the cameras to the middle of the motion [m]; 0: each as near as shows all.")]
 Exposure = Annotated[float, typer.Option(help="Time the shutter is open [ms]; gives motion blur.")]
 Occlude = Annotated[float, typer.Option(help="Share of the markers hidden on purpose, others every half second.")]
+OccludeEach = Annotated[bool, typer.Option("--occlude-each", help="Hide others from each camera, not the same from all.")]
 Empty = Annotated[
     float | None, typer.Option(help="Time the room is empty at first [s]; default 1 if lit, else 0.", show_default=False)
 ]
@@ -34,11 +41,12 @@ def simulate(
     out: Out,
     markers: Markers = "locomotion",
     rig: Rig = None,
+    views: Views = 2,
     look: Look = "dark",
     size: Size = "640x480",
     fps: Annotated[float, typer.Option(help="Frames a second.")] = 60.0,
     distance: Distance = 0.0,
-    baseline: Annotated[float, typer.Option(help="From one placed camera to the other [m].")] = 1.0,
+    baseline: Annotated[float, typer.Option(help="From the first placed camera to the second [m].")] = 1.0,
     height: Annotated[float, typer.Option(help="Height of the placed cameras above the floor [m].")] = 1.2,
     fov: Annotated[float, typer.Option(help="Horizontal field of view of placed cameras [degrees].")] = 60.0,
     turn: Annotated[float, typer.Option(help="Turn the performer to the left [degrees]; 0 faces the cameras.")] = 0.0,
@@ -51,9 +59,10 @@ def simulate(
     placement_mm: Annotated[float, typer.Option(help="How far from their nominal places markers are worn [mm].")] = 8.0,
     reflections: Annotated[int, typer.Option(help="Bright spots that are no markers, in each view.")] = 0,
     occlude: Occlude = 0.0,
-    skew_ms: Annotated[float, typer.Option(help="How much later the right camera looks [ms].")] = 0.0,
-    jitter_ms: Annotated[float, typer.Option(help="Irregularity of both shutters [ms].")] = 0.0,
-    drift_ppm: Annotated[float, typer.Option(help="How much slower the right camera's clock runs.")] = 0.0,
+    occlude_each: OccludeEach = False,
+    skew_ms: Annotated[float, typer.Option(help="How much later the second camera looks; others between [ms].")] = 0.0,
+    jitter_ms: Annotated[float, typer.Option(help="Irregularity of all shutters [ms].")] = 0.0,
+    drift_ppm: Annotated[float, typer.Option(help="How much slower the second camera's clock runs.")] = 0.0,
     drop: Annotated[float, typer.Option(help="Share of frames each camera loses.")] = 0.0,
     start: Annotated[float, typer.Option(help="Where in the motion to begin [s].")] = 0.0,
     seconds: Seconds = 0.0,
@@ -62,7 +71,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Another number, other noise, faults and marker places.")] = 0,
     codec: Codec = "mjpg",
 ) -> None:
-    """Render a motion as two videos with markers, time stamps, rig.toml, markers.toml and the truth."""
+    """Render a motion as two videos or more with markers, time stamps, rig.toml, markers.toml and the truth."""
     from rich.progress import Progress
 
     from capture.sources.simulated.scene import SimulatedScene
@@ -73,6 +82,7 @@ def simulate(
         motion=motion,
         markers=markers,
         rig="" if rig is None else str(rig),
+        views=views,
         distance_m=distance,
         baseline_m=baseline,
         camera_height_m=height,
@@ -94,6 +104,7 @@ def simulate(
         exposure_ms=exposure,
         pixel_noise_px=pixel_noise,
         occlude=occlude,
+        occlude_each=occlude_each,
         reflections=reflections,
         skew_ms=skew_ms,
         jitter_ms=jitter_ms,
@@ -105,8 +116,10 @@ def simulate(
         task = bar.add_task("rendering", total=None)
         result = run(scene, out, codec, lambda done, total: bar.update(task, completed=done, total=total))
     performer = result.performer
+    cameras, apart_m = len(performer.rig), performer.rig.baseline_m
+    apart = f"cameras up to {apart_m:.2f} m apart, " if cameras > 1 else ""
     typer.echo(
-        f"{out}: {result.n_frames} frames a camera; cameras {performer.rig.baseline_m:.2f} m apart, "
+        f"{out}: {result.n_frames} frames of {cameras} camera{'s' * (cameras > 1)}; {apart}"
         f"{performer.distance_m:.2f} m from the middle of the motion"
     )
     if tpose > 0.0:

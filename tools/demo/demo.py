@@ -1,4 +1,4 @@
-"""The demo: a simulated performer before two simulated cameras, through the same processes as a live run."""
+"""The demo: a simulated performer before simulated cameras, through the same processes as a live run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from tools.run.parts import RunError
 from tools.run.prepared import PreparedProcesses
 from tools.run.supervisor import Supervisor, new_session
 
-# The performer walks in circles: markers that show from behind, too, and cameras two metres apart.
+# The performer walks in circles: markers that show from behind, too, and the first two cameras two metres apart.
 SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
 TPOSE_S = (0.5, 2.5)
 TPOSE_STEP = 3
@@ -55,24 +55,25 @@ class DemoScene:
     seconds: float
 
 
-def show(seconds: float | None) -> DemoScene:
+def show(seconds: float | None, n_views: int = 2) -> DemoScene:
     """Set the stage. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
     clip = demo_performance(SCENE.fps, seconds)
-    performer = performer_from_scene(SCENE, clip)
+    performer = performer_from_scene(replace(SCENE, views=n_views), clip)
     return DemoScene(performer, performer.duration_s)
 
 
 def demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
-    """Calibrate the performer as a user would: from the markers that both cameras see in the T-pose.
+    """Calibrate the performer as a user would: from the markers that two cameras see at least in the T-pose.
 
-    Raises CalibrationError: no T-pose seen.
+    With one camera the second is there for this. Raises CalibrationError: no T-pose seen.
     """
-    scene = stage.performer.scene
-    views = [_tpose_blobs(SimulatedCamera(scene, camera, stage.performer), settings) for camera in (0, 1)]
-    pairs = [Views((left, right)) for left, right in zip(*views, strict=True)]
     performer = stage.performer
+    if len(performer.rig) == 1:
+        performer = show(stage.seconds).performer
+    cameras = [SimulatedCamera(performer.scene, camera, performer) for camera in range(len(performer.rig))]
+    views = [Views(blobs) for blobs in zip(*(_tpose_blobs(camera, settings) for camera in cameras), strict=True)]
     opened = open_database(database)
-    return subject_from_pairs("performer", pairs, performer.rig, performer.markers, opened, settings).subject
+    return subject_from_pairs("performer", views, performer.rig, performer.markers, opened, settings).subject
 
 
 def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
@@ -83,7 +84,7 @@ def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
 
 
 def _camera_plan(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
-    """Plan one of the cameras that look at the stage; their processes get the performer, and need not make the motion again."""
+    """Return the plan of a camera that looks at the stage; its process gets the performer, and need not make the motion again."""
     source = partial(SimulatedCamera, stage.performer.scene, camera, stage.performer)
     return CameraPlan(camera, source, partial(open_detector, settings.detector), paced=True, preview=settings.stream.preview)
 
@@ -97,19 +98,20 @@ def run_demo(
     outputs: Sequence[OutputFactory] = (),
     record: Path | None = None,
     prepared: PreparedProcesses | None = None,
+    n_views: int = 2,
 ) -> DemoReport:
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
     progress: receives the share done and the last state; outputs: hear every message beside the subscribers; record: a file to
     record to; prepared: processes for it. Raises DuocapError for what the user can mend.
     """
-    stage = show(seconds)
+    stage = show(seconds, n_views)
     tell("calibrating the performer from the T-pose")
     subject = demo_subject(stage, database, settings)
-    tell("starting two cameras and the reconstruction")
+    tell(f"starting {n_views} camera{'s' * (n_views > 1)} and the reconstruction")
     session = new_session()
     rig = stage.performer.rig
-    cameras = [_camera_plan(settings, stage, camera) for camera in (0, 1)]
+    cameras = [_camera_plan(settings, stage, camera) for camera in range(n_views)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), key_settings(settings.stream))
     with interruptible(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
@@ -127,8 +129,8 @@ def run_demo(
     def truth(times_s: Floats) -> Floats:
         return stage.performer.joints_at(times_s)[1]
 
-    captured = (counts[0]["frames"], counts[1]["frames"])
-    frames = (captured[0] + counts[0]["skipped"], captured[1] + counts[1]["skipped"])
+    captured = tuple(count["frames"] for count in counts)
+    frames = tuple(count["frames"] + count["skipped"] for count in counts)
     judged = watch.judged(receipts)
     poses, times_ns = [receipt.pose for receipt in judged], [receipt.t_received_ns or 0 for receipt in judged]
     due = watch.n_due(shutter_times(SCENE, 0, stage.seconds))
@@ -186,7 +188,7 @@ def _listen(
     advance: Callable[[PoseMessage], None],
     take: Callable[[Sequence[Receipt]], None],
 ) -> list[Receipt]:
-    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt.
+    """Collect poses until all sources have ended and a moment has passed; waits for the stream, so that receipts are prompt.
 
     The processes are looked after every TURN_MS, not after every pose.
     """

@@ -22,14 +22,14 @@ Truth = Callable[[Floats], Floats]
 class DemoReport:
     """The figures of one demo.
 
-    frames: due to each camera (left, right); captured: not skipped for being late; due: pairs of the part that is reported, to
-    which all that follows belongs; poses: published for a pair; tracked: those in state tracking; error_mm: distance of their
+    frames: due to each camera, (V,); captured: not skipped for being late; due: times of the part that is reported, to which all
+    that follows belongs; poses: published for such a time; tracked: those in state tracking; error_mm: distance of their
     joints from the truth, mean, median and p95; worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from
     grab to receipt; rate: at which the cameras ran, in words.
     """
 
-    frames: tuple[int, int]
-    captured: tuple[int, int]
+    frames: tuple[int, ...]
+    captured: tuple[int, ...]
     due: int
     poses: int
     tracked: int
@@ -40,7 +40,7 @@ class DemoReport:
 
     @property
     def dropped(self) -> int:
-        """Pairs that no pose came of: the machine was too slow for them."""
+        """Times that no pose came of: the machine was too slow for them."""
         return max(self.due - self.poses, 0)
 
     @property
@@ -55,7 +55,7 @@ class DemoReport:
 
     @property
     def tracked_share(self) -> float:
-        """Tracked poses of all pairs that were due."""
+        """Tracked poses of all that were due."""
         return self.tracked / max(self.due, 1)
 
 
@@ -81,8 +81,8 @@ def demo_report(
     heard: Sequence[PoseMessage],
     truth: Truth,
     t_start_ns: int,
-    frames: tuple[int, int],
-    captured: tuple[int, int],
+    frames: tuple[int, ...],
+    captured: tuple[int, ...],
     t_received_ns: Sequence[int] | None = None,
     budget_ms: float = 33.0,
     due: int | None = None,
@@ -90,7 +90,7 @@ def demo_report(
     """Compare what was heard with the truth.
 
     truth: joint positions (N, J, 3) [m] at seconds after the start (N,); t_received_ns: when each was heard, if known; budget_ms:
-    for the latency; due: pairs that poses should have come of, None for the frames of one camera. Raises DuocapError: nothing
+    for the latency; due: poses that should have come, None for the frames of one camera. Raises DuocapError: nothing
     was tracked.
     """
     poses = measured_poses(heard)
@@ -99,7 +99,9 @@ def demo_report(
     receipts = [Receipt(pose, received[id(pose)]) for pose in poses]
     tracked = [pose for pose in poses if pose.state == "tracking"]
     if not tracked:
-        raise DuocapError(f"no pose of {len(poses)} was tracked; is the machine too busy for two cameras at 60 Hz? try again")
+        raise DuocapError(
+            f"no pose of {len(poses)} was tracked; is the machine too busy for {len(frames)} cameras at 60 Hz? try again"
+        )
     seconds = np.array([pose.t_capture_ns - t_start_ns for pose in tracked]) * 1e-9
     error_mm = 1e3 * np.linalg.norm(joint_positions(skeleton, tracked) - truth(seconds), axis=2)
     by_joint = error_mm.mean(axis=0)
@@ -124,13 +126,15 @@ def latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, Quantiles]:
 def report_tables(report: DemoReport) -> list[Table]:
     """Return the report as tables for a person."""
     result = Table("result", "", title="duocap demo", title_justify="left")
-    result.add_row("frames in, left and right", f"{report.captured[0]} and {report.captured[1]} of {max(report.frames)}")
+    result.add_row("frames in, of each camera", f"{' and '.join(map(str, report.captured))} of {max(report.frames)}")
     if report.rate:
         result.add_row("frame rate", report.rate)
-    result.add_row("poses out", f"{report.poses} of {report.due} pairs")
-    result.add_row("dropped by the machine", f"{report.dropped}, {100 * report.dropped / max(report.due, 1):.1f} % of the pairs")
+    result.add_row("poses out", f"{report.poses} of {report.due}")
+    result.add_row(
+        "dropped by the machine", f"{report.dropped}, {100 * report.dropped / max(report.due, 1):.1f} % of the poses due"
+    )
     result.add_row("lost by the tracker", f"{report.lost}, {100 * report.lost / max(report.poses, 1):.1f} % of the poses")
-    result.add_row("tracked", f"{100 * report.tracked_share:.1f} % of the pairs")
+    result.add_row("tracked", f"{100 * report.tracked_share:.1f} % of the poses due")
     mean, median, p95 = report.error_mm
     result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
     result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")

@@ -1,9 +1,9 @@
-"""Real motions rendered as two videos and reconstructed again: `duocap evaluate end-to-end`.
+"""Real motions rendered as videos of one to eight cameras and reconstructed again: `duocap evaluate end-to-end`.
 
 Every clip is drawn by the simulated cameras of `duocap simulate`, its markers are detected in the images, the subject is
-calibrated from its T-pose, and every pair goes through the pipeline of live capture. Scored is what comes after the T-pose and
-the transition to the clip's first pose. Images do not go through a video codec. With one camera the subject is calibrated with
-both, as it must be; then only the left one is used.
+calibrated from its T-pose, and all views of a time go through the pipeline of live capture. Scored is what comes after the
+T-pose and the transition to the clip's first pose. Images do not go through a video codec. With one camera the subject is
+calibrated with two, as it must be; then only the left one is used.
 """
 
 import time
@@ -16,7 +16,7 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from capture.detection.detector import Detector
-from capture.packets import Views, lone_views
+from capture.packets import Views
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
@@ -46,7 +46,7 @@ class RenderedOptions:
     """How clips are rendered and reconstructed.
 
     seconds: of each clip, 0: all; occlude: share of the markers hidden; true_subject: whether the pipeline is given the true
-    skeleton and offsets; cameras: used after the T-pose.
+    skeleton and offsets; cameras: used after the T-pose; occlude_each: from each camera other markers.
     """
 
     markers: str = "boxing"
@@ -55,22 +55,34 @@ class RenderedOptions:
     true_subject: bool = False
     seed: int = 1
     cameras: int = 2
+    occlude_each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPerformance:
     """What the cameras saw of a performer.
 
-    pairs: N of them; seconds: (N,); shown: markers visible to every camera in use, (N, M); begin: first pair of the clip itself;
-    begin_s: when the clip begins.
+    views: N of them; seconds: (N,); visible: markers by camera, (V, N, M); begin: first views of the clip itself; begin_s: when
+    the clip begins.
     """
 
     performer: Performer
-    pairs: list[Views]
+    views: list[Views]
     seconds: Floats
-    shown: Bools
+    visible: Bools
     begin: int
     begin_s: float
+
+    @property
+    def shown(self) -> Bools:
+        """Markers visible to two cameras, or the only one, (N, M)."""
+        return np.asarray(self.visible.sum(axis=0) >= min(2, len(self.visible)))
+
+    def of_cameras(self, n: int) -> "RenderedPerformance":
+        """Return what the first n cameras saw."""
+        rig = replace(self.performer.rig, cameras=self.performer.rig.cameras[:n])
+        views = [Views(each.blobs[:n]) for each in self.views]
+        return replace(self, performer=replace(self.performer, rig=rig), views=views, visible=self.visible[:n])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +106,37 @@ class RenderedResult:
 
 
 def render(clip: Clip, options: RenderedOptions, settings: Settings) -> RenderedPerformance:
-    """Draw a clip after a T-pose for two 640x480 cameras at 60 Hz and detect its markers. Raises DuocapError."""
+    """Draw a clip after a T-pose for 640x480 cameras at 60 Hz, two at least, and detect its markers. Raises DuocapError."""
     if options.seconds > 0:
         clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
     scene = SimulatedScene(
-        motion=clip.name, markers=options.markers, tpose_s=TPOSE_S, pixel_noise_px=0.3, occlude=options.occlude, seed=options.seed
+        motion=clip.name,
+        views=max(2, options.cameras),
+        markers=options.markers,
+        tpose_s=TPOSE_S,
+        pixel_noise_px=0.3,
+        occlude=options.occlude,
+        occlude_each=options.occlude_each,
+        seed=options.seed,
     )
     performer = performer_from_scene(scene, clip)
-    cameras = [SimulatedCamera(scene, index, performer) for index in (0, 1)]
+    cameras = [SimulatedCamera(scene, index, performer) for index in range(scene.views)]
     detectors = [Detector(settings.detector) for _ in cameras]
     n = min(len(camera.times_s) for camera in cameras)
-    pairs, shown = [], np.empty((n, len(performer.markers)), bool)
+    views, visible = [], np.empty((len(cameras), n, len(performer.markers)), bool)
     for k in range(n):
         drawn = [camera.frame_with_truth(k) for camera in cameras]
-        left, right = (detector.step(frame) for detector, (frame, _, _) in zip(detectors, drawn, strict=True))
-        pairs.append(Views((left, right)))
-        shown[k] = np.all([visible >= MIN_VISIBLE for _, _, visible in drawn[: options.cameras]], axis=0)
-    seconds = np.array([pair.t_capture_ns for pair in pairs]) * 1e-9
+        views.append(Views(tuple(detector.step(frame) for detector, (frame, _, _) in zip(detectors, drawn, strict=True))))
+        visible[:, k] = [share >= MIN_VISIBLE for _, _, share in drawn]
+    seconds = np.array([each.t_capture_ns for each in views]) * 1e-9
     begin_s = performer.duration_s - (clip.n_frames - 1) / clip.fps
-    return RenderedPerformance(performer, pairs, seconds, shown, int(np.searchsorted(seconds, begin_s)), begin_s)
+    return RenderedPerformance(performer, views, seconds, visible, int(np.searchsorted(seconds, begin_s)), begin_s)
 
 
 def calibrate(rendered: RenderedPerformance, options: RenderedOptions, database: PoseDatabase, settings: Settings) -> Subject:
     """Return the subject fitted to the rendered T-pose, or the true one. Raises CalibrationError: no T-pose found."""
     performer = rendered.performer
-    standing = [pair for pair, t in zip(rendered.pairs, rendered.seconds, strict=True) if t < performer.tpose_s[1]]
+    standing = [views for views, t in zip(rendered.views, rendered.seconds, strict=True) if t < performer.tpose_s[1]]
     result = subject_from_pairs(performer.clip.name, standing, performer.rig, performer.markers, database, settings).subject
     if not options.true_subject:
         return result
@@ -127,21 +145,20 @@ def calibrate(rendered: RenderedPerformance, options: RenderedOptions, database:
 
 
 def track(
-    rendered: RenderedPerformance, subject: Subject, database: PoseDatabase, settings: Settings, cameras: int
+    rendered: RenderedPerformance, subject: Subject, database: PoseDatabase, settings: Settings
 ) -> tuple[list[Pose], list[LabelCheck], float]:
-    """Put every pair through the pipeline. Return poses, their labels against the truth, and pairs per second."""
+    """Put all views through the pipeline. Return poses, their labels against the truth, and poses per second."""
     performer = rendered.performer
-    rig = performer.rig if cameras == 2 else replace(performer.rig, cameras=performer.rig.cameras[:1])
-    pipeline = Pipeline(rig, subject, database, settings)
+    pipeline = Pipeline(performer.rig, subject, database, settings)
     pipeline.warm()
     marker_m = performer.markers_of(*performer.joints_at(rendered.seconds))
     poses, labels, spent_s = [], [], 0.0
-    for pair, true_m, shown in zip(rendered.pairs, marker_m, rendered.shown, strict=True):
+    for views, true_m, shown in zip(rendered.views, marker_m, rendered.shown, strict=True):
         begin_s = time.perf_counter()
-        poses.append(pipeline.step(pair if cameras == 2 else lone_views(pair.left, 1)))
+        poses.append(pipeline.step(views))
         spent_s += time.perf_counter() - begin_s
         assert pipeline.markers is not None
-        labels.append(check_labels(pipeline.markers, rig, true_m, shown))
+        labels.append(check_labels(pipeline.markers, performer.rig, true_m, shown))
     return poses, labels, len(poses) / spent_s
 
 
@@ -163,7 +180,7 @@ def run_clip(
     rendered = render(read_query(which, motion), options, settings)
     performer = rendered.performer
     subject = calibrate(rendered, options, database, settings)
-    poses, labels, fps = track(rendered, subject, database, settings, options.cameras)
+    poses, labels, fps = track(rendered.of_cameras(options.cameras), subject, database, settings)
     part = slice(rendered.begin, None)
     rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
     true_rotvec, true_root_m = performer.poses_at(rendered.seconds[part])

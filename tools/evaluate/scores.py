@@ -49,7 +49,8 @@ def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
 class LabelCheck:
     """Labels of one frame against the truth, all (M,) bool.
 
-    seen: labelled in every view; wrong: labelled in a view, far from the marker's image there; shown: visible to every camera.
+    seen: labelled in two views, or the only one; wrong: labelled in a view, far from the marker's image there; shown: visible to
+    two cameras, or the only one.
     """
 
     seen: Bools
@@ -58,7 +59,7 @@ class LabelCheck:
 
 
 def check_labels(frame: MarkerFrame, rig: Rig, true_m: Floats, shown: Bools) -> LabelCheck:
-    """Compare the labels of a frame with the markers' true positions, (M, 3) [m]; shown: visible to every camera, (M,).
+    """Compare the labels of a frame with the markers' true positions, (M, 3) [m]; shown: as in the result, (M,).
 
     Distances are measured across the ray, in each view at the marker's depth: along the ray, two cameras side by side may be
     wrong by the distance of two markers although all labels are right.

@@ -12,7 +12,7 @@ from capture.packets import Views
 from capture.process.preview_image import Preview
 from capture.sockets.wire import SentBlobs
 from capture.stereo.matching import match, with_rig_error
-from capture.timing.synchronise import Pairing
+from capture.timing.grouping import Grouping
 from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES, MatchSettings
@@ -38,7 +38,7 @@ class TposeSession:
         self._make_guide, self._rig, self._match, self._show, self._tell = make_guide, rig, match_settings, show, tell
         self.guide = make_guide()
         self.over = False
-        self._pairing: Pairing | None = None
+        self._pairing: Grouping | None = None
         self._pairs: deque[Views] = deque(maxlen=MAX_PAIRS)
         self._advice, self._last_words = Advice("opening the cameras"), COME_IN
         self._look_due_ns = self._ended_ns = 0
@@ -46,7 +46,7 @@ class TposeSession:
     def turn(self, cameras: GuidedCameras, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
         """Take what the cameras saw, advise, show."""
         if self._pairing is None and cameras.started:
-            self._pairing = Pairing(round(SKEW_SHARE * cameras.period_ns))
+            self._pairing = Grouping(len(self._rig.cameras), round(SKEW_SHARE * cameras.period_ns))
             self._advice = Advice(COME_IN)
         for sent, came_ns in received:
             cameras.heard(sent.blobs.camera, came_ns)

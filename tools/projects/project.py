@@ -1,10 +1,10 @@
-"""Project folders of other programs: which video belongs to which of their cameras, and a pair of these as a rig.
+"""Project folders of other programs: which video belongs to which of their cameras, and some or all of these as a rig.
 
 | program | calibration | videos |
 |---|---|---|
 | caliscope | camera_array.toml, also in calibration/extrinsic/capture_volume/ | recordings/NAME/, cam_0.mp4 or port_0.mp4 |
 | FreeMoCap | *camera_calibration*.toml, in millimetres | synchronized_videos/ |
-| Pose2Sim | calibration/*.toml, Z up | videos/ |
+| Pose2Sim | calibration/*.toml, Z up, or Calib.qca.txt of Qualisys | videos/ |
 | EasyMocap | intri.yml, extri.yml | videos/, or images/NAME/ |
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from calibration.camera import Camera, Rig
+from calibration.camera import MAX_CAMERAS, Camera, Rig
 from calibration.depth import VOLUME_M
 from calibration.formats.camera_file import ReadOptions, rig_of
 from calibration.formats.rig_file import read_camera_file
@@ -36,15 +36,14 @@ class Project:
     options: ReadOptions
     videos: dict[str, Path]
 
-    def rig(self, names: tuple[str, str]) -> Rig:
-        """Return two of its cameras as a rig. Raises FileFormatError: no such camera, or one that cannot be used."""
+    def rig(self, names: tuple[str, ...]) -> Rig:
+        """Return some of its cameras as a rig. Raises FileFormatError: no such camera, or one that cannot be used."""
         options = replace(self.options, names=names)
         return rig_of(str(self.calibration), read_camera_file(self.calibration, options), options)
 
-    def frame_times(self, names: tuple[str, str]) -> tuple[Floats, Floats] | None:
-        """Return the times of the frames of two cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
-        times = times_of([self.videos[name] for name in names])
-        return None if times is None else (times[0], times[1])
+    def frame_times(self, names: Sequence[str]) -> tuple[Floats, ...] | None:
+        """Return the times of the frames of cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
+        return times_of([self.videos[name] for name in names])
 
 
 def times_of(videos: Sequence[Path]) -> tuple[Floats, ...] | None:
@@ -90,6 +89,8 @@ def calibration_file(folder: Path) -> tuple[Path, ReadOptions] | None:
         return file, ReadOptions(unit_m=1e-3)
     for file in sorted((folder / "calibration").glob("*.toml")):
         return file, ReadOptions(up="z")
+    for file in sorted((folder / "calibration").glob("*.qca.txt")):
+        return file, ReadOptions()
     return None
 
 
@@ -111,26 +112,23 @@ def _matched(folder: Path, names: Sequence[str], videos: Sequence[Path]) -> dict
     return found
 
 
-def project_pair(project: Project, cameras: str | None) -> tuple[str, str]:
-    """Return the left and the right camera as asked for, or of two the only ones; `best` for the pair that measures best.
+def project_cameras(project: Project, cameras: str | None) -> tuple[str, ...]:
+    """Return the cameras asked for by name, all where none are; `best` for the pair that measures best.
 
-    Raises DuocapError: it is to be said which.
+    Raises DuocapError: there is no such camera, or they are too many.
     """
     if cameras == BEST:
-        pair = best_pair(project)
-        return pair.rig.left.name, pair.rig.right.name
+        return tuple(camera.name for camera in best_pair(project).rig.cameras)
     names = tuple(name.strip() for name in cameras.split(",")) if cameras else tuple(project.videos)
     known = ", ".join(project.videos)
-    if len(names) != 2 and cameras:
-        raise DuocapError(f"--cameras {cameras}: expected LEFT,RIGHT, two of {known}, or {BEST}")
-    if len(names) != 2:
-        raise DuocapError(
-            f"{project.folder}: {len(project.videos)} cameras ({known}); choose two with --cameras{_proposal(project)}"
-        )
     for name in names:
         if name not in project.videos:
             raise DuocapError(f"{project.folder}: no video of a camera {name!r}; it has {known}")
-    return names[0], names[1]
+    if len(names) > MAX_CAMERAS:
+        raise DuocapError(
+            f"{project.folder}: {len(names)} cameras ({known}), at most {MAX_CAMERAS} are used; choose with --cameras NAME,NAME"
+        )
+    return names
 
 
 def best_pair(project: Project) -> CameraPair:
@@ -149,7 +147,7 @@ def best_of(calibration: Path, options: ReadOptions, sides_m: tuple[float, float
     cameras: list[Camera] = []
     for name in options.names or [camera.name for camera in content.cameras]:
         try:
-            cameras.append(rig_of(str(calibration), content, replace(options, names=(name,))).left)
+            cameras.append(rig_of(str(calibration), content, replace(options, names=(name,))).cameras[0])
         except FileFormatError:
             continue  # one that was not calibrated is none to choose
     if len(cameras) < 2:
@@ -161,12 +159,3 @@ def best_of(calibration: Path, options: ReadOptions, sides_m: tuple[float, float
             f"{calibration}: no two of its cameras see a quarter of {size} m where they look; give a smaller --volume"
         )
     return pairs[0]
-
-
-def _proposal(project: Project) -> str:
-    """Return the pair that measures best and what tells, empty where no pair will do."""
-    try:
-        pair = best_pair(project)
-    except DuocapError:
-        return ""
-    return f" {pair.rig.left.name},{pair.rig.right.name} ({BEST}), which measures best: {pair.words}"

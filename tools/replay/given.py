@@ -12,7 +12,7 @@ from capture.process.plan import FrameDetector
 from capture.recording.session import SessionVideo, parts_of
 from capture.sockets.wire import SentBlobs
 from config.per_camera import settings_of
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from reconstruct.models.style.task import LearnedStyle
 from reconstruct.process.journal import JournalGap, JournalTurn, read_journal
 from stream.protocol.report import versions
@@ -50,8 +50,9 @@ def video_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recor
 
 
 def _video_turns(session: OpenedSession) -> Iterator[Given]:
-    """Detect in the pictures of both cameras, in the order they were read. Raises SourceError."""
-    sources = [SessionVideo(parts_of(session.folder, name, "mkv"), camera) for camera, name in enumerate(CAMERAS)]
+    """Detect in the pictures of all cameras, in the order they were read. Raises SourceError."""
+    names = CAMERA_NAMES[: len(session.info.cameras)]
+    sources = [SessionVideo(parts_of(session.folder, name, "mkv"), camera) for camera, name in enumerate(names)]
     detectors = [open_detector(settings_of(session.settings, c).detector, source) for c, source in enumerate(sources)]
     yield StartOrder(budget_ns=round(SKEW_SHARE * 1e9 / min(source.fps for source in sources)))
     waiting = [_seen(source, detector) for source, detector in zip(sources, detectors, strict=True)]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_rig
+from calibration.formats.rig_file import read_rig
 from calibration.subject.subject import Subject, read_subject
 from config.errors import DuocapError
 from config.loading import load_settings
@@ -52,7 +52,7 @@ def open_session(
         folder,
         info,
         settings_for(load_settings(folder / SETTINGS), own),
-        read_rig(rig),
+        read_rig(rig, n_views=len(info.cameras)),
         read_subject(subject),
         _same_database(info, database),
         style or (folder / STYLE if (folder / STYLE).exists() else None),

@@ -16,7 +16,7 @@ from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.packets import Blobs, Frame
 from capture.process.preview import PreviewPublisher
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.process.sink import RunStatus
 from stream.publish.fanout import OutputFactory
@@ -157,11 +157,11 @@ class ReplayWatch:
         seconds = (now - self._begun_ns) * 1e-9
         rates = [(n - before) / seconds for n, before in zip(self._frames, self._n_before, strict=True)]
         cameras: dict[str, dict[str, int | float | str]] = {}
-        for n, name in enumerate(CAMERAS[: len(rates)]):
+        for n, name in enumerate(CAMERA_NAMES[: len(rates)]):
             cameras[name] = {"state": "live", "frames": self._frames[n], "fps": rates[n]}
             if self._previews:
                 cameras[name]["preview"] = self._previews[n].address
-        rates_hz = {**dict(zip(CAMERAS, rates, strict=False)), "pose": self._poses / seconds}
+        rates_hz = {**dict(zip(CAMERA_NAMES, rates, strict=False)), "pose": self._poses / seconds}
         self._sink.status(RunStatus(now, self._state, rates_hz, {}, {}, cameras))
         self._poses, self._n_before, self._begun_ns = 0, list(self._frames), now
 

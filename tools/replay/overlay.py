@@ -1,9 +1,9 @@
-"""A video of what was tracked, drawn over both cameras' images: labels, markers, skeleton, state.
+"""A video of what was tracked, drawn over all cameras' images: labels, markers, skeleton, state.
 
 It is the quickest way to see whether labels are right.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import cv2
@@ -36,11 +36,11 @@ def write_overlay(
     markers: list[MarkerFrame],
     progress: Callable[[int, int | None], None] = lambda done, total: None,
 ) -> None:
-    """Write the overlay as a video (MJPG in AVI), the cameras side by side, whole or not at all.
+    """Write the overlay as a video (MJPG in AVI), the cameras in a grid, whole or not at all.
 
-    poses, markers: of every pair, in order. Raises SourceError: no video can be written there.
+    poses, markers: of all views of one time, in order. Raises SourceError: no video can be written there.
     """
-    width, height = (SCALE * sum(size[0] for size in recording.sizes), SCALE * max(size[1] for size in recording.sizes))
+    places, (width, height) = lay_out_grid(recording.sizes)
     part = file.with_name(f".{file.name}.part.avi")
     writer = cv2.VideoWriter(str(part), cv2.VideoWriter.fourcc(*"MJPG"), recording.fps, (width, height))
     try:
@@ -48,11 +48,10 @@ def write_overlay(
             raise SourceError(f"{file}: no video can be written here; choose a place in an existing folder, ending in .avi")
         for n, (pose, seen, images) in enumerate(_in_step(recording, poses, markers)):
             canvas = np.zeros((height, width, 3), np.uint8)
-            at = 0
-            for c, image in enumerate(images):
-                view = _view(image, rig.cameras[c], c, subject, pose, seen)
-                canvas[: view.shape[0], at : at + view.shape[1]] = view
-                at += view.shape[1]
+            for c, (image, (x, y)) in enumerate(zip(images, places, strict=True)):
+                if image is not None:
+                    view = _view(image, rig.cameras[c], c, subject, pose, seen)
+                    canvas[y : y + view.shape[0], x : x + view.shape[1]] = view
             writer.write(canvas)
             progress(n + 1, len(poses))
         writer.release()
@@ -63,18 +62,38 @@ def write_overlay(
         raise
 
 
+def lay_out_grid(sizes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """Return where the enlarged pictures of cameras lie, x and y, and width and height of all; sizes: of each camera [px].
+
+    Two lie side by side, more in rows of two or three.
+    """
+    columns = len(sizes) if len(sizes) < 3 else 2 if len(sizes) == 4 else 3
+    width, height = (SCALE * max(size[axis] for size in sizes) for axis in (0, 1))
+    places = [(width * (n % columns), height * (n // columns)) for n in range(len(sizes))]
+    return places, (width * columns, height * -(-len(sizes) // columns))
+
+
 def _in_step(
     recording: CaptureRecording, poses: list[Pose], markers: list[MarkerFrame]
-) -> Iterator[tuple[Pose, MarkerFrame, tuple[Image, ...]]]:
-    """Return each pose with the left image it came from and the right one, if any, nearest in time."""
+) -> Iterator[tuple[Pose, MarkerFrame, tuple[Image | None, ...]]]:
+    """Return each pose with the image of each camera nearest in time, None before a camera's first."""
+    half_ns = round(0.5e9 / recording.fps)
     waiting = list(zip(poses, markers, strict=True))[::-1]
     newest: tuple[Frame | None, ...] = (None,) * len(recording.sizes)
     for frames in recording.frames():
+        times_ns = [frame.t_capture_ns for frame in frames if frame is not None]
+        while waiting and waiting[-1][0].t_capture_ns + half_ns < min(times_ns):
+            yield _with_images(*waiting.pop(), newest)
         newest = tuple(new or old for new, old in zip(frames, newest, strict=True))
-        views = [frame for frame in newest if frame is not None]
-        while waiting and len(views) == len(newest) and waiting[-1][0].index <= views[0].index:
-            pose, seen = waiting.pop()
-            yield pose, seen, tuple(view.image for view in views)
+    for pose, seen in waiting[::-1]:
+        yield _with_images(pose, seen, newest)
+
+
+def _with_images(
+    pose: Pose, seen: MarkerFrame, newest: tuple[Frame | None, ...]
+) -> tuple[Pose, MarkerFrame, tuple[Image | None, ...]]:
+    """Return a pose with the images of frames."""
+    return pose, seen, tuple(None if frame is None else frame.image for frame in newest)
 
 
 def _view(image: Image, camera: Camera, c: int, subject: Subject, pose: Pose, seen: MarkerFrame) -> Image:

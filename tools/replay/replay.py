@@ -129,7 +129,7 @@ def replay(
         result.style = styles.last()
     result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
     if not result.poses:
-        raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
+        raise DuocapError(f"{recording.spec.name}: no frames, or none of one moment; expected recordings of the same moments")
     return result
 
 

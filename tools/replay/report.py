@@ -43,7 +43,7 @@ def _time_line(time: Mapping[str, Any]) -> str:
         parts.append(f"{gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s")
     if any(time["repeated_pictures"]):
         counts = " and ".join(str(n) for n in time["repeated_pictures"])
-        parts.append(f"{counts} pictures{' (left and right)' * (len(time['repeated_pictures']) > 1)} repeat the one before")
+        parts.append(f"{counts} pictures{' (of each camera)' * (len(time['repeated_pictures']) > 1)} repeat the one before")
     return "; ".join(parts)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from calibration.camera import Rig
-from calibration.formats.rig_file import read_one_camera, read_rig
 from calibration.subject.subject import Subject, read_subject
 from calibration.world import rig_in_world
 from capture.recording.recording import CaptureRecording, RecordingSpec
@@ -20,6 +19,7 @@ from reconstruct.models.style.file import StyleOrigin, write_style
 from stream.export.take import Take, TakeInfo
 from stream.protocol.report import replay_report, write_report
 from stream.publish.fanout import OutputFactory
+from stream.recording.session import JOURNAL
 from tools.arguments import with_model
 from tools.database.installed import default_motions
 from tools.export import ExportFile, write_take
@@ -63,24 +63,24 @@ class ReplayTask:
 def replay_videos(
     settings: Settings,
     spec: RecordingSpec,
-    made_for: tuple[Path | Rig, Path, Path | None],
+    made_for: tuple[Rig, Path, Path | None],
     task: ReplayTask,
     hide: Sequence[str],
     overlay: Path | None,
 ) -> None:
-    """Replay videos with the rig (or its file), the subject and the database of `made_for`."""
+    """Replay videos with the rig, the subject and the database of `made_for`."""
     rig, subject, database = made_for
-    settings, lone = with_smoothing(settings, task.smooth), spec.right is None
-    if isinstance(rig, Path):
-        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig, n_views=2)
+    settings = with_smoothing(settings, task.smooth)
     performer = read_subject(subject)
     rig = _in_world(rig, performer)
     poses = open_database(database or default_motions(partial(typer.echo, err=True)))
     recording = CaptureRecording(spec, settings.detector, performer.markers)
+    for words in recording.notes:
+        typer.echo(f"duocap: warning: {words}", err=True)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (
             replay_sink(settings, performer, rig, task.publish, task.outputs, task.record, task.realtime) as sink,
-            replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
+            replay_watch(sink, len(rig), settings.stream.preview) as watch,
             progress_bar("replay") as progress,
         ):
             result = run_replay(
@@ -97,7 +97,7 @@ def replay_videos(
                 style=task.style,
             )
         result = _offline(result, (performer, poses), settings, task, overlay)
-        info = TakeInfo(performer.name, source=Path(spec.left).name)
+        info = TakeInfo(performer.name, source=Path(spec.name).name)
         with written_together():
             finished = _finish(result, performer, info, task)
             if overlay is not None:
@@ -133,7 +133,9 @@ def replay_recorded(
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:
-        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
+        older = session.info.journal != JOURNAL
+        why = "it was recorded by another version" if older else "was it recorded by another version, or is it damaged?"
+        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; {why}")
 
 
 def _in_world(rig: Rig, performer: Subject) -> Rig:

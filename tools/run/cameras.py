@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 from capture.process.control import RoomSettings
@@ -27,7 +28,7 @@ from capture.sources.webcam.webcam import DeviceProvider, Webcam
 from config.arrays import Floats
 from config.errors import SourceError
 from config.per_camera import settings_of, with_tuned
-from config.settings import CameraSettings, Settings
+from config.settings import CAMERA_NAMES, CameraSettings, Settings
 from tools.run.parts import AwaitedNode
 
 NODE = "node"
@@ -126,7 +127,8 @@ def camera_plan(
 ) -> CameraPlan | AwaitedNode:
     """Plan one camera of a run; settings: of the whole run.
 
-    source: CAM as above; camera: 0 left, 1 right; fps: of recordings, and asked of webcams. Raises SourceError, SettingsError.
+    source: CAM as above; camera: its number in the rig; fps: of recordings, and asked of webcams. Raises SourceError,
+    SettingsError.
     """
     own, room = settings_of(settings, camera), room or RoomSettings()
     if source == NODE:
@@ -177,15 +179,16 @@ def _check_access(identity: CameraIdentity) -> None:
 def check_cameras(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, devices: DeviceProvider | None = None
 ) -> Settings:
-    """Check left and right before anything is started; give the settings with what was tuned for these cameras.
+    """Check the cameras before anything is started; give the settings with what was tuned for them.
 
-    Raises SourceError: also if both are the same camera; SettingsError.
+    Raises SourceError: also if two are the same camera; SettingsError.
     """
     identities = [check_camera(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
-    check_different(*identities)
-    left, right = sources
-    if left == right and kind_of(left) is CameraKind.NETWORK:
-        raise SourceError(f"left and right are the same camera, {without_secrets(left)}; two are needed")
+    for one, other in combinations(range(len(sources)), 2):
+        names = (CAMERA_NAMES[one], CAMERA_NAMES[other])
+        check_different(identities[one], identities[other], names)
+        if sources[one] == sources[other] and kind_of(sources[one]) is not CameraKind.NODE:
+            raise SourceError(f"{names[0]} and {names[1]} are the same camera, {without_secrets(sources[one])}; give each once")
     return with_tuned(settings, [stable_name(*pair) for pair in zip(sources, identities, strict=True)], tell)
 
 

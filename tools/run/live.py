@@ -18,7 +18,7 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.process.journal import Journal, NoJournal
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan
-from reconstruct.process.reconstruction import PairStepper
+from reconstruct.process.reconstruction import Stepper
 from reconstruct.process.sink import Sink
 from stream.protocol.compose import skeleton_message
 from stream.publish.fanout import OutputFactory, open_outputs
@@ -33,7 +33,7 @@ def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
 
 
-def open_session_style(pipeline: PairStepper, style: Path | None = None) -> SessionStyle | None:
+def open_session_style(pipeline: Stepper, style: Path | None = None) -> SessionStyle | None:
     """Return what styles of the session are learned from, None where they are switched off or of no use to the pipeline.
 
     style: a file to begin with. Raises StyleError: it cannot be read.
@@ -73,7 +73,7 @@ def open_sink(
     try:
         if record is not None:
             sink.fanout.record(record)
-        sink.fanout.open_service(settings.stream, TuningState(settings) if cameras else None)
+        sink.fanout.open_service(settings.stream, TuningState(settings, len(rig)) if cameras else None)
     except BaseException:
         sink.close()
         raise
@@ -99,7 +99,7 @@ def reconstruction_plan(
     style: Path | None = None,
     save_style: Path | None = None,
 ) -> ReconstructionPlan:
-    """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter.
+    """Plan the reconstruction of cameras at `fps`: views may be half a frame time apart, and a tenth for jitter.
 
     rig: as it was calibrated, or in the world; outputs: picklable factories of what hears every message, made beside the
     publisher; record: a file to record to; style: a file of the style to begin with; save_style: one for the last style learned.

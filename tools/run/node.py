@@ -13,7 +13,7 @@ from capture.sockets.endpoints import EndpointError, key_settings
 from capture.sources.source import Source
 from capture.sources.webcam.webcam import DeviceProvider
 from config.per_camera import settings_of, with_tuned
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from tools.interrupt import interruptible, raise_if_interrupted
 from tools.run.cameras import check_camera, is_recorded, open_camera, stable_name
 
@@ -39,7 +39,7 @@ def node_plan(
     devices: DeviceProvider | None = None,
 ) -> NodePlan:
     """Plan a node; settings: of this machine, for its webcam. Raises DuocapError: a source that cannot be."""
-    index = CAMERAS.index(camera)
+    index = CAMERA_NAMES.index(camera)
     identity = check_camera(source, index, fps, settings, devices)
     names = ["", ""]
     names[index] = stable_name(source, identity)

@@ -15,7 +15,7 @@ from capture.process.control import (
     requested_order,
 )
 from capture.sockets.wire import MalformedMessageError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from tools.run.child import ChildProcess
 from tools.run.router import Router
 
@@ -44,7 +44,7 @@ class RunOrders:
         self.start_all()
 
     def start_all(self) -> None:
-        """Tell the reconstruction how far apart frames of a pair may be, and the cameras to begin, or where to go on sending."""
+        """Tell the reconstruction how far apart views of a moment may be, and the cameras to begin, or where to go on sending."""
         cameras = self._cameras()
         rates_mhz = [child.counts["fps_mhz"] for child in cameras if child.counts.get("fps_mhz")]
         budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
@@ -84,14 +84,14 @@ class RunOrders:
             log.debug("dropped a request: %s", error)
             return
         if isinstance(request.order, PASSED_ON):
-            for name in [request.process] if request.process in self._children else CAMERAS:
+            for name in [request.process] if request.process in self._children else [camera.name for camera in self._cameras()]:
                 self._board.send(self._children[name], request.order)
                 if isinstance(request.order, TuneOrder):
                     self._children[name].tuned |= {key: value for key, value in request.order.settings.items() if "." in key}
 
     def _cameras(self) -> list[ChildProcess]:
-        """Return the camera processes, left first."""
-        return [self._children[name] for name in CAMERAS if name in self._children]
+        """Return the camera processes, in the order of the rig."""
+        return [self._children[name] for name in CAMERA_NAMES if name in self._children]
 
     def _start(self, camera: ChildProcess) -> None:
         """Tell a camera when to start and where to send."""

@@ -22,7 +22,7 @@ from capture.sources.source import Source
 from config.errors import DuocapError
 from config.files import atomic_write
 from config.loading import settings_text
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from database.store import open_database, poses_checksum
 from stream.recording.folders import make_session_folder
 from stream.recording.recorder import RecordingError
@@ -46,7 +46,7 @@ MIN_FREE_BYTES = 200_000_000  # less is not enough to begin with
 
 def open_video_sink(camera: int, source: Source) -> VideoSink:
     """Make what records one camera's pictures, in its process."""
-    return VideoSink(CAMERAS[camera], source)
+    return VideoSink(CAMERA_NAMES[camera], source)
 
 
 def with_video(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
@@ -97,12 +97,11 @@ class SessionFolder:
         self.style = None if style is None else folder / STYLE
         if style is not None and self.style is not None:
             shutil.copyfile(style, self.style)
-        left, right = (SessionCamera(without_secrets(source)) for source in sources)
         self.info = SessionInfo(
             session=session,
             when=datetime.now().astimezone().isoformat(timespec="milliseconds"),
             when_ns=now_ns(),
-            cameras=(left, right),
+            cameras=tuple(SessionCamera(without_secrets(source)) for source in sources),
             subject="" if subject is None else subject.name,
             markers=() if subject is None else subject.markers.names,
             database=mark,
@@ -112,15 +111,15 @@ class SessionFolder:
 
     def describe(self, cameras: Sequence[ChildProcess], budget_ns: int) -> None:
         """Write down how the cameras are, once they are ready. Raises FileFormatError."""
-        left, right = (_described(camera, child) for camera, child in zip(self.info.cameras, cameras, strict=True))
-        self.info = replace(self.info, cameras=(left, right), budget_ns=budget_ns)
+        described = tuple(_described(camera, child) for camera, child in zip(self.info.cameras, cameras, strict=True))
+        self.info = replace(self.info, cameras=described, budget_ns=budget_ns)
         self._begun_ns, self.begun = now_ns(), True
         write_session(self.folder, self.info)
 
     def finish(self, figures: Mapping[str, int | float | str]) -> None:
         """Write down that the session ended in order; a disk that is full by now keeps the description there is.
 
-        Nothing is left of a session that was given up before both cameras were there: its name is free for another attempt.
+        Nothing is left of a session that was given up before all cameras were there: its name is free for another attempt.
         """
         if not self.begun:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""Record two cameras without a rig: pictures, stamps and detections, for calibration or for later."""
+"""Record cameras without a rig: pictures, stamps and detections, for calibration or for later."""
 
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from capture.sockets.endpoints import key_settings
 from capture.sources.network.address import without_secrets
 from capture.sources.timestamps import read_video_stamps
 from config.errors import SourceError
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from stream.recording.collector import CollectionPlan
 from stream.recording.session import DETECTIONS
 from tools.interrupt import interruptible
@@ -41,23 +41,25 @@ class RecordReport:
 
     folder: Path
     seconds: float
-    frames: tuple[int, int]
-    missed: tuple[int, int]
+    frames: tuple[int, ...]
+    missed: tuple[int, ...]
     n_bytes: int
 
     def lines(self) -> list[str]:
         """Return what was recorded, in words."""
-        left, right = self.frames
-        lost = " and ".join(f"{count} of the {name} camera" for name, count in zip(CAMERAS, self.missed, strict=True) if count)
+        frames = " and ".join(str(count) for count in self.frames)
+        lost = " and ".join(
+            f"{count} of the {name} camera" for name, count in zip(CAMERA_NAMES, self.missed, strict=False) if count
+        )
         return [
-            f"{self.folder}: {self.seconds:.0f} s, {left} and {right} pictures, {self.n_bytes * 1e-6:.0f} MB",
+            f"{self.folder}: {self.seconds:.0f} s, {frames} pictures, {self.n_bytes * 1e-6:.0f} MB",
             *([f"not recorded, since machine or disk were too slow: {lost}"] if lost else []),
             f"with a rig and a subject: duocap replay {self.folder} --rig rig.toml --subject subject.toml",
         ]
 
 
 def record_cameras(
-    settings: Settings, cameras: tuple[str, str], folder: Path, fps: float | None, seconds: float | None, tell: Tell
+    settings: Settings, cameras: Sequence[str], folder: Path, fps: float | None, seconds: float | None, tell: Tell
 ) -> RecordReport:
     """Record until the sources end, so many seconds have passed, or Ctrl-C. tell: news, and a line a second.
 
@@ -65,17 +67,17 @@ def record_cameras(
     """
     settings = check_cameras(cameras, settings, fps, tell)
     session = new_session()
-    left, right = (with_video(camera_plan(source, camera, settings, fps)) for camera, source in enumerate(cameras))
+    plans = [with_video(camera_plan(source, camera, settings, fps)) for camera, source in enumerate(cameras)]
     made = SessionFolder(folder, session, settings, [without_secrets(source) for source in cameras])
-    plan, entrance = CollectionPlan(folder / DETECTIONS, session), None
+    plan, entrance = CollectionPlan(folder / DETECTIONS, session, len(cameras)), None
     if NODE in cameras:
         keys = key_settings(settings.stream)
-        plan = CollectionPlan(folder / DETECTIONS, session, settings.capture.inbox, keys)
+        plan = replace(plan, nodes=settings.capture.inbox, keys=keys)
         entrance = NodeEntrance(settings.capture.control, keys)
     run: Supervisor | None = None
     begun_ns = now_ns()
     try:
-        with interruptible(), Supervisor((left, right), plan, session, tell, entrance) as run:
+        with interruptible(), Supervisor(plans, plan, session, tell, entrance) as run:
             await_cameras(run, cameras, tell, "what writes down the detections")
             made.describe(run.cameras, 0)
             run.record(str(folder))
@@ -106,10 +108,9 @@ def _watch(run: Supervisor, seconds: float | None, line: Callable[[], str], tell
 
 def _report(run: Supervisor, made: SessionFolder, begun_ns: int) -> RecordReport:
     """Sum up, by the files, or by what the processes told last where a camera keeps its pictures to itself."""
-    counts = [run.children[name].counts.get("frames", 0) for name in CAMERAS]
-    kept, missed, seconds = zip(*(pictures_in(made.folder, name) for name in CAMERAS), strict=True)
-    frames = (kept[0] or counts[0], kept[1] or counts[1])
-    return RecordReport(made.folder, max(seconds) or (now_ns() - begun_ns) * 1e-9, frames, (missed[0], missed[1]), made.n_bytes())
+    kept, missed, seconds = zip(*(pictures_in(made.folder, camera.name) for camera in run.cameras), strict=True)
+    frames = tuple(n or camera.counts.get("frames", 0) for n, camera in zip(kept, run.cameras, strict=True))
+    return RecordReport(made.folder, max(seconds) or (now_ns() - begun_ns) * 1e-9, frames, missed, made.n_bytes())
 
 
 def pictures_in(folder: Path, name: str) -> tuple[int, int, float]:

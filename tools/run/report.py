@@ -113,10 +113,10 @@ class RunStatistics:
 
 def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
     """Return in a line how the run is."""
-    rates = status.rates_hz
+    rates, names = status.rates_hz, [name for name in status.rates_hz if name != "pose"]
     words = [
         status.state,
-        f"{rates.get('pose', 0.0):.0f} poses/s of {rates.get('left', 0.0):.0f} and {rates.get('right', 0.0):.0f} frames",
+        f"{rates.get('pose', 0.0):.0f} poses/s of {' and '.join(f'{rates.get(name, 0.0):.0f}' for name in names)} frames",
     ]
     if latency_ms:
         words.append(f"latency {latency_ms[0]:.0f} ms, p95 {latency_ms[1]:.0f}")

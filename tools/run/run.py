@@ -1,4 +1,4 @@
-"""A live run: two cameras here or on other machines, the reconstruction, and what a person wants to know meanwhile."""
+"""A live run: cameras here or on other machines, the reconstruction, and what a person wants to know meanwhile."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,15 +39,15 @@ Show = Callable[[RunStatistics, StatusMessage], None]
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What to run. cameras: left and right as the user named them; fps: of recordings, and asked of webcams; None: their own.
+    """What to run.
 
-    record: a file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end;
-    style: a file of the style to begin with; save_style: one for the last style learned;
-    learn_s: for so long the performer is out of view at the start and the background is learned; devices: where webcams come
-    from, None for this machine's.
+    cameras: as the user named them, in the order of the rig; fps: of recordings, and asked of webcams; None: their own; record: a
+    file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end; style: a file
+    of the style to begin with; save_style: one for the last style learned; learn_s: for so long the performer is out of view at
+    the start and the background is learned; devices: where webcams come from, None for this machine's.
     """
 
-    cameras: tuple[str, str]
+    cameras: tuple[str, ...]
     rig: Rig
     subject: Subject
     database: Path
@@ -62,7 +62,7 @@ class LiveRun:
 
 
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
-    """Run until both sources end or Ctrl-C, and report. tell: news in words; show: once a second.
+    """Run until all sources end or Ctrl-C, and report. tell: news in words; show: once a second.
 
     Raises DuocapError for what the user can mend.
     """
@@ -72,7 +72,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
             tell(words)
     session, tally, later = new_session(), RunStatistics(), DelayedNotice(tell)
     shown = [without_secrets(source) for source in what.cameras]
-    left, right = camera_plans(settings, what)
+    plans = camera_plans(settings, what)
     folder = None
     if what.record is not None and what.record.suffix != SUFFIX:
         folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database, what.style)
@@ -80,7 +80,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     plan, entrance = planned(settings, what, session)
     subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
     try:
-        with interruptible(), Supervisor((left, right), plan, session, tell, entrance) as run:
+        with interruptible(), Supervisor(plans, plan, session, tell, entrance) as run:
             await_cameras(run, what.cameras, tell)
             check_sizes(what.rig, run.cameras)
             if folder is not None:
@@ -145,7 +145,7 @@ def tell_saved(file: Path | None, saved: bool, tell: Tell) -> None:
 
 
 def camera_plans(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
-    """Plan both cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
+    """Plan the cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
     markers = what.subject.markers
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     room = RoomSettings(colors, what.learn_s)
@@ -164,7 +164,7 @@ def _listen(
     seconds: float | None,
     later: DelayedNotice,
 ) -> None:
-    """Listen like a client until both sources have ended and a moment has passed, for so many seconds at most."""
+    """Listen like a client until all sources have ended and a moment has passed, for so many seconds at most."""
     t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * SECOND_NS)
     while now_ns() < t_last_ns and (not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS):
         for message in subscriber.receive(TURN_MS):

@@ -8,7 +8,7 @@ from calibration.world import World
 from capture.clock import now_ns
 from capture.sources.network.address import without_secrets
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from tools.run.cameras import CameraKind, kind_of
 from tools.run.child import ChildProcess
 from tools.run.supervisor import Supervisor
@@ -29,7 +29,7 @@ class StartProgress:
     def __init__(self, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
         """Prepare. sources: the cameras as the user named them; third: what the third process is."""
         self._third, self._patience_ns, self._hint = third, PATIENCE_NS, FIRST_START
-        self._sources, self._tell = dict(zip(CAMERAS, sources, strict=True)), tell
+        self._sources, self._tell = dict(zip(CAMERA_NAMES, sources, strict=False)), tell
         self._told: set[str] = set()
         self._due_ns = now_ns() + PATIENCE_NS
 
@@ -61,7 +61,7 @@ class StartProgress:
 def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
     """Wait until all is ready, with progress in words; third: what the process beside the cameras is. Raises RunError."""
     host = run.entrance.removeprefix("tcp://")
-    for name, source in zip(CAMERAS, sources, strict=True):
+    for name, source in zip(CAMERA_NAMES, sources, strict=False):
         if kind_of(source) is CameraKind.NODE:
             tell(f"waiting for the {name} camera; there, say: duocap node --camera {name} --source CAMERA --connect {host}")
     tell("getting ready")
@@ -122,7 +122,7 @@ def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int
 
 def empty_the_room(run: Supervisor, seconds: float, tell: Tell) -> None:
     """Count down until the background is learned, looking after the processes meanwhile."""
-    tell(f"please step out of both cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
+    tell(f"please step out of all cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
     for left_s in range(STEP_OUT_S, 0, -1):
         if left_s in COUNTED:
             tell(f"{left_s}")

@@ -1,4 +1,4 @@
-"""Start, watch and end the processes of a run: two cameras and the reconstruction, and whoever learns styles for it.
+"""Start, watch and end the processes of a run: its cameras and the reconstruction, and whoever learns styles for it.
 
 A process that dies or hangs while the run goes on is started again, for as long as the run lasts, unless it dies at once every
 time; before the start any fault ends the run with one line. After a sleep of the machine nothing is called hung. Whatever happens
@@ -22,7 +22,7 @@ from capture.process.link import SupervisorAddress, freeze_objects
 from capture.process.plan import CameraPlan
 from capture.sockets.wire import MalformedMessageError
 from config.logs import current_logs
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan, reconstruction_main
 from stream.recording.collector import CollectionPlan, collector_main
@@ -84,7 +84,7 @@ def new_session() -> str:
 class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
-    cameras: left and right, or left alone; reconstruction: or what only collects detections, or where else they go; tell:
+    cameras: of the rig, in its order; reconstruction: or what only collects detections, or where else they go; tell:
     receives news in words; entrance: where camera nodes come in, if any is awaited; clocks: see `capture.clock`; prepared:
     processes to be used before new ones are started. Raises RunError for what the user can mend (the child's own line),
     ProcessFaultError for what not, EndpointError for an impossible entrance.
@@ -106,7 +106,7 @@ class Supervisor:
         if not isinstance(reconstruction, Receiver):
             main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
             self.children[RECONSTRUCTION] = ChildProcess(RECONSTRUCTION, main, reconstruction)
-        for name, plan in zip(CAMERAS, cameras, strict=False):
+        for name, plan in zip(CAMERA_NAMES, cameras, strict=False):
             self.children[name] = ChildProcess(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
         self._router = Router(session, self.nodes, entrance)
         receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
@@ -128,8 +128,8 @@ class Supervisor:
 
     @property
     def cameras(self) -> list[ChildProcess]:
-        """The camera processes, left first."""
-        return [self.children[name] for name in CAMERAS if name in self.children]
+        """The camera processes, in the order of the rig."""
+        return [self.children[name] for name in CAMERA_NAMES if name in self.children]
 
     @property
     def nodes(self) -> list[ChildProcess]:
@@ -181,7 +181,7 @@ class Supervisor:
 
     @property
     def ended(self) -> bool:
-        """Whether both sources have come to their end."""
+        """Whether all sources have come to their end."""
         return all(child.ended for child in self.cameras)
 
     def turn(self, timeout_ms: int) -> None:
@@ -255,7 +255,7 @@ class Supervisor:
         elif report.kind is ReportKind.READY:
             self._welcome_back(child)
             child.ready, child.ready_ns = True, child.ready_ns or now_ns()
-            if child.name in CAMERAS:
+            if child.name in CAMERA_NAMES:
                 self._orders.repeat(child)
             elif self._orders.t_start_ns and child.name == RECONSTRUCTION:  # started again, it takes up the run
                 self._orders.start_all()

@@ -14,19 +14,21 @@ from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import Facts, Stamp
 from config.arrays import Floats
 from config.markers import MarkerSet
+from config.settings import CAMERA_NAMES
 
 NS = 1_000_000_000
 BLOCK = 16  # frames
+PHASES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625)  # of each camera, from the first to the second one's
 
 
 def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
-    """Return the middle of every exposure of a camera (0 left, 1 right) that is not dropped, (N,) [s], increasing.
+    """Return the middle of every exposure of a camera, by its number, that is not dropped, (N,) [s], increasing.
 
-    t_k = offset + k / fps (1 + drift) + jitter_k. The later camera has the whole skew, so no time is negative.
+    t_k = offset + k / fps (1 + drift) + jitter_k. The latest camera has the whole skew, so no time is negative.
     """
     count = math.floor(duration_s * scene.fps + 1e-6) + 1
-    offset = max(0.001 * scene.skew_ms * (1 if camera else -1), 0.0)
-    drift = 1e-6 * scene.drift_ppm if camera else 0.0
+    offset = 0.001 * (PHASES[camera] * scene.skew_ms - min(scene.skew_ms, 0.0))
+    drift = 1e-6 * PHASES[camera] * scene.drift_ppm
     rng = np.random.default_rng((scene.seed, camera, 13))
     period = 1.0 / scene.fps
     jitter = np.clip(rng.normal(0.0, 0.001 * scene.jitter_ms, count), -0.4 * period, 0.4 * period)
@@ -48,19 +50,19 @@ def marker_colors(markers: MarkerSet) -> Floats:
 
 
 class SimulatedCamera:
-    """One of the two cameras of a scene; a `Source`.
+    """One of the cameras of a scene; a `Source`.
 
     Frame k shows the performer at `times_s[k]`; its timestamp is that time.
     """
 
     def __init__(self, scene: SimulatedScene, camera: int, performer: Performer | None = None) -> None:
-        """Prepare camera 0 (left) or 1 (right); performer: of this scene, where the caller has it already.
+        """Prepare a camera by its number; performer: of this scene, where the caller has it already.
 
         Raises FileFormatError, CalibrationError, SettingsError as `performer_from_scene` does.
         """
         self.performer = performer_from_scene(scene) if performer is None else performer
         self._scene, self._index, self._camera = scene, camera, self.performer.rig.cameras[camera]
-        self.name = f"simulated {('left', 'right')[camera]}"
+        self.name = f"simulated {CAMERA_NAMES[camera]}"
         self.size, self.fps, self.truncated = self._camera.size, scene.fps, False
         self.stamp, self.facts = Stamp.FILE, Facts()
         self.times_s = shutter_times(scene, camera, self.performer.duration_s)
@@ -83,7 +85,7 @@ class SimulatedCamera:
         return frame
 
     def thin(self, every: int) -> None:
-        """Leave out all but every n-th frame from now on, counted from the first of all, so that both cameras keep the same."""
+        """Leave out all but every n-th frame from now on, counted from the first of all, so that all cameras keep the same."""
         self._every, self.fps = every, self._scene.fps / every
         self._next = -(-self._next // every) * every
 
@@ -131,7 +133,7 @@ class SimulatedCamera:
         """Return the view of frame `index`, in which the markers move along path_m, (3, M, 3) [m], and the body is at cones."""
         middle = float(self.times_s[index])
         shown, seen = visibility(self._center_m, path_m[1], self.performer.radius_m, cones)
-        shown[self.performer.hidden_at(middle)] = 0.0
+        shown[self.performer.hidden_at(middle, self._index)] = 0.0
         rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
         shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))
         body = cones if middle >= self._scene.empty_s else None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_file import read_rig
-from calibration.placement import all_in_view, distance_in_view, facing_rig
+from calibration.placement import all_in_view, distance_in_view, distances_around, facing_rig, with_cameras_around
 from capture.sources.simulated.body import ConeBody, body_of, with_props, worn_offsets
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
@@ -125,16 +125,19 @@ def extent(clip: Clip) -> Floats:
 
 
 def stage_before(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, Floats]:
-    """Return rotation and translation of the stage in the world of a rig: upright in its images, facing it, all in view."""
+    """Return rotation and translation of the stage in the world of a rig: upright in its images, facing its first two cameras,
+    all in view.
+    """
+    facing = rig.cameras[:2]
     up = np.array([0.0, 1.0, 0.0])
     if not rig.floor_known:
-        up = -(rig.left.rotation[1] + rig.right.rotation[1])
+        up = -np.sum([camera.rotation[1] for camera in facing], axis=0)
         up = up / np.linalg.norm(up)
-    ahead = rig.left.rotation[2] + rig.right.rotation[2]
+    ahead = np.sum([camera.rotation[2] for camera in facing], axis=0)
     level = ahead - (ahead @ up) * up
     level = level / np.linalg.norm(level)
     R = np.stack([np.cross(up, -level), up, -level], axis=1)
-    middle = 0.5 * (rig.left.center_m + rig.right.center_m)
+    middle = np.mean([camera.center_m for camera in facing], axis=0)
     for candidate in [distance_m] if distance_m > 0 else np.arange(0.5, 25.0, 0.1):
         position = middle + candidate * ahead / np.linalg.norm(ahead)
         position[1] = 0.0 if rig.floor_known else position[1]
@@ -187,9 +190,9 @@ class Performer:
 
     @property
     def distance_m(self) -> float:
-        """From the middle of the motion to the middle between the cameras, along the floor."""
-        cameras = [self.camera_on_stage(camera).center_m for camera in self.rig.cameras]
-        return float(np.hypot(*(0.5 * (cameras[0] + cameras[1]))[[0, 2]]))
+        """From the middle of the motion to the middle between the first two cameras, along the floor."""
+        centers_m = [self.camera_on_stage(camera).center_m for camera in self.rig.cameras[:2]]
+        return float(np.hypot(*np.mean(centers_m, axis=0)[[0, 2]]))
 
     def poses_at(self, seconds: Floats) -> tuple[Floats, Floats]:
         """Return rotvec (S, J, 3) [rad] and root (S, 3) [m] at any times, (S,) [s]: slerp between poses, constant beyond them."""
@@ -209,15 +212,19 @@ class Performer:
         joint = self.markers.joint
         return np.asarray(p[:, joint] + np.einsum("smij,mj->smi", G[:, joint], self.offset_m))
 
-    def hidden_at(self, seconds: float) -> NDArray[np.bool_]:
-        """Return which markers are hidden on purpose, (M,): a share `occlude`, others every half second; all before the start."""
+    def hidden_at(self, seconds: float, camera: int = 0) -> NDArray[np.bool_]:
+        """Return which markers are hidden from a camera on purpose, (M,): a share `occlude`, others every half second.
+
+        All are before the start.
+        """
         if seconds < self.scene.empty_s:
             return np.ones(len(self.markers), bool)
         hidden = np.zeros(len(self.markers), bool)
         if self.scene.occlude > 0.0 and seconds >= self.tpose_s[1]:
             count = max(round(self.scene.occlude * len(hidden)), 1)
             period = int(seconds / HIDE_S)
-            hidden[np.random.default_rng((self.scene.seed, period, 23)).permutation(len(hidden))[:count]] = True
+            each = (camera,) if self.scene.occlude_each else ()
+            hidden[np.random.default_rng((self.scene.seed, period, 23, *each)).permutation(len(hidden))[:count]] = True
         return hidden
 
     def camera_on_stage(self, camera: Camera) -> Camera:
@@ -273,6 +280,8 @@ def _rig_and_stage(scene: SimulatedScene, points_m: Floats) -> tuple[Rig, Floats
     if scene.rig:
         rig = read_rig(scene.rig)
         return rig, *stage_before(rig, points_m, scene.distance_m)
-    placed = (scene.size, scene.fov_deg)
-    distance_m = scene.distance_m or distance_in_view(*placed, scene.baseline_m, scene.camera_height_m, points_m)
-    return facing_rig(*placed, distance_m, scene.baseline_m, scene.camera_height_m), np.eye(3), np.zeros(3)
+    placed, height_m, given = (scene.size, scene.fov_deg), scene.camera_height_m, scene.distance_m
+    distance_m = given or distance_in_view(*placed, scene.baseline_m, height_m, points_m)
+    pair = facing_rig(*placed, distance_m, scene.baseline_m, height_m)
+    around_m = [given] * (scene.views - 2) if given else distances_around(*placed, height_m, scene.views, points_m)
+    return with_cameras_around(pair, scene.views, scene.fov_deg, around_m, height_m), np.eye(3), np.zeros(3)

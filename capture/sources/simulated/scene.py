@@ -4,19 +4,21 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from config.errors import SettingsError
+from config.settings import CAMERA_NAMES
 
 LOOKS = ("dark", "lit")
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScene:
-    """A performer in front of two simulated cameras; the same values give the same images in every process."""
+    """A performer before simulated cameras, one to eight; the same values give the same images in every process."""
 
     motion: str = "walk"  # a BVH or AMC file, "demo", or the name of a built-in motion
     parameters: dict[str, float] = field(default_factory=dict)  # of the built-in motion
     markers: str = "locomotion"  # a markers.toml or the name of a preset
-    rig: str = ""  # a rig.toml; empty: placed by the five values below
-    distance_m: float = 0.0  # from the middle of the motion to the cameras; 0: as near as shows all of it
+    rig: str = ""  # a rig.toml; empty: placed by the six values below
+    views: int = 2  # cameras: two in front, the third at the performer's left, the fourth behind, the others between
+    distance_m: float = 0.0  # from the middle of the motion to the cameras; 0: each as near as shows all of it
     baseline_m: float = 1.0
     camera_height_m: float = 1.2
     fov_deg: float = 60.0  # horizontal
@@ -37,11 +39,12 @@ class SimulatedScene:
     blur_px: float = 0.5  # of the lens, standard deviation
     exposure_ms: float = 4.0  # how long the shutter is open
     pixel_noise_px: float = 0.0  # error of each drawn marker centre, standard deviation
-    occlude: float = 0.0  # share of the markers hidden on purpose from both cameras, others every half second
+    occlude: float = 0.0  # share of the markers hidden on purpose, others every half second
+    occlude_each: bool = False  # from each camera others, not the same from all
     reflections: int = 0  # bright spots that are no markers
-    skew_ms: float = 0.0  # how much later the right camera captures
-    jitter_ms: float = 0.0  # of both shutters, standard deviation
-    drift_ppm: float = 0.0  # how much slower the right camera's clock runs
+    skew_ms: float = 0.0  # how much later the second camera captures; further ones between the first two
+    jitter_ms: float = 0.0  # of all shutters, standard deviation
+    drift_ppm: float = 0.0  # how much slower the second camera's clock runs; likewise
     drop: float = 0.0  # share of frames each camera loses
     seed: int = 0
 
@@ -65,6 +68,7 @@ class SimulatedScene:
 
 
 LIMITS: dict[str, tuple[float, float]] = {
+    "views": (1, len(CAMERA_NAMES)),
     "distance_m": (0.0, 50.0),
     "baseline_m": (0.01, 20.0),
     "camera_height_m": (0.05, 10.0),

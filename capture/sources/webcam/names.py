@@ -190,9 +190,9 @@ def locate(identity: CameraIdentity, cameras: Sequence[LocalCamera]) -> int:
     raise SourceError(f"camera {identity.label!r} is not plugged in; {describe_cameras(cameras)}")
 
 
-def check_different(left: CameraIdentity | None, right: CameraIdentity | None) -> None:
-    """Raise SourceError if left and right are the same camera. None: a source of another kind."""
-    if left is not None and left == right:
+def check_different(one: CameraIdentity | None, other: CameraIdentity | None, names: tuple[str, str]) -> None:
+    """Raise SourceError if two are the same camera. None: a source of another kind; names: of the two in the rig."""
+    if one is not None and one == other:
         raise SourceError(
-            f"left and right are the same camera, {left.label!r}; two are needed: see duocap doctor for the names of all"
+            f"{names[0]} and {names[1]} are the same camera, {one.label!r}; give each once (duocap doctor names all)"
         )

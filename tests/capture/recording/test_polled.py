@@ -58,9 +58,9 @@ def test_repeated_pictures_of_a_video_are_found_and_their_pairs_dropped(tmp_path
     assert found is not None and np.array_equal(found, repeated)
     times = polled_times(stamps_s, files)
     assert times is not None and times.shape == (60, 2)
-    spec = RecordingSpec(str(files[0]), str(files[1]), fps=30.0)
+    spec = RecordingSpec(tuple(map(str, files)), fps=30.0)
     recording = CaptureRecording(spec, DetectorSettings(), person().markers)
-    seen = {pair.left.index for pair, _, _ in recording.pairs()}
+    seen = {pair[0].index for pair, _, _ in recording.pairs()}
     assert recording.polled and recording.n_repeated == [int(repeated.sum()), 0]
     assert not seen & set(np.flatnonzero(repeated)) and len(seen) > 0.8 * (~repeated).sum()
 

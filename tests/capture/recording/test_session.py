@@ -59,17 +59,17 @@ def test_frames_come_in_the_order_of_their_stamps_from_0(tmp_path: Path) -> None
 
 def test_a_session_is_a_recording_whose_cameras_need_not_run_alike(tmp_path: Path) -> None:
     folder = session(tmp_path / "take")
-    recording = CaptureRecording(RecordingSpec(str(folder), None), DetectorSettings(mode="dark"), read_marker_set("boxing"))
+    recording = CaptureRecording(RecordingSpec((str(folder),)), DetectorSettings(mode="dark"), read_marker_set("boxing"))
     pairs = [pair for pair, _, _ in recording.pairs()]
     assert len(pairs) >= 39 and recording.sizes == ((160, 120), (160, 120))
     assert {pair.skew_ns for pair in pairs[1:]} <= {3 * MS, -17 * MS}
     for pair in pairs[:10]:  # both see markers move at 0.05 px a millisecond
-        right_px = pair.left.points_px[:, 0].mean() + 0.05 * pair.skew_ns / MS
-        assert abs(pair.right.points_px[:, 0].mean() - right_px) < 0.2
+        right_px = pair[0].points_px[:, 0].mean() + 0.05 * pair.skew_ns / MS
+        assert abs(pair[1].points_px[:, 0].mean() - right_px) < 0.2
 
 
 def test_who_stands_still_through_a_whole_session_is_no_background(tmp_path: Path) -> None:
     folder = session(tmp_path / "tpose", speed_px_ms=0.0)
-    recording = CaptureRecording(RecordingSpec(str(folder), None), DetectorSettings(), read_marker_set("boxing"))
-    counts = [(len(pair.left.points_px), len(pair.right.points_px)) for pair, _, _ in recording.pairs()]
+    recording = CaptureRecording(RecordingSpec((str(folder),)), DetectorSettings(), read_marker_set("boxing"))
+    counts = [(len(pair[0]), len(pair[1])) for pair, _, _ in recording.pairs()]
     assert len(counts) >= 39 and set(counts[1:]) == {(4, 4)}

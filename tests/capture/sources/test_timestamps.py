@@ -29,9 +29,17 @@ def test_one_stamp_a_camera_and_windows_line_ends(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_timestamps(path), [[0.0, 0.01], [0.03, 0.04]])
 
 
+def test_a_column_for_each_camera_whatever_they_are_called(tmp_path: Path) -> None:
+    path = write(tmp_path, "frame,left_seconds,right_seconds,top_seconds\n0,0.0,0.01,0.5\n1,0.03,0.04,0.53\n")
+    np.testing.assert_allclose(read_timestamps(path), [[0.0, 0.01, 0.5], [0.03, 0.04, 0.53]])
+    assert read_timestamps(write(tmp_path, "frame,left_seconds\n0,0\n1,0.03\n")).shape == (2, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("frame,left_seconds,right\n", "expected frame,seconds or, with a column for each camera"),
+        ("frame," + ",".join(f"{n}_seconds" for n in range(9)) + "\n", "expected frame,seconds or"),
         ("", "the first line is 'empty'"),
         ("time\n0\n", "the first line is 'time'; expected frame,seconds or"),
         ("frame,seconds\n", "no time stamps below the header"),

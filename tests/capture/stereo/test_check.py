@@ -1,6 +1,7 @@
 """Recordings that do not belong to the rig are found out; those that do are not accused."""
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from capture.background.statistics import robust_background, sample_images
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, Views
 from capture.sources.source import open_source
-from capture.stereo.check import check_rig_fits
+from capture.stereo.check import SwappedCamerasError, check_rig_fits
 from config.errors import CalibrationError
 from config.settings import DetectorSettings
 from database.geometry.rotations import matrix_from_rotvec
@@ -77,6 +78,31 @@ def test_left_and_right_swapped() -> None:
 def test_a_camera_that_moved(rotvec: tuple[float, float, float]) -> None:
     with pytest.raises(CalibrationError, match=r"the rig does not fit these recordings.*calibrate again"):
         check_rig_fits(turned(rig(), rotvec), SIZES, sample(rig()))
+
+
+def four() -> Rig:
+    """Return four cameras, the third at the side, the fourth behind."""
+    side = synthetic_rig((2.5, 1.4, 3.0), (0.3, 1.6, -4.0), (0.0, 0.9, 0.0), SIZES[0], 0.9)
+    return Rig((*rig().cameras, *side.cameras))
+
+
+def test_of_four_videos_the_strange_exchanged_or_mirrored_one_is_named() -> None:
+    sizes, views = SIZES * 2, sample(four(), n_pairs=6)
+    assert check_rig_fits(four(), sizes, views).quality > 0.8
+    exchanged = [Views(tuple(moment.blobs[c] for c in (0, 3, 2, 1))) for moment in views]
+    with pytest.raises(SwappedCamerasError, match="right and fourth are swapped"):
+        check_rig_fits(four(), sizes, exchanged)
+    mirrored = [moment.changed(lambda c, b: replace(b, points_px=flipped(b)) if c == 2 else b) for moment in views]
+    with pytest.raises(CalibrationError, match="the images of the third camera are mirrored"):
+        check_rig_fits(four(), sizes, mirrored)
+    other = sample(turned(rig(), (0.03, 0.1, 0.0)), n_pairs=6)
+    strange = [Views((*moment.blobs[:2], other[k].blobs[1], moment.blobs[3])) for k, moment in enumerate(views)]
+    with pytest.raises(CalibrationError, match="the third of these recordings does not fit the rig, the others do"):
+        check_rig_fits(four(), sizes, strange)
+
+
+def flipped(blobs: Blobs) -> np.ndarray:
+    return np.column_stack([639.0 - blobs.points_px[:, 0], blobs.points_px[:, 1]])
 
 
 def test_sizes() -> None:

@@ -57,7 +57,7 @@ def frames(rig: Rig, late_ms: float, seconds: float, seed: int, size_m: float = 
 def test_offset_is_found_within_a_millisecond(seed: int, late_ms: float) -> None:
     time = TimeOffset()
     for frame in frames(RIG, late_ms, 8.0, seed):
-        time.add(frame, RIG, 0.0)
+        time.add(frame, RIG, (0.0, 0.0))
     known = time.estimate
     assert abs(known.estimate_ms - late_ms) < 1.0
     assert known.sigma_ms < 1.0
@@ -70,14 +70,14 @@ def test_what_is_applied_is_taken_into_account() -> None:
     """Frames corrected by 4 of 6.5 ms show the rest: the answer is the whole."""
     time = TimeOffset()
     for frame in frames(RIG, 2.5, 6.0, 1):
-        time.add(frame, RIG, 0.004)
+        time.add(frame, RIG, (0.0, 0.004))
     assert time.estimate.estimate_ms == pytest.approx(6.5, abs=0.7)
 
 
 def test_nothing_is_claimed_where_nothing_moves() -> None:
     time = TimeOffset()
     for frame in frames(RIG, 9.0, 8.0, 1, size_m=0.0):
-        time.add(frame, RIG, 0.0)
+        time.add(frame, RIG, (0.0, 0.0))
     known = time.estimate
     assert known.offset_ms == 0.0 and known.sigma_ms > 5.0
 
@@ -89,7 +89,7 @@ def test_wrong_labels_now_and_then_do_not_lead_astray() -> None:
             swapped = frame.image_px.copy()
             swapped[1, [2, 6]] = swapped[1, [6, 2]]
             frame = replace(frame, image_px=swapped)
-        time.add(frame, RIG, 0.0)
+        time.add(frame, RIG, (0.0, 0.0))
     assert time.estimate.estimate_ms == pytest.approx(7.0, abs=1.0)
 
 
@@ -98,17 +98,17 @@ def test_a_jump_of_the_offset_is_followed() -> None:
     time = TimeOffset()
     first, second = frames(RIG, 5.0, 6.0, 3), frames(RIG, -8.0, 16.0, 3)[180:]
     for frame in first:
-        time.add(frame, RIG, 0.0)
+        time.add(frame, RIG, (0.0, 0.0))
     assert time.estimate.estimate_ms == pytest.approx(5.0, abs=0.7)
     for frame in second:
-        time.add(frame, RIG, 0.0)
+        time.add(frame, RIG, (0.0, 0.0))
     assert time.estimate.estimate_ms == pytest.approx(-8.0, abs=1.5)
 
 
 def test_after_an_interruption_it_is_unsure_again_but_keeps_what_is_in_use() -> None:
     time = TimeOffset()
     for frame in frames(RIG, 5.0, 6.0, 3):
-        time.add(frame, RIG, 0.0)
+        time.add(frame, RIG, (0.0, 0.0))
     in_use = time.applied_s
     time.interrupt()
     assert time.estimate.sigma_ms == pytest.approx(30.0) and time.applied_s == in_use != 0.0

@@ -35,7 +35,7 @@ def frame(camera: int, k: int, flashes: tuple[float, ...] = (), moves: bool = Tr
 
 def told(method: OffsetMethod | None, seconds: float, **what: object) -> tuple[Synchroniser, list[str]]:
     """Run so long, having asked at 2 s."""
-    synchroniser, news = Synchroniser(20_000_000, TimeSettings(estimate=False)), []
+    synchroniser, news = Synchroniser(2, 20_000_000, TimeSettings(estimate=False)), []
     for k in range(round(30 * seconds)):
         if k == 60 and method is not None:
             synchroniser.start_search(method)
@@ -47,21 +47,21 @@ def told(method: OffsetMethod | None, seconds: float, **what: object) -> tuple[S
 
 def test_a_jump_corrects_the_stamps_and_says_so() -> None:
     synchroniser, (news,) = told(OffsetMethod.JUMP, 10.0)
-    assert synchroniser.offset.offset_ms == pytest.approx(1e3 * LATE_S, abs=4.0)
+    assert synchroniser.offset().offset_ms == pytest.approx(1e3 * LATE_S, abs=4.0)
     assert news.startswith("the right camera's stamps are 4") and news.endswith("by a jump; now corrected")
 
 
 def test_flashes_correct_the_stamps_to_half_a_frame() -> None:
     synchroniser, (news,) = told(OffsetMethod.FLASH, 12.0, flashes=(3.01, 4.13, 5.22, 6.37, 7.48), moves=False)
-    assert synchroniser.offset.offset_ms == pytest.approx(1e3 * LATE_S, abs=17.0)
+    assert synchroniser.offset().offset_ms == pytest.approx(1e3 * LATE_S, abs=17.0)
     assert "by a flash; now corrected" in news
 
 
 def test_in_vain_is_told_too_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("capture.timing.search.SEARCH_S", 4.0)
     synchroniser, (news,) = told(OffsetMethod.JUMP, 2.0 + 4.0 + 1.0, moves=False)
-    assert synchroniser.offset.offset_ms == 0.0
-    assert news.startswith("no jump was seen by both cameras") and "jump once" in news
+    assert synchroniser.offset().offset_ms == 0.0
+    assert news.startswith("no jump was seen by the left and the right camera") and "jump once" in news
 
 
 def test_nothing_is_looked_for_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_nothing_is_looked_for_unless_asked(monkeypatch: pytest.MonkeyPatch) -> 
     assert not search.searching and search.step(10**9) is None
     monkeypatch.setattr("capture.timing.search.speeds", lambda *_: pytest.fail("speeds cost time in every frame"))
     synchroniser, news = told(None, 3.0)
-    assert not news and synchroniser.offset.offset_ms == 0.0
+    assert not news and synchroniser.offset().offset_ms == 0.0
 
 
 def test_speeds_are_those_of_linked_blobs() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capture.packets import Blobs, Views
-from capture.timing.synchronise import MAX_WAITING, Pairing, Synchroniser
+from capture.timing.grouping import MAX_WAITING, Grouping
+from capture.timing.synchronise import Synchroniser
 from config.settings import TimeSettings
 
 MS = 1_000_000
@@ -47,7 +48,7 @@ def pairs(synchroniser: Synchroniser, skew_ns: int, n: int = 8, late_ns: int = 0
 
 @pytest.mark.parametrize("skew_ms", [-15, -6, 1, 12])
 def test_both_views_are_of_the_earlier_ones_moment(skew_ms: int) -> None:
-    made = pairs(Synchroniser(BUDGET, TimeSettings()), skew_ms * MS)
+    made = pairs(Synchroniser(2, BUDGET, TimeSettings()), skew_ms * MS)
     assert len(made) == 8
     for pair in made[2:]:
         moment = min(T0 + FRAME * pair.left.index, T0 + FRAME * pair.right.index + skew_ms * MS)
@@ -59,7 +60,7 @@ def test_both_views_are_of_the_earlier_ones_moment(skew_ms: int) -> None:
 
 @pytest.mark.parametrize("skew_ns", [0, 250_000, -250_000])
 def test_synchronised_cameras_are_left_alone(skew_ns: int) -> None:
-    for pair in pairs(Synchroniser(BUDGET, TimeSettings()), skew_ns):
+    for pair in pairs(Synchroniser(2, BUDGET, TimeSettings()), skew_ns):
         for blobs in (pair.left, pair.right):
             raw = seen(blobs.camera, blobs.index, T0 + FRAME * blobs.index + skew_ns * blobs.camera)
             assert np.array_equal(blobs.points_px, raw.points_px) and blobs.t_capture_ns == raw.t_capture_ns
@@ -68,20 +69,20 @@ def test_synchronised_cameras_are_left_alone(skew_ns: int) -> None:
 
 
 def test_without_interpolation_pairs_are_as_they_came() -> None:
-    for pair in pairs(Synchroniser(BUDGET, TimeSettings(interpolate=False)), 9 * MS):
+    for pair in pairs(Synchroniser(2, BUDGET, TimeSettings(interpolate=False)), 9 * MS):
         assert pair.residual_skew_ns == pair.skew_ns == 9 * MS and pair.measured_skew_ns is None
 
 
 def test_a_given_offset_corrects_the_right_stamps() -> None:
     """The right camera looks 5 ms later, its stamps say 12 ms: 7 ms late."""
-    made = pairs(Synchroniser(BUDGET, TimeSettings(offset_ms=7.0)), 5 * MS, late_ns=7 * MS)
+    made = pairs(Synchroniser(2, BUDGET, TimeSettings(offset_ms=7.0)), 5 * MS, late_ns=7 * MS)
     for pair in made[2:]:
         assert pair.skew_ns == 5 * MS
         assert pair.right.points_px == pytest.approx(path(1, pair.t_capture_ns), abs=1e-3)
 
 
 def test_an_offset_found_live_counts_from_then_on() -> None:
-    synchroniser = Synchroniser(BUDGET, TimeSettings())
+    synchroniser = Synchroniser(2, BUDGET, TimeSettings())
     synchroniser.correct(7.0, 0.4)
     assert synchroniser.calibration["time_offset_ms"] == pytest.approx(7.0)
     assert synchroniser.calibration["time_offset_sigma_ms"] == pytest.approx(0.4)
@@ -90,7 +91,7 @@ def test_an_offset_found_live_counts_from_then_on() -> None:
 
 def test_rows_of_a_rolling_shutter_are_seen_one_after_the_other() -> None:
     shutter = TimeSettings(row_time_left_us=30.0, row_time_right_us=30.0)
-    made = pairs(Synchroniser(BUDGET, shutter), 4 * MS, row_us=30.0)
+    made = pairs(Synchroniser(2, BUDGET, shutter), 4 * MS, row_us=30.0)
     for pair in made[2:]:
         moment = pair.t_capture_ns
         # The topmost blob of the left view is the first that any camera saw: the second at first, at about row 130.
@@ -98,12 +99,12 @@ def test_rows_of_a_rolling_shutter_are_seen_one_after_the_other() -> None:
         assert moment == pytest.approx(T0 + FRAME * pair.left.index + 30e3 * first, abs=2e3)
         for blobs in (pair.left, pair.right):
             assert blobs.points_px == pytest.approx(path(blobs.camera, moment), abs=0.05)
-    without = pairs(Synchroniser(BUDGET, TimeSettings()), 4 * MS, row_us=30.0)[4]
+    without = pairs(Synchroniser(2, BUDGET, TimeSettings()), 4 * MS, row_us=30.0)[4]
     assert np.abs(without.left.points_px - path(0, without.t_capture_ns)).max() > 0.5
 
 
 def test_frames_without_a_partner_still_feed_the_tracks() -> None:
-    synchroniser = Synchroniser(BUDGET, TimeSettings())
+    synchroniser = Synchroniser(2, BUDGET, TimeSettings())
     for k in range(3):
         assert synchroniser.push(seen(1, k, T0 + FRAME * k)) is None
     moment = T0 + 2 * FRAME + 22 * MS
@@ -114,7 +115,7 @@ def test_frames_without_a_partner_still_feed_the_tracks() -> None:
 
 
 def test_unequal_rates_make_a_pair_of_every_frame_of_the_slower() -> None:
-    synchroniser = Synchroniser(24 * MS, TimeSettings())
+    synchroniser = Synchroniser(2, 24 * MS, TimeSettings())
     frames = [seen(0, k, T0 + FRAME * k) for k in range(60)] + [seen(1, k, T0 + 3 * MS + 40 * MS * k) for k in range(50)]
     made = [synchroniser.push(blobs) for blobs in sorted(frames, key=lambda b: b.t_capture_ns)]
     found = [pair for pair in made if pair is not None]
@@ -128,7 +129,7 @@ def test_unequal_rates_make_a_pair_of_every_frame_of_the_slower() -> None:
 
 def test_a_clock_that_goes_back_is_taken_up_again() -> None:
     """The right camera was opened anew and counts from another moment: no frame of it may be late for ever."""
-    synchroniser = Synchroniser(BUDGET, TimeSettings())
+    synchroniser = Synchroniser(2, BUDGET, TimeSettings())
     assert len(pairs(synchroniser, 5 * MS)) == 8
     later = [
         synchroniser.push(replace(seen(c, k, T0 + FRAME * k + 5 * MS * c), t_capture_ns=1_000 * MS + FRAME * k))
@@ -139,7 +140,7 @@ def test_a_clock_that_goes_back_is_taken_up_again() -> None:
 
 
 def test_late_and_repeated_frames_are_dropped_and_counted() -> None:
-    synchroniser = Synchroniser(BUDGET, TimeSettings())
+    synchroniser = Synchroniser(2, BUDGET, TimeSettings())
     pairs(synchroniser, 5 * MS)
     old = seen(0, 3, T0 + 3 * FRAME)
     assert synchroniser.push(old) is None and synchroniser.push(seen(1, 7, T0 + 7 * FRAME + 5 * MS)) is None
@@ -158,7 +159,7 @@ def pairs_from(synchroniser: Synchroniser, first: int, last: int) -> list[Views]
 
 
 def test_views_without_blobs_pair_as_well() -> None:
-    synchroniser = Synchroniser(BUDGET, TimeSettings(row_time_left_us=20.0))
+    synchroniser = Synchroniser(2, BUDGET, TimeSettings(row_time_left_us=20.0))
     none = np.zeros(0)
     for k in range(3):
         synchroniser.push(Blobs(0, k, T0 + FRAME * k, np.zeros((0, 2)), none, np.zeros((0, 3)), none))
@@ -171,7 +172,7 @@ def frame(camera: int, t_ns: int, index: int = 0) -> Blobs:
 
 
 def test_pair_leaves_with_its_second_half() -> None:
-    pairing = Pairing(8 * MS)
+    pairing = Grouping(2, 8 * MS)
     assert pairing.push(frame(1, 105 * MS)) is None
     pair = pairing.push(frame(0, 100 * MS))
     assert pair is not None and (pair.left.camera, pair.right.camera) == (0, 1)
@@ -179,7 +180,7 @@ def test_pair_leaves_with_its_second_half() -> None:
 
 
 def test_nearest_of_several_is_taken_and_the_older_are_dropped() -> None:
-    pairing = Pairing(12 * MS)
+    pairing = Grouping(2, 12 * MS)
     for t in (80, 90, 100, 110):
         assert pairing.push(frame(0, t * MS)) is None
     pair = pairing.push(frame(1, 99 * MS))
@@ -190,15 +191,15 @@ def test_nearest_of_several_is_taken_and_the_older_are_dropped() -> None:
 
 
 def test_budget_is_inclusive_and_no_more() -> None:
-    assert Pairing(8 * MS).push(frame(0, 0)) is None
+    assert Grouping(2, 8 * MS).push(frame(0, 0)) is None
     for skew, paired in ((8 * MS, True), (8 * MS + 1, False)):
-        pairing = Pairing(8 * MS)
+        pairing = Grouping(2, 8 * MS)
         pairing.push(frame(0, 0))
         assert (pairing.push(frame(1, skew)) is not None) == paired
 
 
 def test_one_camera_alone_gives_nothing_and_holds_little() -> None:
-    pairing = Pairing(8 * MS)
+    pairing = Grouping(2, 8 * MS)
     assert all(pairing.push(frame(1, i * 16 * MS)) is None for i in range(100))
     assert pairing.counts.unpaired == (0, 100 - MAX_WAITING)
     pair = pairing.push(frame(0, 99 * 16 * MS + MS))
@@ -209,7 +210,7 @@ def test_one_camera_alone_gives_nothing_and_holds_little() -> None:
 @given(st.integers(-8, 8), st.lists(st.integers(0, 1), min_size=60, max_size=60))
 def test_equal_rates_lose_no_frame_whatever_the_order_of_arrival(skew_ms: int, order: list[int]) -> None:
     times = [[(100 + 17 * i) * MS for i in range(30)], [(100 + 17 * i + skew_ms) * MS for i in range(30)]]
-    pairing, skews = Pairing(8 * MS), []
+    pairing, skews = Grouping(2, 8 * MS), []
     for camera in [*order, *[0, 1] * 30]:
         # A camera runs at most a few frames ahead of the other, or its frames rightly fall out of the line.
         if len(times[camera]) < len(times[1 - camera]) - 5:
@@ -223,7 +224,7 @@ def test_equal_rates_lose_no_frame_whatever_the_order_of_arrival(skew_ms: int, o
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 400)), max_size=80), st.integers(0, 40))
 def test_any_stream(arrivals: list[tuple[int, int]], budget: int) -> None:
-    pairing, pairs = Pairing(budget), []
+    pairing, pairs = Grouping(2, budget), []
     for index, (camera, t) in enumerate(arrivals):
         pair = pairing.push(frame(camera, t, index))
         if pair is not None:
@@ -233,7 +234,7 @@ def test_any_stream(arrivals: list[tuple[int, int]], budget: int) -> None:
     for before, after in itertools.pairwise(pairs):
         assert before.left.t_capture_ns < after.left.t_capture_ns and before.right.t_capture_ns < after.right.t_capture_ns
     counts = pairing.counts
-    assert counts.pairs == len(pairs)
+    assert counts.moments == len(pairs)
     for camera in (0, 1):
         received = sum(1 for c, _ in arrivals if c == camera)
         waiting = received - len(pairs) - counts.late[camera] - counts.unpaired[camera]

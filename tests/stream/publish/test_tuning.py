@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_one_camera_is_asked_and_the_other_left_alone(file: Path) -> None:
-    book = TuningState(tuned_settings(file, "right.detector.k_sigma=9"))
+    book = TuningState(tuned_settings(file, "right.detector.k_sigma=9"), 2)
     book.tune("left", {"detector.k_sigma": 5, "camera.exposure": -6, "background": "learn"})
     assert book.asks() == [RequestedOrder("left", TuneOrder({"detector.k_sigma": 5.0, "camera.exposure": "-6", "relearn": 1}))]
     assert book.asks() == []
@@ -41,7 +41,7 @@ def test_taking_back_gives_what_is_without_tuning(file: Path) -> None:
     save_tuned(file, {"C270": {"detector": {"k_sigma": 7.0, "min_area_px": 2.0}, "camera": {}}})
     settings = tuned_settings(file, "detector.min_difference=20")
     assert settings_of(settings, 0).detector.k_sigma == 7.0
-    book = TuningState(settings)
+    book = TuningState(settings, 2)
     assert book.requested()["left"]["detector.k_sigma"] == 7.0
     book.tune("left", {"detector.k_sigma": None, "detector.min_difference": 30})
     assert book.asks()[0].order.settings == {"detector.k_sigma": 6.0, "detector.min_difference": 30.0}
@@ -52,19 +52,19 @@ def test_taking_back_gives_what_is_without_tuning(file: Path) -> None:
 
 
 def test_what_is_saved_is_there_in_the_next_run(file: Path) -> None:
-    book = TuningState(tuned_settings(file))
+    book = TuningState(tuned_settings(file), 2)
     book.tune("left", {"detector.k_sigma": 5, "camera.gain": "3"})
     book.tune("right", {"detector.k_sigma": 4})
     book.save()
     again = tuned_settings(file)
     assert (settings_of(again, 0).detector.k_sigma, settings_of(again, 0).camera.gain) == (5.0, "3")
     assert settings_of(again, 1).detector.k_sigma == 4.0
-    TuningState(again).save()  # nothing new: what is kept stays
+    TuningState(again, 2).save()  # nothing new: what is kept stays
     assert settings_of(tuned_settings(file), 1).detector.k_sigma == 4.0
 
 
 def test_a_fault_changes_nothing(file: Path) -> None:
-    book = TuningState(tuned_settings(file))
+    book = TuningState(tuned_settings(file), 2)
     before = book.requested()
     for camera, values in (
         ("middle", {"detector.k_sigma": 5.0}),
@@ -78,13 +78,13 @@ def test_a_fault_changes_nothing(file: Path) -> None:
 
 
 def test_cameras_without_names_are_not_kept(tmp_path: Path) -> None:
-    book = TuningState(load_settings(None, [f"capture.tuned={tmp_path / 'x'}"]))
+    book = TuningState(load_settings(None, [f"capture.tuned={tmp_path / 'x'}"]), 2)
     with pytest.raises(TuningError, match="no names"):
         book.save()
 
 
 def test_requests_that_nobody_passes_on_are_refused_in_time(file: Path) -> None:
-    book = TuningState(tuned_settings(file))
+    book = TuningState(tuned_settings(file), 2)
     for _ in range(MAX_WAITING):
         book.tune("left", {"detector.k_sigma": 5})
     with pytest.raises(TuningError, match="too many"):
@@ -97,7 +97,7 @@ def test_requests_that_nobody_passes_on_are_refused_in_time(file: Path) -> None:
 
 
 def test_answers_to_requests(file: Path) -> None:
-    book = TuningState(tuned_settings(file))
+    book = TuningState(tuned_settings(file), 2)
     assert answer(book, "tune", {"camera": "left", "values": {"detector.k_sigma": 5}}) == {"camera": "left"}
     assert answer(book, "sync", {"way": "flash"}) == {"way": "flash"}
     assert answer(book, "save_tuned", {}) == {"file": str(file), "note": ""}
@@ -118,7 +118,7 @@ def test_answers_to_requests(file: Path) -> None:
 
 
 def test_a_book_made_anew_learns_what_the_cameras_tell(file: Path) -> None:
-    book = TuningState(tuned_settings(file))
+    book = TuningState(tuned_settings(file), 2)
     told = {
         "detector.k_sigma": 5.0,
         "camera.exposure": "-6",
@@ -136,7 +136,7 @@ def test_a_book_made_anew_learns_what_the_cameras_tell(file: Path) -> None:
 
 
 def test_what_was_asked_for_counts_more_than_what_is_told(file: Path) -> None:
-    book = TuningState(tuned_settings(file))
+    book = TuningState(tuned_settings(file), 2)
     book.tune("left", {"detector.k_sigma": 9})
     for _ in range(3):  # a camera that has not heard of it, or whose process was started again and tells how it began
         book.learn("left", {"detector.k_sigma": 6.0, "detector.min_difference": 20.0})

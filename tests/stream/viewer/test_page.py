@@ -90,7 +90,7 @@ def served(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     settings = with_tuned(load_settings(None, [f"capture.tuned={tuned}"]), ("one", "two"), lambda text: None)
     cameras, ending = Cameras(), threading.Event()
     told = {name: {"preview": cameras.publishers[name].address} for name in CAMERAS}
-    with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings), cameras=told) as stream:
+    with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings, 2), cameras=told) as stream:
         service = ServiceRequests(stream.service)
         app = App(open_server("127.0.0.1", free_port(), "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, service)
 

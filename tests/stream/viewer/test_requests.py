@@ -29,7 +29,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def fanout(settings: Settings) -> Iterator[OutputFanout]:
     fanout = OutputFanout(Publisher("tcp://127.0.0.1:0"), "s")
-    fanout.open_service(settings.stream, TuningState(settings))
+    fanout.open_service(settings.stream, TuningState(settings, 2))
     yield fanout
     fanout.close()
 
@@ -73,7 +73,7 @@ def test_without_a_service_it_is_said(settings: Settings, kept: Kept) -> None:
     requests.tune("left", {"detector.k_sigma": 7.0})
     wait_until(lambda: "no answer" in requests.fault)
     fanout = kept(OutputFanout(Publisher("tcp://127.0.0.1:0"), "s"))
-    fanout.open_service(settings.stream, TuningState(settings))
+    fanout.open_service(settings.stream, TuningState(settings, 2))
     wait_until(lambda: not requests.fault)  # there is one now
 
 

@@ -23,22 +23,21 @@ def test_what_is_no_take(text: str) -> None:
 def test_another_recording_has_its_own_times_or_those_of_the_first() -> None:
     first = [TakeWindow((1.0, 2.0), "left"), TakeWindow((4.0, 5.0), None)]
     alike = also_source("sessions/second", first)
-    assert alike.spec.left == "sessions/second" and alike.spec.right is None and alike.windows == tuple(first)
+    assert alike.spec.files == ("sessions/second",) and alike.windows == tuple(first)
     own = also_source("ann@home/second@3:6:right", first)
-    assert own.spec.left == "ann@home/second" and own.windows == (TakeWindow((3.0, 6.0), "right"),)
+    assert own.spec.files == ("ann@home/second",) and own.windows == (TakeWindow((3.0, 6.0), "right"),)
     videos = also_source("b/left.avi,b/right.avi@3:6", first)
-    assert (videos.spec.left, videos.spec.right) == ("b/left.avi", "b/right.avi")
+    assert videos.spec.files == ("b/left.avi", "b/right.avi")
     odd = also_source("ann@home/second", first)
-    assert odd.spec.left == "ann@home/second" and odd.windows == tuple(first)
+    assert odd.spec.files == ("ann@home/second",) and odd.windows == tuple(first)
     with pytest.raises(typer.BadParameter):
         also_source("second@3:1", first)
 
 
 def test_what_is_needed() -> None:
     window = [TakeWindow((0.0, 1.0), None)]
-    check_wanted("left.avi", "right.avi", False, window)
-    check_wanted("session", None, True, window)
+    check_wanted("left.avi", 2, window)
     with pytest.raises(DuocapError, match="one camera cannot measure depth"):
-        check_wanted("left.avi", None, False, window)
+        check_wanted("left.avi", 1, window)
     with pytest.raises(typer.BadParameter, match="--take"):
-        check_wanted("left.avi", "right.avi", False, [])
+        check_wanted("left.avi", 2, [])

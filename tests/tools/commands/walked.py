@@ -4,11 +4,12 @@ import contextlib
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
 
+from calibration.formats.rig_toml import read_rig, write_rig
 from capture.sources.simulated.scene import SimulatedScene
 from database.builtin import body, builtin_clip
 from database.store import write_database
@@ -20,7 +21,16 @@ from tools.simulate import Simulation, simulate
 
 FPS = 30.0
 SCENE = SimulatedScene(
-    motion="walk", seconds=2.2, tpose_s=1.5, markers="dark_room", fps=FPS, width_px=560, height_px=420, placement_mm=5.0, seed=4
+    motion="walk",
+    views=3,
+    seconds=2.2,
+    tpose_s=1.5,
+    markers="dark_room",
+    fps=FPS,
+    width_px=560,
+    height_px=420,
+    placement_mm=5.0,
+    seed=4,
 )
 CLIP = slice(90, 140)  # frames of the clip that is replayed: steps, since who only stands in a recording is learned as background
 
@@ -29,6 +39,7 @@ CLIP = slice(90, 140)  # frames of the clip that is replayed: steps, since who o
 class Walked:
     """A folder with left.avi, right.avi, timestamps.csv, rig.toml, markers.toml, truth.npz and small.db; clip_*: a part.
 
+    three.toml, three.csv: rig and stamps of the clip with a third camera at the side, clip_third.avi.
     ann.toml, ann.png: the subject, of two takes; calibrated: how the command that made it ended.
     """
 
@@ -48,14 +59,15 @@ class Walked:
 
     def replay_words(self, *more: object, **changed: object) -> list[object]:
         """Return the arguments of `replay` of the clip, some of them changed."""
-        given: dict[str, object] = {"left": "clip_left.avi", "right": "clip_right.avi", "timestamps": "clip.csv"}
+        given: dict[str, object] = {"left": "clip_left.avi", "right": "clip_right.avi", "third": None, "timestamps": "clip.csv"}
         given |= {"rig": "rig.toml", "subject": "ann.toml", "database": "small.db"} | changed
         return ["replay", *self._words(given), *more]
 
     def _words(self, given: dict[str, object]) -> list[object]:
         """Turn names and values into words; what names a file of the folder becomes its path."""
         value = {key: self.folder / v if isinstance(v, str) and "." in v else v for key, v in given.items()}
-        words: list[object] = [side for side in (value.pop("left"), value.pop("right")) if side is not None]
+        views = (value.pop("left"), value.pop("right"), value.pop("third", None))
+        words: list[object] = [view for view in views if view is not None]
         for key, v in value.items():
             words += [] if v is None else [f"--{key}", v]
         return words
@@ -64,14 +76,18 @@ class Walked:
 def made_walk(folder: Path) -> Walked:
     """Simulate, build a small database without that walker's body, calibrate."""
     simulation = simulate(SCENE, folder)
+    (folder / "rig.toml").rename(folder / "three.toml")
+    rig = read_rig(folder / "three.toml")
+    write_rig(folder / "rig.toml", replace(rig, cameras=rig.cameras[:2]))
     bodies = [body(1.6), body(1.78, arm_ratio=1.03), body(1.85, leg_ratio=1.03)]
     clips = [walk(b, seed) for seed, b in enumerate(bodies)] + [builtin_clip("idle", bodies[0], 60.0, 3)]
     write_database(folder / "small.db", clips, tpose_clips(median_skeleton(bodies), 60.0))
-    for name in ("left.avi", "right.avi"):
+    for name in ("left.avi", "right.avi", "third.avi"):
         cut(folder / name, folder / f"clip_{name}", CLIP)
-    head, *rows = (folder / "timestamps.csv").read_text(encoding="utf-8").splitlines()
-    lines = [f"{k},{row.partition(',')[2]}" for k, row in enumerate(rows[CLIP])]
-    (folder / "clip.csv").write_text("\n".join([head, *lines, ""]), encoding="utf-8")
+    table = [row.split(",") for row in (folder / "timestamps.csv").read_text(encoding="utf-8").splitlines()]
+    clip = [table[0], *([str(k), *row[1:]] for k, row in enumerate(table[1:][CLIP]))]
+    for name, rows, columns in (("three.csv", clip, 4), ("clip.csv", clip, 3), ("timestamps.csv", table, 3)):
+        (folder / name).write_text("".join(",".join(row[:columns]) + "\n" for row in rows), encoding="utf-8")
     made = Walked(folder, simulation, Result(0, "", ""))
     takes = ("--take", "0:0.6", "--take", "0.7:1.4", "--name", "Ann")
     return Walked(folder, simulation, ended(made.calibrate_words(*takes, out="ann.toml")))

@@ -1,4 +1,4 @@
-"""Projects of other programs: videos and cameras that belong together, the pair that is chosen or proposed."""
+"""Projects of other programs: videos and cameras that belong together, all of them or those that are chosen."""
 
 import shutil
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from calibration.formats.rig_file import write_rig_file
 from calibration.formats.rig_toml import camera_table
 from calibration.placement import intrinsics_from_fov, looking_at
 from config.errors import DuocapError
-from tools.projects.project import open_project, project_pair
+from tools.projects.project import open_project, project_cameras
 
 SIZE = (640, 480)
 PLACES_M = {"a": (-1.2, 1.2, 4.0), "b": (-1.0, 1.2, 4.0), "c": (1.0, 1.2, 4.0)}
@@ -77,24 +77,34 @@ def test_each_program_s_project_opens(make: Callable[[Path], None], tmp_path: Pa
     make(tmp_path)
     project = open_project(tmp_path)
     assert project is not None
-    first, *_, last = project.videos
-    rig = project.rig((first, last))
-    assert rig.baseline_m == pytest.approx(2.2, abs=1e-6) and [one.name for one in rig.cameras] == [first, last]
-    assert rig.floor_known is (make is pose2sim)
+    names = project_cameras(project, None)
+    rig = project.rig(names)
+    assert len(rig) == (2 if make is easymocap else 3) and [one.name for one in rig.cameras] == list(names) == list(
+        project.videos
+    )
+    assert rig.baseline_m == pytest.approx(2.2, abs=1e-6) and rig.floor_known is (make is pose2sim)
     assert all(video.exists() and number(name) == number(video.stem) for name, video in project.videos.items())
 
 
-def test_the_pair_is_asked_for_with_the_best_one_named(tmp_path: Path) -> None:
+def test_cameras_are_chosen_by_name_or_as_the_best_pair(tmp_path: Path) -> None:
     freemocap(tmp_path)
     project = open_project(tmp_path)
     assert project is not None
     names = list(project.videos)
-    with pytest.raises(DuocapError, match=f"3 cameras.*--cameras {names[0]},{names[2]} .*: 2.20 m apart, 31 deg"):
-        project_pair(project, None)
-    assert project_pair(project, f"{names[1]}, {names[2]}") == (names[1], names[2])
-    for asked, told in {"left": "two of Camera", f"{names[0]},left": "no video of a camera 'left'"}.items():
-        with pytest.raises(DuocapError, match=told):
-            project_pair(project, asked)
+    assert project_cameras(project, f"{names[2]}, {names[1]}") == (names[2], names[1])
+    assert project_cameras(project, "best") == (names[0], names[2])
+    with pytest.raises(DuocapError, match="no video of a camera 'left'; it has Camera"):
+        project_cameras(project, f"{names[0]},left")
+
+
+def test_four_cameras_of_qualisys_in_a_project_of_pose2sim(shared_data: Path) -> None:
+    project = open_project(shared_data / "walk_four_cameras")
+    assert project is not None
+    names = project_cameras(project, None)
+    rig = project.rig(names)
+    assert names == ("cam01", "cam02", "cam03", "cam04") and rig.floor_known
+    assert [project.videos[name].name for name in names] == [f"{name}.mp4" for name in names]
+    assert all(1.0 < camera.center_m[1] < 2.5 and camera.size[0] * camera.size[1] == 1088 * 1920 for camera in rig.cameras)
 
 
 def test_what_is_no_project_or_has_no_videos(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def folder(shared_data: Path) -> Path:
 @pytest.fixture(scope="module")
 def result(folder: Path) -> ReplayResult:
     settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
-    spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / "timestamps.csv")
+    spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
     database = default_database()
     recording = CaptureRecording(spec, settings.detector, worn)
     subject = subject_from_recording("Ann", recording, T_POSE_S, rig, worn, database, settings).subject

@@ -135,9 +135,7 @@ def floor(
     wishes = FloorTask(
         by=way,
         sources=tuple(sources),
-        spec=RecordingSpec(
-            sources[0], sources[1] if len(sources) > 1 else None, timestamps, fps, seconds_range(background, "--background")
-        ),
+        spec=RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background")),
         window=TimeWindow(start, end),
         board=board_from_text(board or "chessboard:9x6:25"),
         worn=worn,

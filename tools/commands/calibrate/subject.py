@@ -10,10 +10,9 @@ from tools.arguments import (
     BACKGROUND,
     DATABASE,
     FPS,
-    LEFT,
     RIG,
-    RIGHT,
     TIMESTAMPS,
+    VIEWS,
     check_folders,
     check_sources,
     seconds_range,
@@ -58,7 +57,7 @@ Also = Annotated[
     typer.Option(
         "--also",
         metavar="SESSION[@S:S]",
-        help="A further recording of the performer, a session or LEFT,RIGHT; repeatable.",
+        help="A further recording of the performer, a session or VIEW,VIEW; repeatable.",
         show_default=False,
     ),
 ]
@@ -94,10 +93,9 @@ Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live
 @with_settings
 def subject(
     settings: Settings,
-    left: LEFT,
+    views: VIEWS,
     rig: RIG,
     out: Out,
-    right: RIGHT = None,
     markers: Markers = None,
     start: From = None,
     end: To = None,
@@ -122,7 +120,7 @@ def subject(
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
     from capture.recording.recording import RecordingSpec
-    from capture.recording.session import is_session
+    from capture.recording.session import is_session, session_camera_names
     from config.markers import read_marker_set
     from tools.arguments import open_or_default
     from tools.calibrate.session import PerformerPrior
@@ -132,17 +130,18 @@ def subject(
     windows = _windows(start, end, take)
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    cams = _cameras_that_run(left, right, windows, also, motion)
-    check_sources(*([] if cams else [left, right]), *(name for text in also or () for name in also_parts(text)[0]))
+    cams = _cameras_that_run(views, windows, also, motion)
+    check_sources(*([] if cams else views), *(name for text in also or () for name in also_parts(text)[0]))
     if cams and pose in ("a", "stand"):
         raise typer.BadParameter("live cameras guide into a T-pose; record somebody who stands otherwise", param_hint="--pose")
+    n_views = len(session_camera_names(Path(views[0]))) if len(views) == 1 and is_session(Path(views[0])) else len(views)
     if not cams:
-        check_wanted(left, right, is_session(Path(left)), windows)
-    cameras = read_rig(rig, n_views=2)
+        check_wanted(views[0], n_views, windows)
+    cameras = read_rig(rig, n_views=n_views)
     kept = None if old is None else read_subject(old)
     worn = read_marker_set(markers) if markers is not None else kept.markers if kept is not None else None
     assert worn is not None
-    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    spec = RecordingSpec(tuple(views), timestamps, fps, seconds_range(background, "--background"))
     sources = [TakeSource(spec, tuple(windows)), *(also_source(text, windows) for text in also or ())]
     called = name or (kept.name if kept is not None else "performer")
     moving = seconds_range(motion, "--motion")
@@ -165,15 +164,12 @@ def subject(
     calibrate(task, sources, settings, typer.echo)
 
 
-def _cameras_that_run(
-    left: str, right: str | None, windows: "list[TakeWindow]", also: list[str] | None, motion: str | None
-) -> list[str]:
+def _cameras_that_run(sources: list[str], windows: "list[TakeWindow]", also: list[str] | None, motion: str | None) -> list[str]:
     """Return the sources if they are live cameras, else none. Raises typer.BadParameter for times of a pose that is waited
     for.
     """
     from tools.run.cameras import is_recorded
 
-    sources = [left] if right is None else [left, right]
     if all(Path(source).exists() or is_recorded(source) for source in sources):
         return []
     if windows or also or motion is not None:

@@ -100,12 +100,8 @@ def wand(
         synchronised=synchronised,
         late_s=1e-3 * settings.time.offset_ms,
     )
-    empty_s = seconds_range(background, "--background")
-    specs = [RecordingSpec(sources[0], sources[1] if len(sources) == 2 else None, timestamps, fps, empty_s)]
-    if len(sources) > 2:
-        columns = range(len(sources)) if timestamps is not None else [0] * len(sources)
-        specs = [RecordingSpec(source, None, timestamps, fps, empty_s, c) for c, source in zip(columns, sources, strict=True)]
-    recordings = [CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1) for spec in specs]
+    spec = RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background"))
+    recordings = [CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)]
     with progress_bar("wand") as progress:
         solution, report = calibrate_wand(recordings, wishes, names, progress)
     print_report(report)

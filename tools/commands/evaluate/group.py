@@ -26,6 +26,7 @@ from tools.commands.evaluate.options import (
     Methods,
     Motion,
     Occlude,
+    OccludeEach,
     Plot,
     Seconds,
     Seed,
@@ -169,18 +170,19 @@ def end_to_end(
     markers: Markers = "boxing",
     cameras: Cameras = 2,
     occlude: Occlude = None,
+    occlude_each: OccludeEach = False,
     true_subject: TrueSubject = False,
     workers: EvaluationWorkers = None,
     scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
-    """Real motions rendered as videos of two cameras, or one, and reconstructed again."""
+    """Real motions rendered as videos of one to eight cameras and reconstructed again."""
     from config.errors import DuocapError
     from tools.evaluate.rendered import RenderedOptions, measure_rendered, report
 
     check_folders(json)
     shares = tuple(occlude or (0.0,))
-    options = RenderedOptions(markers, seconds, 0.0, true_subject, seed, cameras)
+    options = RenderedOptions(markers, seconds, 0.0, true_subject, seed, cameras, occlude_each)
     plan = evaluation_plan(workers, scheduler)
     failed: list[str] = []
 

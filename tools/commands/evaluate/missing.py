@@ -112,6 +112,7 @@ def labels(
     markers: MarkerSets = None,
     case: Cases = None,
     offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False,
+    cameras: Annotated[int, typer.Option("--cameras", min=2, max=8, help="Cameras that look on.")] = 2,
     seconds: Seconds = 8.0,
     workers: EvaluationWorkers = None,
     scheduler: Scheduler = "",
@@ -128,7 +129,8 @@ def labels(
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed, offline), settings)
+        options = LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed, offline, cameras)
+        runs = measure_labels(options, settings)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     write_asked(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))

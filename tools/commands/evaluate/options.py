@@ -63,11 +63,12 @@ C3d = Annotated[
         "--c3d", metavar="FILE", help="Vicon markers of clip 02_05; default cmu_02_05.c3d near --motion.", show_default=False
     ),
 ]
-Cameras = Annotated[int, typer.Option("--cameras", min=1, max=2, help="Cameras that look on after the T-pose.")]
+Cameras = Annotated[int, typer.Option("--cameras", min=1, max=8, help="Cameras that look on after the T-pose.")]
 Occlude = Annotated[
     list[float] | None,
     typer.Option("--occlude", metavar="SHARE", help="Share of the markers hidden, such as 0.2; repeatable.", show_default=False),
 ]
+OccludeEach = Annotated[bool, typer.Option("--occlude-each", help="Hide other markers from each camera.")]
 TrueSubject = Annotated[bool, typer.Option("--true-subject", help="Give the pipeline the true skeleton and marker places.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
 MarkerSets = Annotated[

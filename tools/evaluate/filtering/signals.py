@@ -126,7 +126,7 @@ def real_signal(folder: Path, database: Path, settings: Settings) -> list[PoseSi
     """
     settings = replace(settings, filter=replace(settings.filter, output=False))
     rig, markers = read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
-    spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / "timestamps.csv")
+    spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
     recording = CaptureRecording(spec, settings.detector, markers)
     table = open_once(database)
     subject = subject_from_recording("real", recording, T_POSE_S, rig, markers, table, settings).subject

@@ -1,7 +1,7 @@
 """Whether markers that return after a gap get their labels: `duocap evaluate labels`.
 
-Clips of the protocol after a short T-pose, as blobs of two cameras with 0.3 px of noise, without drawing, go through the
-pipeline of live capture. Markers are hidden from both cameras as in `duocap evaluate missing`, by nothing else, and none are
+Clips of the protocol after a short T-pose, as blobs of two cameras or more with 0.3 px of noise, without drawing, go through the
+pipeline of live capture. Markers are hidden from all cameras as in `duocap evaluate missing`, by nothing else, and none are
 merged; the labels of a returning marker are checked in its first frames.
 """
 
@@ -52,7 +52,7 @@ class Label(Enum):
 class LabelOptions:
     """What is measured. No clips: all; seconds 0: whole clips; styles: without a learned style, with one, or both.
 
-    offline: labels of the whole take, with past and future.
+    offline: labels of the whole take, with past and future; cameras: that look on.
     """
 
     motion: Path
@@ -65,6 +65,7 @@ class LabelOptions:
     workers: WorkerPlan = ALONE
     seed: int = 1
     offline: bool = False
+    cameras: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class LabelRun:
 
 @dataclass(frozen=True, slots=True)
 class LabelScene:
-    """Images of a performance. before: frames before the clip; image_px: of all markers in both cameras, (2, N, M, 2) [px]."""
+    """Images of a performance. before: frames before the clip; image_px: of all markers in all cameras, (V, N, M, 2) [px]."""
 
     subject: Subject
     before: int
@@ -114,7 +115,7 @@ def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
 
 
 def project_scene(clip_name: str, scene: SimulatedScene, performer: Performer, seconds: float) -> LabelScene:
-    """Project a performer's markers into both cameras at 60 Hz; seconds: after the T-pose and the transition from it."""
+    """Project a performer's markers into all cameras at 60 Hz; seconds: after the T-pose and the transition from it."""
     at_s = np.arange(0.0, min(performer.duration_s, TPOSE_S + CHANGE_S + seconds), 1.0 / FPS)
     marker_m = performer.markers_of(*performer.joints_at(at_s))
     rng = np.random.default_rng([scene.seed, *clip_name.encode()])
@@ -133,11 +134,11 @@ def blobs_of(camera: int, image_px: Floats, seen: Bools, n: int, order: np.ndarr
 
 
 def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
-    """Return how a visible marker is labelled; image_px: of all markers, (2, M, 2).
+    """Return how a visible marker is labelled; image_px: of all markers, (V, M, 2).
 
-    RIGHT: correctly in both views; WRONG: it has the blob of another marker, or another has its blob; NONE: else.
+    RIGHT: correctly in all views; WRONG: it has the blob of another marker, or another has its blob; NONE: else.
     """
-    same = np.linalg.norm(frame.image_px - image_px[:, marker, None], axis=2) < SAME_PX  # (2, M): which have this marker's blob
+    same = np.linalg.norm(frame.image_px - image_px[:, marker, None], axis=2) < SAME_PX  # (V, M): which have this marker's blob
     has = same & frame.seen
     if (frame.seen[:, marker] & ~has[:, marker]).any() or np.delete(has, marker, axis=1).any():
         return Label.WRONG
@@ -151,8 +152,8 @@ def labelled_frames(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed:
     poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()
     pipeline.forget()
     for k in range(n):
-        left, right = (blobs_of(c, scene.image_px[c, k], visible[k], k, rng.permutation(n_markers)) for c in (0, 1))
-        poses.append(pipeline.step(Views((left, right))))
+        blobs = (blobs_of(c, each[k], visible[k], k, rng.permutation(n_markers)) for c, each in enumerate(scene.image_px))
+        poses.append(pipeline.step(Views(tuple(blobs))))
         assert pipeline.markers is not None and pipeline.views is not None
         frames.append(pipeline.markers)
         views.append(pipeline.views)
@@ -202,15 +203,15 @@ def run_case(
     return LabelRun(*cell, *totals, taken, int((~visible).sum()))
 
 
-def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int) -> None:
+def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int, cameras: int) -> None:
     """Let a pipeline with a style see a motion with all markers, so that held-out checks weight the style, as in a session."""
-    simulated = SimulatedScene(motion=seen.name, markers=markers, tpose_s=TPOSE_S, seed=seed)
+    simulated = SimulatedScene(motion=seen.name, views=cameras, markers=markers, tpose_s=TPOSE_S, seed=seed)
     scene = project_scene(seen.name, simulated, performer_from_scene(simulated, seen), np.inf)
     every = np.ones(len(scene.subject.markers), bool)
     pipeline.forget()
     for k in range(scene.image_px.shape[1]):
-        left, right = (blobs_of(c, scene.image_px[c, k], every, k, np.arange(len(every))) for c in (0, 1))
-        pipeline.step(Views((left, right)))
+        blobs = (blobs_of(c, each[k], every, k, np.arange(len(every))) for c, each in enumerate(scene.image_px))
+        pipeline.step(Views(tuple(blobs)))
 
 
 def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:
@@ -219,7 +220,7 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, sett
     clip = split.query
     if options.seconds > 0:
         clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
-    simulated = SimulatedScene(motion=clip.name, markers=markers, tpose_s=TPOSE_S, seed=options.seed)
+    simulated = SimulatedScene(motion=clip.name, views=options.cameras, markers=markers, tpose_s=TPOSE_S, seed=options.seed)
     performer = performer_from_scene(simulated, clip)
     scene = project_scene(which.stem, simulated, performer, options.seconds or np.inf)
     style = learn_style(split, scene.subject.skeleton) if any(options.styles) else None
@@ -229,7 +230,7 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, sett
     for with_style in sorted(options.styles):  # a pipeline cannot give up its style: without one first
         if with_style:
             pipeline.take_style(style)
-            _check_style(pipeline, split.seen, markers, options.seed)
+            _check_style(pipeline, split.seen, markers, options.seed, options.cameras)
         found = [
             run_case(which, markers, scene, case, pipeline, with_style, options.seed, options.offline) for case in options.cases
         ]

@@ -104,10 +104,10 @@ def test_one_of_two_alike_is_never_taken_for_the_other() -> None:
 def test_left_and_right_must_be_two() -> None:
     left, right = identify("4", cameras()), identify("HD Pro Webcam C920", cameras())
     with pytest.raises(SourceError, match="left and right are the same camera, 'HD Pro Webcam C920'"):
-        check_different(left, right)
-    check_different(left, identify("2", cameras()))
-    check_different(left, None)
-    check_different(None, None)
+        check_different(left, right, ("left", "right"))
+    check_different(left, identify("2", cameras()), ("left", "right"))
+    check_different(left, None, ("left", "right"))
+    check_different(None, None, ("left", "right"))
 
 
 def test_a_usb_place_is_read_where_the_system_tells(tmp_path: Path) -> None:

@@ -1,0 +1,165 @@
+"""What each camera more gives: the same scenes seen by one to four, with markers hidden from each camera by itself.
+
+    python -m benchmarks.reconstruct.views --motion DIR [--set tuning test] [--seconds 4] [--markers all_around] [--json F]
+
+A walk, a box and a dance of each set, not drawn: a marker that the body leaves half in view is a blob with noise. Two cameras in
+front, the third at the performer's left, the fourth behind; the subject is calibrated from the T-pose that the first two see. A
+share of the markers is hidden from each camera by itself, others every half second. mm: mean error of the joints over all frames
+of the clip; lost: share of the frames not in the state tracking; ms: processor time of a step, in the same run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+from benchmarks.report import parser_of, write_json
+from calibration.subject.subject import Subject
+from capture.packets import Blobs, Views
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.performer import performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from config.errors import DuocapError
+from config.settings import Settings
+from database.clips import Clip, clip_slice
+from database.geometry.kinematics import forward
+from database.store import PoseDatabase, open_database
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import TrackingState
+from tools.evaluate.missing.labels import NOISE_PX, blobs_of
+from tools.evaluate.protocol import protocol_database, read_query, set_clip
+from tools.evaluate.rendered import MIN_VISIBLE, RenderedOptions, RenderedPerformance, calibrate
+
+CLIPS = {
+    "tuning": {"07_08": "walk", "14_02": "box", "05_18": "dance"},
+    "test": {"02_01": "walk", "02_05": "box", "49_22": "dance"},
+}
+HIDDEN = (0.0, 1.0 / 3.0, 0.5)
+CAMERAS = (1, 2, 3, 4)
+TPOSE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsRun:
+    """One clip seen by some cameras. hidden: share of the markers; mm: mean error; lost: share of the frames; ms: of a step."""
+
+    clip: str
+    what: str
+    hidden: float
+    cameras: int
+    mm: float
+    lost: float
+    ms: float
+
+
+def runs_of_clip(stem: str, what: str, motion: Path, database: PoseDatabase, given: RenderedOptions) -> Iterator[ViewsRun]:
+    """Yield the runs of a clip with a share of its markers hidden. Raises DuocapError: it cannot be rendered or calibrated."""
+    settings = Settings()
+    rendered = see(read_query(set_clip(stem), motion), given)
+    subject = calibrate(rendered.of_cameras(2), given, database, settings)
+    for cameras in CAMERAS:
+        mm, lost, ms = _measure(rendered.of_cameras(cameras), subject, database, settings)
+        yield ViewsRun(stem, what, given.occlude, cameras, mm, lost, ms)
+
+
+def see(clip: Clip, given: RenderedOptions) -> RenderedPerformance:
+    """Return a performance after a T-pose as cameras at 60 Hz see it, without drawing. Raises DuocapError: it leaves the view."""
+    clip = clip_slice(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
+    scene = SimulatedScene(
+        motion=clip.name,
+        views=given.cameras,
+        markers=given.markers,
+        tpose_s=TPOSE_S,
+        occlude=given.occlude,
+        occlude_each=given.occlude_each,
+        seed=given.seed,
+    )
+    performer = performer_from_scene(scene, clip)
+    cameras = [SimulatedCamera(scene, camera, performer) for camera in range(scene.views)]
+    seconds = cameras[0].times_s
+    visible = np.empty((len(cameras), len(seconds), len(performer.markers)), bool)
+    rng, views = np.random.default_rng(given.seed), []
+    for n in range(len(seconds)):
+        blobs = list[Blobs]()
+        for c, camera in enumerate(cameras):
+            view, _ = camera.view_at(n)
+            visible[c, n] = view.shown >= MIN_VISIBLE
+            px = performer.rig.cameras[c].project(view.path_m[1]) + NOISE_PX * rng.normal(size=(len(view.shown), 2))
+            blobs.append(blobs_of(c, px, visible[c, n], n, rng.permutation(len(px))))
+        views.append(Views(tuple(blobs)))
+    begin_s = performer.duration_s - (clip.n_frames - 1) / clip.fps
+    return RenderedPerformance(performer, views, seconds, visible, int(np.searchsorted(seconds, begin_s)), begin_s)
+
+
+def _measure(
+    rendered: RenderedPerformance, subject: Subject, database: PoseDatabase, settings: Settings
+) -> tuple[float, float, float]:
+    """Return mean error [mm], share lost and processor time of a step [ms] of one run."""
+    performer = rendered.performer
+    pipeline = Pipeline(performer.rig, subject, database, settings)
+    pipeline.warm()
+    poses, spent_s = [], []
+    for views in rendered.views:
+        begin_s = process_time()
+        poses.append(pipeline.step(views))
+        spent_s.append(process_time() - begin_s)
+    part = slice(rendered.begin, None)
+    rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
+    joint_m = forward(subject.skeleton, rotvec, root_m)[1]
+    true_m = performer.joints_at(rendered.seconds[part])[1]
+    lost = np.mean([pose.state is not TrackingState.TRACKING for pose in poses[part]])
+    return 1e3 * float(np.linalg.norm(joint_m - true_m, axis=2).mean()), float(lost), 1e3 * float(np.median(spent_s[part]))
+
+
+def table(runs: Sequence[ViewsRun]) -> Iterator[str]:
+    """Yield the lines of a Markdown table: a line a clip and share hidden, the means of each share, and the time of a step."""
+    yield f"| clip | hidden | {' | '.join(f'{n} camera' + 's' * (n > 1) for n in CAMERAS)} | three over two |"
+    yield "|---" * (3 + len(CAMERAS)) + "|"
+    for hidden in dict.fromkeys(run.hidden for run in runs):
+        same = [run for run in runs if run.hidden == hidden]
+        for clip in dict.fromkeys(run.clip for run in same):
+            own = [run for run in same if run.clip == clip]
+            yield _line(f"{clip} {own[0].what}", hidden, own)
+        yield _line("**mean**", hidden, same)
+    times = [np.mean([run.ms for run in runs if run.cameras == n]) for n in CAMERAS]
+    yield f"| ms of a step | | {' | '.join(f'{ms:.1f}' for ms in times)} | {times[2] / times[1]:.2f} |"
+
+
+def _line(head: str, hidden: float, runs: Sequence[ViewsRun]) -> str:
+    """Return the line of some runs together: mm, and in brackets the percentage lost."""
+    mm, lost = ([np.mean([getattr(run, name) for run in runs if run.cameras == n]) for n in CAMERAS] for name in ("mm", "lost"))
+    cells = " | ".join(f"{one:.0f} ({100 * share:.0f} %)" for one, share in zip(mm, lost, strict=True))
+    return f"| {head} | {100 * hidden:.0f} % | {cells} | {mm[2] / mm[1]:.2f} |"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--motion", type=Path, required=True)
+    parser.add_argument("--set", nargs="+", choices=tuple(CLIPS), default=list(CLIPS), dest="sets")
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--markers", default="all_around")
+    options = parser.parse_args()
+    clips = {stem: what for name in options.sets for stem, what in CLIPS[name].items()}
+    database = open_database(protocol_database(options.motion, None, [set_clip(stem) for stem in clips]))
+    runs = []
+    for hidden in HIDDEN:
+        for stem, what in clips.items():
+            given = RenderedOptions(options.markers, options.seconds, hidden, cameras=max(CAMERAS), occlude_each=True)
+            for run in runs_of_clip(stem, what, options.motion, database, given):
+                runs.append(run)
+                print(
+                    f"{run.clip} {run.what}, {100 * hidden:.0f} % hidden, {run.cameras}: {run.mm:.1f} mm, {run.ms:.2f} ms",
+                    flush=True,
+                )
+    print("\n".join(table(runs)))
+    write_json(options.json, [asdict(run) for run in runs])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except DuocapError as error:
+        raise SystemExit(f"error: {error}") from error
