@@ -1,6 +1,6 @@
 """What each camera more gives: the same scenes seen by one to four, with markers hidden from each camera by itself.
 
-    python -m benchmarks.reconstruct.views --motion DIR [--set tuning test] [--seconds 4] [--markers all_around] [--json F]
+    python -m benchmarks.reconstruct.views --motion DIR [--set tuning test] [--seconds 4] [--markers SET] [--json F] [--plot F]
 
 A walk, a box and a dance of each set, not drawn: a marker that the body leaves half in view is a blob with noise. Two cameras in
 front, the third at the performer's left, the fourth behind; the subject is calibrated from the T-pose that the first two see. A
@@ -12,10 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from benchmarks.report import parser_of, write_json
+from calibration.placement import facing_rig, with_cameras_around
+from calibration.quality.picture import save_figure
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, Views
 from capture.sources.simulated.camera import SimulatedCamera
@@ -39,6 +44,7 @@ CLIPS = {
 HIDDEN = (0.0, 1.0 / 3.0, 0.5)
 CAMERAS = (1, 2, 3, 4)
 TPOSE_S = 1.0
+FOV_DEG, DISTANCE_M = 60.0, 3.5  # of the picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,41 @@ def _line(head: str, hidden: float, runs: Sequence[ViewsRun]) -> str:
     return f"| {head} | {100 * hidden:.0f} % | {cells} | {mm[2] / mm[1]:.2f} |"
 
 
+def draw(runs: Sequence[ViewsRun], file: Path) -> None:
+    """Draw where the cameras stand, from above, and the mean errors of each number of them."""
+    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    floor, errors = figure.subplots(1, 2)
+    _draw_floor(floor)
+    for hidden, color in zip(dict.fromkeys(run.hidden for run in runs), ("tab:green", "tab:orange", "tab:red"), strict=False):
+        mm = [np.mean([run.mm for run in runs if (run.hidden, run.cameras) == (hidden, n)]) for n in CAMERAS]
+        errors.plot(CAMERAS, mm, "o-", color=color, label=f"{100 * hidden:.0f} % hidden from each" if hidden else "all shown")
+    errors.set_xticks(CAMERAS)
+    errors.set_ylim(0.0)
+    errors.set_xlabel("cameras")
+    errors.set_ylabel("mean error of the joints [mm]")
+    errors.legend(frameon=False)
+    save_figure(figure, file, 110)
+
+
+def _draw_floor(ax: Any) -> None:
+    """Draw cameras before, beside and behind a performer, with what they see."""
+    pair = facing_rig((640, 480), FOV_DEG, DISTANCE_M, 1.5, 1.3)
+    rig = with_cameras_around(pair, max(CAMERAS), FOV_DEG, [DISTANCE_M] * (max(CAMERAS) - 2), 1.6)
+    for n, camera in enumerate(rig.cameras, 1):
+        (x, _, z), ahead = camera.center_m, camera.rotation[2]
+        turn = np.arctan2(ahead[0], ahead[2]) + np.radians(FOV_DEG) * np.array([-0.5, 0.5])
+        reach_m = 1.6 * DISTANCE_M
+        ax.fill([x, *(x + reach_m * np.sin(turn))], [z, *(z + reach_m * np.cos(turn))], color="tab:blue", alpha=0.1, lw=0)
+        ax.plot(x, z, "o", color="tab:blue", ms=9)
+        ax.annotate(f"{n} {camera.name}", (x, z), xytext=(0, 9 if z > 0 else -16), textcoords="offset points", ha="center")
+    ax.plot(0.0, 0.0, "o", color="black", ms=12)
+    ax.annotate("", (0.0, 0.9), (0.0, 0.0), arrowprops={"arrowstyle": "->", "lw": 2})
+    ax.annotate("performer", (0.0, 0.0), xytext=(0, -18), textcoords="offset points", ha="center")
+    side_m = 1.25 * DISTANCE_M
+    ax.set(xlim=(-side_m, side_m), ylim=(-side_m, side_m), aspect="equal", xlabel="from above [m]")
+
+
 def main() -> None:
     """Measure and print."""
     parser = parser_of(__doc__)
@@ -141,6 +182,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", choices=tuple(CLIPS), default=list(CLIPS), dest="sets")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--markers", default="all_around")
+    parser.add_argument("--plot", type=Path, metavar="F.png")
     options = parser.parse_args()
     clips = {stem: what for name in options.sets for stem, what in CLIPS[name].items()}
     database = open_database(protocol_database(options.motion, None, [set_clip(stem) for stem in clips]))
@@ -156,6 +198,8 @@ def main() -> None:
                 )
     print("\n".join(table(runs)))
     write_json(options.json, [asdict(run) for run in runs])
+    if options.plot is not None:
+        draw(runs, options.plot)
 
 
 if __name__ == "__main__":

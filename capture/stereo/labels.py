@@ -5,20 +5,22 @@ one assignment, with the covariance of the triangulation: depth is less certain 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from calibration.camera import Rig
-from capture.packets import MarkerFrame, Points, Views
+from calibration.camera import Camera, Rig
+from capture.packets import Blobs, MarkerFrame, Points, Views
 from capture.stereo.matching import complement
 from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
 
 IMPOSSIBLE = 1e6  # cost of a point beyond the gate
 GATE = 4.0  # sigmas, beyond which a point is no candidate
+CLEAR = 4.0  # by how much, in -2 ln of the likelihood, a blob must rather be of a marker than of another
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +113,43 @@ def _mahalanobis(
             log_volume[m, n] = math.log(a * b * c)
 
 
-def _label_monocular(
-    camera_index: int,
-    views: Views,
-    rig: Rig,
-    free: Ints,
-    open_markers: Ints,
-    expected: ExpectedMarkers,
-) -> Ints:
-    """Return the blob of each marker in `open_markers` among the `free` blobs of one camera, -1 for none."""
-    camera, blobs = rig.cameras[camera_index], views[camera_index]
-    predicted = camera.project(expected.point_m[open_markers])
-    depth = np.maximum(camera.to_camera(expected.point_m[open_markers])[:, 2], 0.3)
-    sigma2 = (camera.focal_px * expected.sigma_m[open_markers] / depth)[:, None] ** 2 + blobs.sigma_px[free][None] ** 2
+def _label_singles(views: Views, rig: Rig, free: Sequence[Ints], open_markers: Ints, expected: ExpectedMarkers) -> Ints:
+    """Return the blob of each of some markers in each view, (V, K), -1 for none.
+
+    A marker has one at most: of two views it would have been a point. A blob that may as well be of another marker that has none
+    is left: seen from the side, a hand may be either.
+
+    Args:
+        free: blobs of each view that are of no point.
+        open_markers: those to be labelled, (K,).
+    """
+    distance2, log_volume = np.empty((2, len(open_markers), sum(map(len, free))))
+    ends = np.cumsum([len(each) for each in free])
+    for c, (each, end) in enumerate(zip(free, ends, strict=True)):
+        if len(each):
+            part = np.s_[:, end - len(each) : end]
+            distance2[part], log_volume[part] = _distances_in_view(views[c], rig.cameras[c], each, open_markers, expected)
+    column = _one_to_one(distance2, log_volume, 0.75 * GATE)
+    found = np.flatnonzero(column >= 0)
+    cost, without = distance2 + log_volume, np.flatnonzero(column < 0)
+    rival = cost[without].min(axis=0, initial=np.inf)
+    clear = found[rival[column[found]] > cost[found, column[found]] + CLEAR]
+    blob = np.full((len(free), len(open_markers)), -1)
+    for c, (each, end) in enumerate(zip(free, ends, strict=True)):
+        own = clear[(column[clear] >= end - len(each)) & (column[clear] < end)]
+        blob[c, own] = each[column[own] - (end - len(each))]
+    return blob
+
+
+def _distances_in_view(
+    blobs: Blobs, camera: Camera, free: Ints, markers: Ints, expected: ExpectedMarkers
+) -> tuple[Floats, Floats]:
+    """Return squared distances of markers' images from blobs in sigmas, and ln det of their covariances, (K, F) both."""
+    predicted = camera.project(expected.point_m[markers])
+    depth = np.maximum(camera.to_camera(expected.point_m[markers])[:, 2], 0.3)
+    sigma2 = (camera.focal_px * expected.sigma_m[markers] / depth)[:, None] ** 2 + blobs.sigma_px[free][None] ** 2
     distance2 = np.sum((predicted[:, None] - blobs.points_px[free][None]) ** 2, axis=2) / sigma2
-    column = _one_to_one(np.nan_to_num(distance2, nan=1e6), 2.0 * np.log(sigma2), 0.75 * GATE)
-    return np.where(column >= 0, free[column], -1)
+    return np.nan_to_num(distance2, nan=IMPOSSIBLE), 2.0 * np.log(sigma2)
 
 
 def label(views: Views, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
@@ -169,11 +192,9 @@ def marker_frame(views: Views, points: Points, rig: Rig, choice: Ints, expected:
     unused = complement(len(points.point_m), choice[taken.valid])
     if expected is not None and np.count_nonzero(taken.valid) < n:
         open_markers = np.flatnonzero(~taken.valid)
-        for c, singles in enumerate(points.single):
-            loose = points.blob[c, unused]
-            free = np.concatenate([singles, loose[loose >= 0]])
-            if len(free):
-                taken.blob[c, open_markers] = _label_monocular(c, views, rig, free, open_markers, expected)
+        loose = (row[row >= 0] for row in points.blob[:, unused])
+        free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
+        taken.blob[:, open_markers] = _label_singles(views, rig, free, open_markers, expected)
     image, sigma = np.zeros((len(views), n, 2)), np.zeros((len(views), n))
     for c, blobs in enumerate(views.blobs):
         if blobs is not None:

@@ -7,6 +7,7 @@ blobs of other views save that pair with both.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from calibration.camera import Rig, undistort_points
+from calibration.camera import Camera, Rig, undistort_points
 from calibration.epipolar import TwoViews, two_views, write_epipolar_distances
 from calibration.triangulate import Sights, write_triangulated
 from capture.packets import Blobs, Points, Views
@@ -320,8 +321,11 @@ def _match_many(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, pre
     edges = _edges_of(views, seeing, rig, s, predicted_m)
     score, clusters = np.empty(len(edges.first)), start_clusters(len(table.camera), len(seeing))
     score_pairs(table.camera, edges.first, edges.second, edges.cost, UNSEEN, score)
-    if not len(predicted_m):
-        confirmed = score < edges.cost
+    confirmed = score < edges.cost
+    if len(predicted_m):
+        apart = _cost_apart(blobs, lenses, edges, predicted_m, s.temporal_sigma_m)
+        score = np.where(confirmed | (edges.cost <= apart), score, UNPAIRED)
+    else:
         score = score + np.where(confirmed, 0.0, _cost_outside(edges.point_m, edges.point_m[confirmed], s.extent_m))
     order = np.argsort(score, kind="stable")
     order = order[score[order] < UNPAIRED]
@@ -343,6 +347,37 @@ def _edges_of(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predi
         first, second = pair.first[cheap] + start[a], pair.second[cheap] + start[b]
         found.append(_Edges(first, second, pair.distance_px[cheap], pair.point_m[cheap], pair.cost[cheap]))
     return _Edges._make(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _cost_apart(blobs: Sequence[Blobs], cameras: Sequence[Camera], edges: _Edges, predicted_m: Floats, sigma_m: float) -> Floats:
+    """Return what pairs of blobs cost as images of two predicted markers, (E,): squared distances from these in their sigmas.
+
+    A pair that no third view confirms and that costs more is most likely no point: with three views or more, lines through the
+    images of different markers cross in many places of the body.
+
+    Args:
+        blobs: of each view, whose rows in their order are those of the edges.
+        cameras: of these views.
+        predicted_m: markers, (M, 3) [m] world.
+        sigma_m: of each of them [m].
+    """
+    squared = np.concatenate(
+        [_squared_to_images(each, camera, predicted_m, sigma_m) for each, camera in zip(blobs, cameras, strict=True)]
+    )
+    nearest = squared.argmin(axis=1)
+    first = squared[np.arange(len(squared)), nearest]
+    squared[np.arange(len(squared)), nearest] = np.inf
+    second = squared.min(axis=1)
+    a, b = edges.first, edges.second
+    same = np.minimum(first[a] + second[b], second[a] + first[b])
+    return np.asarray(np.where(nearest[a] == nearest[b], same, first[a] + first[b]))
+
+
+def _squared_to_images(blobs: Blobs, camera: Camera, marker_m: Floats, sigma_m: float) -> Floats:
+    """Return squared distances of blobs from the images of markers, (N, M), in sigmas of the markers."""
+    depth_m = np.maximum(camera.to_camera(marker_m)[:, 2], 0.3)
+    away_px = np.linalg.norm(blobs.points_px[:, None] - camera.project(marker_m)[None], axis=2)
+    return np.asarray((away_px * depth_m / (camera.focal_px * sigma_m)) ** 2)
 
 
 def _cost_outside(point_m: Floats, confirmed_m: Floats, extent_m: float) -> Floats:
