@@ -101,7 +101,7 @@ def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
     with ExitStack() as servers:
         watch_tpose(
             settings,
-            [servers.enter_context(MjpegServer(movie, fps=30.0 / len(movies))).url for movie in movies],
+            [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies],
             performer.rig,
             performer.markers,
             database.skeletons,
