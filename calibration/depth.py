@@ -4,13 +4,16 @@ Two cameras side by side measure depth by disparity: its error grows with the sq
 z^2 sigma sqrt(2) / (f b) for parallel cameras with noise sigma in either image.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.triangulate import triangulate
-from config.arrays import Floats
+from calibration.triangulate import triangulate_views
+from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 
+PARALLEL = 0.05  # of the smallest eigenvalue of the axes' normal equations to the largest: they meet nowhere
 BODY_M = 2.2  # height that must fit into an image: a performer with an arm up
 FISHEYE_LEAST_M = 2.0  # room to move: before a fisheye a body would fit in much nearer
 DISTANCES_M = (1.0, 6.0)  # of the performer, where none is given
@@ -25,29 +28,50 @@ def depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
     """
     if rig.is_monocular:
         raise CalibrationError("one camera alone measures no depth; calibrate it together with a second one")
-    point = central_point_m(rig, distance_m)
-    px = [camera.project(point[None]) for camera in rig.cameras]
-    if not all(np.isfinite(side).all() for side in px):
+    point = central_point_m(rig, distance_m)[None]
+    px = np.stack([camera.project(point) for camera in rig.cameras])
+    seen: Bools = np.asarray(np.isfinite(px).all(axis=2))
+    if len(rig) > 2:
+        seen &= np.array([in_view(camera, point) for camera in rig.cameras])
+    if seen.sum() < 2:
         return float("inf")
-    _, covariance = triangulate(rig, px[0], px[1], sigma_px, sigma_px)
+    _, covariance = triangulate_views(rig, px, seen, sigma_px)
     return float(np.sqrt(np.linalg.eigvalsh(covariance[0])[-1]))
 
 
 def view_axes(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the middle between the cameras and the directions right, down and ahead of it, (3,) each, world."""
-    middle = 0.5 * (rig.left.center_m + rig.right.center_m)
-    ahead = rig.left.rotation[2] + rig.right.rotation[2]
+    first = rig.cameras[0]
+    ahead = np.sum([camera.rotation[2] for camera in rig.cameras], axis=0)
     length = float(np.linalg.norm(ahead))
     # Cameras that look at each other have no common direction: across their baseline then.
-    ahead = ahead / length if length > 0.2 else np.cross(rig.left.rotation[2], rig.left.rotation[1])
-    down = rig.left.rotation[1] + rig.right.rotation[1]
+    ahead = ahead / length if length > 0.1 * len(rig) else np.cross(first.rotation[2], first.rotation[1])
+    down = np.sum([camera.rotation[1] for camera in rig.cameras], axis=0)
     down = down - ahead * (ahead @ down)
     down = down / max(float(np.linalg.norm(down)), 1e-9)
-    return middle, np.cross(down, ahead), down, ahead
+    return rig.middle_m, np.cross(down, ahead), down, ahead
+
+
+def meeting_point_m(cameras: Sequence[Camera]) -> Floats | None:
+    """Return the point nearest to all optical axes, (3,) [m], None where they are parallel or meet behind a camera."""
+    across = [np.eye(3) - np.outer(camera.rotation[2], camera.rotation[2]) for camera in cameras]
+    normal = np.sum(across, axis=0)
+    size = np.linalg.eigvalsh(normal)
+    if size[0] <= PARALLEL * size[-1]:
+        return None
+    point = np.linalg.solve(normal, np.sum([P @ camera.center_m for P, camera in zip(across, cameras, strict=True)], axis=0))
+    ahead = all(camera.to_camera(point[None])[0, 2] > 0.0 for camera in cameras)
+    return np.asarray(point) if ahead else None
 
 
 def central_point_m(rig: Rig, distance_m: float) -> Floats:
-    """Return the point `distance_m` in front of the rig that is nearest to the middle of both images, (3,) world [m]."""
+    """Return the point `distance_m` in front of the rig that is nearest to the middle of the images, (3,) world [m].
+
+    Of more than two cameras, which may stand around the performer, it is where their axes meet.
+    """
+    meeting = meeting_point_m(rig.cameras) if len(rig) > 2 else None
+    if meeting is not None:
+        return meeting
     middle, right, down, ahead = view_axes(rig)
     half = 0.6 * distance_m
     steps = np.linspace(-half, half, 25)
@@ -65,8 +89,12 @@ def central_point_m(rig: Rig, distance_m: float) -> Floats:
 def performer_distance_m(rig: Rig) -> float:
     """Return the distance at which a performer just fits into both images, within what is usual [m].
 
-    Farther where the fields of view overlap only then by half of the volume that a performer takes.
+    Farther where the fields of view overlap only then by half of the volume that a performer takes. Of more than two cameras it
+    is the mean distance of the point at which their axes meet.
     """
+    meeting = meeting_point_m(rig.cameras) if len(rig) > 2 else None
+    if meeting is not None:
+        return float(np.mean([np.linalg.norm(camera.center_m - meeting) for camera in rig.cameras]))
 
     def needed(camera: Camera) -> float:
         if camera.fisheye:
@@ -84,7 +112,7 @@ def performer_distance_m(rig: Rig) -> float:
 
 
 def volume_points_m(rig: Rig, distance_m: float) -> Floats:
-    """Return points of the volume in which a performer moves that both cameras see, (N, 3) world [m].
+    """Return points of the volume in which a performer moves that two cameras see, (N, 3) world [m].
 
     A grid of 4 x 4 x 3 over VOLUME_M about `central_point_m`, smaller where an image does not show all of it.
     """
@@ -95,7 +123,7 @@ def volume_points_m(rig: Rig, distance_m: float) -> Floats:
     for share in (1.0, 0.8, 0.64, 0.5, 0.4, 0.3, 0.2):
         offsets = share * unit * VOLUME_M
         points = center + offsets @ np.stack([right, down, ahead])
-        seen = np.all([in_view(camera, points) for camera in rig.cameras], axis=0)
+        seen = np.sum([in_view(camera, points) for camera in rig.cameras], axis=0) >= min(len(rig), 2)
         if seen.mean() > 0.7:
             return np.asarray(points[seen])
     return np.asarray(points[seen])

@@ -7,14 +7,13 @@ from itertools import combinations
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.depth import VOLUME_M, in_view, performer_distance_m, view_axes
+from calibration.depth import VOLUME_M, in_view, meeting_point_m, performer_distance_m, view_axes
 from calibration.triangulate import triangulate
 from config.arrays import Floats
 
 MARKER_PX = 0.2  # noise of a marker's centre, by which pairs are compared
 GRID = (5, 5, 5)
 LEAST_SHARE = 0.25  # of the volume that both must see
-PARALLEL = 0.05  # of the smallest eigenvalue of the axes' normal equations to the largest: they meet nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def volume_of(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float
     sides_m: width, height and depth [m]. With a known floor the volume stands on it, its sides along the world's axes; without
     one its height is along the mean upright of the pictures.
     """
-    center = _meeting_point_m(cameras)
+    center = _middle_m(cameras)
     up = np.array([0.0, 1.0, 0.0]) if floor_known else _unit(-np.sum([camera.rotation[1] for camera in cameras], axis=0))
     if floor_known:
         center = np.array([center[0], 0.5 * sides_m[1], center[2]])
@@ -88,15 +87,11 @@ def _pair(a: Camera, b: Camera, volume: Volume, floor_known: bool) -> CameraPair
     return CameraPair(rig, angle, float(np.sqrt(worst.mean())), share)
 
 
-def _meeting_point_m(cameras: Sequence[Camera]) -> Floats:
-    """Return the point nearest to all optical axes, (3,) [m]; of parallel ones where a performer fits into the pictures."""
-    across = [np.eye(3) - np.outer(camera.rotation[2], camera.rotation[2]) for camera in cameras]
-    normal = np.sum(across, axis=0)
-    size = np.linalg.eigvalsh(normal)
-    if size[0] > PARALLEL * size[-1]:
-        point = np.linalg.solve(normal, np.sum([P @ camera.center_m for P, camera in zip(across, cameras, strict=True)], axis=0))
-        if all(camera.to_camera(point[None])[0, 2] > 0.0 for camera in cameras):
-            return np.asarray(point)
+def _middle_m(cameras: Sequence[Camera]) -> Floats:
+    """Return where all optical axes meet, (3,) [m]; of parallel ones where a performer fits into the pictures."""
+    point = meeting_point_m(cameras)
+    if point is not None:
+        return point
     rig = Rig((cameras[0], cameras[-1]))
     middle, _, _, ahead = view_axes(rig)
     return np.asarray(middle + performer_distance_m(rig) * ahead)

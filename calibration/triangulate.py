@@ -60,12 +60,20 @@ def triangulate(
         raise CalibrationError(
             "a blob's sigma is not positive; every measured point needs the standard deviation of its centre in pixels"
         )
-    cameras = packed_cameras(rig)
+    return triangulate_views(rig, px, np.ones(sigma.shape, bool), sigma)
+
+
+def triangulate_views(rig: Rig, px: Floats, seen: Bools, sigma_px: ArrayLike = 1.0) -> tuple[Floats, Floats]:
+    """Triangulate points from all cameras that see them, two at least: point_m (N, 3) world and covariance_m2 (N, 3, 3).
+
+    px: raw image points, (V, N, 2) [px], arbitrary where not seen; seen: (V, N); sigma_px: (V, N) or one for all.
+    """
+    ideal, sigma = np.zeros(px.shape), np.ascontiguousarray(np.broadcast_to(np.asarray(sigma_px, float), seen.shape))
+    px = np.where(seen[..., None], px, 0.0)
+    for camera, raw, out in zip(rig.cameras, px, ideal, strict=True):
+        undistort_points(raw, camera.intrinsics, out)
     point, covariance = np.empty((px.shape[1], 3)), np.empty((px.shape[1], 3, 3))
-    ideal = np.empty_like(px)
-    for side in range(2):
-        undistort_points(px[side], rig.cameras[side].intrinsics, ideal[side])
-    write_triangulated(cameras, Sights(px, ideal, sigma, np.ones(sigma.shape, np.bool_)), point, covariance)
+    write_triangulated(packed_cameras(rig), Sights(px, ideal, sigma, np.ascontiguousarray(seen)), point, covariance)
     return point, covariance
 
 

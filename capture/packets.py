@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Bools, Floats, Ints
+from database.geometry.rigid import RigidMotion
 
 
 def _lock(*arrays: NDArray[np.generic]) -> None:
@@ -197,3 +198,10 @@ class MarkerFrame:
             self.epipolar_px,
             self.extra_m,
         )
+
+    def moved(self, motion: RigidMotion) -> "MarkerFrame":
+        """Return the frame in a world that is moved."""
+        R = motion.rotation
+        point_m = np.where(self.valid[:, None], motion.move(self.point_m), 0.0)
+        covariance_m2 = np.ascontiguousarray(R @ self.covariance_m2 @ R.T)
+        return replace(self, point_m=point_m, covariance_m2=covariance_m2, extra_m=motion.move(self.extra_m))

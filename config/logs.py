@@ -13,7 +13,7 @@ from typing import TextIO
 from config.errors import SettingsError, reason
 
 # Other libraries stay at warnings: numba alone writes thousands of lines at DEBUG.
-PACKAGES = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
+PACKAGES = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 FORMAT = "%(asctime)s.%(msecs)03d %(process_name)s%(name)s: %(message)s"
 
 

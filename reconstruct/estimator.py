@@ -16,6 +16,7 @@ from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
 from config.markers import unmarked_chains
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
+from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState, MotionHistory
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import MotionContext
@@ -105,8 +106,8 @@ class EstimatorMemory:
 class Estimator:
     """Solves frame after frame for one subject; keeps the last two poses.
 
-    likeness: distances to a sample of the examples; filler: joins a pose model where markers are missing, or None; level: whether
-    the world's Y is up.
+    likeness: distances to a sample of the examples; filler: joins a pose model where markers are missing, or None; rig: in the
+    world.
     """
 
     def __init__(
@@ -117,10 +118,9 @@ class Estimator:
         self.history = MotionHistory()
         self._seen: Bools | None = None
         self.filler: FillIn | None = None
-        self.level = True
         self.likeness = Likeness(examples, SAMPLE)
         sample = self.likeness.examples
-        self._rig, self._settings = rig, settings
+        self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
         self._predicted: tuple[MotionHistory | None, int, BodyState | None] = (None, 0, None)
@@ -178,7 +178,7 @@ class Estimator:
         # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
         hint = reference if predicted is None and not frame.any_valid else predicted
         context, expected = self._expected(frame.t_capture_ns, reference, predicted, s)
-        observations = observations_from_markers(frame, self._rig, self._marker_sigma_m(s), self.world(reference))
+        observations = observations_from_markers(frame, self.rig, self._marker_sigma_m(s), self.world(reference))
         for _ in range(s.passes):  # a better root makes a better query
             used = self._neighbourhood(self.query(frame, root, _joint_angles(hint)), context, s) if near is None else near
             prior = expected if predicted is None else self._with_tilt(frame, expected, used)
@@ -274,6 +274,10 @@ class Estimator:
         if self.filler is not None:
             self.filler.forget()
 
+    def move(self, motion: RigidMotion, rig: Rig) -> None:
+        """Go on in a world that is moved, with the rig in it."""
+        self.rig, self.history = rig, self.history.moved(motion)
+
     def query(self, frame: MarkerFrame, root: Root, pose: Floats | None) -> Query:
         """Return the query of a frame (eq. 2): markers at the default root, rays of those that one camera alone sees."""
         R, t = root
@@ -282,7 +286,7 @@ class Estimator:
         pose_weight = _pose_weight(s.query_pose_sigma_rad)
         if frame.all_valid or not alone(frame).any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
-        rays = monocular_rays(frame, self._rig)
+        rays = monocular_rays(frame, self.rig)
         distance = np.linalg.norm(rays.from_m - t, axis=1)
         across2 = (distance * rays.sigma_rad) ** 2 + s.query_marker_sigma_m**2
         point = np.where(rays.monocular[:, None], rays.from_m, frame.point_m)
@@ -296,7 +300,7 @@ class Estimator:
             return root
         inflation = self._inflation(frame.t_capture_ns)
         sigmas = (inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
-        return root_from_rays(monocular_rays(frame, self._rig), torso, local_m, root, sigmas)
+        return root_from_rays(monocular_rays(frame, self.rig), torso, local_m, root, sigmas)
 
     def _expected(
         self, t_ns: int, reference: BodyState, predicted: BodyState | None, s: SolveSettings
@@ -314,7 +318,7 @@ class Estimator:
 
     def _with_tilt(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
         """Expect the root to be tilted as the neighbours' where markers of the torso are missing from both views."""
-        if self.examples.up is None or not self.level or frame.all_valid or not frame.any_valid:
+        if self.examples.up is None or frame.all_valid or not frame.any_valid:
             return prior
         if frame.seen[:, self.subject.markers.torso].any(axis=0).all():
             return prior
@@ -347,7 +351,7 @@ class Estimator:
         neighbours = neighbours_of(self._sample_search.examples, rows, distances, s.sharpness)
         context = MotionContext(None, self.history.last, frame.t_capture_ns, self._inflation(frame.t_capture_ns))
         used = neighbourhood(self._fitter, neighbours, context, s)
-        observations = observations_from_markers(left, self._rig, self._marker_sigma_m(s), estimate.marker_m)
+        observations = observations_from_markers(left, self.rig, self._marker_sigma_m(s), estimate.marker_m)
         problem = self._problem(used, RootPrior(*root, s.root_sigma_rad, s.root_sigma_m), observations)
         return problem, self._solve(problem, root)
 

@@ -1,8 +1,11 @@
 """The last synthesized poses and what they predict for the next moment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from config.arrays import Floats
+from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 
 MAX_AHEAD_S = 0.1  # a gap in the frames must not be extrapolated further than this
@@ -16,6 +19,11 @@ class BodyState:
     joints: Floats
     rotation: Floats
     position_m: Floats
+
+    def moved(self, motion: RigidMotion) -> "BodyState":
+        """Return the pose in a world that is moved."""
+        rotation = np.ascontiguousarray(motion.rotation @ self.rotation)
+        return replace(self, rotation=rotation, position_m=motion.move(self.position_m))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,13 @@ class MotionHistory:
             return MotionHistory(moment, self.velocity)
         newest = velocity_between(self.last, moment)
         return MotionHistory(moment, newest if self.velocity is None else self.velocity.towards(newest, share))
+
+    def moved(self, motion: RigidMotion) -> "MotionHistory":
+        """Return the history in a world that is moved."""
+        last, velocity, R = self.last, self.velocity, motion.rotation
+        if velocity is not None:
+            velocity = replace(velocity, turn=R @ velocity.turn, position=R @ velocity.position)
+        return MotionHistory(None if last is None else last.moved(motion), velocity)
 
     def predict(self, t_ns: int, gain: float = 1.0) -> BodyState | None:
         """Continue at constant velocity: q = q_{t-1} + gain (q_{t-1} - q_{t-2}) (Chai & Hodgins 2005, eq. 2, gain 1)."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
+from calibration.world import move_rig
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
 from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
@@ -16,6 +17,7 @@ from config.arrays import Floats, all_finite
 from config.joints import N_JOINTS
 from config.settings import Settings
 from database.geometry.kinematics import charted
+from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.estimator import Estimate, Estimator
 from reconstruct.finish.stage import Finish
@@ -29,6 +31,7 @@ from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.labelling.rivals import Rivals
 from reconstruct.labelling.shape import body_shape
+from reconstruct.levelling import MovingWorld
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -47,7 +50,6 @@ from reconstruct.warm import project_tpose, warm_estimator
 Clock = Callable[[], int]
 HELD_M_S = 0.5  # by which the expected error of a held pose grows
 SCANT_ERROR = 2.0  # by which a pose that few markers hold is worse than its expected error
-LEVEL_COSINE = 0.998  # a vertical this near to the world's Y is taken for it
 
 
 def _no_clock() -> int:
@@ -61,7 +63,8 @@ class Pipeline:
 
     hidden: names of markers kept from the published poses, which a second estimator solves: labels are made with all markers, so
     that the prediction of the hidden ones can be scored; clock: nanoseconds, for the latencies by stage; markers, views: of the
-    last views, its labels and what these were chosen from.
+    last views, its labels and what these were chosen from. Where the rig knows no floor it is moved, between two steps, into the
+    world that the first poses show.
     """
 
     rig: Rig
@@ -70,28 +73,24 @@ class Pipeline:
     settings: Settings
     hidden: Collection[str] = ()
     clock: Clock = _no_clock
-    up: Floats = field(init=False)  # of the world, (3,)
     markers: MarkerFrame | None = field(default=None, init=False)
     views: Views | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         index = search_index(self.subject, self.database)
         solve, label_settings = self.settings.solve, self.settings.label
-        self.up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
         self._all_visible = bool(self._visible.all())
         # One estimator for labels and, where markers are hidden, another for what is published.
         n_estimators = 1 if self._all_visible else 2
         self._estimators = [Estimator(self.subject, index.examples, self.rig, solve, index.search()) for _ in range(n_estimators)]
         self._estimator = self._estimators[0]
-        for estimator in self._estimators:
-            estimator.level = bool(self.up[1] > LEVEL_COSINE)
         upright = root_rotvec(self.database)
-        self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright, self.rig.middle_m, self.up)
-        self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
+        self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright)
+        self._view_acquirer = ViewAcquirer(self.subject, index.examples)
         shape = body_shape(self.subject, index.examples.pose)
         self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject), shape)
-        labelled = (self._labeller, self._estimator, self.rig, self._estimate)
+        labelled = (self._labeller, self._estimator, self._estimate)
         self._rivals = Rivals(*labelled)
         self._alternatives = Alternatives(*labelled, self._rivals.may_be_exchanged)
         self._plausibility = Plausibility()
@@ -99,10 +98,12 @@ class Pipeline:
         self._false_detections = FalseDetections(len(self.rig))
         self._tracker = Tracker(label_settings.coast_seconds)
         self._error_m: Floats | None = None  # of the pose that was published last
-        self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
+        self._finish = Finish(self.subject, self.database, self.settings)
         self._dictionary: SparsePoseModel | None = None
         if self.settings.fill.uses_dictionary and self._estimator.joins_models:
             self._dictionary = SparsePoseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
+        self._first_rig = self.rig
+        self._begin_world()
         self.take_style(None)
 
     @property
@@ -123,8 +124,38 @@ class Pipeline:
         self.clock = clock
         self.forget()
 
+    def _begin_world(self) -> None:
+        """Begin in the world of the rig that was given."""
+        self._world = MovingWorld(self.subject.skeleton, self._first_rig.floor_known)
+        self._take_rig(self._first_rig)
+
+    def _take_rig(self, rig: Rig) -> None:
+        """Use cameras that stand elsewhere in the world."""
+        self.rig = self._fit.rig = rig
+        for estimator in self._estimators:
+            estimator.rig = rig
+        self._acquirer.viewpoint_m = rig.middle_m
+
+    def recentre(self) -> bool:
+        """From the next step on have the performer stand over the origin and look along +Z; False where nobody was seen yet."""
+        if self._tracker.published is None:
+            return False
+        self._world.recentre(self._tracker.published.state)
+        return True
+
+    def _move_world(self, motion: RigidMotion) -> None:
+        """Go on in a world that is moved; what is filtered and what was doubted begins anew."""
+        self._take_rig(replace(move_rig(self.rig, motion), floor_known=self._world.level))
+        for estimator in self._estimators:
+            estimator.move(motion, self.rig)
+        self._tracker.move(motion)
+        self._labeller.move(motion)
+        for part in (self._rivals, self._plausibility, self._acquirer, self._finish):
+            part.forget()
+
     def forget(self) -> None:
         """Forget all frames."""
+        self._begin_world()
         self.markers = self._error_m = None
         self._tracker.reset()
         parts = (
@@ -148,7 +179,7 @@ class Pipeline:
         A later style goes on with the record of the one before. Raises StyleError: one of other features.
         """
         fills_in = self.settings.fill.uses_style and self._estimator.joins_models
-        model = StyleModel(style, self.up) if fills_in and style is not None else None
+        model = StyleModel(style) if fills_in and style is not None else None
         for estimator in self._estimators:
             models: dict[str, PoseModel] = {} if self._dictionary is None else {"sparse": self._dictionary}
             if model is not None:
@@ -159,6 +190,8 @@ class Pipeline:
     def step(self, views: Views) -> Pose:
         """Match, label and solve one moment. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
+        if (motion := self._world.take()) is not None:
+            self._move_world(motion)
         self._tracker.begin(views.t_capture_ns)
         views = with_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._expected(views.t_capture_ns)
@@ -184,6 +217,7 @@ class Pipeline:
         self._false_detections.learn(everything, frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
         pose = self._finish.step(pose, *near)
+        self._world.add(pose)
         t4 = self.clock()
         latency_ns = {"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3}
         return replace(pose, doubts=doubts, latency_ns=latency_ns, n_views=len(views.present))

@@ -1,6 +1,6 @@
 """The pose of one frame, as it leaves reconstruction: what it is made of, joint by joint and marker by marker."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 from statistics import median
@@ -15,6 +15,7 @@ from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, read_only
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
+from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY
 from reconstruct.doubt import NO_DOUBT, Doubt
@@ -77,6 +78,14 @@ class Pose:
     error_m: Floats = field(default_factory=lambda: np.zeros(0))
     doubts: frozenset[Doubt] = NO_DOUBT
     n_views: int = 0
+
+    def moved(self, motion: RigidMotion) -> "Pose":
+        """Return the pose in a world that is moved."""
+        rotvec = self.rotvec.copy()
+        rotvec[0] = motion.turn(rotvec[0])
+        point_m = np.where(self.measured[:, None], motion.move(self.point_m), 0.0) if len(self.point_m) else self.point_m
+        root_m, marker_m = motion.move(self.root_m), motion.move(self.marker_m)
+        return replace(self, rotvec=rotvec, root_m=root_m, marker_m=marker_m, point_m=point_m)
 
 
 def pose_packet(

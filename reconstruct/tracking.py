@@ -27,6 +27,7 @@ from itertools import pairwise
 import numpy as np
 
 from config.arrays import Floats
+from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.pose import TrackingState
 
@@ -120,6 +121,11 @@ class Tracker:
         self.phase = self._aged(None if self.published is None else self.published.t_ns, t_ns)
         if self._aged(None if self.followed is None else self.followed.t_ns, t_ns) is Phase.LOST:
             self._give_up()
+
+    def move(self, motion: RigidMotion) -> None:
+        """Have the published pose in a world that is moved."""
+        if self.published is not None:
+            self.published = Published(self.published.state.moved(motion), self.published.t_ns)
 
     def retry(self) -> None:
         """Note that other labels were sought for rays that fit badly: again the frame after next."""

@@ -1,4 +1,4 @@
-"""Takes as files of any format: by name or by the end of the file's name, upright where a character is to stand on a floor."""
+"""Takes as files of any format: by name or by the end of the file's name."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -10,29 +10,27 @@ from config.errors import DuocapError
 from config.files import written_together
 
 if TYPE_CHECKING:
-    from config.arrays import Floats
     from stream.export.take import Take
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of file: what its name ends with, the writer, and whether a character stands in it on a floor."""
+    """One kind of file: what its name ends with, and the writer."""
 
     suffix: str
     module: str
     writer: str
-    stands: bool
 
 
 FORMATS = {
-    "bvh": Format(".bvh", "stream.export.bvh", "write_bvh", True),
-    "trc": Format(".trc", "stream.export.trc", "write_trc", False),
-    "c3d": Format(".c3d", "stream.export.c3d", "write_c3d", False),
-    "glb": Format(".glb", "stream.export.glb", "write_glb", True),
-    "vrma": Format(".vrma", "stream.export.vrma", "write_vrma", True),
-    "markers": Format(".markers.csv", "stream.export.csv", "write_markers_csv", False),
-    "csv": Format(".csv", "stream.export.csv", "write_csv", False),
-    "mcap": Format(".mcap", "stream.export.recorded", "write_recording", False),
+    "bvh": Format(".bvh", "stream.export.bvh", "write_bvh"),
+    "trc": Format(".trc", "stream.export.trc", "write_trc"),
+    "c3d": Format(".c3d", "stream.export.c3d", "write_c3d"),
+    "glb": Format(".glb", "stream.export.glb", "write_glb"),
+    "vrma": Format(".vrma", "stream.export.vrma", "write_vrma"),
+    "markers": Format(".markers.csv", "stream.export.csv", "write_markers_csv"),
+    "csv": Format(".csv", "stream.export.csv", "write_csv"),
+    "mcap": Format(".mcap", "stream.export.recorded", "write_recording"),
 }
 
 
@@ -91,24 +89,15 @@ def format_of(file: Path, otherwise: str = "") -> str:
     raise DuocapError(f"{file}: its format is not told by its name, which should end with one of {known}{otherwise}")
 
 
-def write_takes(files: Sequence[ExportFile], take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
-    """Write a take in several formats, all of them or none; as `write_take`."""
+def write_takes(files: Sequence[ExportFile], take: "Take") -> None:
+    """Write a take in several formats, all of them or none."""
     with written_together():
         for wanted in files:
-            write_take(wanted, take, up, upright)
+            write_take(wanted, take)
 
 
-def write_take(wanted: ExportFile, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
-    """Write a take in one format.
-
-    up: the world's up direction as far as known where the floor is not, (3,); upright: level the take if its floor is unknown;
-    None: where a character stands in the file, not where points are measured in the rig's frame.
-    """
+def write_take(wanted: ExportFile, take: "Take") -> None:
+    """Write a take in one format."""
     kind = FORMATS[wanted.format]
-    level = kind.stands if upright is None else upright
-    if level and not take.info.floor_known:
-        from stream.export.upright import upright as stood_up
-
-        take = stood_up(take, up)
     writer: Callable[[Path, Any], None] = getattr(importlib.import_module(kind.module), kind.writer)
     writer(wanted.file, take)

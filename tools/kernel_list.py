@@ -19,7 +19,7 @@ from config.files import atomic_write
 from config.signatures import plain_type
 
 FILE = Path(__file__).parents[1] / "config" / "kernels.json"
-FOLDERS = ("database", "calibration", "capture", "reconstruct")
+FOLDERS = ("numerics", "database", "calibration", "capture", "reconstruct")
 STYLE, POINTS, OUT = "made.style", "points.toml", "pose.csv"  # files in a folder for all commands
 COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": ("demo", "--headless", "--seconds", "8"),

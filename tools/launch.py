@@ -8,7 +8,10 @@ import os
 import sys
 import traceback
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
+
+OWN = ("config", "numerics")  # packages with names that others may have, too
 
 
 def main() -> None:
@@ -16,9 +19,11 @@ def main() -> None:
     multiprocessing.freeze_support()
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(threads, "1")  # our matrices are small: more threads only wait for each other
-    shadow = foreign_config()
-    if shadow is not None:
-        sys.exit(_say(f"another package named 'config' hides duocap's own: {shadow}; remove or rename it, or clear PYTHONPATH"))
+    for package in OWN:
+        shadow = foreign_package(package)
+        if shadow is not None:
+            hides = f"another package named '{package}' hides duocap's own"
+            sys.exit(_say(f"{hides}: {shadow}; remove or rename it, or clear PYTHONPATH"))
     from config.errors import DuocapError
     from tools.cli import run
 
@@ -36,23 +41,21 @@ def main() -> None:
         sys.exit(_internal_fault(error))
 
 
-def foreign_config() -> str | None:
-    """Name the file of a `config` that is not ours, None if all is well."""
+def foreign_package(name: str) -> str | None:
+    """Return the file of a package that has the name of one of ours but is another, None if all is well."""
     try:
-        import config
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's config.py may fail in any way while it is imported
-        return f"{_config_file()} ({type(error).__name__} while importing it)"
-    if getattr(config, "DUOCAP", False):
-        return None
-    return _config_file()
+        package = import_module(name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's package may fail in any way while it is imported
+        return f"{_package_file(name)} ({type(error).__name__} while importing it)"
+    return None if getattr(package, "DUOCAP", False) else _package_file(name)
 
 
-def _config_file() -> str:
-    """Find the file that `import config` finds."""
+def _package_file(name: str) -> str:
+    """Find the file that is found for a package."""
     from importlib.util import find_spec
 
-    module = sys.modules.get("config")
-    spec = getattr(module, "__spec__", None) if module is not None else find_spec("config")
+    module = sys.modules.get(name)
+    spec = getattr(module, "__spec__", None) if module is not None else find_spec(name)
     places = [spec.origin, *(spec.submodule_search_locations or ())] if spec is not None else []
     return next((str(place) for place in places if place), "an unknown place")
 

@@ -252,7 +252,7 @@ def exported(take: "Take", name: str) -> bytes:
     """Return a take as the bytes of a file of a format. Raises DuocapError."""
     with tempfile.TemporaryDirectory(prefix="duocap-pose-") as folder:
         file = Path(folder) / f"pose{FORMATS[name].suffix}"
-        write_take(ExportFile(file, name), take, None)
+        write_take(ExportFile(file, name), take)
         return file.read_bytes()
 
 
@@ -271,7 +271,7 @@ def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[st
             take = motion_of(session.document, session.poser, lambda done, total: show(done, total)).take
     else:
         take = still_take(session.document, session.skeleton)
-    write_takes(out, take, None)
+    write_takes(out, take)
     for wanted in out:
         tell(f"{wanted.file}: {len(take)} frame{'s' if len(take) > 1 else ''}, {take.seconds[-1]:.2f} s ({wanted.format})")
 

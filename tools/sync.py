@@ -1,7 +1,7 @@
-"""The time offset of a recording's cameras: what both saw, one of three ways to an answer, and what it changes."""
+"""The time offsets of a recording's cameras: what all saw, one of three ways to an answer, and what it changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from capture.timing.search import speeds
 from capture.timing.tracks import BlobHistory, Tracks
 from config.arrays import Floats
 from config.errors import DuocapError
-from config.settings import MatchSettings
+from config.settings import CAMERA_NAMES, MatchSettings
 
 Way = Literal["epipolar", "flash", "jump"]
 RIG_SIGMA_PX = 0.3
@@ -33,14 +33,21 @@ class OffsetNotFoundError(DuocapError):
     """Nothing in the recording tells the time offset."""
 
 
-@dataclass
 class SyncSamples:
-    """What a recording shows. light, speed: rows (t_s, values) by camera; rows: of matched blobs in motion, (K, 6) each:
-    time [s], error [px], its growth with the right view's delay [px/s], the noise of that, sigma [px], left track."""
+    """What a recording shows, by camera, (V,) lists each.
 
-    light: tuple[list[Floats], list[Floats]] = field(default_factory=lambda: ([], []))
-    speed: tuple[list[Floats], list[Floats]] = field(default_factory=lambda: ([], []))
-    rows: list[Floats] = field(default_factory=list)
+    light, speed: rows (t_s, values); rows: of blobs in motion that the camera and the first one see, (K, 6) each: time [s], error
+    [px], its growth with the camera's delay [px/s], the noise of that, sigma [px], the first camera's track.
+    """
+
+    def __init__(self, n_cameras: int) -> None:
+        self.light: list[list[Floats]] = [[] for _ in range(n_cameras)]
+        self.speed: list[list[Floats]] = [[] for _ in range(n_cameras)]
+        self.rows: list[list[Floats]] = [[] for _ in range(n_cameras)]
+
+    def all_rows(self, camera: int) -> Floats:
+        """Return the rows of a camera, (K, 6)."""
+        return np.concatenate(self.rows[camera]) if self.rows[camera] else np.zeros((0, 6))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,8 @@ class SyncResult:
 
 def look(recording: CaptureRecording, rig: Rig | None) -> SyncSamples:
     """Read a recording. Raises SourceError, CalibrationError as `CaptureRecording` does."""
-    seen, tracks = SyncSamples(), (Tracks(), Tracks())
+    n_cameras = len(recording.sizes)
+    seen, tracks = SyncSamples(n_cameras), [Tracks() for _ in range(n_cameras)]
     histories: dict[tuple[int, int], BlobHistory] = {}
     before: dict[int, Blobs] = {}
 
@@ -69,19 +77,24 @@ def look(recording: CaptureRecording, rig: Rig | None) -> SyncSamples:
             seen.speed[blobs.camera].append(np.array([t_s - 0.5 * speed[2], speed[0], speed[1]]))
         before[blobs.camera] = blobs
 
-    for pair, _, _ in recording.pairs(watch=watch):
-        if rig is not None:
-            both = histories[0, pair.left.index], histories[1, pair.right.index]
-            rows = _rows(pair, both, rig)
-            if len(rows):
-                seen.rows.append(rows)
-        for key in [key for key in histories if key[1] < (pair.left, pair.right)[key[0]].index - 8]:
+    for views, _, _ in recording.pairs(watch=watch):
+        first, *others = views.blobs
+        for blobs in others if rig is not None and first is not None else ():
+            if rig is not None and first is not None and blobs is not None:
+                both = histories[0, first.index], histories[blobs.camera, blobs.index]
+                rows = _rows(Views((first, blobs)), both, Rig((rig.cameras[0], rig.cameras[blobs.camera])))
+                seen.rows[blobs.camera] += [rows] if len(rows) else []
+        newest = {blobs.camera: blobs.index for blobs in views.present}
+        for key in [key for key in histories if key[1] < newest.get(key[0], 0) - 8]:
             del histories[key]
     return seen
 
 
 def _rows(pair: Views, histories: tuple[BlobHistory, BlobHistory], rig: Rig) -> Floats:
-    """Return the rows of one pair, for the moment of the frame before: speeds from either side of it owe its noise nothing."""
+    """Return the rows of two views, for the moment of the frame before: speeds from either side of it owe its noise nothing.
+
+    rig: of the two cameras.
+    """
     points = match(with_rig_error(pair, RIG_SIGMA_PX), rig, MatchSettings(), None)
     which = (points.blob[0], points.blob[1])
     good = np.ones(len(points.point_m), bool)
@@ -94,30 +107,36 @@ def _rows(pair: Views, histories: tuple[BlobHistory, BlobHistory], rig: Rig) -> 
         ideal = ideal_pixels(camera, history.points_px[index[good]].reshape(-1, 2))[:, :2].reshape(-1, 3, 2)
         middle.append(ideal[:, 1])
         velocity.append((ideal[:, 0] - ideal[:, 2]) / history.back_s[index[good], 2][:, None])
-    left, right = histories
+    first, second = histories
     # The frames before were as far apart as their own stamps say, not as these.
-    apart_s = 1e-9 * pair.skew_ns - right.back_s[which[1][good], 1] + left.back_s[which[0][good], 1]
+    apart_s = 1e-9 * pair.skew_ns - second.back_s[which[1][good], 1] + first.back_s[which[0][good], 1]
     error, slope, noise = signed_errors(fundamental_matrix(*rig.cameras), np.stack(middle), np.stack(velocity))
-    sigma = np.sqrt(0.5 * (pair.left.sigma_px[which[0][good]] ** 2 + pair.right.sigma_px[which[1][good]] ** 2) + RIG_SIGMA_PX**2)
-    t_s = 1e-9 * left.t_ns - left.back_s[which[0][good], 1]
-    track = left.track[which[0][good]].astype(float)
+    variances = [blobs.sigma_px[index[good]] ** 2 for blobs, index in zip(pair.present, which, strict=True)]
+    sigma = np.sqrt(0.5 * (variances[0] + variances[1]) + RIG_SIGMA_PX**2)
+    t_s = 1e-9 * first.t_ns - first.back_s[which[0][good], 1]
+    track = first.track[which[0][good]].astype(float)
     return np.stack([t_s, error - slope * apart_s, slope, noise, sigma, track], axis=1)
 
 
-def found_offset(seen: SyncSamples, way: Way) -> SyncResult:
-    """Find the offset. Raises OffsetNotFoundError: nothing that tells it."""
+def found_offset(seen: SyncSamples, way: Way, camera: int = 1) -> SyncResult:
+    """Find by how much a camera's stamps are late beside the first's. Raises OffsetNotFoundError: nothing that tells it."""
     if way == "epipolar":
-        return _by_epipolar(seen)
-    left, right = (_series(side) for side in (seen.light if way == "flash" else seen.speed))
-    found = flash_offset(left, right) if way == "flash" else jump_offset(left, right)
+        return _by_epipolar(seen, camera)
+    kept = seen.light if way == "flash" else seen.speed
+    first, other = (_series(kept[c]) for c in (0, camera))
+    found = flash_offset(first, other) if way == "flash" else jump_offset(first, other)
     if found is None:
-        raise OffsetNotFoundError(_NOTHING[way])
-    rows = np.concatenate(seen.rows) if seen.rows else np.zeros((0, 6))
-    return SyncResult(found, np.zeros((0, 3)), float("nan"), _errors_px(rows, found.offset_s))
+        raise OffsetNotFoundError(f"{_first_and(camera)}: {_NOTHING[way]}")
+    return SyncResult(found, np.zeros((0, 3)), float("nan"), _errors_px(seen.all_rows(camera), found.offset_s))
+
+
+def _first_and(camera: int) -> str:
+    """Return two cameras in words."""
+    return f"{CAMERA_NAMES[0]} and {CAMERA_NAMES[camera]}"
 
 
 _NOTHING = {
-    "flash": "no light was switched on and off in view of both cameras; switch one five times, or use --by jump",
+    "flash": "no light was switched on and off in view of both; switch one five times, or use --by jump",
     "jump": "no single jump or clap stands out in both views; stand still, jump once, stand still, or use --by epipolar",
     "epipolar": "too little moves across the epipolar lines to tell the time offset; record somebody walking about or boxing",
 }
@@ -129,9 +148,9 @@ def _series(rows: Sequence[Floats]) -> TimeSeries:
     return TimeSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))
 
 
-def _by_epipolar(seen: SyncSamples) -> SyncResult:
+def _by_epipolar(seen: SyncSamples, camera: int) -> SyncResult:
     """Find the offset by the epipolar error: of all together, and of every second."""
-    rows = np.concatenate(seen.rows) if seen.rows else np.zeros((0, 6))
+    rows = seen.all_rows(camera)
     t_s, error, slope, noise, sigma, track = rows.T
     error_c, slope_c = centred(track, error, slope)
     whole = robust_slope(slope_c, error_c, sigma, noise) if len(rows) else None
@@ -143,7 +162,7 @@ def _by_epipolar(seen: SyncSamples) -> SyncResult:
             by_second.append((begin + 0.5 * BLOCK_S, -one[0], np.sqrt(CORRELATED * one[1])))
     table = np.array(by_second).reshape(-1, 3)
     if whole is None or len(table) < LEAST_BLOCKS:
-        raise OffsetNotFoundError(_NOTHING["epipolar"])
+        raise OffsetNotFoundError(f"{_first_and(camera)}: {_NOTHING['epipolar']}")
     offset_s = -whole[0]
     # The scatter of the seconds tells how sure the whole is, better than its residuals, which are alike from frame to frame.
     weight = 1.0 / table[:, 2] ** 2
@@ -169,12 +188,12 @@ def _errors_px(rows: Floats, offset_s: float) -> Floats:
     return np.array([np.percentile(np.abs(e), (50, 95)) for e in (rows[:, 1], rows[:, 1] + rows[:, 2] * offset_s)])
 
 
-def sync_lines(seen: SyncSamples, found: SyncResult, way: Way) -> list[str]:
-    """Return for a person what was found and how to use it."""
+def sync_lines(found: SyncResult, way: Way, camera: int = 1) -> list[str]:
+    """Return for a person what was found of a camera."""
     offset_ms, sigma_ms = 1e3 * found.offset.offset_s, 1e3 * found.offset.sigma_s
     by = {"epipolar": "the epipolar error", "flash": "a flash", "jump": "a jump"}[way]
     late = f"{abs(offset_ms):.2f} ms {'late' if offset_ms >= 0 else 'early'}"
-    lines = [f"the right camera's stamps are {late} (+-{sigma_ms:.2f}), by {by}"]
+    lines = [f"the {CAMERA_NAMES[camera]} camera's stamps are {late} (+-{sigma_ms:.2f}), by {by}"]
     if np.isfinite(found.error_px).all():
         (m0, p0), (m1, p1) = found.error_px
         lines.append(f"epipolar error: median {m0:.2f} px before, {m1:.2f} px after; 95th percentile {p0:.2f} and {p1:.2f} px")
@@ -186,12 +205,23 @@ def sync_lines(seen: SyncSamples, found: SyncResult, way: Way) -> list[str]:
             f"but it is no constant: from {low:.0f} to {high:.0f} ms within the recording, as where two cameras are read in turn "
             "and stamped as one; record with `duocap record`, which stamps each on its own"
         )
-    if abs(offset_ms) > 3.0 * sigma_ms:
-        return [
-            *lines,
-            f"to use it: --set time.offset_ms={offset_ms:.2f}, or in a settings file: [time] offset_ms = {offset_ms:.2f}",
-        ]
-    return [*lines, "that is nothing to correct"]
+    return lines if is_late(found) else [*lines, "that is nothing to correct"]
+
+
+def is_late(found: SyncResult) -> bool:
+    """Return whether there is something to correct."""
+    return abs(found.offset.offset_s) > 3.0 * found.offset.sigma_s
+
+
+def use_lines(found: Sequence[SyncResult]) -> list[str]:
+    """Return how to use what was found of each camera but the first; none where nothing is to be corrected."""
+    if not any(is_late(one) for one in found):
+        return []
+    late_ms = [1e3 * one.offset.offset_s if is_late(one) else 0.0 for one in found]
+    more = ", ".join(f"{value:.2f}" for value in late_ms[1:])
+    sets = [f"--set time.offset_ms={late_ms[0]:.2f}", *([f"--set time.more_offsets_ms=[{more}]"] if more else [])]
+    lines = [f"offset_ms = {late_ms[0]:.2f}", *([f"more_offsets_ms = [{more}]"] if more else [])]
+    return [f"to use it: {' '.join(sets)}, or in a settings file, in [time]: {'; '.join(lines)}"]
 
 
 def _unsteady(found: SyncResult) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
 from calibration.depth import performer_distance_m
 from calibration.placement import looking_at
@@ -25,7 +25,7 @@ class Scene:
     name: str
     truth: Rig
     board: Board
-    pairs: tuple[ViewPair, ...]
+    moments: tuple[BoardMoment, ...]
     board_to_world: Floats
     noise_px: float
     adversity: str
@@ -165,13 +165,13 @@ def random_scene(index: int, seed: int = 6, adversity: str | None = None) -> Sce
     noise = float(np.exp(rng.uniform(np.log(0.05), np.log(0.5))))
     bend_m = float(rng.choice((-1, 1)) * rng.uniform(0.004, 0.03) * 8 * square) if adversity == "bent board" else 0.0
     points = bent(board, bend_m) if bend_m else board.points_m
-    pairs = tuple(_pair(rng, rig, points, pose, v, n_views, noise, adversity) for v, pose in enumerate(poses))
-    return Scene(f"{index}", rig, board, pairs, poses, noise, adversity, bend_m)
+    moments = tuple(_moment(rng, rig, points, pose, v, n_views, noise, adversity) for v, pose in enumerate(poses))
+    return Scene(f"{index}", rig, board, moments, poses, noise, adversity, bend_m)
 
 
-def _pair(
+def _moment(
     rng: np.random.Generator, rig: Rig, points: Floats, pose: Floats, v: int, n_views: int, noise: float, adversity: str
-) -> ViewPair:
+) -> BoardMoment:
     """Return both cameras' views of the board in one pose."""
     views: list[BoardView | None] = []
     drift = np.zeros(6)
@@ -196,4 +196,4 @@ def _pair(
             if rng.random() < 0.06:
                 px = px[::-1].copy()
         views.append(BoardView(px, np.ones(len(px), bool), v * SECOND_NS, f"{camera.name}{v:02d}"))
-    return ViewPair(views[0], views[1])
+    return BoardMoment((views[0], views[1]))

@@ -53,7 +53,7 @@ def row_of(scene: Scene) -> Row:
     """Calibrate a scene and compare its quality report with the truth."""
     begin_s = time.perf_counter()
     try:
-        solution = solve_rig(scene.board, scene.pairs, (scene.truth.left.size, scene.truth.right.size))
+        solution = solve_rig(scene.board, scene.moments, (scene.truth.left.size, scene.truth.right.size))
     except CalibrationError as error:
         return Row(scene.name, scene.adversity, "refused", text=str(error))
     report = rig_report(solution)

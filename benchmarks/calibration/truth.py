@@ -7,12 +7,13 @@ import numpy as np
 from benchmarks.calibration.scene import Scene
 from calibration.camera import Rig
 from calibration.quality.world_error import distance_errors, remeasure
-from calibration.solve.adjust import adjust, normal_equations, shared_covariance
+from calibration.solve.adjust import BundleProblem, adjust
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, residual_px
 from calibration.solve.solution import LensModel, RigSolution
 from calibration.solve.start import as_camera
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
+from numerics.least_squares import shared_covariance
 
 TRUE_LENS = LensModel(("k1", "k2"), square=True)
 STRONG_LENS = LensModel(("k1", "k2", "p1", "p2", "k3"), square=True)
@@ -20,9 +21,9 @@ STRONG_LENS = LensModel(("k1", "k2", "p1", "p2", "k3"), square=True)
 
 def observations(scene: Scene) -> CornerObservations:
     """Return the corners of all views as arrays."""
-    V, N = len(scene.pairs), len(scene.board)
+    V, N = len(scene.moments), len(scene.board)
     px, weight = np.zeros((2, V, N, 2)), np.zeros((2, V, N))
-    for v, pair in enumerate(scene.pairs):
+    for v, pair in enumerate(scene.moments):
         for side, view in enumerate(pair.views):
             if view is not None:
                 px[side, v], weight[side, v] = view.corners_px, view.seen / scene.noise_px**2
@@ -37,10 +38,8 @@ def lens_of(scene: Scene) -> LensModel:
 def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: Floats | None = None) -> RigSolution:
     """Return a state as a solution. covariance: of the shared parameters, (2 n + 6, 2 n + 6)."""
     seen = observations(scene)
-    poses = ((np.eye(3), np.zeros(3)), (state.rotation, state.translation))
-    cameras = [
-        as_camera(scene.truth.cameras[c].name, scene.truth.cameras[c].size, state.intrinsics[c], *poses[c]) for c in (0, 1)
-    ]
+    of_cameras = zip(scene.truth.cameras, state.intrinsics, state.rotation, state.translation, strict=True)
+    cameras = tuple(as_camera(camera.name, camera.size, K, R, t) for camera, K, R, t in of_cameras)
     used = seen.weight > 0
     residual = np.where(used[..., None], residual_px(state, seen), 0.0)
     sigma = np.zeros((2, 9))
@@ -57,8 +56,8 @@ def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: F
     places = np.concatenate([rotvec_from_matrix(state.board_rotation), state.board_translation], axis=1)
     return RigSolution(
         scene.board,
-        Rig((cameras[0], cameras[1]), rms),
-        scene.pairs,
+        Rig(cameras, rms),
+        scene.moments,
         places,
         residual,
         used,
@@ -82,9 +81,9 @@ def fitted(scene: Scene, lens: LensModel | None = None) -> RigSolution:
     state = replace(state, intrinsics=state.intrinsics * np.append(np.abs(lens.directions).sum(axis=1) > 0, True))
     seen, freedom = observations(scene), FreeParameters((lens, lens))
     fit = adjust(state, seen, freedom)
-    solution = solution_of(scene, fit.state, lens, shared_covariance(normal_equations(fit.state, seen, freedom)))
+    solution = solution_of(scene, fit.state, lens, shared_covariance(BundleProblem(seen, freedom).linearise(fit.state)))
     r = solution.residual_px[solution.used]
-    free = r.size - 2 * lens.n_free - 6 - 6 * len(scene.pairs)
+    free = r.size - 2 * lens.n_free - 6 - 6 * len(scene.moments)
     return replace(solution, sigma_px=np.full(2, max(float(np.sqrt((r**2).sum() / free)), 1e-3)))
 
 

@@ -106,8 +106,7 @@ def poses_before(seen: list[Seen], end: int, recording: Recorded) -> TrainingPos
             rotvec, root_m = np.array([p.rotvec for p in poses]), np.array([p.root_m for p in poses])
             clips.append(Clip("before", recording.subject.skeleton, fps, rotvec, root_m))
         rows = []
-    up = (0.0, 1.0, 0.0) if recording.rig.floor_known else recording.subject.up
-    return subsample(training_poses(clips, up), MAX_POSES)
+    return subsample(training_poses(clips), MAX_POSES)
 
 
 def style_before(seen: list[Seen], end: int, recording: Recorded) -> Style | None:

@@ -17,6 +17,7 @@ from benchmarks.report import parser_of, write_json
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import Subject
+from calibration.world import rig_in_world
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.process.detector import open_detector
@@ -187,7 +188,7 @@ def recorded(folder: Path, live: bool) -> Recorded:
     standing = [found[k][1] for k in np.flatnonzero((times_s >= T_POSE_S[0]) & (times_s <= T_POSE_S[1]))]
     database = default_database()
     subject = subject_from_pairs("performer", standing, rig, worn, database, settings).subject
-    return Recorded(settings, rig, worn.names, found, subject, database)
+    return Recorded(settings, rig_in_world(rig, subject.world), worn.names, found, subject, database)
 
 
 def watched(recording: Recorded) -> list[Seen]:

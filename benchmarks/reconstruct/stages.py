@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 from benchmarks.report import parser_of, write_json
 from calibration.formats.rig_toml import read_rig
+from calibration.world import rig_in_world
 from capture.packets import Views
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
@@ -126,7 +127,10 @@ class Replayed:
         poses = default_database() if database is None else open_database(database)
         recording = CaptureRecording(spec, settings.detector, worn)
         self.subject = subject_from_recording("performer", recording, T_POSE_S, rig, worn, poses, settings).subject
-        self._skeleton, self.pipeline = skeleton_message(self.subject), Pipeline(rig, self.subject, poses, settings)
+        self._skeleton, self.pipeline = (
+            skeleton_message(self.subject),
+            Pipeline(rig_in_world(rig, self.subject.world), self.subject, poses, settings),
+        )
         self.pipeline.warm()
         recording.learn_background()
         synchroniser, self.pairs = recording.synchroniser(settings.time), list[Views]()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.report import parser_of, write_json
+from calibration.camera import Rig
 from capture.packets import Blobs
 from capture.process.control import RequestedOrder
 from capture.sockets.wire import SentBlobs
@@ -38,6 +39,9 @@ class PoseList:
 
     def status(self, status: RunStatus) -> None:
         """Ignore a status."""
+
+    def rig(self, rig: Rig) -> None:
+        """Ignore the rig."""
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
         """Count an event."""

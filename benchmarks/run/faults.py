@@ -1,12 +1,13 @@
 """Faults of cameras, cables and processes in a live run: frames lost, and time to recover.
 
-    python -m benchmarks.run.faults [--times 10] [--only unplugged,frozen] [--size 640x480] [--database DB] [--json F]
+    python -m benchmarks.run.faults [--times 10] [--only unplugged,frozen] [--cameras 3] [--size 640x480] [--every 1]
+                                    [--database DB] [--json F]
 
-Two servers in their own processes play a rendered performance as MJPEG over HTTP; supervisor, camera processes and
-reconstruction are those of `duocap run`. A fault of the right camera (or of what its name says) lasts some seconds. Recovered
-means tracked by both cameras for half a second; the time counts from the end of the fault, for killed processes from the kill.
-Poses: those published from the beginning of the fault to recovery, by state; lost: frames due in that time without a tracked
-pose.
+Servers in their own processes play a rendered performance as MJPEG over HTTP; supervisor, camera processes and reconstruction
+are those of `duocap run`. A fault of the right camera (or of what its name says) lasts some seconds; `none` is the same without.
+Recovered means tracked by all cameras for half a second; the time counts from the end of the fault, for killed processes from
+the kill. Poses: those published from the beginning of the fault to recovery, by what they were tracked by or their state; lost:
+frames due in that time without a tracked pose; tracking: share of the poses; mm: mean distance of their joints from the truth.
 """
 
 import os
@@ -34,10 +35,11 @@ from capture.process.plan import CameraPlan
 from capture.recording.sink import VideoSink
 from config.settings import CAMERA_NAMES, Settings, StreamSettings
 from reconstruct.pose import TrackingState
-from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
+from stream.protocol.messages import EventMessage, PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.cameras.mjpeg import MjpegProcess, Play, encoded
 from tests.support.ports import free_address
+from tools.demo.report import joint_positions
 from tools.run.cameras import camera_plan
 from tools.run.live import reconstruction_plan
 from tools.run.supervisor import Supervisor, new_session
@@ -47,14 +49,19 @@ READY_S, SETTLED_S, GIVE_UP_S = 180.0, 0.5, 40.0
 QUIET_S = 1.5  # between two faults
 LONG_QUIET_S = 7.0  # before a process is killed: a run ends when one dies within 5 s of being ready, four times
 ASLEEP_S = 8
+KINDS = ("all", "some", "one", "coasting", "lost")
 
 
 @dataclass(slots=True)
 class Outcome:
-    """One fault. poses: by `seen_as`; lost: frames without a tracked pose; recover_s: None: never; events: their texts."""
+    """One fault. poses: by `seen_as`; lost: frames without a tracked pose; recover_s: None: never; events: their texts.
+
+    error_mm: of the joints of tracked poses, mean.
+    """
 
     poses: Counter[str] = field(default_factory=Counter)
     lost: int = 0
+    error_mm: float = float("nan")
     recover_s: float | None = None
     events: list[str] = field(default_factory=list)
 
@@ -63,22 +70,26 @@ class Bench:
     """A live run to which faults are done."""
 
     def __init__(self, stack: ExitStack, scene: LoopedScene, database: Path, folder: Path) -> None:
-        self.scene, self.folder = scene, folder
+        self.scene, self.folder, self._t0_s = scene, folder, time.perf_counter()
         moved = tuple(encoded(np.roll(_decoded(jpeg), MOVED_PX, axis=0)) for jpeg in scene.jpegs[1])
-        plays = [Play(scene.jpegs[0], scene.fps), Play(scene.jpegs[1], scene.fps, moved=moved)]
+        plays = [
+            Play(jpegs, scene.fps, moved=moved if camera == 1 else (), t0_s=self._t0_s)
+            for camera, jpegs in enumerate(scene.jpegs)
+        ]
         self.servers = [stack.enter_context(MjpegProcess(play)) for play in plays]
         address = free_address()
         settings = replace(Settings(), stream=StreamSettings(address=address, service="", preview=False))
         session = new_session()
         rig, subject = read_rig(scene.rig), read_subject(scene.subject)
-        left, right = (_camera(server.url, camera, settings) for camera, server in enumerate(self.servers))
+        cameras = [_camera(server.url, camera, settings) for camera, server in enumerate(self.servers)]
         plan = reconstruction_plan(rig, subject, database, settings, session, scene.fps)
         self._poses: list[tuple[float, PoseMessage]] = []
         self._events: list[str] = []
         self.status: StatusMessage | None = None
-        self._subscriber = Subscriber(address, ("pose", "status", "event"))
+        self._skeleton: SkeletonMessage | None = None
+        self._subscriber = Subscriber(address, ("skeleton", "pose", "status", "event"))
         stack.callback(self._subscriber.close)
-        self.run = stack.enter_context(Supervisor((left, right), plan, session, lambda text: None))
+        self.run = stack.enter_context(Supervisor(cameras, plan, session, lambda text: None))
         self.run.wait_ready(READY_S)
         self.run.start()
 
@@ -91,6 +102,8 @@ class Bench:
                 self._events.append(message.text)
             elif isinstance(message, StatusMessage):
                 self.status = message
+            elif isinstance(message, SkeletonMessage):
+                self._skeleton = message
         self.run.turn(0)
 
     def run_for(self, seconds: float) -> None:
@@ -100,11 +113,11 @@ class Bench:
             self.step()
 
     def steady_since(self, begin_s: float) -> float | None:
-        """Return the time, at or after begin_s, since which poses are tracked by both cameras; None if they are not now."""
+        """Return the time, at or after begin_s, since which poses are tracked by all cameras; None if they are not now."""
         since = None
         for t_s, pose in self._poses:
             if t_s >= begin_s:
-                since = (since or t_s) if seen_as(pose) == "both" else None
+                since = (since or t_s) if seen_as(pose, len(self.servers)) == "all" else None
         return since
 
     def measure(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> Outcome:
@@ -126,17 +139,28 @@ class Bench:
                 break
         self.run_for(0.3)
         until_s = recovered if recovered is not None else time.perf_counter()
-        poses = Counter(seen_as(pose) for t_s, pose in self._poses if t_s <= until_s)
+        during = [pose for t_s, pose in self._poses if t_s <= until_s]
+        poses = Counter(seen_as(pose, len(self.servers)) for pose in during)
         due = round((until_s - t_begin_s) * self.scene.fps)
-        lost = max(0, due - poses["both"] - poses["one"])
-        return Outcome(poses, lost, None if recovered is None else recovered - t_end_s, list(self._events))
+        lost = max(0, due - poses["all"] - poses["some"] - poses["one"])
+        recover_s = None if recovered is None else recovered - t_end_s
+        return Outcome(poses, lost, self._error_mm(during), recover_s, list(self._events))
+
+    def _error_mm(self, poses: Sequence[PoseMessage]) -> float:
+        """Return the mean distance of the joints of tracked poses from the truth."""
+        tracked = [pose for pose in poses if pose.state is TrackingState.TRACKING]
+        if self._skeleton is None or not tracked:
+            return float("nan")
+        true_m = self.scene.joints_at(np.array([1e-9 * pose.t_capture_ns - self._t0_s for pose in tracked]))
+        return 1e3 * float(np.linalg.norm(joint_positions(self._skeleton, tracked) - true_m, axis=2).mean())
 
 
-def seen_as(pose: PoseMessage) -> str:
-    """Return whether a pose is tracked by both cameras, by one, coasting or lost."""
+def seen_as(pose: PoseMessage, n_cameras: int) -> str:
+    """Return whether a pose is tracked by all cameras, by some, by one, coasting or lost."""
     if pose.state is not TrackingState.TRACKING:
         return str(pose.state)
-    return "both" if len({camera for marker in pose.markers for camera in marker.cameras}) == 2 else "one"
+    n_seen = len({camera for marker in pose.markers for camera in marker.cameras})
+    return "all" if n_seen == n_cameras else "some" if n_seen > 1 else "one"
 
 
 def _decoded(jpeg: bytes) -> np.ndarray:
@@ -167,14 +191,14 @@ def unplug(bench: Bench) -> None:
     bench.servers[1].set(refuse=True)
 
 
-def unplug_both(bench: Bench) -> None:
-    """Take both cameras away."""
+def unplug_all(bench: Bench) -> None:
+    """Take all cameras away."""
     for one in bench.servers:
         one.set(refuse=True)
 
 
-def plug_both(bench: Bench) -> None:
-    """Put both cameras back."""
+def plug_all(bench: Bench) -> None:
+    """Put all cameras back."""
     for one in bench.servers:
         one.set(refuse=False)
 
@@ -219,6 +243,7 @@ def empty_disk(bench: Bench) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]] = {
+    "none": (nothing, nothing, 4.0),
     "unplugged": (unplug, server(refuse=False), 2.0),
     "stalled": (server(stalled=True), server(stalled=False), 2.0),
     "frozen": (server(frozen=True), server(frozen=False), 2.0),
@@ -226,7 +251,7 @@ FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]
     "overexposed": (server(overexposed=True), server(overexposed=False), 2.5),
     "half rate": (server(half_rate=True), server(half_rate=False), 5.0),
     "moved": (server(moved=True), server(moved=False), 10.0),
-    "both unplugged": (unplug_both, plug_both, 2.0),
+    "all unplugged": (unplug_all, plug_all, 2.0),
     "camera killed": (kill("right"), nothing, 0.0),
     "reconstruction killed": (kill("reconstruction"), nothing, 0.0),
     "disk full": (fill_disk, empty_disk, 2.0),
@@ -239,17 +264,23 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--only", default=",".join(FAULTS))
+    parser.add_argument("--cameras", type=int, default=3)
     parser.add_argument("--size", default="640x480")
+    parser.add_argument("--every", type=int, default=1, help="show only each so many of the scene's 60 frames a second")
     parser.add_argument("--database", type=Path)
     arguments = parser.parse_args(given)
     database = database_file(arguments.database)
     found: dict[str, list[Outcome]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        bench = Bench(stack, looped_scene(size_of(arguments.size), database, folder), database, folder)
+        size, every = size_of(arguments.size), arguments.every
+        scene = looped_scene(size, database, folder, n_views=arguments.cameras, every=every)
+        bench = Bench(stack, scene, database, folder)
         bench.run_for(6.0)
         memory = memory_mb(bench)
-        print(row("fault", "times", "both", "one", "coasting", "lost", "frames lost", "recover s: median", "worst"))
+        print(
+            row("fault", "times", "all", "some", "one", "coasting", "lost", "frames lost", "tracking", "mm", "recover s", "worst")
+        )
         for name in arguments.only.split(","):
             found[name] = [bench.measure(*FAULTS[name]) for _ in range(arguments.times)]
             show(name, found[name])
@@ -263,7 +294,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def row(*cells: object) -> str:
     """Lay out one row."""
-    widths = (24, 6, 7, 7, 9, 7, 12, 19, 7)
+    widths = (24, 6, 6, 6, 6, 9, 6, 12, 9, 7, 10, 7)
     return "".join(
         f"{cell!s:<{w}}" if k == 0 else f"{cell!s:>{w}}" for k, (cell, w) in enumerate(zip(cells, widths, strict=True))
     )
@@ -272,9 +303,11 @@ def row(*cells: object) -> str:
 def show(name: str, outcomes: list[Outcome]) -> None:
     """Print medians of one fault, and the events of the first time."""
     times = sorted(outcome.recover_s if outcome.recover_s is not None else np.inf for outcome in outcomes)
-    poses = [round(float(np.median([outcome.poses[key] for outcome in outcomes]))) for key in ("both", "one", "coasting", "lost")]
+    poses = [round(float(np.median([outcome.poses[key] for outcome in outcomes]))) for key in KINDS]
     lost = round(float(np.median([outcome.lost for outcome in outcomes])))
-    print(row(name, len(outcomes), *poses, lost, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
+    n_tracked, n_poses = (sum(outcome.poses[key] for outcome in outcomes for key in kinds) for kinds in (KINDS[:3], KINDS))
+    share, error_mm = f"{n_tracked / max(n_poses, 1):.1%}", f"{np.nanmedian([outcome.error_mm for outcome in outcomes]):.1f}"
+    print(row(name, len(outcomes), *poses, lost, share, error_mm, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
     for text in dict.fromkeys(text for outcome in outcomes[:1] for text in outcome.events):
         print(f"    {text}")
     sys.stdout.flush()

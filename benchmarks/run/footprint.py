@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from benchmarks.report import parser_of, write_json
 
 OURS = "duocap"
-FOLDERS = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
+FOLDERS = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 HERE = Path(__file__).resolve().parents[2]
 MB = 1e-6
 

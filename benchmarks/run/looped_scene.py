@@ -9,6 +9,7 @@ from calibration.formats.rig_toml import write_rig
 from calibration.subject.subject import write_subject
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import Performer, continuous, performer_from_scene
+from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import demo_performance
 from database.clips import Clip
@@ -22,32 +23,42 @@ SKEW_S = 0.005  # by which the right camera is later, as one that is not synchro
 
 @dataclass(frozen=True, slots=True)
 class LoopedScene:
-    """Both cameras' images of one round, and the files a run needs."""
+    """The cameras' images of one round, (V,) tuples, and the files a run needs; performer: who goes round."""
 
-    jpegs: tuple[tuple[bytes, ...], tuple[bytes, ...]]
+    jpegs: tuple[tuple[bytes, ...], ...]
     rig: Path
     subject: Path
     fps: float
+    performer: Performer
 
     @property
     def round_s(self) -> float:
         """Duration of a round."""
         return len(self.jpegs[0]) / self.fps
 
+    def joints_at(self, seconds: Floats) -> Floats:
+        """Return where the joints are so long after the begin of a round, (N,) -> (N, J, 3) [m]."""
+        return self.performer.joints_at(np.mod(seconds, self.round_s))[1]
 
-def looped_scene(size: tuple[int, int], database: Path, folder: Path, reach_s: float = REACH_S) -> LoopedScene:
-    """Calibrate the performer, draw a round and write the files into a folder; reach_s: seconds of the performance."""
-    scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S)
+
+def looped_scene(
+    size: tuple[int, int], database: Path, folder: Path, reach_s: float = REACH_S, n_views: int = 2, every: int = 1
+) -> LoopedScene:
+    """Calibrate the performer, draw a round and write the files into a folder.
+
+    reach_s: seconds of the performance; n_views: cameras; every: of the scene's frames only each so many is shown.
+    """
+    scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S, views=n_views)
     performer = performer_from_scene(scene, demo_performance(scene.fps, BEGIN_S + reach_s + 1.0))
     subject = demo_subject(DemoScene(performer, performer.duration_s), database, Settings())
     rig, person = folder / "rig.toml", folder / "subject.toml"
     write_rig(rig, performer.rig)
     write_subject(person, subject)
     going = _round(performer, reach_s)
-    n_frames = going.clip.n_frames - 2
-    cameras = [SimulatedCamera(scene, camera, going) for camera in (0, 1)]
-    left, right = (tuple(encoded(camera.frame_at(k).image) for k in range(n_frames)) for camera in cameras)
-    return LoopedScene((left, right), rig, person, scene.fps)
+    n_frames = (going.clip.n_frames - 2) // every * every
+    cameras = [SimulatedCamera(scene, camera, going) for camera in range(n_views)]
+    jpegs = tuple(tuple(encoded(camera.frame_at(k).image) for k in range(0, n_frames, every)) for camera in cameras)
+    return LoopedScene(jpegs, rig, person, scene.fps / every, going)
 
 
 def _round(performer: Performer, reach_s: float) -> Performer:

@@ -28,7 +28,7 @@ from tests.support.ports import free_address
 
 HERE = Path(__file__).resolve().parents[2]
 WAIT_S = 600.0
-FOLDERS = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
+FOLDERS = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "help": (("--help",),),
     "usage": (("run", "--nope"), ("evaluate", "accuracy"), ("replay", "--model", "none", "nowhere")),

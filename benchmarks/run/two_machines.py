@@ -29,7 +29,7 @@ from benchmarks.run.namespaces import CLOCK_OFFSET_S, NODE_HOST, ROOT, RUN_HOST,
 from capture.clock import now_ns
 from capture.sockets.endpoints import key_settings
 from capture.sockets.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, add_public_key, make_pairs
-from config.settings import CAMERAS, CaptureSettings, Settings, StreamSettings
+from config.settings import CAMERA_NAMES, CaptureSettings, Settings, StreamSettings
 from database.builtin import demo_performance
 from database.default import default_database, default_database_path
 from stream.protocol.messages import EventMessage, PoseMessage, SkeletonMessage, StatusMessage
@@ -109,7 +109,7 @@ def prepare(folder: Path, seconds: float) -> None:
 
 def both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> Figures:
     """Start the nodes at their machine and the run at its own; return the figures of the run."""
-    sides = CAMERAS if arguments.nodes == "both" else ("left",)
+    sides = CAMERA_NAMES[:2] if arguments.nodes == "both" else ("left",)
     nodes = []
     for side in sides:
         words = ["--camera", side, "--source", str(folder / "videos" / f"{side}.avi"), "--connect", RUN_HOST]

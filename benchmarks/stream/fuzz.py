@@ -23,7 +23,7 @@ from benchmarks.report import parser_of, write_json
 from benchmarks.stream.fuzz_messages import malformed_messages
 from benchmarks.stream.fuzz_samples import BLOBS, JOURNAL, ORDERS, PREVIEWS, REPORTS, SESSION, STREAM, TUNING, recording_bytes
 from benchmarks.stream.fuzz_sockets import SOCKETS
-from capture.process.control import Report, SyncOrder, TuneOrder, decode_order, decode_report
+from capture.process.control import RecentreOrder, Report, SyncOrder, TuneOrder, decode_order, decode_report
 from capture.process.preview_image import decode_preview
 from capture.sockets.wire import MalformedMessageError, decode_blobs, field_of, unpacked_map
 from capture.sources.jpeg import announced_size
@@ -101,7 +101,7 @@ def _tuning(payload: bytes) -> None:
         raise
     except DuocapError as error:
         assert str(error)
-    assert all(isinstance(ask.order, TuneOrder | SyncOrder) for ask in _TUNING_STATE.asks())
+    assert all(isinstance(ask.order, TuneOrder | SyncOrder | RecentreOrder) for ask in _TUNING_STATE.asks())
 
 
 _TUNING_STATE = TuningState(Settings(), 2)  # of cameras without names: nothing is ever saved

@@ -11,6 +11,7 @@ from capture.clock import OffsetMethod
 from capture.packets import Blobs, Frame
 from capture.process.control import (
     EventOrder,
+    RecentreOrder,
     RecordOrder,
     Report,
     ReportKind,
@@ -42,6 +43,7 @@ ORDERS = tuple(
         TuneOrder({"detector.k_sigma": 5.5, "camera.exposure": "auto", "relearn": 1}),
         RecordOrder("/takes/walk 1"),
         SyncOrder(OffsetMethod.FLASH, -3.5),
+        RecentreOrder(),
     )
 )
 REPORTS = (

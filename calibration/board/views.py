@@ -1,8 +1,9 @@
-"""Views of a board: its corners in one picture, pairs of pictures that show it in one position, and how much of a picture it has
+"""Views of a board: its corners in one picture, pictures that show it in one position, and how much of a picture it has
 covered.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import cv2
 import numpy as np
@@ -43,16 +44,10 @@ class BoardView:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewPair:
-    """The board in one position, as both cameras or one of them saw it; None: not seen by that camera."""
+class BoardMoment:
+    """The board in one position, as the cameras saw it; views: by camera, None: not seen by that camera."""
 
-    left: BoardView | None
-    right: BoardView | None
-
-    @property
-    def views(self) -> tuple[BoardView | None, BoardView | None]:
-        """Both views, left first."""
-        return self.left, self.right
+    views: tuple[BoardView | None, ...]
 
     @property
     def t_ns(self) -> int:
@@ -60,9 +55,20 @@ class ViewPair:
         return min((view.t_ns for view in self.views if view is not None), default=0)
 
     @property
+    def name(self) -> str:
+        """Names of its pictures, empty where they have none."""
+        return " and ".join(dict.fromkeys(view.name for view in self.views if view is not None and view.name))
+
+    @property
+    def seen_by(self) -> tuple[int, ...]:
+        """The cameras that see the board."""
+        return tuple(c for c, view in enumerate(self.views) if view is not None)
+
+    @property
     def n_shared(self) -> int:
-        """Number of corners that both cameras see."""
-        return 0 if self.left is None or self.right is None else int((self.left.seen & self.right.seen).sum())
+        """Number of corners that two cameras see, of those two that share most."""
+        seen = [view.seen for view in self.views if view is not None]
+        return max((int((a & b).sum()) for a, b in combinations(seen, 2)), default=0)
 
 
 CELLS = (8, 6)  # across and down, of which the share with a corner is the coverage

@@ -12,11 +12,12 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.floor.frame import Floor, along_floor, to_cameras, up_of_images
+from calibration.floor.frame import Floor, to_cameras
 from calibration.quality.report import Finding, Grade
 from calibration.solve.board_pose import homography, least_corners, mirrored, pose_from_homography
+from calibration.world import along_floor, up_of_images
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -33,7 +34,7 @@ MIN_UPRIGHT = 0.1  # cosine of up to the pictures' up, below which a floor is no
 
 @dataclass(frozen=True, slots=True)
 class BoardPosition:
-    """A board at one position. px: mean corners by camera, (2, N, 2) [px]; seen: (2, N); n_pictures: how many were averaged;
+    """A board at one position. px: mean corners by camera, (C, N, 2) [px]; seen: (C, N); n_pictures: how many were averaged;
     name: of the first picture, for messages.
     """
 
@@ -64,14 +65,14 @@ class BoardPosition:
                 yield camera, self.px[k], self.seen[k]
 
 
-def board_positions(board: Board, pairs: Sequence[ViewPair]) -> list[BoardPosition]:
+def board_positions(board: Board, pairs: Sequence[BoardMoment]) -> list[BoardPosition]:
     """Return the positions of a board, that of most pictures first; views in motion are left out where there are others.
 
     A chessboard with even sides may be numbered from either end: two views of one position may differ by half a turn.
     """
     usable = [pair for pair in pairs if any(view is not None and view.n_seen >= least_corners(len(board)) for view in pair.views)]
     still = [pair for pair in usable if not _moves(pair)]
-    groups: list[list[ViewPair]] = []
+    groups: list[list[BoardMoment]] = []
     for pair in still or usable:
         group = next((group for group in groups if _at_same_position(group[-1], pair) or _at_same_position(group[0], pair)), None)
         if group is None:
@@ -82,12 +83,12 @@ def board_positions(board: Board, pairs: Sequence[ViewPair]) -> list[BoardPositi
     return sorted((position for position in positions if position.n_cameras), key=lambda position: -position.n_pictures)
 
 
-def _moves(pair: ViewPair) -> bool:
+def _moves(pair: BoardMoment) -> bool:
     """Return whether the board moves in a pair, as far as that is known."""
     return any(view is not None and np.isfinite(view.moved_px) and view.moved_px > MOVING_PX for view in pair.views)
 
 
-def _at_same_position(one: ViewPair, other: ViewPair) -> bool:
+def _at_same_position(one: BoardMoment, other: BoardMoment) -> bool:
     """Return whether the board lies in the same position in two pairs, for every camera that sees it in both."""
     known = False
     for a, b in zip(one.views, other.views, strict=True):
@@ -99,10 +100,11 @@ def _at_same_position(one: ViewPair, other: ViewPair) -> bool:
     return known
 
 
-def _average(board: Board, group: Sequence[ViewPair]) -> BoardPosition:
+def _average(board: Board, group: Sequence[BoardMoment]) -> BoardPosition:
     """Average the views of one position; by the median, so that a hand in one picture does not matter."""
-    px, seen = np.zeros((2, len(board), 2)), np.zeros((2, len(board)), bool)
-    for camera in range(2):
+    n_cameras = len(group[0].views)
+    px, seen = np.zeros((n_cameras, len(board), 2)), np.zeros((n_cameras, len(board)), bool)
+    for camera in range(n_cameras):
         views = [view for pair in group if (view := pair.views[camera]) is not None]
         if views:
             px[camera], seen[camera] = _median(views)
@@ -149,7 +151,7 @@ class BoardPose:
         return gap > DECISIVE * variance and self.other.cost > DECISIVE_SHARE * self.cost
 
 
-def floor_from_board(rig: Rig, board: Board, pairs: Sequence[ViewPair], thickness_m: float = 0.0) -> Floor:
+def floor_from_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thickness_m: float = 0.0) -> Floor:
     """Return the floor under a board.
 
     pairs: views of it, both cameras' at one time; of a board that does not move they are averaged; thickness_m: height of its
@@ -163,8 +165,8 @@ def floor_from_board(rig: Rig, board: Board, pairs: Sequence[ViewPair], thicknes
         )
     fit, pose, dropped = _fit(rig, board, positions)
     if fit.both and fit.rms_px > MISFIT_PX:
-        swapped = _fit(rig, board, [position.swapped for position in positions])[0]
-        raise CalibrationError(_misfit(fit.rms_px, swapped.rms_px))
+        swapped = _fit(rig, board, [position.swapped for position in positions])[0].rms_px if len(rig) == 2 else np.inf
+        raise CalibrationError(_misfit(fit.rms_px, swapped))
     return _floor(rig, board, fit, pose, dropped, thickness_m)
 
 
@@ -260,7 +262,7 @@ class _PlaneFit:
     def __init__(self, rig: Rig, board: Board, positions: Sequence[BoardPosition], poses: Sequence[BoardPose]) -> None:
         self._rig, self._board, self.positions, first = rig, board, positions, poses[0]
         self._first = first
-        self.both = any(position.n_cameras == 2 for position in positions) and not rig.is_monocular
+        self.both = any(position.n_cameras > 1 for position in positions)
         start = np.concatenate([np.zeros(6), *(_in_plane(first, pose) for pose in poses[1:])])
         x, covariance, self.rms_px = self._solved(start, free=False)
         self.size_ratio = self.size_sigma = float("nan")

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration.subject.subject import Subject
+from calibration.world import BALL_M
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet
 from database.geometry.skeleton import Skeleton
 
-BALL_M = 0.035  # height of the ball of a standing foot, as skeletons have it
 FEET = tuple(JOINT_INDEX[side + part] for side in ("left", "right") for part in ("Foot", "Toes"))
 MAX_HEIGHT_M = 0.25  # of a marker of a foot that says something of the floor
 SAME_M = 0.008  # heights nearer to each other are merged

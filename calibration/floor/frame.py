@@ -12,6 +12,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.quality.report import Finding
+from calibration.world import along_floor
 from config.arrays import Floats
 
 FloorMethod = Literal["board", "markers", "walk"]
@@ -66,23 +67,6 @@ def _on_floor(camera: Camera, floor: Floor) -> Camera:
     rotation = np.ascontiguousarray(camera.rotation @ floor.rotation.T)
     translation = floor.scale * (camera.rotation @ floor.origin_m + camera.translation)
     return replace(camera, rotation=rotation, translation=translation)
-
-
-def up_of_images(rig: Rig) -> Floats:
-    """Return the mean of the cameras' image up directions, (3,), unit, in the rig's frame."""
-    up = -np.sum([camera.rotation[1] for camera in rig.cameras], axis=0)
-    return np.asarray(up / max(float(np.linalg.norm(up)), 1e-12))
-
-
-def along_floor(direction: Floats, up: Floats) -> Floats:
-    """Return the component of a direction within the floor as a unit vector, (3,); any such vector if there is none."""
-    part = direction - up * (up @ direction)
-    length = float(np.linalg.norm(part))
-    if length < 1e-6:
-        part = np.eye(3)[int(np.argmin(np.abs(up)))]
-        part = part - up * (up @ part)
-        length = float(np.linalg.norm(part))
-    return np.asarray(part / length)
 
 
 def to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:

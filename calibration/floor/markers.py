@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.floor.frame import Floor, along_floor, to_cameras, up_of_images
+from calibration.floor.frame import Floor, to_cameras
 from calibration.floor.plane import FittedPlane, fit_plane, planes_through
 from calibration.quality.report import Finding, Grade
+from calibration.world import along_floor, up_of_images
 from config.arrays import Floats, Ints
 from config.errors import CalibrationError
 

@@ -77,7 +77,8 @@ def _from_above(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> No
 def _cameras(world: Rig) -> list[tuple[Camera, str, str]]:
     """Return each camera with its colour and label."""
     cameras = world.cameras
-    return list(zip(cameras, CAMERA_COLORS, LABELS if len(cameras) == 2 else ("camera",), strict=False))
+    labels = LABELS if len(cameras) == 2 else ("camera",) if len(cameras) == 1 else [camera.name for camera in cameras]
+    return list(zip(cameras, CAMERA_COLORS, labels, strict=False))
 
 
 def _points(ax: Axes, above_x: Floats, above_y: Floats, on_x: Floats, on_y: Floats) -> None:

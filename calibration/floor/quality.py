@@ -106,13 +106,12 @@ def _one_camera(rig: Rig, floor: Floor) -> list[Finding]:
     if rig.is_monocular:
         return [Finding(Grade.PASS, "one camera: all lengths are as true as the board's squares")]
     text = "one camera alone saw the board: nothing checks the size of its squares"
-    return [Finding(Grade.POOR, text, "lay it where both cameras see it whole, or nearer to them")]
+    return [Finding(Grade.POOR, text, "lay it where two cameras see it whole, or nearer to them")]
 
 
 def _reach(world: Rig) -> list[Finding]:
     """Judge how far from the origin the cameras are."""
-    middle = 0.5 * (world.left.center_m + world.right.center_m)
-    distance = float(np.linalg.norm(middle))
+    distance = float(np.linalg.norm(world.middle_m))
     if REACH_M[0] <= distance <= REACH_M[1]:
         return []
     text = f"the cameras would be {distance:.2f} m from the origin"

@@ -12,9 +12,10 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.floor.dwell import Dwells, PointFrame, dwells_of, merge_dwells
 from calibration.floor.feet import FootHeights
-from calibration.floor.frame import Floor, to_cameras, up_of_images
+from calibration.floor.frame import Floor, to_cameras
 from calibration.floor.plane import FittedPlane, fit_plane, planes_through, sample_triples
 from calibration.quality.report import Finding, Grade
+from calibration.world import up_of_images
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
 
@@ -160,7 +161,7 @@ def _spacings(heights: FootHeights) -> list[FootHeights]:
 
 def _roll_rad(rig: Rig, up: Floats) -> float:
     """Return the sideways tilt of a floor with this normal in the images: cameras mostly stand level."""
-    across = rig.left.rotation[0] + rig.right.rotation[0]
+    across = np.sum([camera.rotation[0] for camera in rig.cameras], axis=0)
     return float(np.arcsin(np.clip(up @ across / np.linalg.norm(across), -1.0, 1.0)))
 
 

@@ -79,9 +79,7 @@ def _leaves(node: cv2.FileNode) -> list[float]:
 
 
 def kalibr_text(rig: Rig) -> str:
-    """Return the text of such a file; where the world is not the left camera, that is lost."""
-    R, t = relative_pose(rig.left, rig.right)
-    pose = np.vstack([np.column_stack([R, t]), [0.0, 0.0, 0.0, 1.0]])
+    """Return the text of such a file; where the world is not the first camera, that is lost."""
     lines = []
     for n, camera in enumerate(rig.cameras):
         if not camera.fisheye and camera.distortions[4:].any():
@@ -91,6 +89,8 @@ def kalibr_text(rig: Rig) -> str:
         K = camera.matrix
         lines += [f"cam{n}:"]
         if n:
+            R, t = relative_pose(rig.cameras[n - 1], camera)
+            pose = np.vstack([np.column_stack([R, t]), [0.0, 0.0, 0.0, 1.0]])
             lines += ["  T_cn_cnm1:", *(f"  - {[float(value) for value in row]}" for row in pose)]
         lines += [
             "  camera_model: pinhole",

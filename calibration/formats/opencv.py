@@ -1,7 +1,8 @@
 """Calibrations as OpenCV's samples write them: M1, D1, M2, D2, R, T of two cameras, or camera_matrix of one.
 
-R, T transform the left camera's frame to the right one's. In files of our own the left camera's pose in the world follows, as
-world_R, world_T, and the right one's as world_R2, world_T2; without them the world is the left camera.
+R, T transform the first camera's frame to the second one's. In files of our own the first camera's pose in the world follows, as
+world_R, world_T, and the second one's as world_R2, world_T2; without them the world is the first camera. Further cameras have M3,
+D3, world_R3, world_T3 and so on.
 """
 
 from pathlib import Path
@@ -15,8 +16,8 @@ from config.arrays import Floats
 from config.errors import FileFormatError
 from database.geometry.rotations import matrix_from_rotvec
 
-MATRICES = (("M1", "K1", "cameraMatrix1", "camera_matrix_1"), ("M2", "K2", "cameraMatrix2", "camera_matrix_2"))
-LENSES = (("D1", "distCoeffs1", "dist_1"), ("D2", "distCoeffs2", "dist_2"))
+MATRICES = ("M{0}", "K{0}", "cameraMatrix{0}", "camera_matrix_{0}")
+LENSES = ("D{0}", "distCoeffs{0}", "dist_{0}")
 SINGLE_MATRIX, SINGLE_LENS = (
     ("camera_matrix", "Camera_Matrix", "cameraMatrix", "K"),
     (
@@ -51,16 +52,16 @@ def opencv_files(path: Path) -> list[Path]:
 
 
 def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
-    """Read one or two cameras.
+    """Read all its cameras.
 
     Raises FileFormatError: unreadable, no camera in it, a lens with more than five coefficients, or an unknown image size.
     """
     values = StoredValues(opencv_files(path))
     error_px = values.number(ERROR)
     error_px = float("nan") if error_px is None else error_px
-    if any(name in values for name in MATRICES[0]):
-        left, right = _two(values, options)
-        return CameraFile((found_camera(left), found_camera(right)), error_px, values.number(("floor_known",)) == 1.0)
+    if any(name in values for name in _numbered(MATRICES, 1)):
+        cameras = tuple(map(found_camera, _several(values, options)))
+        return CameraFile(cameras, error_px, values.number(("floor_known",)) == 1.0)
     if any(name in values for name in SINGLE_MATRIX):
         matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _lens(values, SINGLE_LENS)
         name = values.text("camera_name") or "camera"
@@ -69,31 +70,51 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
     raise FileFormatError(f"{values.where}: no camera in it; expected M1, D1, M2, D2, R, T of two, or camera_matrix of one")
 
 
-def _two(values: StoredValues, options: ReadOptions) -> tuple[Camera, Camera]:
-    """Return the left and the right camera."""
-    size = _size(values, options)
+def _numbered(names: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """Return the names that hold a value of a camera, numbered from 1 on."""
+    return tuple(name.format(number) for name in names)
+
+
+def _several(values: StoredValues, options: ReadOptions) -> list[Camera]:
+    """Return two cameras or more."""
     R = values.needed(("R",), [(3, 3), (3,)])
     R = matrix_from_rotvec(R) if R.ndim == 1 else R
     T = values.needed(("T",), [(3,)])
-    world_R, world_T = values.matrix(("world_R",), [(3, 3)]), values.matrix(("world_T",), [(3,)])
-    right_R, right_T = values.matrix(("world_R2",), [(3, 3)]), values.matrix(("world_T2",), [(3,)])
-    if world_R is None or world_T is None:
-        world_R, world_T, right_R, right_T = np.eye(3), np.zeros(3), R, T
-    if right_R is None or right_T is None:
-        right_R, right_T = R @ world_R, R @ world_T + T
-    poses = ((world_R, world_T), (right_R, right_T))
-    cameras = [
-        Camera(
-            values.text(f"name{c + 1}") or ("left", "right")[c],
-            size if c == 0 else _size(values, options, "2"),
-            values.needed(MATRICES[c], [(3, 3)]),
-            _lens(values, LENSES[c]),
-            *poses[c],
-            fisheye=_is_fisheye(values, ("", "2")[c]),
+    first, second = _world_pose(values, ""), _world_pose(values, "2")
+    if first is None:
+        first, second = (np.eye(3), np.zeros(3)), (R, T)
+    if second is None:
+        second = (R @ first[0], R @ first[1] + T)
+    cameras = [_camera(values, options, 1, first), _camera(values, options, 2, second)]
+    number = 3
+    while any(name in values for name in _numbered(MATRICES, number)):
+        pose = (
+            values.needed((f"world_R{number}",), [(3, 3)]),
+            values.needed((f"world_T{number}",), [(3,)]),
         )
-        for c in range(2)
-    ]
-    return cameras[0], cameras[1]
+        cameras.append(_camera(values, options, number, pose))
+        number += 1
+    return cameras
+
+
+def _world_pose(values: StoredValues, which: str) -> tuple[Floats, Floats] | None:
+    """Return a camera's pose in the world, None where it is not there; which: suffix of the names."""
+    R, t = values.matrix((f"world_R{which}",), [(3, 3)]), values.matrix((f"world_T{which}",), [(3,)])
+    return None if R is None or t is None else (R, t)
+
+
+def _camera(values: StoredValues, options: ReadOptions, number: int, pose: tuple[Floats, Floats]) -> Camera:
+    """Return a camera, numbered from 1 on, in its pose."""
+    which = "" if number == 1 else str(number)
+    return Camera(
+        values.text(f"name{number}") or {1: "left", 2: "right"}.get(number, f"camera {number}"),
+        _size(values, options, which),
+        values.needed(_numbered(MATRICES, number), [(3, 3)]),
+        _lens(values, _numbered(LENSES, number)),
+        pose[0],
+        pose[1],
+        fisheye=_is_fisheye(values, which),
+    )
 
 
 def _is_fisheye(values: StoredValues, which: str = "") -> bool:
@@ -132,21 +153,22 @@ def _size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[
 
 
 def opencv_text(rig: Rig, suffix: str) -> str:
-    """Return the text of a file of both cameras (or one); suffix: .yml, .yaml or .xml."""
-    left, right = rig.left, rig.right
-    values: dict[str, Value] = {"image_width": left.size[0], "image_height": left.size[1]}
+    """Return the text of a file of all cameras; suffix: .yml, .yaml or .xml."""
+    first = rig.cameras[0]
+    values: dict[str, Value] = {"image_width": first.size[0], "image_height": first.size[1]}
     if rig.is_monocular:
-        values |= {"camera_name": left.name, "camera_matrix": left.matrix, "distortion_coefficients": left.distortions[None]}
-        values |= {FISHEYE_MODEL: 1} if left.fisheye else {}
+        values |= {"camera_name": first.name, "camera_matrix": first.matrix, "distortion_coefficients": first.distortions[None]}
+        values |= {FISHEYE_MODEL: 1} if first.fisheye else {}
     else:
-        R, t = relative_pose(rig.left, rig.right)
-        values |= {"image_width2": right.size[0], "image_height2": right.size[1], "name1": left.name, "name2": right.name}
-        values |= {"M1": left.matrix, "D1": left.distortions[None], "M2": right.matrix, "D2": right.distortions[None]}
-        if left.fisheye or right.fisheye:
-            values |= {FISHEYE_MODEL: int(left.fisheye), f"{FISHEYE_MODEL}2": int(right.fisheye)}
+        R, t = relative_pose(first, rig.cameras[1])
         values |= {"R": R, "T": t[:, None]}
-        values |= {"world_R": left.rotation, "world_T": left.translation[:, None]}
-        values |= {"world_R2": right.rotation, "world_T2": right.translation[:, None]}
+        fisheyes = any(camera.fisheye for camera in rig.cameras)
+        for number, camera in enumerate(rig.cameras, start=1):
+            which = "" if number == 1 else str(number)
+            values |= {f"image_width{which}": camera.size[0], f"image_height{which}": camera.size[1]}
+            values |= {f"name{number}": camera.name, f"M{number}": camera.matrix, f"D{number}": camera.distortions[None]}
+            values |= {f"{FISHEYE_MODEL}{which}": int(camera.fisheye)} if fisheyes else {}
+            values |= {f"world_R{which}": camera.rotation, f"world_T{which}": camera.translation[:, None]}
         values |= {"floor_known": int(rig.floor_known)}
     if np.isfinite(rig.error_px):
         values["avg_reprojection_error"] = float(rig.error_px)

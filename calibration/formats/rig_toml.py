@@ -75,8 +75,7 @@ def write_rig(path: str | Path, rig: Rig) -> None:
         metadata["error"] = float(rig.error_px)
     if rig.grade:
         metadata["verdict"] = rig.grade
-    cameras = rig.cameras
-    tables = {name: camera_table(camera) for name, camera in zip(CAMERA_TABLES, cameras, strict=False)}
+    tables = {f"cam_{n}": camera_table(camera) for n, camera in enumerate(rig.cameras)}
     text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
     atomic_write(Path(path), text)
 

@@ -1,7 +1,7 @@
-"""Guidance of somebody who moves a board before one camera or two: which views are kept, what is missing yet, what to do next.
+"""Guidance of somebody who moves a board before one camera or more: which views are kept, what is missing yet, what to do next.
 
-A view is kept while the board is held still, sharp and unlike all that were kept. Enough is known when both cameras saw it
-together often enough, all over their pictures, near and far, and leaning to all four sides.
+A view is kept while the board is held still, sharp and unlike all that were kept. Enough is known when any two cameras that hold
+the rig together saw it together often enough, all over their pictures, near and far, and leaning to all four sides.
 
 The words that guide somebody with a board, as that person sees things: pictures are not mirrored.
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice, Requirement, by_need
 from calibration.solve.board_pose import unique_homography
 from config.arrays import Floats
@@ -28,6 +28,7 @@ HOLD = "hold still"
 BLURRED = "hold still: it is blurred; more light helps"
 NOTHING = "show the board to the cameras"
 BOTH = "both cameras must see it"
+TWO = "two cameras must see it"
 ENOUGH = "that is enough"
 LEANS = ("top edge", "bottom edge", "left edge", "right edge")
 PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower left", "bottom", "lower right")
@@ -36,6 +37,11 @@ PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower 
 def both_words(side: str) -> str:
     """Return the advice for a camera that does not see the board."""
     return f"{BOTH}: the {side} one does not"
+
+
+def link_words(names: tuple[str, str]) -> str:
+    """Ask for views that two of more cameras share."""
+    return f"hold it where {names[0]} and {names[1]} both see it"
 
 
 def depth_words(near: bool) -> str:
@@ -49,7 +55,7 @@ def lean_words(side: str) -> str:
 
 
 def place_words(place: str, side: str) -> str:
-    """Ask for a part of a picture. side: left or right, empty for a lone camera."""
+    """Ask for a part of a picture. side: name of the camera, empty for a lone one."""
     return f"show it in the {place} of the {side + ' ' if side else ''}picture"
 
 
@@ -132,10 +138,10 @@ WIDTH_PX = 640.0
 
 @dataclass(frozen=True, slots=True)
 class KeptView:
-    """A pair of views that was kept, and how the board lay in each picture."""
+    """Views of one moment that were kept, and how the board lay in each picture."""
 
-    pair: ViewPair
-    shapes: tuple[ViewShape | None, ViewShape | None]
+    moment: BoardMoment
+    shapes: tuple[ViewShape | None, ...]
 
 
 class Stillness:
@@ -166,34 +172,48 @@ class Stillness:
 class RigGuide:
     """What was seen of a board so far; call `add` for every moment, in order.
 
-    sizes: of the pictures, one or two cameras [px]; stills: the pictures are single ones, not a film: nothing is said of motion.
+    sizes: of the pictures of each camera [px]; stills: the pictures are single ones, not a film: nothing is said of motion;
+    names: of the cameras.
     """
 
-    def __init__(self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False) -> None:
-        self.board, self.sizes, self._stills = board, tuple(sizes), stills
+    def __init__(
+        self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False, names: Sequence[str] = CAMERAS
+    ) -> None:
+        self.board, self.sizes, self._stills, self.names = board, tuple(sizes), stills, tuple(names)
         self.kept: list[KeptView] = []
         self._corners = [np.zeros((ROWS, COLUMNS)) for _ in sizes]
         self._stillness = [Stillness() for _ in sizes]
         self._kept_ns: int | None = None
 
     @property
-    def pairs(self) -> tuple[ViewPair, ...]:
+    def moments(self) -> tuple[BoardMoment, ...]:
         """The views that were kept."""
-        return tuple(kept.pair for kept in self.kept)
+        return tuple(kept.moment for kept in self.kept)
 
     @property
     def n_shared(self) -> int:
-        """Count the kept views that all cameras share."""
-        return sum(all(shape is not None for shape in kept.shapes[: len(self.sizes)]) for kept in self.kept)
+        """Count the kept views that all cameras share; of more than two those of the weakest link between them."""
+        return self._weakest_link()[0]
+
+    def _weakest_link(self) -> tuple[int, tuple[int, int]]:
+        """Return how many views the weakest link shares of those that hold the rig together, and its cameras (Prim 1957)."""
+        seen = np.array([[shape is not None for shape in kept.shapes] for kept in self.kept], int).reshape(-1, len(self.sizes))
+        n_shared, linked = seen.T @ seen, [0]
+        weakest = (int(n_shared[0, 0]), (0, 0)) if len(self.sizes) == 1 else (MAX_VIEWS + 1, (0, 1))
+        while len(linked) < len(self.sizes):
+            links = [(int(n_shared[a, b]), (a, b)) for a in linked for b in range(len(self.sizes)) if b not in linked]
+            best = max(links, key=lambda link: link[0])
+            weakest = min(weakest, best, key=lambda link: link[0])
+            linked.append(best[1][1])
+        return weakest
 
     @property
     def cover(self) -> tuple[Floats, ...]:
         """How well each cell of each picture is covered, (ROWS, COLUMNS) 0..1."""
         return tuple(np.minimum(corners / CELL_CORNERS, 1.0) for corners in self._corners)
 
-    def add(self, left: BoardView | None, right: BoardView | None = None) -> Advice:
-        """Take what both cameras see of the board at one moment, None for nothing; give what to do."""
-        views = (left, right)[: len(self.sizes)]
+    def add(self, views: Sequence[BoardView | None]) -> Advice:
+        """Take what the cameras see of the board at one moment, None for nothing; give what to do."""
         speeds = [still.step(view) for still, view in zip(self._stillness, views, strict=True)]
         shapes = tuple(
             None if view is None else view_shape(view, self.board, size) for view, size in zip(views, self.sizes, strict=True)
@@ -207,8 +227,10 @@ class RigGuide:
             return self._advice(BLURRED)
         missing = [n for n in range(len(views)) if n not in seen]
         t_ns = max(view.t_ns for view in views if view is not None)
-        if missing and not self._opens(views, seen):
-            return self._advice(both_words(CAMERAS[missing[0]]) if self.n_shared else BOTH)
+        if missing and len(seen) < 2 and not self._opens(views, seen):
+            if len(self.sizes) > 2:
+                return self._advice(TWO)
+            return self._advice(both_words(self.names[missing[0]]) if self.n_shared else BOTH)
         if not self._is_new(shapes, seen, views) or not self._rested(t_ns):
             return self._advice(self._urgent() or SAME, good=True)
         self._keep(views, shapes, [moved for _, moved in speeds], t_ns)
@@ -258,8 +280,7 @@ class RigGuide:
         for n, view in enumerate(known):
             if view is not None:
                 self._corners[n] += _cells(view, self.sizes[n])
-        both = (*known, None)[:2]
-        self.kept.append(KeptView(ViewPair(*both), ((*shapes, None)[0], (*shapes, None)[1])))
+        self.kept.append(KeptView(BoardMoment(tuple(known)), tuple(shapes)))
         self._kept_ns = t_ns
 
     def _urgent(self) -> str:
@@ -296,14 +317,17 @@ class RigGuide:
         return np.asarray(np.min(by_camera, axis=0))
 
     def _more_words(self) -> str:
-        """Ask for more views of any kind, once all else is there."""
+        """Ask for more views of any kind, once all else is there; of more than two cameras by those that share fewest."""
+        if len(self.sizes) > 2:
+            a, b = self._weakest_link()[1]
+            return link_words((self.names[a], self.names[b]))
         return "turn and move it a little further" if self.kept else ""
 
     def _cover_need(self, camera: int) -> Requirement:
         """Return the requirement that a picture is covered, how much of it was, and where nothing was."""
         cover = self.cover[camera]
         share = float(cover.mean())
-        side = CAMERAS[camera] if len(self.sizes) > 1 else ""
+        side = self.names[camera] if len(self.sizes) > 1 else ""
         name = f"{side} picture" if side else "picture"
         return Requirement(name, share / ENOUGH_COVER, place_words(_emptiest(cover), side), f"{100 * share:.0f} %")
 
@@ -328,7 +352,10 @@ class RigGuide:
         done = self.done
         shared = self.n_shared
         views = f"{shared} view" + ("" if shared == 1 else "s")
-        if len(self.sizes) > 1:
+        if len(self.sizes) > 2:
+            a, b = self._weakest_link()[1]
+            counts = f"{views} by {self.names[a]} and {self.names[b]}, {len(self.kept)} in all"
+        elif len(self.sizes) > 1:
             lone = len(self.kept) - shared
             counts = f"{views} by both cameras" + (f", {lone} by one" if lone else "")
         else:

@@ -14,10 +14,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from calibration.quality.world_error import N_LENS
-from calibration.solve.adjust import scaled_inverse
-from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, jacobian
+from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, view_equations
 from calibration.solve.solution import LensModel, RigSolution, intrinsic_names
 from config.arrays import Floats
+from numerics.least_squares import scaled_inverse
 
 ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)  # of a fisheye likewise nine numbers, the last without effect
 RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none
@@ -28,7 +28,7 @@ MIN_SPREAD = 0.5  # of the noise: as well as places may be believed to agree
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Information of V views on G parameters: one or two lenses (9 each), the right camera's pose (6), the board's form (4).
+    """Information of V views on G parameters: lenses (9 each), poses of all cameras but the first (6 each), the board's form (4).
 
     information: (V, G, G), in units of the corner noise; score: (V, G), gradient of the log-likelihood at the solution; free: (G,
     m), the directions that were free in the solution; n_rig: how many of the G are the rig's.
@@ -54,24 +54,16 @@ class Alternative:
 
 def evidence_of(solution: RigSolution) -> Evidence:
     """Return the information and scores of a solution's views."""
-    monocular = solution.rig.is_monocular
-    n_cameras = 1 if monocular else 2
-    weight = _weights(solution)[:n_cameras]
+    C, weight = len(solution.rig), _weights(solution)
     seen = CornerObservations(solution.board.points_m, np.zeros((*weight.shape, 2)), weight)
-    freedom = FreeParameters((ALL,) * n_cameras, relative=not monocular, form=True)
-    shared, pose = jacobian(_state(solution), seen, freedom)
-    J = np.concatenate([shared, pose], axis=-1).swapaxes(0, 1)
-    G, V = freedom.n_shared, weight.shape[1]
-    J = J.reshape(V, -1, G + 6)
-    w = np.repeat(weight.swapaxes(0, 1).reshape(V, -1), 2, axis=1)
-    r = solution.residual_px[:n_cameras].swapaxes(0, 1).reshape(V, -1)
-    H = J.swapaxes(1, 2) @ (J * w[..., None])
-    b = (J * (w * r)[..., None]).sum(axis=1)
+    freedom = FreeParameters((ALL,) * C, relative=C > 1, form=True)
+    H, b = view_equations(_state(solution), seen, freedom, solution.residual_px)
+    G = freedom.n_shared
     inverse = np.linalg.pinv(H[:, G:, G:], hermitian=True)
     mixed = H[:, :G, G:] @ inverse
     information = H[:, :G, :G] - mixed @ H[:, G:, :G]
     score = b[:, :G] - (mixed @ b[:, G:, None])[..., 0]
-    return Evidence(information, score, _free(solution, G), N_LENS if monocular else 2 * N_LENS + 6)
+    return Evidence(information, score, _free(solution, G), C * N_LENS + 6 * (C - 1))
 
 
 def covariance_of(evidence: Evidence, spread: float = 1.0, unmodelled: Floats | None = None) -> Floats:
@@ -166,10 +158,10 @@ def board_form(evidence: Evidence) -> Floats:
     return np.asarray(np.eye(len(evidence.free))[:, evidence.n_rig :])
 
 
-def camera_moves(evidence: Evidence, views: Iterable[int]) -> list[Alternative]:
-    """Let the right camera have another pose from a view on, for each of some views; extra: change of that pose, (6,)."""
+def camera_moves(evidence: Evidence, views: Iterable[int], camera: int = 1) -> list[Alternative]:
+    """Let a camera but the first have another pose from a view on, for each of some views; extra: change of that pose, (6,)."""
     D, total, (apart, spare) = evidence.free, evidence.information.sum(axis=0), misfit(evidence)
-    pose = np.eye(len(D))[:, evidence.n_rig - 6 : evidence.n_rig]
+    pose = np.eye(len(D))[:, pose_columns(evidence, camera)]
     scores, found = _scores_at_optimum(evidence, None), []
     for view in views:
         after = evidence.information[view:].sum(axis=0)
@@ -180,6 +172,13 @@ def camera_moves(evidence: Evidence, views: Iterable[int]) -> list[Alternative]:
         spread = max((apart - gained) / max(spare - 6, 1), MIN_SPREAD)
         found.append(Alternative(gained / 6.0 / spread, np.asarray(D @ step[: D.shape[1]]), step[D.shape[1] :]))
     return found
+
+
+def pose_columns(evidence: Evidence, camera: int) -> slice:
+    """Return where the pose of a camera but the first is among the parameters."""
+    n_others = (evidence.n_rig - N_LENS) // (N_LENS + 6)
+    start = evidence.n_rig - 6 * (n_others - camera + 1)
+    return slice(start, start + 6)
 
 
 def _scores_at_optimum(evidence: Evidence, extra: Floats | None) -> Floats:
@@ -201,7 +200,7 @@ def _gain_of_own_rig(information: Floats, score: Floats, usual: Floats) -> tuple
 
 
 def _weights(solution: RigSolution) -> Floats:
-    """Return the weight of each corner, (2, V, N) [px^-2], as in the adjustment."""
+    """Return the weight of each corner, (C, V, N) [px^-2], as in the adjustment."""
     if solution.weight is not None:
         return np.where(solution.used, solution.weight, 0.0)
     sigma = np.maximum(solution.sigma_px, MIN_SIGMA_PX)
@@ -217,7 +216,8 @@ def _free(solution: RigSolution, n_columns: int) -> Floats:
     """Return the directions that were free in the solution: lenses, relative pose, and the board's form."""
     columns = []
     eye = np.eye(n_columns)
-    for c in range(1 if solution.rig.is_monocular else 2):
+    C = len(solution.rig)
+    for c in range(C):
         if solution.fixed_intrinsics:
             break
         sigma, K, at = solution.intrinsic_sigma[c], solution.rig.cameras[c].matrix, c * N_LENS
@@ -226,8 +226,7 @@ def _free(solution: RigSolution, n_columns: int) -> Floats:
         columns += [eye[at + k] for k in (2, 3) if sigma[k] > 0]
         names = intrinsic_names(solution.rig.cameras[c].fisheye)
         columns += [eye[at + names.index(name)] for name in solution.lenses[c]]
-    if not solution.rig.is_monocular:
-        columns += list(eye[2 * N_LENS : 2 * N_LENS + 6])
+    columns += list(eye[C * N_LENS : C * N_LENS + 6 * (C - 1)])
     if solution.form_was_free:
         columns += list(eye[-N_FORM:])
     return np.stack(columns, axis=1) if columns else np.zeros((n_columns, 0))

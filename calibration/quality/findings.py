@@ -6,7 +6,8 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import coverage_of, outside_share
-from calibration.quality.measures import corners_px, depth_ratio, edges_of, tilts_rad, view_rms_px
+from calibration.depth import in_view
+from calibration.quality.measures import camera_keys, corners_px, depth_ratio, edges_of, shared_corners, tilts_rad, view_rms_px
 from calibration.quality.report import Finding, Grade, QualityReport, graded
 from calibration.solve.solution import BoardForm, RigSolution, describe_dropped
 from config.arrays import Floats
@@ -29,14 +30,14 @@ WIDER = 1.1  # times as much may the world be wrong, for each rule of thumb that
 
 def dropped_findings(solution: RigSolution) -> list[Finding]:
     """Judge the views that were left out: the first or the last ones, as if a camera was moved, or many."""
-    n_out, n_all = len(solution.dropped), len(solution.pairs) + len(solution.dropped)
+    n_out, n_all = len(solution.dropped), len(solution.moments) + len(solution.dropped)
     first, last = _shares_at_ends(solution)
     if last >= AT_END:
         text = f"the last {n_out} of {n_all} views contradict all before: was a camera moved? The rig is that of before"
         return [Finding(Grade.POOR, text, "calibrate again, with cameras that hold still from then on")]
     if first >= AT_END:
         text = f"the first {n_out} of {n_all} views contradict all later ones: was a camera moved?"
-        return [Finding(Grade.POOR, text, "fix both cameras firmly and calibrate again")]
+        return [Finding(Grade.POOR, text, "fix the cameras firmly and calibrate again")]
     if n_out > MANY * n_all:
         text = f"{n_out} of {n_all} views were left out, such as {describe_dropped(solution.dropped[0])}"
         return [Finding(Grade.POOR, text, "hold the board still and wholly in view")]
@@ -45,8 +46,8 @@ def dropped_findings(solution: RigSolution) -> list[Finding]:
 
 def _shares_at_ends(solution: RigSolution) -> tuple[float, float]:
     """Return the shares of dropped views among as many first and last ones; 0 if few were dropped or times are unknown."""
-    n_out, n_all = len(solution.dropped), len(solution.pairs) + len(solution.dropped)
-    times = [(dropped.pair.t_ns, True) for dropped in solution.dropped] + [(pair.t_ns, False) for pair in solution.pairs]
+    n_out, n_all = len(solution.dropped), len(solution.moments) + len(solution.dropped)
+    times = [(dropped.moment.t_ns, True) for dropped in solution.dropped] + [(pair.t_ns, False) for pair in solution.moments]
     if n_out < max(MIN_DROPPED, MOVED_SHARE * n_all) or len({t_ns for t_ns, _ in times}) < n_all:
         return 0.0, 0.0
     dropped = [is_out for _, is_out in sorted(times)]
@@ -56,9 +57,10 @@ def _shares_at_ends(solution: RigSolution) -> tuple[float, float]:
 def view_findings(solution: RigSolution) -> QualityReport:
     """Count views and corners."""
     monocular = solution.rig.is_monocular
-    both = solution.used[0] if monocular else solution.used[0] & solution.used[1]
-    views, corners = int(both.any(axis=1).sum()), int(both.sum())
-    text = f"{views} views, {corners} corners" if monocular else f"{views} views shared by both cameras, {corners} corners"
+    shared = solution.used[0] if monocular else shared_corners(solution)
+    views, corners = int(shared.any(axis=1).sum()), int(shared.sum())
+    by = "both cameras" if len(solution.rig) == 2 else "two cameras or more"
+    text = f"{views} views, {corners} corners" if monocular else f"{views} views shared by {by}, {corners} corners"
     few = views < FEW_VIEWS or corners < FEW_CORNERS
     grade = Grade.FAIL if views < MIN_VIEWS or corners < MIN_CORNERS else Grade.PASS
     fix = "take about 20, the board tilted otherwise in each" if few else ""
@@ -69,8 +71,7 @@ def view_findings(solution: RigSolution) -> QualityReport:
 
 def pixel_findings(solution: RigSolution) -> QualityReport:
     """Judge the reprojection error, against the noise of corners and against held-out views."""
-    rms, monocular = solution.rms_px, solution.rig.is_monocular
-    sigma = float(np.mean(solution.sigma_px[:1] if monocular else solution.sigma_px))
+    rms, sigma = solution.rms_px, float(np.mean(solution.sigma_px))
     scale = max(max(camera.size[0] for camera in solution.rig.cameras) / 640.0, 1.0)
     text = f"corners are {rms:.2f} px from where they should be (RMS reprojection error); they were found to {sigma:.2f} px"
     grade = graded(rms / scale, RMS_PX)
@@ -94,7 +95,7 @@ def _odd_views(solution: RigSolution) -> list[Finding]:
     usual = float(np.nanmedian(rms)) if np.isfinite(rms).any() else 0.0
     odd = [
         (float(rms[side, v]), view.name or f"view {v + 1} of the {solution.rig.cameras[side].name} camera")
-        for v, pair in enumerate(solution.pairs)
+        for v, pair in enumerate(solution.moments)
         for side, view in enumerate(pair.views)
         if view is not None and rms[side, v] > ODD_VIEW * usual
     ]
@@ -126,7 +127,7 @@ def size_findings(solution: RigSolution) -> QualityReport:
     mean, sigma = 1e3 * edges.mean_m, 1e3 * edges.sigma_m
     bias = edges.true_m / solution.board.square_m - 1.0
     measured = f"{mean:.2f} +- {sigma:.2f} mm ({100.0 * bias + 0.0:+.2f} %)"
-    text = f"{board.sides_words} measure {measured} by both cameras"
+    text = f"{board.sides_words} measure {measured} by {'both' if len(solution.rig) == 2 else 'the'} cameras"
     margin = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     grade = graded(max(abs(bias) - margin, 0.0), BIAS)
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"
@@ -172,7 +173,7 @@ def tilt_findings(solution: RigSolution) -> QualityReport:
         if not len(tilts):
             continue
         tilt, ratio = float(np.percentile(tilts, 80)), depth_ratio(solution, side)
-        name = ("left", "right")[side]
+        name = camera_keys(solution.rig)[side]
         figures |= {f"tilt_{name}_deg": float(np.degrees(tilt)), f"far_near_{name}": ratio}
         weak = tilt < TILT_RAD and ratio < FAR_NEAR and not solution.fixed_intrinsics
         focal = solution.rig.cameras[side].focal_px
@@ -191,10 +192,11 @@ def coverage_findings(solution: RigSolution, points_m: Floats) -> QualityReport:
     findings: list[Finding] = []
     figures: dict[str, float] = {}
     for side, camera in enumerate(solution.rig.cameras):
-        name = ("left", "right")[side]
+        name = camera_keys(solution.rig)[side]
         corners = corners_px(solution, side)[solution.used[side]]
         coverage = coverage_of(corners, camera.size)
-        outside = outside_share(corners, camera.size, camera.project(points_m)) if len(points_m) else 0.0
+        seen_m = points_m[in_view(camera, points_m)] if len(solution.rig) > 2 else points_m
+        outside = outside_share(corners, camera.size, camera.project(seen_m)) if len(seen_m) else 0.0
         figures |= {f"covered_{name}_percent": 100.0 * coverage.share, f"outside_{name}_percent": 100.0 * outside}
         if solution.fixed_intrinsics:
             continue

@@ -3,15 +3,17 @@ physically possible.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, MAX_FISHEYE_RAD, Camera
+from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, MAX_FISHEYE_RAD, Camera, Rig
 from calibration.quality.report import Finding, Grade
 from calibration.solve.solution import RigSolution
-from calibration.triangulate import triangulate
-from config.arrays import Floats
+from calibration.triangulate import triangulate_views
+from config.arrays import Bools, Floats
+from config.settings import CAMERAS
 from database.geometry.rotations import matrix_from_rotvec
 
 ASPECT = (0.05, 0.2)  # relative difference of fx and fy that is unusual, and that no camera has
@@ -21,7 +23,7 @@ SIDEWAYS = 0.3  # of the baseline, on the wrong side: the cameras are exchanged
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Sides of squares as both cameras measure them, along the board's rows and down its columns [m].
+    """Sides of squares as the cameras measure them, along the board's rows and down its columns [m].
 
     mean_m, sigma_m: of all lengths; true_m: mean of their components along the board's sides, which noise does not lengthen, and
     true_sigma_m: of one; n: how many.
@@ -35,12 +37,12 @@ class Edges:
 
 
 def edges_of(solution: RigSolution) -> Edges:
-    """Triangulate the corners that both cameras saw, and measure the sides of the squares; longer distances as parts of them."""
-    board, shared = solution.board, solution.used[0] & solution.used[1]
+    """Triangulate the corners that two cameras saw, and measure the sides of the squares; longer distances as parts of them."""
+    board, shared = solution.board, shared_corners(solution)
     points = np.full((*shared.shape, 3), np.nan)
-    if shared.any() and not solution.rig.is_monocular:
-        px = [corners_px(solution, side)[shared] for side in (0, 1)]
-        points[shared] = triangulate(solution.rig, px[0], px[1])[0]
+    if shared.any():
+        px = np.stack([corners_px(solution, side)[shared] for side in range(len(solution.rig))])
+        points[shared] = triangulate_views(solution.rig, px, solution.used[:, shared])[0]
     R = matrix_from_rotvec(solution.board_to_world[:, :3])
     first, second, axis = board.edges
     squares = np.linalg.norm(board.points_m[second] - board.points_m[first], axis=1) / board.square_m
@@ -53,10 +55,20 @@ def edges_of(solution: RigSolution) -> Edges:
     return Edges(float(length.mean()), float(length.std()), float(part.mean()), float(part.std()), len(length))
 
 
+def shared_corners(solution: RigSolution) -> Bools:
+    """Return which corners two cameras at least saw, (V, N)."""
+    return np.asarray(solution.used.sum(axis=0) > 1)
+
+
+def camera_keys(rig: Rig) -> tuple[str, ...]:
+    """Return the cameras' names in figures: left and right of two, their own of more."""
+    return CAMERAS if len(rig) <= len(CAMERAS) else tuple(camera.name for camera in rig.cameras)
+
+
 def corners_px(solution: RigSolution, side: int) -> Floats:
     """Return the measured corners of a camera, (V, N, 2) raw [px], zero where not seen."""
     out = np.zeros((*solution.used.shape[1:], 2))
-    for v, pair in enumerate(solution.pairs):
+    for v, pair in enumerate(solution.moments):
         view = pair.views[side]
         if view is not None:
             out[v, view.seen] = view.corners_px[view.seen]
@@ -64,7 +76,7 @@ def corners_px(solution: RigSolution, side: int) -> Floats:
 
 
 def view_rms_px(solution: RigSolution) -> Floats:
-    """Return the RMS of each view by camera, (2, V) [px], NaN where a camera did not see it."""
+    """Return the RMS of each view by camera, (C, V) [px], NaN where a camera did not see it."""
     n = solution.used.sum(axis=2)
     squares = (solution.residual_px**2).sum(axis=(2, 3))
     return np.asarray(np.where(n > 0, np.sqrt(squares / np.maximum(n, 1)), np.nan))
@@ -96,12 +108,7 @@ def board_points_m(solution: RigSolution, side: int) -> Floats:
 def sanity_findings(solution: RigSolution) -> list[Finding]:
     """Check what must hold whatever the pixels say."""
     monocular = solution.rig.is_monocular
-    findings = [
-        finding
-        for camera in solution.rig.cameras[: 1 if monocular else 2]
-        for finding in (_lens(camera), _folds(camera))
-        if finding
-    ]
+    findings = [finding for camera in solution.rig.cameras for finding in (_lens(camera), _folds(camera)) if finding]
     findings += _boards(solution)
     if not monocular:
         findings += _sides(solution)
@@ -149,12 +156,12 @@ def _bent(camera: Camera, r: Floats) -> Floats:
 
 
 def within_reach(solution: RigSolution, points_m: Floats) -> NDArray[np.bool_]:
-    """Return which points of the world, (N, 3) [m], both lens models tell from others, (N,)."""
-    inside = np.ones(len(points_m), bool)
+    """Return which points of the world, (N, 3) [m], the lens models of two cameras tell from others, (N,)."""
+    n_inside = np.zeros(len(points_m), int)
     for camera in solution.rig.cameras:
         x = camera.to_camera(points_m)
-        inside &= np.linalg.norm(x[:, :2], axis=1) < lens_reach(camera) * np.maximum(x[:, 2], 0.0)
-    return inside
+        n_inside += np.linalg.norm(x[:, :2], axis=1) < lens_reach(camera) * np.maximum(x[:, 2], 0.0)
+    return np.asarray(n_inside >= min(len(solution.rig), 2))
 
 
 def _corner_radius(camera: Camera) -> float:
@@ -198,14 +205,19 @@ def _boards(solution: RigSolution) -> list[Finding]:
 
 
 def _sides(solution: RigSolution) -> list[Finding]:
-    """Check where the right camera stands, seen from the left one."""
+    """Check how far apart the cameras stand, and of two on which side."""
     rig, (low, high) = solution.rig, BASELINE_RANGE_M
-    if rig.baseline_m < 1e-4:
-        text = "both cameras came out in one place: their pictures are the same"
-        return [Finding(Grade.FAIL, text, "give the pictures of the left and of the right camera")]
+    for a, b in combinations(rig.cameras, 2):
+        if np.linalg.norm(a.center_m - b.center_m) < 1e-4:
+            which = "both cameras" if len(rig) == 2 else f"{a.title} and {b.title}"
+            text = f"{which} came out in one place: their pictures are the same"
+            fix = "the left and of the right camera" if len(rig) == 2 else "two cameras"
+            return [Finding(Grade.FAIL, text, f"give the pictures of {fix}")]
     if not low <= rig.baseline_m <= high:
         text = f"the cameras came out {rig.baseline_m:.3g} m apart, expected {low:g} to {high:g} m"
         return [Finding(Grade.FAIL, text, "is the square size right, and do both pictures of a view show the same moment?")]
+    if len(rig) > 2:
+        return []
     to_right = rig.left.rotation @ (rig.right.center_m - rig.left.center_m)
     if to_right[0] < -SIDEWAYS * rig.baseline_m:
         text = f"the left camera stands {-1e3 * to_right[0]:.0f} mm to the right of the right one: they are exchanged"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Okabe & Ito's colours, which stay apart for the colour-blind; the left camera is blue and the right one orange everywhere.
 LEFT, RIGHT = "#0072B2", "#D55E00"
-CAMERA_COLORS = (LEFT, RIGHT)
+CAMERA_COLORS = (LEFT, RIGHT, "#3a8f5c", "#8a5fb0", "#b08a2e", "#3f8f9b", "#b0588a", "#6b7280")
 ACCENT, MEASURED, QUIET, INK = "#009E73", "#CC79A7", "0.62", "0.15"
 GRADE_COLORS = {Grade.PASS: "#1a7f4e", Grade.POOR: "#b26a00", Grade.FAIL: "#b3261e"}
 DPI = 110

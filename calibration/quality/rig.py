@@ -6,11 +6,16 @@ disagree with each other and by rules of thumb that were not kept, and the chang
 residuals were true (`calibration.quality.evidence`).
 """
 
+from itertools import combinations
+
 import numpy as np
 
+from calibration.camera import relative_pose
 from calibration.depth import depth_sigma_m, performer_distance_m, volume_points_m
 from calibration.quality.evidence import clustered_covariance, covariance_of, disagreement, evidence_of
 from calibration.quality.findings import (
+    FEW_VIEWS,
+    WIDER,
     coverage_findings,
     form_findings,
     pixel_findings,
@@ -18,13 +23,13 @@ from calibration.quality.findings import (
     tilt_findings,
     view_findings,
 )
-from calibration.quality.measures import sanity_findings, within_reach
+from calibration.quality.links import weakest_link
+from calibration.quality.measures import camera_keys, sanity_findings, within_reach
 from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
 from calibration.quality.suspects import Suspect, suspects_of, unmodelled_directions
 from calibration.quality.world_error import error_derivatives
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
-from config.settings import CAMERAS
 from database.geometry.rotations import rotvec_from_matrix
 
 PASS_ERROR, FAIL_ERROR = 0.02, 0.10  # relative error of distances: what a pass promises, and what is of no use
@@ -56,13 +61,26 @@ def rig_report(solution: RigSolution, distance_m: float | None = None) -> Qualit
 
 
 def _placement(solution: RigSolution) -> list[QualityReport]:
-    """Return a finding on how the cameras stand to each other."""
+    """Return findings on how the cameras stand to each other, and of more than two which of them are linked worst."""
     rig = solution.rig
     if rig.is_monocular:
         return []
-    angle_deg = float(np.degrees(np.linalg.norm(rotvec_from_matrix(rig.right.rotation @ rig.left.rotation.T))))
-    text = f"the cameras are {1e3 * rig.baseline_m:.0f} mm apart and turned by {angle_deg:.0f} degrees to each other"
-    return [QualityReport((Finding(Grade.PASS, text),), {"angle_deg": angle_deg})]
+    if len(rig) == 2:
+        angle_deg = float(np.degrees(np.linalg.norm(rotvec_from_matrix(relative_pose(rig.left, rig.right)[0]))))
+        text = f"the cameras are {1e3 * rig.baseline_m:.0f} mm apart and turned by {angle_deg:.0f} degrees to each other"
+        return [QualityReport((Finding(Grade.PASS, text),), {"angle_deg": angle_deg})]
+    apart_m = [float(np.linalg.norm(a.center_m - b.center_m)) for a, b in combinations(rig.cameras, 2)]
+    text = f"the {len(rig)} cameras are {min(apart_m):.2f} to {max(apart_m):.2f} m apart"
+    link = weakest_link(solution)
+    few = link.n_shared < FEW_VIEWS
+    words = (
+        f"weakest link: {link.words(rig)} share {link.n_shared} views; their distance is known to {1e3 * link.sigma_m:.1f} mm, "
+        f"the angle between them to {np.degrees(link.sigma_rad):.2f} degrees"
+    )
+    fix = "hold the board where both see it, in more places" if few else ""
+    figures = {"link_views": float(link.n_shared), "link_sigma_mm": 1e3 * link.sigma_m}
+    figures["link_sigma_deg"] = float(np.degrees(link.sigma_rad))
+    return [QualityReport((Finding(Grade.PASS, text), Finding(Grade.PASS, words, fix, WIDER if few else 1.0)), figures)]
 
 
 def _lost(share: float) -> QualityReport:
@@ -73,7 +91,9 @@ def _lost(share: float) -> QualityReport:
 
 def _plain_figures(solution: RigSolution) -> dict[str, float]:
     """Return the figures that need no computation."""
-    figures = {f"focal_{name}_px": camera.focal_px for name, camera in zip(CAMERAS, solution.rig.cameras, strict=False)}
+    figures = {
+        f"focal_{name}_px": camera.focal_px for name, camera in zip(camera_keys(solution.rig), solution.rig.cameras, strict=False)
+    }
     if not solution.rig.is_monocular:
         figures["baseline_mm"] = 1e3 * solution.rig.baseline_m
     return figures
@@ -85,7 +105,7 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats, wider: fl
     wider: by which rules of thumb widen the error.
     """
     if len(points_m) < 4:
-        text = f"the two cameras hardly see the same at {distance_m:.1f} m"
+        text = f"the {'two ' * (len(solution.rig) == 2)}cameras hardly see the same at {distance_m:.1f} m"
         fix = "turn them towards the performer, or say where one stands with --distance"
         return QualityReport((Finding(Grade.FAIL, text, fix),))
     evidence = evidence_of(solution)
@@ -140,9 +160,9 @@ def _world_finding(error: float, spread: float, distance_m: float, suspects: lis
     elif monocular:
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the picture"
     elif solution.rig.baseline_m < NARROW * distance_m:
-        fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of both pictures"
+        fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of the pictures"
     else:
-        fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of both pictures"
+        fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the pictures"
     return Finding(graded(error, (PASS_ERROR, FAIL_ERROR)), text, fix)
 
 

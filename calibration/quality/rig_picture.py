@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.board.views import CELLS, coverage_of
-from calibration.depth import central_point_m, performer_distance_m, view_axes, volume_points_m
+from calibration.depth import central_point_m, in_view, performer_distance_m, view_axes, volume_points_m
 from calibration.quality.measures import board_points_m, corners_px, view_rms_px
 from calibration.quality.picture import (
     ACCENT,
@@ -24,7 +24,7 @@ from calibration.quality.picture import (
 )
 from calibration.quality.report import QualityReport
 from calibration.solve.solution import RigSolution
-from calibration.triangulate import triangulate
+from calibration.triangulate import triangulate_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 WIDTH_IN, REPORT_IN, PICTURES_IN, BARS_IN = 13.0, 1.6, 3.6, 1.5
 TOP_IN, BOTTOM_IN, SPACE = 0.3, 0.55, 0.24  # space: between rows, in parts of their mean height
+ACROSS = 4  # pictures in a row, of more than two cameras
 LETTERS = 150  # in a line of the report
 ARROW = 0.05  # of a picture's width: drawn length of an error of three sigma
 MARKER_PX = 0.2
@@ -47,37 +48,42 @@ def draw_rig(solution: RigSolution, report: QualityReport, path: Path | str) -> 
     """Draw the calibration into a PNG and return its path. Raises FileFormatError: it cannot be written."""
     import matplotlib as mpl
 
-    monocular = solution.rig.is_monocular
-    report_in = max(REPORT_IN, panel_height_in(report, LETTERS))
-    height = (report_in + PICTURES_IN + BARS_IN) * (1.0 + 2.0 * SPACE / 3.0) + TOP_IN + BOTTOM_IN
+    n = len(solution.rig)
+    rows = [n] if n < 3 else [min(n - k, ACROSS) for k in range(0, n, ACROSS)]  # pictures a row; of two the plan stands beside
+    report_in, pictures = max(REPORT_IN, panel_height_in(report, LETTERS)), len(rows) + (n > 2)
+    heights = [report_in, *[PICTURES_IN] * pictures, BARS_IN]
+    height = sum(heights) * (1.0 + SPACE * (len(heights) - 1) / len(heights)) + TOP_IN + BOTTOM_IN
     with mpl.rc_context(style()):
         figure = new_figure(WIDTH_IN, height)
         grid = figure.add_gridspec(
-            3,
-            3,
-            height_ratios=(report_in, PICTURES_IN, BARS_IN),
-            width_ratios=(1.0, 1.0, 0.95),
+            len(heights),
+            1,
+            height_ratios=heights,
             left=0.045,
             right=0.985,
             top=1.0 - TOP_IN / height,
             bottom=BOTTOM_IN / height,
             hspace=SPACE,
-            wspace=0.1,
         )
-        report_panel(figure.add_subplot(grid[0, :]), report, _title(solution), width=LETTERS)
-        for side in range(1 if monocular else 2):
-            _picture(figure.add_subplot(grid[1, side]), solution, side)
-        _from_above(figure.add_subplot(grid[1, 1:] if monocular else grid[1, 2]), solution, report)
-        _bars(figure.add_subplot(grid[2, :]), solution)
+        report_panel(figure.add_subplot(grid[0]), report, _title(solution), width=LETTERS)
+        for row, count in enumerate(rows):
+            if n < 3:
+                panels = grid[1].subgridspec(1, 3, width_ratios=(1.0, 1.0, 0.95), wspace=0.1)
+            else:
+                panels = grid[1 + row].subgridspec(1, ACROSS, wspace=0.1)
+            for k in range(count):
+                _picture(figure.add_subplot(panels[k]), solution, row * ACROSS + k)
+        _from_above(figure.add_subplot(panels[0, n:] if n < 3 else grid[-2]), solution, report)
+        _bars(figure.add_subplot(grid[-1]), solution)
     return save_figure(figure, path)
 
 
 def _title(solution: RigSolution) -> str:
     """Return one line on what was calibrated."""
     rig = solution.rig
-    cameras = f"{rig.left.name} camera" if rig.is_monocular else f"{rig.left.name} and {rig.right.name} camera"
-    apart = "" if rig.is_monocular else f", {1e3 * rig.baseline_m:.1f} mm apart"
-    focal = " and ".join(f"{camera.focal_px:.0f}" for camera in rig.cameras)
+    cameras = f"{' and '.join(camera.name for camera in rig.cameras)} camera" if len(rig) < 3 else f"{len(rig)} cameras"
+    apart = "" if rig.is_monocular else f", {'up to ' * (len(rig) > 2)}{1e3 * rig.baseline_m:.1f} mm apart"
+    focal = (" and " if len(rig) < 3 else ", ").join(f"{camera.focal_px:.0f}" for camera in rig.cameras)
     return f"{cameras}{apart}; focal length {focal} px; board {solution.board.text}"
 
 
@@ -132,6 +138,7 @@ def _outline_volume(ax: Axes, solution: RigSolution, camera: Camera) -> None:
     import cv2
 
     points = volume_points_m(solution.rig, performer_distance_m(solution.rig))
+    points = points[in_view(camera, points)] if len(points) and len(solution.rig) > 2 else points
     if len(points) < 4:
         return
     hull = cv2.convexHull(camera.project(points).astype(np.float32))[:, 0]
@@ -144,11 +151,11 @@ def _outline_volume(ax: Axes, solution: RigSolution, camera: Camera) -> None:
 def _bars(ax: Axes, solution: RigSolution) -> None:
     """Draw each view's error, a bar a camera."""
     rms = view_rms_px(solution)
-    sides = range(1 if solution.rig.is_monocular else 2)
+    sides = range(len(solution.rig))
     x = np.arange(rms.shape[1])
     wide = 0.8 / len(sides)
     for side in sides:
-        offset = 0.0 if len(sides) == 1 else (side - 0.5) * wide
+        offset = (side - 0.5 * (len(sides) - 1)) * wide
         name = solution.rig.cameras[side].name
         ax.bar(x + offset, np.nan_to_num(rms[side]), 0.92 * wide, color=CAMERA_COLORS[side], label=f"{name} camera")
     ax.axhline(solution.rms_px, color=INK, lw=1.0, ls=(0, (4, 3)))
@@ -160,12 +167,12 @@ def _bars(ax: Axes, solution: RigSolution) -> None:
     left_out = f"; {len(solution.dropped)} left out" if solution.dropped else ""
     ax.set_title(f"error of each view (RMS); all: {solution.rms_px:.2f} px{left_out}")
     ax.grid(axis="y")
-    ax.legend(loc="upper right", ncols=2, fontsize=8, bbox_to_anchor=(1.0, 1.2))
+    ax.legend(loc="upper right", ncols=len(sides), fontsize=8, bbox_to_anchor=(1.0, 1.2))
 
 
 def _name(solution: RigSolution, v: int) -> str:
     """Return a short name of a view: its number where its pictures' names are long."""
-    views = [view.name for view in solution.pairs[v].views if view is not None and view.name]
+    views = [view.name for view in solution.moments[v].views if view is not None and view.name]
     return views[0] if views and len(views[0]) <= 8 else str(v + 1)
 
 
@@ -179,14 +186,15 @@ def _from_above(ax: Axes, solution: RigSolution, report: QualityReport) -> None:
     def above(points: Floats) -> Floats:
         return np.asarray((points - middle) @ flat)
 
-    boards = board_points_m(solution, 0) @ rig.left.rotation + rig.left.center_m
+    world = rig.cameras[0]
+    boards = board_points_m(solution, 0) @ world.rotation + world.center_m
     for v, board in enumerate(boards):
         if solution.used[:, v].any():
             ends = above(board[[0, solution.board.grid[1] - 1]])
             ax.plot(*ends.T, color=QUIET, lw=1.6, solid_capstyle="round")
     for side, camera in enumerate(rig.cameras):
         _camera(ax, camera, above, CAMERA_COLORS[side], 1.25 * distance)
-        anchor = "center" if rig.is_monocular else ("right", "left")[side]
+        anchor = ("right", "left")[side] if len(rig) == 2 else "center"
         at = above(camera.center_m[None])[0]
         ax.annotate(
             camera.name, tuple(at), (0, -9), textcoords="offset points", size=8, color=CAMERA_COLORS[side], ha=anchor, va="top"
@@ -236,8 +244,9 @@ def _camera(ax: Axes, camera: Camera, above: Callable[[Floats], Floats], color: 
 def _ellipse(solution: RigSolution, distance_m: float, flat: Floats) -> tuple[Floats, float, float]:
     """Return the ellipse of a marker's position, one sigma, (K, 2), its magnification, and its longest semi-axis [m]."""
     rig, point = solution.rig, central_point_m(solution.rig, distance_m)
-    px = [camera.project(point[None]) for camera in rig.cameras]
-    covariance = flat.T @ triangulate(rig, px[0], px[1], MARKER_PX, MARKER_PX)[1][0] @ flat
+    px = np.stack([camera.project(point[None]) for camera in rig.cameras])
+    seen = np.array([len(rig) == 2 or bool(in_view(camera, point[None])[0]) for camera in rig.cameras])[:, None]
+    covariance = flat.T @ triangulate_views(rig, px, seen, MARKER_PX)[1][0] @ flat
     values, vectors = np.linalg.eigh(covariance)
     sigma_m = float(np.sqrt(values[-1]))
     larger = float(f"{max(0.12 * distance_m / sigma_m, 1.0):.1g}")

@@ -12,7 +12,9 @@ from calibration.quality.evidence import (
     camera_moves,
     downweight_misfits,
     fixed_lens_directions,
+    pose_columns,
 )
+from calibration.quality.measures import shared_corners
 from calibration.solve.equations import form_directions
 from calibration.solve.lens_choice import CORNERS_FOR_FORM
 from calibration.solve.solution import RigSolution
@@ -121,21 +123,25 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
     """Test whether the cameras stood otherwise from some view on."""
     if solution.rig.is_monocular:
         return []
-    shared = np.flatnonzero((solution.used[0] & solution.used[1]).any(axis=1))
-    if len(shared) < 2 * MIN_VIEWS:
-        return []
-    order = sorted(range(len(solution.pairs)), key=lambda v: solution.pairs[v].t_ns)
+    order = sorted(range(len(solution.moments)), key=lambda v: solution.moments[v].t_ns)
     ordered = Evidence(evidence.information[order], evidence.score[order], evidence.free, evidence.n_rig)
-    both = [k for k, v in enumerate(order) if v in set(shared.tolist())]
-    views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
-    at, other = max(zip(views, camera_moves(ordered, views), strict=True), key=lambda each: each[1].f_statistic)
+    shared = np.asarray((solution.used & shared_corners(solution)).any(axis=2))[:, order]  # by camera, with another one
+    moves = []
+    for camera in range(1, len(solution.rig)):
+        both = np.flatnonzero(shared[camera]).tolist()
+        views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
+        moves += [(at, camera, other) for at, other in zip(views, camera_moves(ordered, views, camera), strict=True)]
+    if not moves:
+        return []
+    at, camera, other = max(moves, key=lambda move: move[2].f_statistic)
     if other.f_statistic < SIGNIFICANT_MOVE:
         return []
     rotation_deg, shift_mm = np.degrees(np.linalg.norm(other.extra[:3])), 1e3 * np.linalg.norm(other.extra[3:])
-    name = next((view.name for view in solution.pairs[order[at]].views if view is not None and view.name), f"view {at + 1}")
-    text = f"a camera was moved during the calibration, before {name}, by {rotation_deg:.2g} degrees and {shift_mm:.2g} mm"
+    name = next((view.name for view in solution.moments[order[at]].views if view is not None and view.name), f"view {at + 1}")
+    which = "a camera" if len(solution.rig) == 2 else solution.rig.cameras[camera].title
+    text = f"{which} was moved during the calibration, before {name}, by {rotation_deg:.2g} degrees and {shift_mm:.2g} mm"
     # Half of the views are wrong then: the rig is that of neither time.
     step = np.zeros(derivatives.shape[1])
-    step[-6:] = other.extra
+    step[pose_columns(evidence, camera)] = other.extra
     error = max(_distance_change(other, derivatives), float(np.abs(derivatives @ step).max()))
-    return [Suspect(error, text, "fix both cameras firmly and calibrate again")]
+    return [Suspect(error, text, "fix the cameras firmly and calibrate again")]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera, Rig
-from calibration.triangulate import triangulate
+from calibration.depth import in_view
+from calibration.triangulate import triangulate_views
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 
 N_LENS = 9  # fx, fy, cx, cy, k1, k2, p1, p2, k3; of a fisheye fx, fy, cx, cy, k1, k2, k3, k4 and nothing
-N_PAIR = 2 * N_LENS + 6  # left lens, right lens, rotation and translation of the right camera
 SHORTEST = 0.3  # of the largest distance: shorter ones do not count
 LENS_STEPS = np.array([1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-5, 1e-5, 1e-4])  # the first four times the focal length
 POSE_STEP = 1e-5  # [rad, m]
@@ -34,8 +34,12 @@ def remeasure(points_m: Floats, true_rig: Rig, rig: Rig) -> Floats:
     if true_rig.is_monocular:
         x = true_rig.left.to_camera(points_m)
         return np.asarray(rig.left.rays(true_rig.left.project(points_m)) * x[:, 2:])
-    px = [camera.project(points_m) for camera in true_rig.cameras]
-    return triangulate(rig, px[0], px[1])[0]
+    px = np.stack([camera.project(points_m) for camera in true_rig.cameras])
+    seen = np.ones(px.shape[:2], bool)
+    if len(true_rig) > 2:
+        seen = np.stack([in_view(camera, points_m) for camera in true_rig.cameras])
+        seen |= seen.sum(axis=0) < 2  # as of two cameras, whose points are all taken to be seen
+    return triangulate_views(rig, px, seen & np.isfinite(px).all(axis=2))[0]
 
 
 def distance_errors(points_m: Floats, measured_m: Floats) -> Floats:
@@ -46,12 +50,12 @@ def distance_errors(points_m: Floats, measured_m: Floats) -> Floats:
 
 
 def error_derivatives(rig: Rig, points_m: Floats) -> Floats:
-    """Return the derivatives of the relative distance errors by the rig's parameters, (P, 24), or (P, 9) for a single camera.
+    """Return the derivatives of the relative distance errors by the rig's parameters, (P, n).
 
-    In the order: left lens, right lens (fx, fy, cx, cy, k1, k2, p1, p2, k3 each), rotation of the right camera (a small vector
-    from the left) and its translation, the left camera being the world.
+    In the order: lenses of all cameras (fx, fy, cx, cy, k1, k2, p1, p2, k3 each), then of all but the first, which is the world,
+    rotation (a small vector from the left) and translation.
     """
-    n = N_LENS if rig.is_monocular else N_PAIR
+    n = N_LENS * len(rig) + 6 * (len(rig) - 1)
     out = np.empty((len(point_pairs(points_m)[0]), n))
     for column in range(n):
         step = np.zeros(n)
@@ -63,20 +67,22 @@ def error_derivatives(rig: Rig, points_m: Floats) -> Floats:
 
 def _step_size(rig: Rig, column: int) -> float:
     """Return the step for the central difference by one of the rig's parameters."""
-    if column < 2 * N_LENS:
+    if column < len(rig) * N_LENS:
         camera = rig.cameras[column // N_LENS]
         return float(LENS_STEPS[column % N_LENS]) * (camera.focal_px if column % N_LENS < 4 else 1.0)
     return POSE_STEP
 
 
 def perturb(rig: Rig, step: Floats) -> Rig:
-    """Return the rig with its parameters changed by `step`, (24,) or (9,), in the order of `error_derivatives`."""
-    left = _with_lens(rig.left, step[:N_LENS])
-    if rig.is_monocular:
-        return Rig((left,))
-    right = _with_lens(rig.right, step[N_LENS : 2 * N_LENS])
-    rotation = matrix_from_rotvec(step[-6:-3]) @ right.rotation
-    return Rig((left, replace(right, rotation=rotation, translation=right.translation + step[-3:])))
+    """Return the rig with its parameters changed by `step`, (n,), in the order of `error_derivatives`."""
+    C = len(rig)
+    lenses, poses = step[: C * N_LENS].reshape(C, N_LENS), step[C * N_LENS :].reshape(C - 1, 6)
+    first, *others = (_with_lens(camera, lens) for camera, lens in zip(rig.cameras, lenses, strict=True))
+    moved = (
+        replace(camera, rotation=matrix_from_rotvec(pose[:3]) @ camera.rotation, translation=camera.translation + pose[3:])
+        for camera, pose in zip(others, poses, strict=True)
+    )
+    return Rig((first, *moved))
 
 
 def _with_lens(camera: Camera, step: Floats) -> Camera:

@@ -1,4 +1,4 @@
 """A rig from views of a board: selection of views, lens models, bundle adjustment.
 
-In: `ViewPair`s of board/. Out: those worth keeping (selection), and a `RigSolution` with its covariances (rig, solution).
+In: `BoardMoment`s of board/. Out: those worth keeping (selection), and a `RigSolution` with its covariances (rig, solution).
 """

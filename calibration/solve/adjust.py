@@ -1,14 +1,13 @@
-"""Levenberg-Marquardt for the bundle adjustment, and its robust form.
+"""The bundle adjustment as a least-squares problem, and its robust form.
 
-The board's poses are eliminated by the Schur complement (Triggs et al. 2000, section 6): what all views share is a system of some
-25 unknowns, each pose one of six. Robust: noise by camera from the median distance of the corners (of two-dimensional normal
-noise it is 1.1774 sigma), weights after Huber 1964, far corners left out.
+What all views share is a system of some 25 unknowns, each pose of the board a block of six. Robust: noise by camera from
+the median distance of the corners (of two-dimensional normal noise it is 1.1774 sigma), weights after Huber 1964, far corners
+left out.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from calibration.solve.equations import (
@@ -17,18 +16,24 @@ from calibration.solve.equations import (
     FreeParameters,
     Views,
     apply_step,
-    jacobian,
     residual_px,
     subset,
+    view_equations,
 )
 from calibration.solve.solution import N_INTRINSICS
 from config.arrays import Floats
+from numerics.least_squares import (
+    MAX_STEPS,
+    MIN_GAIN,
+    Damping,
+    LeastSquaresFit,
+    NormalEquations,
+    OwnBlocks,
+    Step,
+    minimise,
+)
 
-MAX_STEPS = 60
-FIRST_DAMPING = 1e-7
-MAX_DAMPING = 1e12
-MIN_GAIN = 1e-9  # of the cost in one step
-FLOOR = 1e-12  # keeps the equations of a pose that nothing was seen of from being singular
+DAMPING = Damping(1e-7, 10.0, 0.1)
 MEDIAN_DISTANCE = 1.1774  # of a two-dimensional normal, in sigmas
 HUBER = 3.0  # distance in sigmas from which a corner has less weight
 OUTLIER_SIGMAS = 6.0  # and from which it has none
@@ -50,24 +55,44 @@ class IntrinsicsPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class NormalEquations:
-    """The normal equations: of the shared parameters (G, G), between them and each pose (V, G, 6), of each pose (V, 6, 6)."""
+class BundleProblem:
+    """The bundle adjustment as least squares: the observations, what is free, and what is known of the intrinsics.
 
-    shared: Floats
-    mixed: Floats
-    pose: Floats
-    shared_gradient: Floats
-    pose_gradient: Floats
+    Shared unknowns are the free parameters (G,), each view has the six of the board's pose.
+    """
 
+    seen: CornerObservations
+    freedom: FreeParameters
+    prior: IntrinsicsPrior | None = None
 
-@dataclass(frozen=True, slots=True)
-class BundleFit:
-    """The result: state, cost (half the weighted sum of squares), whether it converged, and the number of steps."""
+    def cost(self, state: BundleState) -> float:
+        """Return half the weighted sum of squares of residuals and prior; infinite where the state is impossible."""
+        if not (state.intrinsics[:, :2] > 0).all():
+            return float("inf")
+        seen, prior = self.seen, self.prior
+        residual = residual_px(state, seen)
+        used = seen.weight > 0
+        cost = 0.5 * float(seen.weight[used] @ (residual[used] ** 2).sum(axis=1))
+        if prior is not None:
+            cost += 0.5 * float((prior.weight * (state.intrinsics[:, :N_INTRINSICS] - prior.mean) ** 2).sum())
+        return cost
 
-    state: BundleState
-    cost: float
-    converged: bool
-    n_steps: int
+    def linearise(self, state: BundleState) -> NormalEquations:
+        """Return the normal equations, the blocks being the board's poses."""
+        seen, freedom, prior = self.seen, self.freedom, self.prior
+        G = freedom.n_shared
+        H, b = view_equations(state, seen, freedom, residual_px(state, seen))
+        shared, gradient = H[:, :G, :G].sum(axis=0), -b[:, :G].sum(axis=0)
+        if prior is not None:
+            for c, lens in enumerate(freedom.lenses):
+                S, at = lens.directions, freedom.lens_columns(c)
+                shared[at, at] += (S * prior.weight[c][:, None]).T @ S
+                gradient[at] += S.T @ (prior.weight[c] * (state.intrinsics[c, :N_INTRINSICS] - prior.mean[c]))
+        return NormalEquations(shared, gradient, (OwnBlocks(H[:, :G, G:], H[:, G:, G:], -b[:, G:]),))
+
+    def move(self, state: BundleState, step: Step) -> BundleState:
+        """Return the state after a step."""
+        return apply_step(state, self.freedom, step.shared, step.own[0])
 
 
 def adjust(
@@ -77,95 +102,9 @@ def adjust(
     prior: IntrinsicsPrior | None = None,
     max_steps: int = MAX_STEPS,
     smallest_gain: float = MIN_GAIN,
-) -> BundleFit:
+) -> LeastSquaresFit[BundleState]:
     """Minimise the cost from a state on, until a step gains less than a share of it; the cost never rises."""
-    damping, cost, n = FIRST_DAMPING, bundle_cost(state, seen, prior), 0
-    for n in range(1, max_steps + 1):
-        normal = normal_equations(state, seen, freedom, prior)
-        while True:
-            tried = apply_step(state, freedom, *_step(normal, damping))
-            new_cost = bundle_cost(tried, seen, prior)
-            if new_cost <= cost or damping > MAX_DAMPING:
-                break
-            damping *= 10.0
-        if not new_cost <= cost:
-            return BundleFit(state, cost, True, n)
-        gain, state, cost, damping = cost - new_cost, tried, new_cost, max(damping / 10.0, 1e-12)
-        if gain <= smallest_gain * cost + 1e-14:
-            return BundleFit(state, cost, True, n)
-    return BundleFit(state, cost, False, n)
-
-
-def bundle_cost(state: BundleState, seen: CornerObservations, prior: IntrinsicsPrior | None = None) -> float:
-    """Return half the weighted sum of squares of residuals and prior; infinite where the state is impossible."""
-    if not (state.intrinsics[:, :2] > 0).all():
-        return float("inf")
-    residual = residual_px(state, seen)
-    used = seen.weight > 0
-    cost = 0.5 * float(seen.weight[used] @ (residual[used] ** 2).sum(axis=1))
-    if prior is not None:
-        cost += 0.5 * float((prior.weight * (state.intrinsics[:, :N_INTRINSICS] - prior.mean) ** 2).sum())
-    return cost
-
-
-def normal_equations(
-    state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior | None = None
-) -> NormalEquations:
-    """Return J' W J and J' W r, blockwise."""
-    G, (_, V, _) = freedom.n_shared, seen.weight.shape
-    J_shared, J_pose = jacobian(state, seen, freedom)
-    J = np.concatenate([J_shared, J_pose], axis=-1).swapaxes(0, 1).reshape(V, -1, G + 6)
-    residual = residual_px(state, seen)
-    counts = (seen.weight > 0) & np.isfinite(residual).all(axis=-1)  # not what lies behind a camera
-    root = np.sqrt(np.repeat(np.where(counts, seen.weight, 0.0).swapaxes(0, 1).reshape(V, -1), 2, axis=1))
-    r = np.where(counts[..., None], residual, 0.0).swapaxes(0, 1).reshape(V, -1) * root
-    J = J * root[..., None]
-    H, b = J.swapaxes(1, 2) @ J, (J * r[..., None]).sum(axis=1)
-    shared, gradient = H[:, :G, :G].sum(axis=0), b[:, :G].sum(axis=0)
-    if prior is not None:
-        column = 0
-        for c, lens in enumerate(freedom.lenses):
-            S, at = lens.directions, slice(column, column + lens.n_free)
-            shared[at, at] += (S * prior.weight[c][:, None]).T @ S
-            gradient[at] += S.T @ (prior.weight[c] * (prior.mean[c] - state.intrinsics[c, :N_INTRINSICS]))
-            column += lens.n_free
-    return NormalEquations(shared, H[:, :G, G:], H[:, G:, G:], gradient, b[:, G:])
-
-
-def eliminate_poses(normal: NormalEquations, damping: float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """Return the Schur complement (G, G), its right side (G,), and pose^-1 [mixed', gradient], (V, 6, G + 1)."""
-    diagonal = damping * np.einsum("vii->vi", normal.pose) + FLOOR
-    pose = normal.pose + np.einsum("vi,ij->vij", diagonal, np.eye(normal.pose.shape[1]))
-    both = np.concatenate([normal.mixed.swapaxes(1, 2), normal.pose_gradient[..., None]], axis=2)
-    solved = np.linalg.solve(pose, both)
-    S = normal.shared - (normal.mixed @ solved[..., :-1]).sum(axis=0)
-    return S, normal.shared_gradient - (normal.mixed @ solved[..., -1:]).sum(axis=0)[:, 0], solved
-
-
-def shared_covariance(normal: NormalEquations) -> Floats:
-    """Return the covariance of the shared parameters, the poses unknown too, (G, G); undetermined directions come out huge."""
-    return scaled_inverse(eliminate_poses(normal)[0], 1e-15)
-
-
-def scaled_inverse(H: Floats, least: float = 1e-13) -> Floats:
-    """Invert a symmetric matrix of unlike scales; eigenvalues below `least` count as that: huge in the inverse, not infinite."""
-    if not len(H):
-        return H
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    values, vectors = scipy.linalg.eigh(H * np.outer(scale, scale))
-    inverse = (vectors / np.maximum(values, least)) @ vectors.T
-    return np.asarray(inverse * np.outer(scale, scale))
-
-
-def _step(normal: NormalEquations, damping: float) -> tuple[Floats, Floats]:
-    """Solve the damped equations: shared (G,) and poses (V, 6)."""
-    S, right, solved = eliminate_poses(normal, damping)
-    S = S + np.diag(np.diag(normal.shared) * damping + FLOOR)
-    try:
-        shared = scipy.linalg.cho_solve(scipy.linalg.cho_factor(S), right) if len(right) else right
-    except scipy.linalg.LinAlgError:
-        shared = scipy.linalg.lstsq(S, right)[0]
-    return shared, solved[..., -1] - solved[..., :-1] @ shared
+    return minimise(BundleProblem(seen, freedom, prior), state, DAMPING, max_steps, smallest_gain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +195,8 @@ def noise_px(distance: Floats, freedom: FreeParameters, mask: NDArray[np.bool_])
     if not len(distance) or not np.isfinite(distance).all():
         return 0.5 if not len(distance) else max(float(np.median(distance)), MIN_SIGMA_PX)
     numbers = 2.0 * len(distance)
-    per_camera = (freedom.n_shared + 6.0 * int(mask.any(axis=1).sum())) / len(freedom.lenses)
+    n = len(freedom.lenses)  # a board's pose is shared by two cameras, or a few more of them
+    per_camera = freedom.n_shared / n + 6.0 * int(mask.any(axis=1).sum()) / min(n, 2)
     left = max(numbers - per_camera, 0.25 * numbers)
     return max(float(np.median(distance)) / MEDIAN_DISTANCE * float(np.sqrt(numbers / left)), MIN_SIGMA_PX)
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.solve.adjust import normal_equations
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, apply_step, residual_px
+from calibration.solve.adjust import BundleProblem
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, apply_step, flat_board_state, residual_px
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
 
@@ -93,17 +93,17 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
     poses_only = FreeParameters(tuple(FIXED for _ in range(seen.n_cameras)), relative=False)
     damping, costs = np.full(seen.n_views, 1e-6), view_costs(state, seen)
     for _ in range(POSE_STEPS):
-        normal = normal_equations(state, seen, poses_only)
-        diagonal = np.einsum("vii->vi", normal.pose)
-        damped = normal.pose + np.einsum("vi,ij->vij", damping[:, None] * diagonal + 1e-12, np.eye(6))
-        step = np.linalg.solve(damped, normal.pose_gradient[..., None])[..., 0]
+        (pose,) = BundleProblem(seen, poses_only).linearise(state).groups
+        diagonal = np.einsum("vii->vi", pose.own)
+        damped = pose.own + np.einsum("vi,ij->vij", damping[:, None] * diagonal + 1e-12, np.eye(6))
+        step = -np.linalg.solve(damped, pose.gradient[..., None])[..., 0]
         tried = apply_step(state, poses_only, np.zeros(0), step)
         new = view_costs(tried, seen)
         better = new < costs
         R = np.where(better[:, None, None], tried.board_rotation, state.board_rotation)
         t = np.where(better[:, None], tried.board_translation, state.board_translation)
         state = replace(state, board_rotation=R, board_translation=t)
-        predicted_gain = (step * normal.pose_gradient).sum(axis=1)
+        predicted_gain = -(step * pose.gradient).sum(axis=1)
         costs, damping = np.where(better, new, costs), np.where(better, damping * 0.1, damping * 10.0)
         if (predicted_gain <= MIN_GAIN * costs + 1e-14).all():
             break
@@ -122,7 +122,9 @@ def candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats)
     for v in np.flatnonzero(enough):
         R[v], t[v] = pose_from_homography(homography(seen.points_m[:, :2], ideal[v], seen.weight[0, v]), centre)
     Rm, tm = mirrored(R, t, centre)
-    state = BundleState(intrinsics[None], np.eye(3), np.zeros(3), np.concatenate([R, Rm]), np.concatenate([t, tm]))
+    state = flat_board_state(
+        intrinsics[None], np.eye(3)[None], np.zeros((1, 3)), np.concatenate([R, Rm]), np.concatenate([t, tm])
+    )
     state, costs = refine_board_poses(state, seen.at(np.tile(np.arange(V), 2)))
     costs[~np.tile(enough, 2)] = np.inf
     swap = costs[V:] < costs[:V]

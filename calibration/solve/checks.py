@@ -9,11 +9,11 @@ from calibration.board.views import BoardView
 from calibration.camera import FOCAL_RANGE, title
 from calibration.solve.adjust import RobustFit, view_distances_px
 from calibration.solve.board_pose import least_corners
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.errors import CalibrationError
 
 MIN_VIEWS = 4  # of one camera whose lens is not known
-MIN_SHARED = 3  # views of both cameras
+MIN_SHARED = 3  # views of two cameras
 GOOD_VIEWS = 20
 OUTSIDE_PX = 1.0  # a corner may lie this far outside the picture
 SAME_PX = 1.0  # views are the same within this
@@ -55,14 +55,40 @@ def check_enough(board: Board, views: Sequence[BoardView], name: str) -> None:
         )
 
 
-def check_shared(n_shared: int) -> None:
-    """Raise CalibrationError: too few views of both cameras."""
-    if n_shared < MIN_SHARED:
+def check_linked(n_shared: Ints, names: Sequence[str]) -> None:
+    """Raise CalibrationError: some cameras share too few views with the others.
+
+    n_shared: number of views that two cameras share, (C, C).
+    """
+    groups = _linked_groups(n_shared)
+    if len(groups) == 1:
+        return
+    if len(names) == 2:
+        n = int(n_shared[0, 1])
         raise CalibrationError(
-            f"both cameras see the board together {n_shared} time{'' if n_shared == 1 else 's'}; at least {MIN_SHARED} are "
+            f"both cameras see the board together {n} time{'' if n == 1 else 's'}; at least {MIN_SHARED} are "
             f"needed, {GOOD_VIEWS} are good: hold it where both see all of it, and check that left and right pictures belong "
             f"together"
         )
+    listed = "; ".join(", ".join(names[c] for c in group) for group in groups)
+    raise CalibrationError(
+        f"no views of the board link all cameras, which fall into {len(groups)} groups: {listed}; hold it where cameras of two "
+        f"groups see it together, {MIN_SHARED} times at least and better {GOOD_VIEWS}, and check that their pictures belong "
+        f"together"
+    )
+
+
+def _linked_groups(n_shared: Ints) -> list[list[int]]:
+    """Return the cameras that are linked by enough shared views, group by group."""
+    left, groups = list(range(len(n_shared))), list[list[int]]()
+    while left:
+        group = [left.pop(0)]
+        for member in group:  # grows as others are found
+            found = [c for c in left if n_shared[member, c] >= MIN_SHARED]
+            group += found
+            left = [c for c in left if c not in found]
+        groups.append(sorted(group))
+    return groups
 
 
 def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -> None:
@@ -104,12 +130,12 @@ def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board
         )
 
 
-def check_sides(centre_m: Floats, names: tuple[str, str]) -> None:
-    """Raise CalibrationError: the right camera is to the left of the left one. centre_m: of the right camera, (3,)."""
+def check_sides(centre_m: Floats) -> None:
+    """Raise CalibrationError: of two cameras the right one is to the left of the left one. centre_m: of the right one, (3,)."""
     if centre_m[0] < -0.5 * np.linalg.norm(centre_m):
         raise CalibrationError(
-            f"the camera given as right ({names[1]}) stands {-100 * centre_m[0]:.1f} cm to the left of the one given as left "
-            f"({names[0]}): left and right are swapped, exchange them; or both cameras mirror their pictures: switch that off"
+            f"the camera given as right stands {-100 * centre_m[0]:.1f} cm to the left of the one given as left: "
+            f"left and right are swapped, exchange them; or both cameras mirror their pictures: switch that off"
         )
 
 

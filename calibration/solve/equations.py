@@ -1,17 +1,17 @@
 """The equations of the bundle adjustment: corners predicted from cameras and board poses, with analytic derivatives.
 
-Camera c sees a corner X of the board at project(K_c, R_c (R_v X + t_v) + t_c), with v the view; the world is the left camera, so
-R_0 = 1, t_0 = 0. Rotations are updated from the left: R <- exp([w]x) R. Lens models as in `calibration.camera` (Brown 1971, in
+Camera c sees a corner X of the board at project(K_c, R_c (R_v X + t_v) + t_c), with v the view; the world is the first camera,
+so R_0 = 1, t_0 = 0. Rotations are updated from the left: R <- exp([w]x) R. Lens models as in `calibration.camera` (Brown 1971, in
 OpenCV's order, or a fisheye); the last number of the intrinsics, which tells the model, is no parameter. The board may have a
 form: one axis longer than the other, and bent.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.camera import Rig, relative_pose
+from calibration.camera import Rig
 from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
@@ -25,9 +25,9 @@ NEAREST_M = 1e-3  # least depth in front of a camera
 class BundleState:
     """All that the adjustment may change.
 
-    intrinsics: (C, 10) of one or two cameras; rotation, translation: left to right camera, (3, 3), (3,) [m]; board_rotation,
-    board_translation: board to left camera, (V, 3, 3), (V, 3) [m]; form: of the board (`formed_points`), (4,); offset_s: by which
-    the right camera's timestamps are late.
+    intrinsics: (C, 10) of the cameras; rotation, translation: first to each camera, (C, 3, 3), (C, 3) [m], of the first 1 and 0;
+    board_rotation, board_translation: board to first camera, (V, 3, 3), (V, 3) [m]; form: of the board (`formed_points`), (4,);
+    offset_s: by which each camera's timestamps are late, (C,), of the first 0.
     """
 
     intrinsics: Floats
@@ -35,8 +35,49 @@ class BundleState:
     translation: Floats
     board_rotation: Floats
     board_translation: Floats
-    form: Floats = field(default_factory=lambda: np.zeros(N_FORM))
-    offset_s: float = 0.0
+    form: Floats
+    offset_s: Floats
+
+    @property
+    def n_cameras(self) -> int:
+        """Number of cameras."""
+        return len(self.intrinsics)
+
+
+def flat_board_state(
+    intrinsics: Floats, rotation: Floats, translation: Floats, board_rotation: Floats, board_translation: Floats
+) -> BundleState:
+    """Return a state with a flat board and stamps that are right."""
+    return BundleState(
+        intrinsics, rotation, translation, board_rotation, board_translation, np.zeros(N_FORM), np.zeros(len(intrinsics))
+    )
+
+
+def bundle_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
+    """Return a rig and poses of the board in its first camera's frame, (V, 6), as a state."""
+    poses = np.asarray(board_to_world, float)
+    first = rig.cameras[0]
+    R = np.stack([camera.rotation @ first.rotation.T for camera in rig.cameras])
+    t = np.stack([camera.translation for camera in rig.cameras]) - R @ first.translation
+    K = np.stack([camera.intrinsics for camera in rig.cameras])
+    return flat_board_state(K, R, t, matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
+
+
+@dataclass(frozen=True, slots=True)
+class CornerMotion:
+    """How the corners moved while the pictures of a view were taken, to tell by how much cameras' stamps are late.
+
+    velocity_px_s: (C, V, N, 2), 0 where unknown and of the reference; lag_s: by which a picture's stamp is later than that of the
+    view's reference, (C, V); reference: the first camera that sees the board, (V,).
+    """
+
+    velocity_px_s: Floats
+    lag_s: Floats
+    reference: NDArray[np.intp]
+
+    def at(self, views: Views) -> "CornerMotion":
+        """Return some of the views, by index or mask."""
+        return CornerMotion(self.velocity_px_s[:, views], self.lag_s[:, views], self.reference[views])
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +85,13 @@ class CornerObservations:
     """The measurements.
 
     points_m: the flat board's corners, (N, 3) [m]; px: where each camera saw them, (C, V, N, 2), finite; weight: (C, V, N)
-    [px^-2], 0 where not seen; velocity_px_s: of the right camera's corners, (V, N, 2), 0 where unknown; lag_s: by which the right
-    picture's timestamp is later than the left one's, (V,).
+    [px^-2], 0 where not seen; motion: of the corners, None where stamps are taken to be right.
     """
 
     points_m: Floats
     px: Floats
     weight: Floats
-    velocity_px_s: Floats | None = None
-    lag_s: Floats | None = None
+    motion: CornerMotion | None = None
 
     @property
     def n_cameras(self) -> int:
@@ -70,14 +109,16 @@ class CornerObservations:
 
     def at(self, views: Views) -> "CornerObservations":
         """Return some of the views, by index or mask."""
-        velocity = None if self.velocity_px_s is None else self.velocity_px_s[views]
-        lag = None if self.lag_s is None else self.lag_s[views]
-        return CornerObservations(self.points_m, self.px[:, views], self.weight[:, views], velocity, lag)
+        motion = None if self.motion is None else self.motion.at(views)
+        return CornerObservations(self.points_m, self.px[:, views], self.weight[:, views], motion)
 
 
 @dataclass(frozen=True, slots=True)
 class FreeParameters:
-    """What the adjustment may change besides the board's poses: each camera's lens, the relative pose, the form, the offset."""
+    """What the adjustment may change besides the board's poses: lenses, poses of all cameras but the first, form, offsets.
+
+    In this order they are the shared parameters; of each kind first those of the first camera that has them.
+    """
 
     lenses: tuple[LensModel, ...]
     relative: bool = True
@@ -87,20 +128,29 @@ class FreeParameters:
     @property
     def n_shared(self) -> int:
         """Number of parameters that all views share."""
-        return sum(lens.n_free for lens in self.lenses) + 6 * self.relative + N_FORM * self.form + int(self.offset)
+        return int(self.form_columns.stop) + (len(self.lenses) - 1) * self.offset
+
+    def lens_columns(self, camera: int) -> slice:
+        """Return where a camera's lens is among the shared parameters."""
+        start = sum(lens.n_free for lens in self.lenses[:camera])
+        return slice(start, start + self.lenses[camera].n_free)
+
+    @property
+    def pose_columns(self) -> slice:
+        """Where the poses of all cameras but the first are."""
+        start = sum(lens.n_free for lens in self.lenses)
+        return slice(start, start + 6 * (len(self.lenses) - 1) * self.relative)
+
+    @property
+    def form_columns(self) -> slice:
+        """Where the board's form is."""
+        start = self.pose_columns.stop
+        return slice(start, start + N_FORM * self.form)
 
 
 def subset(state: BundleState, views: Views) -> BundleState:
     """Return the state with some of the views only, by index or mask."""
     return replace(state, board_rotation=state.board_rotation[views], board_translation=state.board_translation[views])
-
-
-def bundle_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
-    """Return a rig, its left camera at the origin of the world, and poses of the board (V, 6) as a state."""
-    poses = np.asarray(board_to_world, float)
-    cameras = rig.cameras
-    K = np.stack([camera.intrinsics for camera in cameras])
-    return BundleState(K, *relative_pose(rig.left, rig.right), matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
 
 
 def formed_points(points_m: Floats, form: Floats) -> Floats:
@@ -200,10 +250,9 @@ def lens_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
 def camera_points(state: BundleState, points_m: Floats) -> list[Floats]:
     """Return the board's corners in each camera's frame: flat (N, 3) [m] -> C times (V, N, 3) [m]."""
     X = formed_points(points_m, state.form)
-    left = X @ np.swapaxes(state.board_rotation, 1, 2) + state.board_translation[:, None]
-    if len(state.intrinsics) == 1:
-        return [left]
-    return [left, left @ state.rotation.T + state.translation]
+    first = X @ np.swapaxes(state.board_rotation, 1, 2) + state.board_translation[:, None]
+    others = zip(state.rotation[1:], state.translation[1:], strict=True)
+    return [first, *(first @ R.T + t for R, t in others)]
 
 
 def residual_px(state: BundleState, seen: CornerObservations) -> Floats:
@@ -211,8 +260,9 @@ def residual_px(state: BundleState, seen: CornerObservations) -> Floats:
     out = np.empty_like(seen.px)
     for c, points in enumerate(camera_points(state, seen.points_m)):
         out[c] = seen.px[c] - project(state.intrinsics[c], points)
-        if c == 1 and seen.velocity_px_s is not None and seen.lag_s is not None:
-            out[c] += seen.velocity_px_s * (state.offset_s - seen.lag_s)[:, None, None]
+        if seen.motion is not None:
+            late_s = state.offset_s[c] - state.offset_s[seen.motion.reference] - seen.motion.lag_s[c]
+            out[c] += seen.motion.velocity_px_s[c] * late_s[:, None, None]
         out[c][(points[..., 2] <= NEAREST_M) & (seen.weight[c] > 0)] = np.inf
     return out
 
@@ -220,52 +270,98 @@ def residual_px(state: BundleState, seen: CornerObservations) -> Floats:
 def jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParameters) -> tuple[Floats, Floats]:
     """Return d predicted / d shared parameters and d predicted / d pose: (C, V, N, 2, G) and (C, V, N, 2, 6).
 
-    Shared: the free intrinsics of the left, then of the right camera, rotation and translation of the right camera, form, offset.
-    Pose: rotation and translation of the board in the left camera's frame.
+    Pose: rotation and translation of the board in the first camera's frame.
     """
     C, V, N = seen.weight.shape
     shared, pose = np.zeros((C, V, N, 2, freedom.n_shared)), np.empty((C, V, N, 2, 6))
-    X = formed_points(seen.points_m, state.form)
-    rotated = X @ np.swapaxes(state.board_rotation, 1, 2)
     points = camera_points(state, seen.points_m)
-    column = 0
-    for c, lens in enumerate(freedom.lenses):
-        P = point_derivatives(state.intrinsics[c], points[c])
-        if lens.n_free:
-            shared[c, ..., column : column + lens.n_free] = lens_derivatives(state.intrinsics[c], points[c]) @ lens.directions
-        column += lens.n_free
-        end = sum(lens.n_free for lens in freedom.lenses)
-        if c == 1 and freedom.relative:
-            shared[c, ..., end : end + 3] = _cross(points[c] - state.translation, P)
-            shared[c, ..., end + 3 : end + 6] = P
-        A = P if c == 0 else P @ state.rotation
-        pose[c, ..., :3] = _cross(rotated, A)
-        pose[c, ..., 3:] = A
-        end += 6 * freedom.relative
-        if freedom.form:
-            shared[c, ..., end : end + N_FORM] = A @ (state.board_rotation[:, None] @ form_directions(seen.points_m))
-            end += N_FORM
-        if freedom.offset and c == 1 and seen.velocity_px_s is not None:
-            shared[c, ..., end] = -seen.velocity_px_s
+    for c in range(C):
+        columns, shared_c, pose[c] = _camera_jacobian(state, seen.points_m, seen.motion, freedom, c, points[c])
+        shared[c][..., columns] = shared_c
     return shared, pose
+
+
+def view_equations(
+    state: BundleState, seen: CornerObservations, freedom: FreeParameters, residual: Floats
+) -> tuple[Floats, Floats]:
+    """Return J' W J (V, G + 6, G + 6) and J' W r (V, G + 6) of every view, shared parameters first, then the board's pose.
+
+    residual: (C, V, N, 2) [px]; corners where it is not finite do not count.
+    """
+    G, (C, V, _) = freedom.n_shared, seen.weight.shape
+    H, b = np.zeros((V, G + 6, G + 6)), np.zeros((V, G + 6))
+    points = camera_points(state, seen.points_m)
+    for c in range(C):
+        views = np.flatnonzero((seen.weight[c] > 0).any(axis=1))
+        motion = None if seen.motion is None else seen.motion.at(views)
+        part, weight, off = subset(state, views), seen.weight[c, views], residual[c, views]
+        columns, shared, pose = _camera_jacobian(part, seen.points_m, motion, freedom, c, points[c][views])
+        at = np.concatenate([columns, np.arange(G, G + 6)])
+        J = np.concatenate([shared, pose], axis=-1).reshape(len(views), -1, len(at))
+        counts = (weight > 0) & np.isfinite(off).all(axis=-1)
+        root = np.sqrt(np.repeat(np.where(counts, weight, 0.0), 2, axis=1))
+        r = np.where(counts[..., None], off, 0.0).reshape(len(views), -1) * root
+        J = J * root[..., None]
+        H[views[:, None, None], at[:, None], at] += J.swapaxes(1, 2) @ J
+        b[views[:, None], at] += (J * r[..., None]).sum(axis=1)
+    return H, b
+
+
+def _camera_jacobian(
+    state: BundleState, points_m: Floats, motion: CornerMotion | None, freedom: FreeParameters, c: int, points: Floats
+) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Return derivatives of what a camera sees, points in its frame (V, N, 3) [m].
+
+    Returns the shared parameters that move it, (k,), d predicted / d these, (V, N, 2, k), and / d pose of the board,
+    (V, N, 2, 6).
+    """
+    P = point_derivatives(state.intrinsics[c], points)
+    lens, R = freedom.lenses[c], state.board_rotation
+    blocks: list[tuple[range, Floats]] = []
+    if lens.n_free:
+        blocks.append((_range(freedom.lens_columns(c)), lens_derivatives(state.intrinsics[c], points) @ lens.directions))
+    if c and freedom.relative:
+        start = freedom.pose_columns.start + 6 * (c - 1)
+        blocks.append((range(start, start + 6), np.concatenate([_cross(points - state.translation[c], P), P], axis=-1)))
+    A = P @ state.rotation[c] if c else P
+    rotated = formed_points(points_m, state.form) @ np.swapaxes(R, 1, 2)
+    if freedom.form:
+        blocks.append((_range(freedom.form_columns), A @ (R[:, None] @ form_directions(points_m))))
+    if freedom.offset and motion is not None:
+        blocks.append((range(freedom.form_columns.stop, freedom.n_shared), _by_offsets(motion, c)))
+    columns = np.array([column for at, _ in blocks for column in at], np.intp)
+    shared = np.concatenate([block for _, block in blocks], axis=-1) if blocks else np.zeros((*P.shape[:-1], 0))
+    return columns, shared, np.concatenate([_cross(rotated, A), A], axis=-1)
+
+
+def _by_offsets(motion: CornerMotion, c: int) -> Floats:
+    """Return d predicted / d offsets of all cameras but the first, of what a camera sees: (V, N, 2, C - 1)."""
+    C, V = motion.lag_s.shape
+    later = np.zeros((V, C))
+    later[:, c] -= 1.0
+    later[np.arange(V), motion.reference] += 1.0
+    return np.asarray(motion.velocity_px_s[c][..., None] * later[:, None, None, 1:])
+
+
+def _range(columns: slice) -> range:
+    """Return the indices of a slice."""
+    return range(columns.start, columns.stop)
 
 
 def apply_step(state: BundleState, freedom: FreeParameters, shared: Floats, poses: Floats) -> BundleState:
     """Return the state after a step: shared (G,), poses (V, 6)."""
-    intrinsics, column = state.intrinsics.copy(), 0
+    intrinsics, rotation, translation = state.intrinsics.copy(), state.rotation.copy(), state.translation.copy()
     for c, lens in enumerate(freedom.lenses):
-        intrinsics[c, :N_INTRINSICS] += lens.directions @ shared[column : column + lens.n_free]
-        column += lens.n_free
-    rotation, translation, form, offset_s = state.rotation, state.translation, state.form, state.offset_s
+        intrinsics[c, :N_INTRINSICS] += lens.directions @ shared[freedom.lens_columns(c)]
+    form, offset_s = state.form, state.offset_s.copy()
     if freedom.relative:
-        rotation = matrix_from_rotvec(shared[column : column + 3]) @ rotation
-        translation = translation + shared[column + 3 : column + 6]
-        column += 6
+        moved = shared[freedom.pose_columns].reshape(-1, 6)
+        rotation[1:] = matrix_from_rotvec(moved[:, :3]) @ rotation[1:]
+        translation[1:] += moved[:, 3:]
     if freedom.form:
-        form = form + shared[column : column + N_FORM]
-        column += N_FORM
+        form = form + shared[freedom.form_columns]
     if freedom.offset:
-        offset_s += float(shared[column])
+        offset_s[1:] += shared[freedom.form_columns.stop :]
     board_rotation = matrix_from_rotvec(poses[:, :3]) @ state.board_rotation
     return BundleState(intrinsics, rotation, translation, board_rotation, state.board_translation + poses[:, 3:], form, offset_s)
 

@@ -1,6 +1,7 @@
-"""Where the joint adjustment starts: each camera solved for alone, the observations as arrays, and the pairs that are consistent.
+"""Where the joint adjustment starts: each camera solved for alone, the observations as arrays, and the views that are consistent.
 
-Poses of the board that are mirrored are detected and corrected after every adjustment.
+Any two cameras that see the board together are a link; the cameras' poses follow from the strongest links that connect all of
+them (a spanning tree). Poses of the board that are mirrored are detected and corrected after every adjustment.
 """
 
 from collections.abc import Sequence
@@ -10,25 +11,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
 from calibration.solve.adjust import (
     MEDIAN_DISTANCE,
+    BundleProblem,
     IntrinsicsPrior,
     RobustFit,
     adjust,
     adjust_robustly,
-    normal_equations,
-    shared_covariance,
 )
 from calibration.solve.board_pose import least_corners, mirrored, refine_board_poses
-from calibration.solve.checks import check_fits, check_intrinsics, check_tilt
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, residual_px, subset
-from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedPair, DropReason, LensModel, intrinsic_names
-from calibration.solve.start import cap_weights, initial_camera, pose_candidates, vote_relative_pose, weak_prior
+from calibration.solve.checks import MIN_SHARED, check_fits, check_intrinsics, check_linked, check_tilt
+from calibration.solve.equations import (
+    BundleState,
+    CornerMotion,
+    CornerObservations,
+    FreeParameters,
+    flat_board_state,
+    residual_px,
+    subset,
+)
+from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedMoment, DropReason, LensModel, intrinsic_names
+from calibration.solve.start import (
+    PoseCandidates,
+    PoseVote,
+    cap_weights,
+    initial_camera,
+    pose_candidates,
+    vote_relative_pose,
+    weak_prior,
+)
 from config.arrays import Floats
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from numerics.least_squares import shared_covariance
 
 MIRRORED_SHARE = 0.99  # a mirrored pose must cost less than this share to be taken
 FEW_VIEWS = 8  # with fewer, one coefficient of distortion is enough to begin with
@@ -60,7 +76,7 @@ def solve_single_camera(
     start = initial_camera(mine, size, lens)
     fit = adjust_unmirrored(subset(start.state, np.arange(mine.n_views)), mine, freedom, prior)
     check_fits(fit, size, name, board)
-    covariance = shared_covariance(normal_equations(fit.state, fit.seen, freedom, prior))
+    covariance = shared_covariance(BundleProblem(fit.seen, freedom, prior).linearise(fit.state))
     check_tilt(fit.state.board_rotation[:, :, 2], name, float(np.sqrt(covariance[0, 0]) / fit.state.intrinsics[0, 0]))
     check_intrinsics(fit.state.intrinsics[0], size, name, board)
     return SingleCamera(fit, lens)
@@ -87,8 +103,7 @@ def unmirror(state: BundleState, seen: CornerObservations) -> tuple[BundleState,
     """Try every board pose mirrored as each camera would mistake it, and take what fits better; return how many changed."""
     centre, n_changed = seen.points_m.mean(axis=0), 0
     state, costs = refine_board_poses(state, seen)
-    for c in range(seen.n_cameras):
-        Rc, tc = (np.eye(3), np.zeros(3)) if c == 0 else (state.rotation, state.translation)
+    for Rc, tc in zip(state.rotation, state.translation, strict=True):
         R, t = mirrored(Rc @ state.board_rotation, state.board_translation @ Rc.T + tc, centre)
         other, other_costs = refine_board_poses(replace(state, board_rotation=Rc.T @ R, board_translation=(t - tc) @ Rc), seen)
         better = other_costs < MIRRORED_SHARE * costs
@@ -100,6 +115,14 @@ def unmirror(state: BundleState, seen: CornerObservations) -> tuple[BundleState,
             board_translation=np.where(better[:, None], other.board_translation, state.board_translation),
         )
     return state, n_changed
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLens:
+    """A lens of an earlier calibration; sigma: how far it may be off, (9,) in the order of INTRINSICS, None: not at all."""
+
+    camera: Camera
+    sigma: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,45 +138,53 @@ def initial_lens(
     board: Board,
     seen: CornerObservations,
     size: tuple[int, int],
-    camera: int,
-    intrinsics: tuple[Camera, Camera] | None,
-    sigma: Floats | None,
+    name: str,
+    known: KnownLens | None,
     fisheye: bool = False,
 ) -> InitialLens:
     """Solve for one camera's lens, or take it from an earlier calibration."""
-    if intrinsics is None:
-        single = solve_single_camera(board, seen, size, CAMERAS[camera], fisheye)
+    if known is None:
+        single = solve_single_camera(board, seen, size, name, fisheye)
         return InitialLens(single.fit.state.intrinsics[0], single.lens, weak_prior(size, fisheye))
-    known, fisheye = intrinsics[camera].intrinsics, intrinsics[camera].fisheye
-    mean = known[None, :N_INTRINSICS]
+    intrinsics, fisheye, sigma = known.camera.intrinsics, known.camera.fisheye, known.sigma
+    mean = intrinsics[None, :N_INTRINSICS]
     if sigma is None:
-        return InitialLens(known, FIXED, IntrinsicsPrior(mean, np.zeros((1, N_INTRINSICS))))
+        return InitialLens(intrinsics, FIXED, IntrinsicsPrior(mean, np.zeros((1, N_INTRINSICS))))
     names = intrinsic_names(fisheye)
-    coefficients = tuple(name for name, one in zip(names[4:], sigma[camera, 4 : len(names)], strict=True) if one > 0)
-    weight = np.where(sigma[camera] > 0, 1.0 / np.maximum(sigma[camera], 1e-12) ** 2, 1e12)
-    return InitialLens(known, LensModel(coefficients, square=False, fisheye=fisheye), IntrinsicsPrior(mean, weight[None]))
+    coefficients = tuple(name for name, one in zip(names[4:], sigma[4 : len(names)], strict=True) if one > 0)
+    weight = np.where(sigma > 0, 1.0 / np.maximum(sigma, 1e-12) ** 2, 1e12)
+    return InitialLens(intrinsics, LensModel(coefficients, square=False, fisheye=fisheye), IntrinsicsPrior(mean, weight[None]))
 
 
-def observations(board: Board, pairs: Sequence[ViewPair], solve_offset: bool) -> CornerObservations:
-    """Return all corners as arrays, weight 1 where seen; with velocities and lags if the offset is to be solved for."""
-    V, N = len(pairs), len(board)
-    px, weight, velocity, lag_s = np.zeros((2, V, N, 2)), np.zeros((2, V, N)), np.zeros((V, N, 2)), np.zeros(V)
-    for v, pair in enumerate(pairs):
-        for c, view in enumerate(pair.views):
+def observations(board: Board, moments: Sequence[BoardMoment], solve_offset: bool) -> CornerObservations:
+    """Return all corners as arrays, weight 1 where seen; with velocities and lags if offsets are to be solved for."""
+    C, V, N = len(moments[0].views), len(moments), len(board)
+    px, weight = np.zeros((C, V, N, 2)), np.zeros((C, V, N))
+    for v, moment in enumerate(moments):
+        for c, view in enumerate(moment.views):
             if view is not None and determines_pose(board, view):
                 weight[c, v] = view.seen
                 px[c, v, view.seen] = view.corners_px[view.seen]
-        if pair.left is not None and pair.right is not None and pair.right.velocity_px_s is not None:
-            velocity[v] = np.where(pair.right.seen[:, None], pair.right.velocity_px_s, 0.0)
-            lag_s[v] = 1e-9 * (pair.right.t_ns - pair.left.t_ns)
-    if not solve_offset:
-        return CornerObservations(board.points_m, px, weight)
+    return CornerObservations(board.points_m, px, weight, _corner_motion(moments, N) if solve_offset else None)
+
+
+def _corner_motion(moments: Sequence[BoardMoment], n_corners: int) -> CornerMotion:
+    """Return how corners moved. Raises CalibrationError: it is known of no view that two cameras share."""
+    C, V = len(moments[0].views), len(moments)
+    velocity, lag_s, reference = np.zeros((C, V, n_corners, 2)), np.zeros((C, V)), np.zeros(V, np.intp)
+    for v, moment in enumerate(moments):
+        (reference[v], first), *others = [(c, view) for c, view in enumerate(moment.views) if view is not None]
+        for c, view in others:
+            if view.velocity_px_s is not None:
+                velocity[c, v] = np.where(view.seen[:, None], view.velocity_px_s, 0.0)
+                lag_s[c, v] = 1e-9 * (view.t_ns - first.t_ns)
     if not velocity.any():
+        which = "the right camera" if C == 2 else "two cameras"
         raise CalibrationError(
-            "the time offset cannot be solved for: no view of the right camera shows the board in motion with its speed known; "
+            f"the time offset cannot be solved for: no view of {which} shows the board in motion with its speed known; "
             "give videos in which it is moved slowly, or leave the offset alone"
         )
-    return CornerObservations(board.points_m, px, weight, velocity, lag_s)
+    return CornerMotion(velocity, lag_s, reference)
 
 
 def determines_pose(board: Board, view: BoardView) -> bool:
@@ -165,57 +196,107 @@ def determines_pose(board: Board, view: BoardView) -> bool:
     return bool(spread > MIN_SPREAD * board.square_m)
 
 
-def motion_px(pairs: Sequence[ViewPair]) -> Floats:
-    """Return the board's motion between pictures, by camera (2, V) [px]; 0 where it was still or one camera alone saw it."""
-    out = np.zeros((2, len(pairs)))
-    for v, pair in enumerate(pairs):
-        for c, view in enumerate(pair.views):
-            if view is not None and pair.n_shared and np.isfinite(view.moved_px):
+def motion_px(moments: Sequence[BoardMoment]) -> Floats:
+    """Return the board's motion between pictures, by camera (C, V) [px]; 0 where it was still or one camera alone saw it."""
+    out = np.zeros((len(moments[0].views), len(moments)))
+    for v, moment in enumerate(moments):
+        for c, view in enumerate(moment.views):
+            if view is not None and moment.n_shared and np.isfinite(view.moved_px):
                 out[c, v] = view.moved_px
     return out
 
 
 def initial_state(
-    lenses: Sequence[InitialLens], seen: CornerObservations, pairs: Sequence[ViewPair]
-) -> tuple[BundleState, NDArray[np.intp], tuple[DroppedPair, ...]]:
-    """Find the pose between the cameras and the board's pose in every view; leave out pairs that are inconsistent.
+    lenses: Sequence[InitialLens], seen: CornerObservations, moments: Sequence[BoardMoment], names: Sequence[str]
+) -> tuple[BundleState, NDArray[np.intp], tuple[DroppedMoment, ...]]:
+    """Find the poses of the cameras and the board's pose in every view; leave out views that are inconsistent.
 
-    Returns the state of the views kept, their indices, and the pairs left out. Raises CalibrationError: too many were.
+    Returns the state of the views kept, their indices, and the views left out. Raises CalibrationError: too many were, or no
+    chain of views links all cameras.
     """
-    V = seen.n_views
+    seen_by = (seen.weight > 0).sum(axis=2) >= least_corners(len(seen.points_m))
     candidates = [pose_candidates(lens.intrinsics, seen.of_camera(c)) for c, lens in enumerate(lenses)]
-    seen_by = [(seen.weight[c] > 0).sum(axis=1) >= least_corners(len(seen.points_m)) for c in range(2)]
-    shared = np.asarray(seen_by[0] & seen_by[1])
-    R, t, choice, agrees = vote_relative_pose(candidates[0], candidates[1], shared)
-    index = np.arange(V) + V * choice
-    Rb, tb = candidates[0].state.board_rotation[index], candidates[0].state.board_translation[index]
-    right_only = ~seen_by[0]
-    Rb[right_only] = R.T @ candidates[1].state.board_rotation[:V][right_only]
-    tb[right_only] = (candidates[1].state.board_translation[:V][right_only] - t) @ R
-    state = BundleState(np.stack([lens.intrinsics for lens in lenses]), R, t, Rb, tb)
+    links = spanning_links(seen_by, names)
+    votes = [vote_relative_pose(candidates[a], candidates[b], seen_by[a] & seen_by[b]) for a, b in links]
+    state, agrees = _chained_state(lenses, candidates, seen_by, links, votes)
+    n_seeing = seen_by.sum(axis=0)
+    shared = np.asarray(n_seeing > 1)
     state, fits = _consistent_views(state, seen, shared, agrees)
     if fits.sum() < max(3, (1.0 - MAX_BAD_SHARE) * shared.sum()):
+        which, sides = ("pairs", "left and right pictures") if len(lenses) == 2 else ("sets", "the cameras' pictures")
         raise CalibrationError(
-            f"only {int(fits.sum())} of {int(shared.sum())} pairs of pictures agree on where the cameras stand: do left and "
-            f"right pictures belong together, was the board still, did no camera move, and does neither mirror?"
+            f"only {int(fits.sum())} of {int(shared.sum())} {which} of pictures agree on where the cameras stand: do {sides} "
+            f"belong together, was the board still, did no camera move, and does neither mirror?"
         )
-    keep = np.flatnonzero(fits | (seen_by[0] ^ seen_by[1]))
-    dropped = tuple(DroppedPair(pairs[v], DropReason.INCONSISTENT) for v in np.flatnonzero(shared & ~fits).tolist())
+    keep = np.flatnonzero(fits | (n_seeing == 1))
+    spanning_links(seen_by & (fits | (n_seeing == 1)), names)
+    dropped = tuple(DroppedMoment(moments[v], DropReason.INCONSISTENT) for v in np.flatnonzero(shared & ~fits).tolist())
     return subset(state, keep), keep, dropped
+
+
+def spanning_links(seen_by: NDArray[np.bool_], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of cameras that link all of them by as many shared views as possible, from the first camera on.
+
+    seen_by: which views each camera sees, (C, V). A maximum spanning tree (Prim 1957). Raises CalibrationError: some cameras
+    share no views with the others.
+    """
+    n_shared = seen_by.astype(int) @ seen_by.T.astype(int)
+    linked, links = [0], list[tuple[int, int]]()
+    while len(linked) < len(names):
+        open_ones = [c for c in range(len(names)) if c not in linked]
+        part = n_shared[np.ix_(linked, open_ones)]
+        i, j = np.unravel_index(int(part.argmax()), part.shape)
+        if part[i, j] < MIN_SHARED:
+            check_linked(n_shared, names)
+        links.append((linked[i], open_ones[j]))
+        linked.append(open_ones[j])
+    return links
+
+
+def _chained_state(
+    lenses: Sequence[InitialLens],
+    candidates: Sequence[PoseCandidates],
+    seen_by: NDArray[np.bool_],
+    links: Sequence[tuple[int, int]],
+    votes: Sequence[PoseVote],
+) -> tuple[BundleState, NDArray[np.bool_]]:
+    """Chain the cameras' poses along the links; return the state, and which views agree with a link.
+
+    A view's board pose is that of the first link that sees it, else of the one camera that does.
+    """
+    C, V = seen_by.shape
+    R, t = np.tile(np.eye(3), (C, 1, 1)), np.zeros((C, 3))
+    by, choice = seen_by.argmax(axis=0), np.zeros(V, np.intp)
+    settled, agrees = np.zeros(V, bool), np.zeros(V, bool)
+    for (a, b), vote in zip(links, votes, strict=True):
+        R[b], t[b] = vote.rotation @ R[a], vote.rotation @ t[a] + vote.translation
+        new = seen_by[a] & seen_by[b] & ~settled
+        by[new], choice[new] = a, vote.choice[new]
+        settled |= new
+        agrees |= vote.agrees
+    Rb, tb = np.tile(np.eye(3), (V, 1, 1)), np.tile([0.0, 0.0, 1.0], (V, 1))
+    for c, alone in enumerate(candidates):
+        mine = np.flatnonzero(by == c)
+        at = mine + V * choice[mine]
+        Rb[mine] = R[c].T @ alone.state.board_rotation[at]
+        tb[mine] = (alone.state.board_translation[at] - t[c]) @ R[c]
+    return flat_board_state(np.stack([lens.intrinsics for lens in lenses]), R, t, Rb, tb), agrees
 
 
 def _consistent_views(
     state: BundleState, seen: CornerObservations, shared: NDArray[np.bool_], agrees: NDArray[np.bool_]
 ) -> tuple[BundleState, NDArray[np.bool_]]:
-    """Improve the relative pose by the views that agree, and return which of all shared views fit it, (V,)."""
+    """Improve the cameras' poses by the views that agree, and return which of all shared views fit them, (V,)."""
     sure = np.flatnonzero(agrees)
     if not len(sure):
         return state, agrees
     part, seen_there = refine_board_poses(subset(state, sure), seen.at(sure))[0], seen.at(sure)
-    pose_only = FreeParameters((FIXED, FIXED))
+    pose_only = FreeParameters((FIXED,) * state.n_cameras)
     part = adjust(part, cap_weights(part, seen_there), pose_only, None, START_STEPS).state
     state, _ = unmirror(replace(state, rotation=part.rotation, translation=part.translation), seen)
     distance = np.where(seen.weight > 0, np.linalg.norm(residual_px(state, seen), axis=-1), np.nan)
-    off = np.array([np.nanmedian(distance[:, v], axis=1).max() if shared[v] else np.inf for v in range(seen.n_views)])
+    off = np.full(seen.n_views, np.inf)
+    for v in np.flatnonzero(shared):
+        off[v] = max(float(np.nanmedian(each)) for each in distance[:, v] if np.isfinite(each).any())
     usual = float(np.median(off[sure])) / MEDIAN_DISTANCE
     return state, np.asarray(shared & (off <= max(CONSISTENT * usual, CONSISTENT_PX)))

@@ -1,6 +1,6 @@
 """Choose the cameras' lens models, and whether the board is flat, by cross-validation.
 
-k-fold over views of the whole adjustment, both cameras in it: a wrong lens model shows sooner in how the two pictures contradict
+k-fold over views of the whole adjustment, all cameras in it: a wrong lens model shows sooner in how their pictures contradict
 each other than in either alone. Of all models the simplest is taken that is within one standard error of the best (Breiman et al.
 1984), the error of the difference taken view by view.
 """
@@ -72,7 +72,7 @@ def choose_lenses(
     """Choose what is free: the form of the board, each camera's distortion coefficients, pixels that are not square.
 
     First, with the richest lenses, form and pixels; then the simplest level of coefficients that serves all cameras; then fewer
-    for each alone. Otherwise coefficients would make up for what is wrong elsewhere. state, seen: of one or two cameras, weights
+    for each alone. Otherwise coefficients would make up for what is wrong elsewhere. state, seen: of all cameras, weights
     final; freedom: what else is free.
     """
     trial, C, fisheye = _Trial(seen, prior), seen.n_cameras, freedom.lenses[0].fisheye
@@ -99,7 +99,7 @@ def choose_lenses(
 def held_out_errors(state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior) -> Floats:
     """Return the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
 
-    A held-out view's own board pose is fitted to it: six parameters against two for every corner of either camera.
+    A held-out view's own board pose is fitted to it: six parameters against two for every corner of a camera.
     """
     fold = np.arange(seen.n_views) % min(FOLDS, seen.n_views)
     out = np.empty(seen.n_views)

@@ -1,4 +1,4 @@
-"""Solve for a rig of two cameras, or for one, from views of a board: lens models, intrinsics, relative pose, covariances.
+"""Solve for a rig of one to eight cameras from views of a board: lens models, intrinsics, relative pose, covariances.
 
 A covariance is (J' W J)^-1 with the board's poses unknown too. At the true parameters, with inverse variances as weights, it is
 the Cramer-Rao bound; at a solution it is the covariance of the estimate.
@@ -10,23 +10,23 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
-from calibration.camera import Camera, Rig, title
+from calibration.board.views import BoardMoment, BoardView
+from calibration.camera import Rig, title
 from calibration.solve.adjust import (
+    BundleProblem,
     IntrinsicsPrior,
     RobustFit,
     adjust,
     good_views,
     inflate_noise,
-    normal_equations,
-    shared_covariance,
     view_distances_px,
 )
 from calibration.solve.board_pose import least_corners, refine_board_poses
-from calibration.solve.checks import check_enough, check_intrinsics, check_shared, check_sides, check_views
+from calibration.solve.checks import check_enough, check_intrinsics, check_linked, check_sides, check_views
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, formed_points, residual_px
 from calibration.solve.initial import (
     MAX_BAD_SHARE,
+    KnownLens,
     adjust_unmirrored,
     determines_pose,
     initial_lens,
@@ -34,14 +34,16 @@ from calibration.solve.initial import (
     motion_px,
     observations,
     solve_single_camera,
+    spanning_links,
 )
 from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
-from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedPair, DropReason, LensKind, RigSolution, describe_dropped
+from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedMoment, DropReason, LensKind, RigSolution, describe_dropped
 from calibration.solve.start import as_camera, weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERAS
 from database.geometry.rotations import rotvec_from_matrix, skew
+from numerics.least_squares import shared_covariance
 
 Size = tuple[int, int]
 Progress = Callable[[str], None]
@@ -55,44 +57,69 @@ MAX_FISHEYE_RMS_PX = 2.0  # where no pinhole fits at all
 class _Adjustment:
     """An adjustment under way.
 
-    fit: what was found; freedom, prior: of its parameters; pairs: the views it rests on; motion_px: of the board in them, (C, V)
-    or None; held_out_px: as in `RigSolution`; dropped: pairs that were left out.
+    fit: what was found; freedom, prior: of its parameters; moments: the views it rests on; motion_px: of the board in them,
+    (C, V) or None; held_out_px: as in `RigSolution`; dropped: moments that were left out.
     """
 
     fit: RobustFit
     freedom: FreeParameters
     prior: IntrinsicsPrior
-    pairs: tuple[ViewPair, ...]
+    moments: tuple[BoardMoment, ...]
     motion_px: Floats | None = None
     held_out_px: Mapping[str, float] = field(default_factory=dict)
-    dropped: tuple[DroppedPair, ...] = ()
+    dropped: tuple[DroppedMoment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RigProblem:
+    """What is to be solved for.
+
+    board, moments: what was seen, and when; sizes: width and height of each camera's pictures; names: of the cameras; known: by
+    camera, the lens of an earlier calibration, None where there is none; solve_offset: estimate by how much the cameras'
+    timestamps are late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
+    """
+
+    board: Board
+    moments: Sequence[BoardMoment]
+    sizes: Sequence[Size]
+    names: Sequence[str]
+    known: Sequence[KnownLens | None]
+    solve_offset: bool
+    progress: Progress
 
 
 def solve_rig(
     board: Board,
-    pairs: Sequence[ViewPair],
-    sizes: tuple[Size, Size],
+    moments: Sequence[BoardMoment],
+    sizes: Sequence[Size],
     *,
-    intrinsics: tuple[Camera, Camera] | None = None,
-    intrinsic_sigma: Floats | None = None,
+    names: Sequence[str] = CAMERAS,
+    known: Sequence[KnownLens] | None = None,
     solve_offset: bool = False,
     lens: LensKind = "auto",
     progress: Progress = lambda message: None,
 ) -> RigSolution:
-    """Solve for two cameras; the world is the left camera's frame.
+    """Solve for two to eight cameras; the world is the first camera's frame.
 
-    sizes: width and height of each camera's pictures; intrinsics: of an earlier calibration, kept fixed, or with intrinsic_sigma
-    (2, 9) a first guess with these standard deviations; solve_offset: estimate by how much the right camera's timestamps are
-    late, from views in motion with known `velocity_px_s`; lens: the model; progress: receives a message for each step.
-
-    Raises CalibrationError: too few or too similar views, corners that do not fit the pictures, cameras swapped, an absurd lens.
+    Args:
+        board: that was seen.
+        moments: what the cameras saw of it; any two that see it together are a link.
+        sizes: width and height of each camera's pictures.
+        names: of the cameras.
+        known: lenses of an earlier calibration.
+        solve_offset: estimate by how much the cameras' timestamps are late, from views in motion with known `velocity_px_s`.
+        lens: the model.
+        progress: receives a message for each step.
+    Raises: CalibrationError: too few or too similar views, cameras that no views link, corners that do not fit the pictures, two
+        cameras swapped, an absurd lens.
     """
-    _check_input(board, pairs, sizes, intrinsics)
+    problem = RigProblem(board, moments, sizes, names, [None] * len(sizes) if known is None else known, solve_offset, progress)
+    _check_input(problem)
 
     def solve(fisheye: bool) -> RigSolution:
-        return _solve_pair(board, pairs, sizes, intrinsics, intrinsic_sigma, solve_offset, fisheye, progress)
+        return _solve_cameras(problem, fisheye)
 
-    return solve(False) if intrinsics is not None else _with_lens_kind(solve, lens)
+    return solve(False) if known is not None else _with_lens_kind(solve, lens)
 
 
 def _with_lens_kind(solve: Callable[[bool], RigSolution], kind: LensKind) -> RigSolution:
@@ -125,39 +152,34 @@ def _is_wide(rig: Rig) -> bool:
     return any(camera.focal_px < WIDE_FOCAL * max(camera.size) for camera in rig.cameras)
 
 
-def _solve_pair(
-    board: Board,
-    pairs: Sequence[ViewPair],
-    sizes: tuple[Size, Size],
-    intrinsics: tuple[Camera, Camera] | None,
-    intrinsic_sigma: Floats | None,
-    solve_offset: bool,
-    fisheye: bool,
-    progress: Progress,
-) -> RigSolution:
-    """Solve for two cameras with one of the lens models, which is not chosen where the intrinsics are known."""
-    seen = observations(board, pairs, solve_offset)
+def _solve_cameras(problem: RigProblem, fisheye: bool) -> RigSolution:
+    """Solve for all cameras with one of the lens models, which is not chosen where the intrinsics are known."""
+    board, moments, names = problem.board, problem.moments, problem.names
+    seen = observations(board, moments, problem.solve_offset)
     lenses = []
-    for c, name in enumerate(CAMERAS):
-        progress(f"solving for {title(name)} alone")
-        lenses.append(initial_lens(board, seen.of_camera(c), sizes[c], c, intrinsics, intrinsic_sigma, fisheye))
-    progress("solving for both cameras together")
-    state, kept, dropped = initial_state(lenses, seen, pairs)
-    freedom = FreeParameters(tuple(lens.lens for lens in lenses), offset=solve_offset)
+    for c, name in enumerate(names):
+        problem.progress(f"solving for {title(name)} alone")
+        lenses.append(initial_lens(board, seen.of_camera(c), problem.sizes[c], name, problem.known[c], fisheye))
+    problem.progress("solving for all cameras together")
+    state, kept, dropped = initial_state(lenses, seen, moments, names)
+    freedom = FreeParameters(tuple(lens.lens for lens in lenses), offset=problem.solve_offset)
     mean, weight = (np.concatenate([getattr(lens.prior, name) for lens in lenses]) for name in ("mean", "weight"))
-    prior, used = IntrinsicsPrior(mean, weight), tuple(pairs[v] for v in kept)
-    motion = None if solve_offset else motion_px(used)
+    prior, used = IntrinsicsPrior(mean, weight), tuple(moments[v] for v in kept)
+    motion = None if problem.solve_offset else motion_px(used)
     fit = adjust_unmirrored(state, seen.at(kept), freedom, prior, motion)
     found = _Adjustment(fit, freedom, prior, used, motion, dropped=dropped)
-    if intrinsics is None:
-        progress("choosing the lens models by views left out")
+    fixed = any(known is not None for known in problem.known)
+    if not fixed:
+        problem.progress("choosing the lens models by views left out")
         found = _with_chosen_lenses(found)
     found = _without_outliers(found)
+    spanning_links(found.fit.used.sum(axis=2) >= least_corners(len(board)), names)
     state = found.fit.state
-    check_sides(-state.rotation.T @ state.translation, CAMERAS)
-    for c, name in enumerate(CAMERAS):
-        check_intrinsics(state.intrinsics[c], sizes[c], name, board)
-    return _solution(board, sizes, CAMERAS, found, intrinsics is not None)
+    if len(names) == 2:
+        check_sides(-state.rotation[1].T @ state.translation[1])
+    for c, name in enumerate(names):
+        check_intrinsics(state.intrinsics[c], problem.sizes[c], name, board)
+    return _solution(board, problem.sizes, names, found, fixed)
 
 
 def solve_camera(
@@ -167,38 +189,38 @@ def solve_camera(
     check_views(board, views, size, name)
     usable = [view for view in views if determines_pose(board, view)]
     check_enough(board, usable, name)
-    pairs = tuple(ViewPair(view, None) for view in usable)
-    seen = observations(board, pairs, False).of_camera(0)
+    moments = tuple(BoardMoment((view,)) for view in usable)
+    seen = observations(board, moments, False)
 
     def solve(fisheye: bool) -> RigSolution:
         single = solve_single_camera(board, seen, size, name, fisheye)
         freedom = FreeParameters((single.lens,), relative=False)
-        found = _with_chosen_lenses(_Adjustment(single.fit, freedom, weak_prior(size, fisheye), pairs))
+        found = _with_chosen_lenses(_Adjustment(single.fit, freedom, weak_prior(size, fisheye), moments))
         found = _without_outliers(found)
         check_intrinsics(found.fit.state.intrinsics[0], size, name, board)
-        return _solution(board, (size, size), (name, name), found, False)
+        return _solution(board, (size,), (name,), found, False)
 
     return _with_lens_kind(solve, lens)
 
 
-def _check_input(
-    board: Board, pairs: Sequence[ViewPair], sizes: tuple[Size, Size], intrinsics: tuple[Camera, Camera] | None
-) -> None:
+def _check_input(problem: RigProblem) -> None:
     """Raise CalibrationError if the views cannot be solved from."""
-    for c, name in enumerate(CAMERAS):
-        views = [view for pair in pairs if (view := pair.views[c]) is not None]
-        check_views(board, views, sizes[c], name)
-        if intrinsics is None:
+    board, moments = problem.board, problem.moments
+    for c, name in enumerate(problem.names):
+        views = [view for moment in moments if (view := moment.views[c]) is not None]
+        check_views(board, views, problem.sizes[c], name)
+        lens = problem.known[c]
+        if lens is None:
             check_enough(board, [view for view in views if determines_pose(board, view)], name)
-        elif intrinsics[c].size != tuple(sizes[c]):
-            known, size = intrinsics[c].size, sizes[c]
+        elif lens.camera.size != tuple(problem.sizes[c]):
+            known, size = lens.camera.size, problem.sizes[c]
             raise CalibrationError(
                 f"{title(name)}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
                 f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
             )
-    least = least_corners(len(board))
-    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= least]
-    check_shared(sum(determines_pose(board, left) and determines_pose(board, right) for left, right in seen))
+    sees = np.array([[view is not None and determines_pose(board, view) for view in moment.views] for moment in moments])
+    sees &= np.array([[moment.n_shared >= least_corners(len(board))] for moment in moments])
+    check_linked(sees.T.astype(int) @ sees.astype(int), problem.names)
 
 
 def _with_chosen_lenses(found: _Adjustment) -> _Adjustment:
@@ -214,58 +236,56 @@ def _with_chosen_lenses(found: _Adjustment) -> _Adjustment:
 
 def _without_outliers(found: _Adjustment) -> _Adjustment:
     """Leave out views that fit far worse than the others, and adjust again. Raises CalibrationError: too many do."""
-    n_all, n_before = len(found.pairs), len(found.dropped)
+    n_all, n_before = len(found.moments), len(found.dropped)
     for _ in range(4):
         good = good_views(found.fit)
         if good.all():
             break
         off = view_distances_px(found.fit)
         usual = float(np.median(off))
-        outliers = [DroppedPair(found.pairs[v], DropReason.OUTLIER, float(off[v]), usual) for v in np.flatnonzero(~good)]
-        pairs, dropped = tuple(found.pairs[v] for v in np.flatnonzero(good)), (*found.dropped, *outliers)
-        if len(pairs) < (1.0 - MAX_BAD_SHARE) * n_all or len(pairs) < 3:
+        outliers = [DroppedMoment(found.moments[v], DropReason.OUTLIER, float(off[v]), usual) for v in np.flatnonzero(~good)]
+        moments, dropped = tuple(found.moments[v] for v in np.flatnonzero(good)), (*found.dropped, *outliers)
+        if len(moments) < (1.0 - MAX_BAD_SHARE) * n_all or len(moments) < 3:
+            sides = "left and right pictures" if found.fit.seen.n_cameras == 2 else "the cameras' pictures"
             raise CalibrationError(
                 f"{len(dropped) - n_before} of {n_all} views of the board contradict the others: was the board flat and still, "
-                f"did no camera move, and do left and right pictures belong together? ({describe_dropped(dropped[n_before])})"
+                f"did no camera move, and do {sides} belong together? ({describe_dropped(dropped[n_before])})"
             )
         part, motion = found.fit.at(good), None if found.motion_px is None else found.motion_px[:, good]
         fit = adjust_unmirrored(part.state, part.unweighted, found.freedom, found.prior, motion)
-        found = replace(found, fit=fit, pairs=pairs, motion_px=motion, dropped=dropped)
+        found = replace(found, fit=fit, moments=moments, motion_px=motion, dropped=dropped)
     return found
 
 
 def _solution(
-    board: Board, sizes: tuple[Size, Size], names: tuple[str, str], found: _Adjustment, fixed_intrinsics: bool
+    board: Board, sizes: Sequence[Size], names: Sequence[str], found: _Adjustment, fixed_intrinsics: bool
 ) -> RigSolution:
     """Put the result together with its covariances."""
     fit, freedom = found.fit, found.freedom
-    state, C, V = fit.state, fit.seen.n_cameras, len(found.pairs)
+    state = fit.state
     uncertainty = uncertainty_at(state, inflate_noise(fit, freedom), freedom, found.prior)
-    poses = [(np.eye(3), np.zeros(3)), (state.rotation, state.translation)]
-    cameras = [as_camera(names[c], sizes[c], state.intrinsics[c], *poses[c]) for c in range(C)]
-    residual, used, weight = np.zeros((2, V, len(board), 2)), np.zeros((2, V, len(board)), bool), np.zeros((2, V, len(board)))
-    residual[:C], used[:C] = np.where(fit.used[..., None], residual_px(state, fit.seen), 0.0), fit.used
-    weight[:C] = fit.seen.weight
-    models = [lens.coefficients for lens in freedom.lenses]
+    poses = zip(names, sizes, state.intrinsics, state.rotation, state.translation, strict=True)
+    cameras = tuple(as_camera(name, size, K, R, t) for name, size, K, R, t in poses)
+    residual = np.where(fit.used[..., None], residual_px(state, fit.seen), 0.0)
     return RigSolution(
         board=board,
-        rig=Rig(tuple(cameras), float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1)))),
-        pairs=found.pairs,
+        rig=Rig(cameras, float(np.sqrt((residual**2).sum() / max(int(fit.used.sum()), 1)))),
+        moments=found.moments,
         board_to_world=np.hstack([rotvec_from_matrix(state.board_rotation), state.board_translation]),
         residual_px=residual,
-        used=used,
-        sigma_px=np.array([*fit.sigma_px, *([0.0] if C == 1 else [])]),
-        lenses=(models[0], models[-1]),
+        used=fit.used,
+        sigma_px=fit.sigma_px,
+        lenses=tuple(lens.coefficients for lens in freedom.lenses),
         held_out_px=found.held_out_px,
         intrinsic_sigma=uncertainty.intrinsic_sigma,
-        relative_covariance=uncertainty.relative_covariance,
+        pose_covariance=uncertainty.pose_covariance,
         fixed_intrinsics=fixed_intrinsics,
         dropped=found.dropped,
-        offset_s=state.offset_s if freedom.offset else float("nan"),
+        offset_s=state.offset_s if freedom.offset else np.zeros(0),
         offset_sigma_s=uncertainty.offset_sigma_s,
         form=board_form(fit, freedom, found.prior) if len(board) >= CORNERS_FOR_FORM else None,
         board_form=state.form if freedom.form else np.zeros(N_FORM),
-        weight=weight,
+        weight=fit.seen.weight,
     )
 
 
@@ -273,31 +293,35 @@ def _solution(
 class BundleUncertainty:
     """Standard deviations and covariances.
 
-    intrinsic_sigma: (2, 9), in the order of INTRINSICS, 0 where fixed; relative_covariance: of the right camera's rotation
-    vector and translation in the left camera's frame, (6, 6) [rad, m]; offset_sigma_s: of the time offset, NaN where not free.
+    intrinsic_sigma: (C, 9), in the order of INTRINSICS, 0 where fixed; pose_covariance: of rotation vector and translation of all
+    cameras but the first, in the first one's frame, (6 C - 6, 6 C - 6) [rad, m]; offset_sigma_s: of the time offsets, (C,), empty
+    where not free.
     """
 
     intrinsic_sigma: Floats
-    relative_covariance: Floats
-    offset_sigma_s: float
+    pose_covariance: Floats
+    offset_sigma_s: Floats
 
 
 def uncertainty_at(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior | None = None
 ) -> BundleUncertainty:
     """Return the uncertainty at a state, for observations whose weights are inverse variances."""
-    covariance = shared_covariance(normal_equations(state, seen, freedom, prior))
-    sigma, column = np.zeros((2, N_INTRINSICS)), 0
+    covariance = shared_covariance(BundleProblem(seen, freedom, prior).linearise(state))
+    sigma = np.zeros((state.n_cameras, N_INTRINSICS))
     for c, lens in enumerate(freedom.lenses):
-        S, at = lens.directions, slice(column, column + lens.n_free)
+        S, at = lens.directions, freedom.lens_columns(c)
         sigma[c] = np.sqrt(np.einsum("ij,jk,ik->i", S, covariance[at, at], S))
-        column += lens.n_free
-    offset = float(np.sqrt(covariance[-1, -1])) if freedom.offset else float("nan")
+    offset = np.zeros(0)
+    if freedom.offset:
+        offset = np.append(0.0, np.sqrt(np.diag(covariance)[freedom.form_columns.stop :]))
     if not freedom.relative:
-        return BundleUncertainty(sigma, np.zeros((6, 6)), offset)
-    to_rotvec = np.eye(6)
-    to_rotvec[:3, :3] = _rotvec_derivative(rotvec_from_matrix(state.rotation))
-    return BundleUncertainty(sigma, to_rotvec @ covariance[column : column + 6, column : column + 6] @ to_rotvec.T, offset)
+        return BundleUncertainty(sigma, np.zeros((0, 0)), offset)
+    at = freedom.pose_columns
+    to_rotvec = np.eye(at.stop - at.start)
+    for c, R in enumerate(state.rotation[1:]):
+        to_rotvec[6 * c : 6 * c + 3, 6 * c : 6 * c + 3] = _rotvec_derivative(rotvec_from_matrix(R))
+    return BundleUncertainty(sigma, to_rotvec @ covariance[at, at] @ to_rotvec.T, offset)
 
 
 def _rotvec_derivative(rotvec: Floats) -> Floats:
@@ -316,8 +340,8 @@ def board_form(fit: RobustFit, freedom: FreeParameters, prior: IntrinsicsPrior |
     seen, flat, formed = inflate_noise(fit, freedom), replace(freedom, form=False), replace(freedom, form=True)
     state = adjust(replace(fit.state, form=np.zeros(N_FORM)), seen, flat, prior, FORM_STEPS).state
     state = adjust(state, seen, formed, prior, FORM_STEPS).state
-    at = flat.n_shared - int(flat.offset)
-    covariance = shared_covariance(normal_equations(state, seen, formed, prior))[at : at + N_FORM, at : at + N_FORM]
+    at = formed.form_columns
+    covariance = shared_covariance(BundleProblem(seen, formed, prior).linearise(state))[at, at]
     heights_by_form = _heights_by_form(seen.points_m)
     heights = heights_by_form @ state.form[1:]
     worst = int(np.abs(heights).argmax())

@@ -9,14 +9,13 @@ compare views before anything is solved.
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
 from config.arrays import Bools, Floats
 from database.geometry.rotations import matrix_from_rotvec, skew
@@ -24,7 +23,6 @@ from database.geometry.rotations import matrix_from_rotvec, skew
 Size = tuple[int, int]
 
 N_LENS = 8  # f, cx, cy, aspect, k1, k2, p1, p2
-N_RIG = 2 * N_LENS + 6  # both cameras, and the right one's rotation and translation
 FOCAL_SHARE = 1.1  # of the longer side, where no views determine it
 N_GUESS = 20
 SIGMA_PX, BLUR_FREE_PX = 0.1, 0.7
@@ -43,12 +41,12 @@ def corner_sigma_px(view: BoardView) -> float:
     return float(np.hypot(SIGMA_PX * (1.0 + max(blur - BLUR_FREE_PX, 0.0)), 0.2 * moved))
 
 
-def nominal_cameras(pairs: Sequence[ViewPair], sizes: tuple[Size, Size], board: Board) -> tuple[Camera, Camera]:
-    """Estimate both cameras from their views: focal length by the homographies, the centre in the middle, no distortion."""
-    left, right = (
-        _nominal([pair.views[c] for pair in pairs if pair.views[c] is not None], size, board) for c, size in enumerate(sizes)
+def nominal_cameras(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board) -> tuple[Camera, ...]:
+    """Estimate the cameras from their views: focal length by the homographies, the centre in the middle, no distortion."""
+    return tuple(
+        _nominal([moment.views[c] for moment in moments if moment.views[c] is not None], size, board)
+        for c, size in enumerate(sizes)
     )
-    return left, right
 
 
 def _nominal(views: Sequence[BoardView | None], size: Size, board: Board) -> Camera:
@@ -65,26 +63,27 @@ def _nominal(views: Sequence[BoardView | None], size: Size, board: Board) -> Cam
     return Camera("nominal", size, matrix, np.zeros(5), np.eye(3), np.zeros(3))
 
 
-def pair_information(pair: ViewPair, cameras: tuple[Camera, Camera], board: Board) -> Floats:
-    """Return the information on (left lens, right lens, right camera's rotation and translation), (N_RIG, N_RIG).
+def moment_information(moment: BoardMoment, cameras: Sequence[Camera], board: Board) -> Floats:
+    """Return the information on the lenses, and on rotation and translation of all cameras but the first, (P, P).
 
-    Both cameras share the board's pose; a camera that does not see the board contributes nothing. The right camera's pose is
-    linearised at the one that this view shows.
+    The cameras share the board's pose; a camera that does not see the board contributes nothing. Their poses are linearised at
+    those that this view shows, in the frame of the first camera that sees it.
     """
-    A = np.zeros((N_RIG, N_RIG))
-    B = np.zeros((N_RIG, 6))
-    C = 1e-9 * np.eye(6)
-    poses = [None if view is None else _pose(view, camera, board) for view, camera in zip(pair.views, cameras, strict=True)]
-    shared = poses[0] if poses[0] is not None else poses[1]
-    if shared is None:
-        return A
-    for c, (view, camera, pose) in enumerate(zip(pair.views, cameras, poses, strict=True)):
-        if view is None or pose is None:
-            continue
-        lens, pose_J, rig = _jacobians(view, camera, board, pose, shared if c == 1 and poses[0] is not None else None)
-        J = np.zeros((len(lens), N_RIG))
+    n = N_LENS * len(cameras) + 6 * (len(cameras) - 1)
+    A, B, C = np.zeros((n, n)), np.zeros((n, 6)), 1e-9 * np.eye(6)
+    seen = enumerate(zip(moment.views, cameras, strict=True))
+    poses = {c: pose for c, (view, camera) in seen if view is not None and (pose := _pose(view, camera, board)) is not None}
+    reference = min(poses, default=0)
+    for c, pose in poses.items():
+        view = moment.views[c]
+        assert view is not None
+        lens, pose_J, own, others = _jacobians(view, cameras[c], board, pose, poses[reference] if c != reference else None)
+        J = np.zeros((len(lens), n))
         J[:, c * N_LENS : (c + 1) * N_LENS] = lens
-        J[:, 2 * N_LENS :] = rig
+        for camera, by_pose in ((c, own), (reference, others)):
+            if camera and c != reference:
+                at = N_LENS * len(cameras) + 6 * (camera - 1)
+                J[:, at : at + 6] = by_pose
         weight = 1.0 / corner_sigma_px(view) ** 2
         A += weight * J.T @ J
         B += weight * J.T @ pose_J
@@ -106,12 +105,11 @@ def _pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats
 
 
 def _jacobians(
-    view: BoardView, camera: Camera, board: Board, pose: tuple[Floats, Floats], from_left: tuple[Floats, Floats] | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return derivatives of the corners by lens (2n, N_LENS), the board's pose (2n, 6) and the right camera's pose (2n, 6).
+    view: BoardView, camera: Camera, board: Board, pose: tuple[Floats, Floats], reference: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return derivatives of the corners by lens (2n, N_LENS), the board's, the camera's and the reference's pose, (2n, 6).
 
-    from_left: the board's pose in the left camera's frame, if this is the right camera and the left one sees it too: the board's
-    pose is then counted in that frame.
+    reference: the board's pose in the frame of another camera that sees it, in which the board's pose is counted then.
     """
     rotation, translation = pose
     f = camera.focal_px
@@ -126,12 +124,14 @@ def _jacobians(
     projection = np.zeros((len(u), 2, 3))
     projection[:, 0, 0] = projection[:, 1, 1] = f / depth
     projection[:, 0, 2], projection[:, 1, 2] = -f * u / depth, -f * v / depth
-    if from_left is None:
+    if reference is None:
         pose_J = _pose_jacobian(projection, rotated, np.eye(3))
-        return lens, pose_J, np.zeros_like(pose_J)
-    to_right = rotation @ from_left[0].T
-    J = _pose_jacobian(projection, board.points_m[view.seen] @ from_left[0].T, to_right)
-    return lens, J, _pose_jacobian(projection, x, np.eye(3))
+        return lens, pose_J, np.zeros_like(pose_J), np.zeros_like(pose_J)
+    to_camera = rotation @ reference[0].T
+    there = board.points_m[view.seen] @ reference[0].T
+    J = _pose_jacobian(projection, there, to_camera)
+    by_reference = -_pose_jacobian(projection, there + reference[1], to_camera)
+    return lens, J, _pose_jacobian(projection, x, np.eye(3)), by_reference
 
 
 def _pose_jacobian(projection: Floats, arms: Floats, after: Floats) -> Floats:
@@ -162,9 +162,9 @@ class RejectedViews:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen pairs in order of time, what was rejected, and how many distinct pairs there were to choose from."""
+    """The chosen moments in order of time, what was rejected, and how many distinct ones there were to choose from."""
 
-    pairs: tuple[ViewPair, ...]
+    moments: tuple[BoardMoment, ...]
     rejected: tuple[RejectedViews, ...]
     n_distinct: int
 
@@ -172,8 +172,8 @@ class Selection:
 def describe_selection(selection: Selection) -> list[str]:
     """Return a line on each kind of view that was left out."""
     lines = [_describe_rejected(rejected) for rejected in selection.rejected]
-    if len(selection.pairs) < selection.n_distinct:
-        used = f"{len(selection.pairs)} of {selection.n_distinct} distinct views are used"
+    if len(selection.moments) < selection.n_distinct:
+        used = f"{len(selection.moments)} of {selection.n_distinct} distinct views are used"
         lines.append(f"{used}: those that determine the cameras best")
     return lines
 
@@ -191,14 +191,15 @@ def _describe_rejected(rejected: RejectedViews) -> str:
 
 
 def select_views(
-    pairs: Sequence[ViewPair], sizes: tuple[Size, Size], board: Board, n_views: int = N_VIEWS, *, still_only: bool = True
+    moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board, n_views: int = N_VIEWS, *, still_only: bool = True
 ) -> Selection:
-    """Choose at most `n_views` pairs.
+    """Choose at most `n_views` moments for two cameras, in proportion for more.
 
-    sizes: of both cameras' images [px]; still_only: leave out views in motion where enough others are there (not where the
+    sizes: of the cameras' images [px]; still_only: leave out views in motion where enough others are there (not where the
     cameras' time offset is to be solved for, which takes motion).
     """
-    usable, rejected = _without_poor(pairs, still_only, n_views)
+    n_views = n_views * max(len(sizes), 2) // 2
+    usable, rejected = _without_poor(moments, still_only, n_views)
     distinct = _without_duplicates(usable, sizes)
     if len(distinct) < len(usable):
         rejected.append(RejectedViews(RejectReason.DUPLICATE, len(usable) - len(distinct)))
@@ -206,62 +207,62 @@ def select_views(
     return Selection(tuple(distinct[i] for i in sorted(chosen)), tuple(rejected), len(distinct))
 
 
-def _without_poor(pairs: Sequence[ViewPair], still_only: bool, n_views: int) -> tuple[list[ViewPair], list[RejectedViews]]:
+def _without_poor(
+    moments: Sequence[BoardMoment], still_only: bool, n_views: int
+) -> tuple[list[BoardMoment], list[RejectedViews]]:
     """Leave out views with too few corners, blurred ones and, where enough remain, moving ones."""
-    blurs = [view.blur_px for pair in pairs for view in pair.views if view is not None and np.isfinite(view.blur_px)]
+    blurs = [view.blur_px for moment in moments for view in moment.views if view is not None and np.isfinite(view.blur_px)]
     limit_px = max(BLUR_PX, BLUR_TIMES * float(np.median(blurs))) if blurs else np.inf
-    few = _mask(pairs, lambda view: view.n_seen < min(MIN_CORNERS, len(view.corners_px)))
-    blurred = _mask(pairs, lambda view: view.blur_px > limit_px) & ~few
-    moving = _mask(pairs, lambda view: still_only and view.moved_px > MOVED_PX) & ~few & ~blurred
+    few = _mask(moments, lambda view: view.n_seen < min(MIN_CORNERS, len(view.corners_px)))
+    blurred = _mask(moments, lambda view: view.blur_px > limit_px) & ~few
+    moving = _mask(moments, lambda view: still_only and view.moved_px > MOVED_PX) & ~few & ~blurred
     if np.count_nonzero(~(few | blurred | moving)) < n_views // 2:
         moving[:] = False  # views in motion are information less, but more than nothing
-    rejected = [
-        RejectedViews(reason, len(names), names, limit)
-        for reason, mask, limit in (
-            (RejectReason.FEW_CORNERS, few, np.nan),
-            (RejectReason.BLURRED, blurred, limit_px),
-            (RejectReason.MOVING, moving, MOVED_PX),
-        )
-        if (
-            names := tuple(
-                v.name for pair, row in zip(pairs, mask, strict=True) for v, out in zip(pair.views, row, strict=True) if out and v
-            )
-        )
-    ]
+    rejected = []
+    for reason, mask, limit in (
+        (RejectReason.FEW_CORNERS, few, np.nan),
+        (RejectReason.BLURRED, blurred, limit_px),
+        (RejectReason.MOVING, moving, MOVED_PX),
+    ):
+        rows = [zip(moment.views, row, strict=True) for moment, row in zip(moments, mask, strict=True)]
+        names = tuple(view.name for row in rows for view, out in row if out and view)
+        if names:
+            rejected.append(RejectedViews(reason, len(names), names, limit))
     bad = few | blurred | moving
-    return [kept for pair, drop in zip(pairs, bad, strict=True) if (kept := _without(pair, drop)) is not None], rejected
+    return [kept for moment, drop in zip(moments, bad, strict=True) if (kept := _without(moment, drop)) is not None], rejected
 
 
-def _mask(pairs: Sequence[ViewPair], condition: Callable[[BoardView], bool]) -> Bools:
-    """Return for which views a condition holds, (P, 2)."""
-    return np.array([[view is not None and bool(condition(view)) for view in pair.views] for pair in pairs], bool).reshape(-1, 2)
+def _mask(moments: Sequence[BoardMoment], condition: Callable[[BoardView], bool]) -> Bools:
+    """Return for which views a condition holds, (V, C)."""
+    rows = [[view is not None and bool(condition(view)) for view in moment.views] for moment in moments]
+    return np.array(rows, bool).reshape(len(moments), -1 if moments else 0)
 
 
-def _without(pair: ViewPair, drop: Bools) -> ViewPair | None:
-    """Return a pair without the views to drop, None where nothing remains."""
+def _without(moment: BoardMoment, drop: Bools) -> BoardMoment | None:
+    """Return a moment without the views to drop, None where nothing remains."""
     if not drop.any():
-        return pair
-    left, right = (None if out else view for view, out in zip(pair.views, drop, strict=True))
-    return None if left is None and right is None else replace(pair, left=left, right=right)
+        return moment
+    views = tuple(None if out else view for view, out in zip(moment.views, drop, strict=True))
+    return None if all(view is None for view in views) else BoardMoment(views)
 
 
-def _without_duplicates(pairs: Sequence[ViewPair], sizes: tuple[Size, Size]) -> list[ViewPair]:
+def _without_duplicates(moments: Sequence[BoardMoment], sizes: Sequence[Size]) -> list[BoardMoment]:
     """Keep the best of every group of views whose corners all have nearly the same positions."""
-    kept: list[ViewPair] = []
-    for pair in sorted(pairs, key=_rank):
-        if not any(_alike(pair, other, sizes) for other in kept):
-            kept.append(pair)
-    order = {id(pair): i for i, pair in enumerate(pairs)}
-    return sorted(kept, key=lambda pair: order[id(pair)])
+    kept: list[BoardMoment] = []
+    for moment in sorted(moments, key=_rank):
+        if not any(_alike(moment, other, sizes) for other in kept):
+            kept.append(moment)
+    order = {id(moment): i for i, moment in enumerate(moments)}
+    return sorted(kept, key=lambda moment: order[id(moment)])
 
 
-def _rank(pair: ViewPair) -> tuple[int, float]:
-    """Return a sort key: pairs that both cameras see, and still and sharp ones, first."""
-    views = [view for view in pair.views if view is not None]
+def _rank(moment: BoardMoment) -> tuple[int, float]:
+    """Return a sort key: moments that many cameras see, and still and sharp ones, first."""
+    views = [view for view in moment.views if view is not None]
     return -len(views), max(float(np.nan_to_num(view.moved_px)) + float(np.nan_to_num(view.blur_px)) for view in views)
 
 
-def _alike(a: ViewPair, b: ViewPair, sizes: tuple[Size, Size]) -> bool:
+def _alike(a: BoardMoment, b: BoardMoment, sizes: Sequence[Size]) -> bool:
     """Return whether `a` shows nothing that `b` does not: the same corners in the same positions, in every camera."""
     for one, other, size in zip(a.views, b.views, sizes, strict=True):
         if one is None:
@@ -274,25 +275,17 @@ def _alike(a: ViewPair, b: ViewPair, sizes: tuple[Size, Size]) -> bool:
     return True
 
 
-def _most_informative(pairs: Sequence[ViewPair], sizes: tuple[Size, Size], board: Board, n_views: int) -> list[int]:
+def _most_informative(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board, n_views: int) -> list[int]:
     """Choose greedily by the determinant of the summed information."""
-    if len(pairs) <= n_views:
-        return list(range(len(pairs)))
-    cameras = nominal_cameras(pairs, sizes, board)
-    information = np.stack([pair_information(pair, cameras, board) for pair in pairs])
-    two = all(any(pair.views[c] is not None for pair in pairs) for c in range(2))
-    used = np.arange(N_RIG) if two else _own_parameters(pairs)
-    information = information[:, used][:, :, used]
-    scale = 1.0 / np.sqrt(np.maximum(np.einsum("vii->i", information) / len(information), 1e-300))
-    information = information * scale[:, None] * scale[None, :]
-    return _greedy(information, n_views)
-
-
-def _own_parameters(pairs: Sequence[ViewPair]) -> NDArray[np.int64]:
-    """Return the parameters of the one camera that sees anything."""
-    camera = 0 if any(pair.left is not None for pair in pairs) else 1
-    half = (N_RIG - 6) // 2
-    return np.arange(half) + camera * half
+    if len(moments) <= n_views:
+        return list(range(len(moments)))
+    cameras = nominal_cameras(moments, sizes, board)
+    information = np.stack([moment_information(moment, cameras, board) for moment in moments])
+    total = np.einsum("vii->i", information)
+    told = total > 1e-12 * total.max()  # not of a camera that sees nothing
+    information = information[:, told][:, :, told]
+    scale = 1.0 / np.sqrt(total[told] / len(information))
+    return _greedy(information * scale[:, None] * scale[None, :], n_views)
 
 
 def _greedy(information: Floats, n_views: int) -> list[int]:

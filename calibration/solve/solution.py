@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import ViewPair
+from calibration.board.views import BoardMoment
 from calibration.camera import Rig
 from config.arrays import Bools, Floats
 
@@ -24,27 +24,28 @@ def intrinsic_names(fisheye: bool) -> tuple[str, ...]:
 
 
 class DropReason(enum.Enum):
-    """Why a pair of views was left out of an adjustment."""
+    """Why the views of a moment were left out of an adjustment."""
 
-    INCONSISTENT = enum.auto()  # its two pictures do not show the board in one position
+    INCONSISTENT = enum.auto()  # its pictures do not show the board in one position
     OUTLIER = enum.auto()  # its corners are far off
 
 
 @dataclass(frozen=True, slots=True)
-class DroppedPair:
-    """A pair of views that was left out; off_px: median distance of an outlier's corners, usual_px: of all pairs [px]."""
+class DroppedMoment:
+    """Views of one moment that were left out; off_px: median distance of an outlier's corners, usual_px: of all moments [px]."""
 
-    pair: ViewPair
+    moment: BoardMoment
     reason: DropReason
     off_px: float = float("nan")
     usual_px: float = float("nan")
 
 
-def describe_dropped(dropped: DroppedPair) -> str:
-    """Return one line on a pair that was left out."""
-    name = " and ".join(dict.fromkeys(view.name for view in dropped.pair.views if view is not None and view.name)) or "a view"
+def describe_dropped(dropped: DroppedMoment) -> str:
+    """Return one line on views that were left out."""
+    name = dropped.moment.name or "a view"
     if dropped.reason is DropReason.INCONSISTENT:
-        return f"{name}: the two pictures do not show the board in one place"
+        pictures = "the two pictures" if len(dropped.moment.seen_by) == 2 else "the pictures"
+        return f"{name}: {pictures} do not show the board in one place"
     return f"{name}: corners are {dropped.off_px:.2f} px off, usual are {dropped.usual_px:.2f} px"
 
 
@@ -64,35 +65,36 @@ class BoardForm:
 
 @dataclass(frozen=True, slots=True)
 class RigSolution:
-    """A rig that was fitted to V poses of a board with N corners.
+    """A rig of C cameras that was fitted to V poses of a board with N corners.
 
-    rig: world = left camera; a rig of one camera for one camera alone; pairs: the V pairs in use; board_to_world: rotation
-    vector and translation of the board, (V, 6) [rad, m]; residual_px: measured minus predicted, (2, V, N, 2), zero where not
-    `used`; used: corners in use, (2, V, N); sigma_px: noise of a corner, estimated robustly, by camera (2,); lenses: by camera
-    the names of the free distortion coefficients, such as ("k1", "k2"); held_out_px: by lens model, the error in views it was
-    not fitted to [px]; intrinsic_sigma: (2, 9), in the order of INTRINSICS, 0 where fixed; relative_covariance: of the right
-    camera's rotation vector and translation in the left camera's frame, (6, 6) [rad, m]; fixed_intrinsics: taken from an
-    earlier calibration; dropped: pairs that were left out; offset_s: by which the right camera's timestamps are late, and its
-    sigma, NaN where not solved for; form: of the board, with its uncertainty, None where unknown; board_form: the form that was
-    applied (`calibration.solve.equations.formed_points`), (4,), all zero where the board was taken to be flat and true; weight:
-    of each corner in the adjustment, (2, V, N) [px^-2], None where all of a camera had that of its noise.
+    rig: world = first camera; moments: the V moments in use; board_to_world: rotation vector and translation of the board, (V, 6)
+    [rad, m]; residual_px: measured minus predicted, (C, V, N, 2), zero where not `used`; used: corners in use, (C, V, N);
+    sigma_px: noise of a corner, estimated robustly, by camera (C,); lenses: by camera the names of the free distortion
+    coefficients, such as ("k1", "k2"); held_out_px: by lens model, the error in views it was not fitted to [px];
+    intrinsic_sigma: (C, 9), in the order of INTRINSICS, 0 where fixed; pose_covariance: of rotation vector and translation of
+    all cameras but the first, in the first one's frame, (6 C - 6, 6 C - 6) [rad, m]; fixed_intrinsics: taken from an
+    earlier calibration; dropped: moments that were left out; offset_s: by which each camera's timestamps are late, (C,), of the
+    first 0, and their sigmas, empty where not solved for; form: of the board, with its uncertainty, None where unknown;
+    board_form: the form that was applied (`calibration.solve.equations.formed_points`), (4,), all zero where the board was taken
+    to be flat and true; weight: of each corner in the adjustment, (C, V, N) [px^-2], None where all of a camera had that of its
+    noise.
     """
 
     board: Board
     rig: Rig
-    pairs: tuple[ViewPair, ...]
+    moments: tuple[BoardMoment, ...]
     board_to_world: Floats
     residual_px: Floats
     used: Bools
     sigma_px: Floats
-    lenses: tuple[tuple[str, ...], tuple[str, ...]]
+    lenses: tuple[tuple[str, ...], ...]
     held_out_px: Mapping[str, float]
     intrinsic_sigma: Floats
-    relative_covariance: Floats
+    pose_covariance: Floats
     fixed_intrinsics: bool = False
-    dropped: tuple[DroppedPair, ...] = ()
-    offset_s: float = float("nan")
-    offset_sigma_s: float = float("nan")
+    dropped: tuple[DroppedMoment, ...] = ()
+    offset_s: Floats = field(default_factory=lambda: np.zeros(0))
+    offset_sigma_s: Floats = field(default_factory=lambda: np.zeros(0))
     form: BoardForm | None = None
     board_form: Floats = field(default_factory=lambda: np.zeros(4))
     weight: Floats | None = None
@@ -104,7 +106,7 @@ class RigSolution:
 
     @property
     def rms_px(self) -> float:
-        """Root mean square distance between measured and predicted corners, both cameras [px], as OpenCV defines it."""
+        """Root mean square distance between measured and predicted corners, all cameras [px], as OpenCV defines it."""
         n = int(self.used.sum())
         return float(np.sqrt((self.residual_px**2).sum() / n)) if n else float("nan")
 

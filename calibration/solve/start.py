@@ -120,24 +120,35 @@ def cap_weights(state: BundleState, seen: CornerObservations) -> CornerObservati
     return replace(seen, weight=seen.weight * np.where(np.isfinite(costs), share, 0.0)[None, :, None])
 
 
-def vote_relative_pose(
-    left: PoseCandidates, right: PoseCandidates, shared: NDArray[np.bool_]
-) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.bool_]]:
-    """Find the relative pose of the cameras on which most views agree, and which of the left camera's two poses belongs to it.
+@dataclass(frozen=True, slots=True)
+class PoseVote:
+    """The pose of one camera in another one's frame on which most views agree.
 
-    shared: which views both cameras see, (V,) bool. Every pairing of a left with a right pose of one view votes. Returns rotation
-    (3, 3) and translation (3,) of the right camera, the index of the left camera's pose (V,), 0 or 1, and whether it agrees (V,).
+    rotation, translation: of the second camera, (3, 3), (3,) [m]; choice: index of the first camera's pose of the board that
+    belongs to it, (V,), 0 or 1; agrees: (V,).
+    """
+
+    rotation: Floats
+    translation: Floats
+    choice: NDArray[np.intp]
+    agrees: NDArray[np.bool_]
+
+
+def vote_relative_pose(first: PoseCandidates, second: PoseCandidates, shared: NDArray[np.bool_]) -> PoseVote:
+    """Find the relative pose of two cameras on which most views agree, and which of the first one's two poses belongs to it.
+
+    shared: which views both cameras see, (V,) bool. Every pairing of a first with a second pose of one view votes.
     """
     V = len(shared)
     views = np.flatnonzero(shared)
     R, t, distance, ok = [], [], [], []
     for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
         i, j = views + a * V, views + b * V
-        rotation = right.state.board_rotation[j] @ np.swapaxes(left.state.board_rotation[i], 1, 2)
+        rotation = second.state.board_rotation[j] @ np.swapaxes(first.state.board_rotation[i], 1, 2)
         R.append(rotation)
-        t.append(right.state.board_translation[j] - (rotation @ left.state.board_translation[i][..., None])[..., 0])
-        distance.append(np.linalg.norm(left.state.board_translation[i], axis=1))
-        ok.append(np.isfinite(left.costs[i]) & np.isfinite(right.costs[j]))
+        t.append(second.state.board_translation[j] - (rotation @ first.state.board_translation[i][..., None])[..., 0])
+        distance.append(np.linalg.norm(first.state.board_translation[i], axis=1))
+        ok.append(np.isfinite(first.costs[i]) & np.isfinite(second.costs[j]))
     Rs, ts, distances, oks = np.stack(R), np.stack(t), np.stack(distance), np.stack(ok)  # (4, S, ...)
     flat_R, flat_t = Rs.reshape(-1, 3, 3), ts.reshape(-1, 3)
     angle = geodesic_rad(flat_R[:, None, None], Rs[None])  # (4 S, 4, S)
@@ -151,7 +162,7 @@ def vote_relative_pose(
     agrees = np.zeros(V, bool)
     agrees[views] = nearest < 8.0
     own = Rs[pairing, np.arange(len(views))][nearest < 8.0], ts[pairing, np.arange(len(views))][nearest < 8.0]
-    return _mean_rotation(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees
+    return PoseVote(_mean_rotation(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees)
 
 
 def _mean_rotation(rotations: Floats) -> Floats:

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from calibration.subject.model import PosedBody, SkeletonSpace, place, slopes
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
+from numerics.least_squares import NormalEquations, OwnBlocks, Step, minimise, shared_covariance
 
 BOUND_SIGMA = 0.004  # in logarithms of length: so hard are the bounds of what people are
 MAX_STEPS = 60
+MIN_GAIN = 1e-7  # of the cost in one step
 FREEDOM = 8.0  # of Student's t, by which a marker's place is off: now and then one is where nobody expects it
 HEAD = JOINT_INDEX["head"]
 
@@ -110,27 +112,45 @@ class SubjectProblem:
         """Count the numbers all takes have in common."""
         return self.space.n_parameters + 3 * len(self.worn.joint)
 
+    def cost(self, state: SubjectState) -> float:
+        """Return the sum of squares."""
+        return _prior(self, state)[2] + float(_place_takes(self, state)[1].sum())
+
+    def linearise(self, state: SubjectState) -> NormalEquations:
+        """Return the normal equations, a block for each take."""
+        A, a, _ = _prior(self, state)
+        vectors, vector_slopes = self.space.vectors(state.y)
+        blocks = []
+        for take, rotvec, root_m in zip(self.takes, state.rotvec, state.root_m, strict=True):
+            body = place(vectors, state.offset_m, self.worn.joint, rotvec, root_m)
+            common, gradient, own = _take_blocks(self, take, body, vector_slopes, rotvec)
+            A += common
+            a += gradient
+            blocks.append(own)
+        return NormalEquations(A, a, tuple(blocks))
+
+    def move(self, state: SubjectState, step: Step) -> SubjectState:
+        """Return the state after a step."""
+        n = self.space.n_parameters
+        rotvec, root_m = [], []
+        for take, r, t, (moved,) in zip(self.takes, state.rotvec, state.root_m, step.own, strict=True):
+            free = _free_angles(take)
+            new = r.copy()
+            new[0] += moved[:3]
+            new[free[:, 0], free[:, 1]] += moved[6:]
+            rotvec.append(new)
+            root_m.append(t + moved[3:6])
+        offset_m = state.offset_m + step.shared[n:].reshape(-1, 3)
+        return SubjectState(state.y + step.shared[:n], offset_m, tuple(rotvec), tuple(root_m))
+
 
 def adjust(problem: SubjectProblem, start: SubjectState | None = None, max_steps: int = MAX_STEPS) -> AdjustedSubject:
     """Find the state of the least sum of squares from a start, by default what is expected of everything."""
-    state = _expected(problem) if start is None else start
-    system = _system(problem, state)
-    damping = 1e-3
-    for _ in range(max_steps):
-        tried = _moved(problem, state, _step(system, damping))
-        new = _system(problem, tried)
-        if new.cost < system.cost:
-            gained = system.cost - new.cost
-            state, system, damping = tried, new, max(0.2 * damping, 1e-9)
-            if gained < 1e-7 * (1.0 + system.cost):
-                break
-        elif damping > 1e6:
-            break
-        else:
-            damping *= 6.0
-    covariance = np.linalg.inv(_reduced(system, 0.0)[0])
+    fit = minimise(problem, _expected(problem) if start is None else start, max_steps=max_steps, smallest_gain=MIN_GAIN)
+    placed, cost_of_take = _place_takes(problem, fit.state)
+    covariance = shared_covariance(problem.linearise(fit.state))
     freedom = 3 * int(np.any([take.valid for take in problem.takes], axis=0).sum()) - 6
-    return AdjustedSubject(state, system.placed, 0.5 * (covariance + covariance.T), system.cost, system.cost_of_take, freedom)
+    return AdjustedSubject(fit.state, placed, covariance, fit.cost, cost_of_take, freedom)
 
 
 def height_of(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
@@ -144,18 +164,6 @@ def height_of(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
     return float(ends[HEAD] - ends[low]), ends_by_y[HEAD] - ends_by_y[low]
 
 
-@dataclass(frozen=True, slots=True)
-class _System:
-    """Normal equations: common block A (C, C) and a (C,), of each take the cross block B (C, Q), its own D (Q, Q) and d (Q,)."""
-
-    A: Floats
-    a: Floats
-    blocks: tuple[tuple[Floats, Floats, Floats], ...]
-    placed: tuple[PosedBody, ...]
-    cost: float
-    cost_of_take: Floats
-
-
 def _expected(problem: SubjectProblem) -> SubjectState:
     """Return the state in which everything is as expected."""
     takes = problem.takes
@@ -167,27 +175,47 @@ def _expected(problem: SubjectProblem) -> SubjectState:
     )
 
 
-def _system(problem: SubjectProblem, state: SubjectState) -> _System:
-    """Build the normal equations at a state."""
-    A, a, cost = _prior(problem, state)
-    vectors, vector_slopes = problem.space.vectors(state.y)
-    blocks, placed, costs = [], [], []
+def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[tuple[PosedBody, ...], Floats]:
+    """Return the body in every take, and what of the cost is each take's own, (T,)."""
+    vectors = problem.space.vectors(state.y)[0]
+    placed, costs = [], []
     for take, rotvec, root_m in zip(problem.takes, state.rotvec, state.root_m, strict=True):
         body = place(vectors, state.offset_m, problem.worn.joint, rotvec, root_m)
-        common, own, e = _marker_rows(problem, take, body, vector_slopes, rotvec)
-        free = np.argwhere(take.sigma_rad[1:] > 0) + [1, 0]
-        sigma = take.sigma_rad[free[:, 0], free[:, 1]]
-        z = (rotvec - take.expected)[free[:, 0], free[:, 1]] / sigma
-        D = own.T @ own
-        D[6:, 6:] += np.diag(1.0 / sigma**2)
-        d = own.T @ e
-        d[6:] += z / sigma
-        A += common.T @ common
-        a += common.T @ e
-        blocks.append((common.T @ own, D, d))
+        e, z = _marker_errors(take, body)[1], _pose_errors(take, rotvec)[1]
         placed.append(body)
         costs.append(float(e @ e + z @ z))
-    return _System(A, a, tuple(blocks), tuple(placed), cost + sum(costs), np.array(costs))
+    return tuple(placed), np.array(costs)
+
+
+def _take_blocks(
+    problem: SubjectProblem, take: PoseMarkers, body: PosedBody, vector_slopes: Floats, rotvec: Floats
+) -> tuple[Floats, Floats, OwnBlocks]:
+    """Return what a take adds: to the common block and gradient, and its own block."""
+    common, own, e = _marker_rows(problem, take, body, vector_slopes, rotvec)
+    sigma, z = _pose_errors(take, rotvec)
+    D, d = own.T @ own, own.T @ e
+    D[6:, 6:] += np.diag(1.0 / sigma**2)
+    d[6:] += z / sigma
+    return common.T @ common, common.T @ e, OwnBlocks((common.T @ own)[None], D[None], d[None])
+
+
+def _pose_errors(take: PoseMarkers, rotvec: Floats) -> tuple[Floats, Floats]:
+    """Return the standard deviations of a take's free angles and how far they are from what is expected, in these."""
+    free = _free_angles(take)
+    sigma = take.sigma_rad[free[:, 0], free[:, 1]]
+    return sigma, (rotvec - take.expected)[free[:, 0], free[:, 1]] / sigma
+
+
+def _free_angles(take: PoseMarkers) -> NDArray[np.intp]:
+    """Return joint and axis of the angles that a take leaves free, (A, 2)."""
+    return np.asarray(np.argwhere(take.sigma_rad[1:] > 0) + [1, 0])
+
+
+def _marker_errors(take: PoseMarkers, body: PosedBody) -> tuple[Floats, Floats]:
+    """Return the whitening of the markers seen, (S, 3, 3), and how far these are off their places, whitened, (3 S,)."""
+    seen = np.flatnonzero(take.valid)
+    W = np.linalg.cholesky(np.linalg.inv(take.covariance_m2[seen])).swapaxes(1, 2)
+    return W, np.einsum("mij,mj->mi", W, body.marker_m[seen] - take.point_m[seen]).ravel()
 
 
 def _marker_rows(
@@ -197,15 +225,14 @@ def _marker_rows(
     joint, n = problem.worn.joint, problem.space.n_parameters
     slope = slopes(body, vector_slopes, joint, rotvec)
     seen = np.flatnonzero(take.valid)
-    W = np.linalg.cholesky(np.linalg.inv(take.covariance_m2[seen])).swapaxes(1, 2)
+    W, e = _marker_errors(take, body)
     common = np.zeros((len(seen), 3, problem.n_common))
     common[:, :, :n] = slope.shape[seen]
     for row, m in enumerate(seen):
         common[row, :, n + 3 * m : n + 3 * m + 3] = slope.offset[m]
-    free = np.argwhere(take.sigma_rad[1:] > 0) + [1, 0]
+    free = _free_angles(take)
     here = np.broadcast_to(np.eye(3), (len(seen), 3, 3))
     own = np.concatenate([slope.pose[seen][:, :, 0], here, slope.pose[seen][:, :, free[:, 0], free[:, 1]]], axis=2)
-    e = np.einsum("mij,mj->mi", W, body.marker_m[seen] - take.point_m[seen]).ravel()
     return (W @ common).reshape(len(e), -1), (W @ own).reshape(len(e), -1), e
 
 
@@ -234,36 +261,3 @@ def _prior(problem: SubjectProblem, state: SubjectState) -> tuple[Floats, Floats
     A[:n, :n] += rows.T @ rows
     a[:n] += rows.T @ e
     return A, a, cost + float(e @ e)
-
-
-def _reduced(system: _System, damping: float) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
-    """Eliminate what is each take's own: the common block, its gradient, and per take inverse(D) B' and inverse(D) d."""
-    A, a, solved = system.A + damping * np.diag(np.diag(system.A)), system.a.copy(), []
-    for B, D, d in system.blocks:
-        both = np.linalg.solve(D + damping * np.diag(np.diag(D)) + 1e-9 * np.eye(len(D)), np.column_stack([B.T, d]))
-        solved.append((np.asarray(both[:, :-1], np.float64), np.asarray(both[:, -1], np.float64)))
-        A -= B @ both[:, :-1]
-        a -= B @ both[:, -1]
-    return A, a, solved
-
-
-def _step(system: _System, damping: float) -> tuple[Floats, list[Floats]]:
-    """Return the step of the common numbers, (C,), and of every take's own."""
-    A, a, solved = _reduced(system, damping)
-    common = np.asarray(-np.linalg.solve(A, a), np.float64)
-    return common, [-by_common @ common - alone for by_common, alone in solved]
-
-
-def _moved(problem: SubjectProblem, state: SubjectState, step: tuple[Floats, list[Floats]]) -> SubjectState:
-    """Take a step."""
-    common, own = step
-    n = problem.space.n_parameters
-    rotvec, root_m = [], []
-    for take, r, t, moved in zip(problem.takes, state.rotvec, state.root_m, own, strict=True):
-        free = np.argwhere(take.sigma_rad[1:] > 0) + [1, 0]
-        new = r.copy()
-        new[0] += moved[:3]
-        new[free[:, 0], free[:, 1]] += moved[6:]
-        rotvec.append(new)
-        root_m.append(t + moved[3:6])
-    return SubjectState(state.y + common[:n], state.offset_m + common[n:].reshape(-1, 3), tuple(rotvec), tuple(root_m))

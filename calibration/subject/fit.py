@@ -204,8 +204,7 @@ def _fit(
     skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
     scatter = np.array([np.where(t.valid, t.scatter_m, 0.0) for t in tposes]).sum(axis=0)
     residual_mm = 1e3 * scatter / np.maximum(np.sum([t.valid for t in tposes], axis=0), 1)
-    up = adjusted.placed[0].G[0][:, 1].copy()
-    return SubjectFit(Subject(name, skeleton, markers, offset, residual_mm, up, sigma_m), adjusted, problem, measured, seen)
+    return SubjectFit(Subject(name, skeleton, markers, offset, residual_mm, sigma_m), adjusted, problem, measured, seen)
 
 
 def read_off(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:

@@ -65,7 +65,7 @@ SIGMA_RAD = np.array([by_joint(name, ESTIMATE_RAD) for name in JOINTS])
 class MotionFrame:
     """One frame of free movement: markers as in `TPose`, and the pose the estimator gave it.
 
-    point_m: (M, 3) world; valid: (M,); covariance_m2: (M, 3, 3); rotvec: charted, (J, 3) [rad]; root_m: (3,).
+    point_m: (M, 3) world; valid: (M,); covariance_m2: (M, 3, 3); rotvec: charted, (J, 3) [rad]; root_m: (3,); seconds: its time.
     """
 
     point_m: Floats
@@ -73,6 +73,7 @@ class MotionFrame:
     covariance_m2: Floats
     rotvec: Floats
     root_m: Floats
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +217,7 @@ def _refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSub
     old = fit.subject
     seen = np.any([take.valid for take in problem.takes], axis=0)
     offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
-    up = adjusted.placed[0].G[0][:, 1].copy()
-    subject = replace(old, offset_m=offset, up=up)
+    subject = replace(old, offset_m=offset)
     if not problem.space.n_parameters:
         return SubjectFit(subject, adjusted, problem, fit.measured, seen)
     found = skeleton_of(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)

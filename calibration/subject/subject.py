@@ -1,8 +1,11 @@
-"""A subject: one performer's skeleton and where the markers sit on it; subject.toml.
+"""A subject: one performer's skeleton, where the markers sit on it, and the world it stood in; subject.toml.
 
-subject.toml: a performer's skeleton and marker offsets, written after the T-pose and read by every session.
+subject.toml is written after the T-pose and read by every session. Its table `[world]`, of `calibration.world.World`, holds the
+motion from the rig's frame to the world: `rotation`, a rotation vector [rad], and `translation` [m]. Files of before have `up`
+instead, the direction in the frame of a rig that nobody noted.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,14 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
+from calibration.world import UP, World
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.files import atomic_write, read_toml
 from config.joints import JOINTS, N_JOINTS
 from config.markers import MarkerSet, marker_set_from_tables
+from database.geometry.rigid import RigidMotion
+from database.geometry.rotations import matrix_from_rotvec, rotation_between, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 
 
@@ -24,9 +30,9 @@ class Subject:
     """A calibrated performer.
 
     skeleton: bone lengths; markers: the set worn (offset_m there is nominal); offset_m: calibrated place of every marker
-    in its joint's frame, (M, 3) [m]; residual_mm: marker residual of the T-pose fit, (M,);
-    up: the world's up direction as seen in the T-pose, (3,); length_sigma_m: how well each length is known, as standard
-    deviations of the skeleton's offsets and tails, (2, J) [m], None where nobody knows.
+    in its joint's frame, (M, 3) [m]; residual_mm: marker residual of the T-pose fit, (M,); length_sigma_m: how well each length
+    is known, as standard deviations of the skeleton's offsets and tails, (2, J) [m], None where nobody knows; world: found in
+    the T-pose, None where it was not.
     """
 
     name: str
@@ -34,11 +40,11 @@ class Subject:
     markers: MarkerSet
     offset_m: Floats
     residual_mm: Floats
-    up: Floats
     length_sigma_m: Floats | None = None
+    world: World | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.offset_m, self.residual_mm, self.up):
+        for array in (self.offset_m, self.residual_mm):
             array.setflags(write=False)
 
     @property
@@ -54,6 +60,8 @@ class Subject:
 
 SCHEMA = "duocap-subject-1"
 PARTS = ("offsets", "tails")
+ROTATION_DECIMALS = 14  # rounding away the last bits gives back the digits that were read
+UP_SIGMA_DEG = 5.0  # of the up of files of before: that of the hips alone
 
 
 def write_subject(path: Path, subject: Subject) -> None:
@@ -71,7 +79,6 @@ def write_subject(path: Path, subject: Subject) -> None:
         "schema": SCHEMA,
         "name": subject.name,
         "units": "m",
-        "up": _numbers(subject.up),
         "skeleton": {
             "name": skeleton.name,
             "offsets": {name: _numbers(skeleton.offsets_m[j]) for j, name in enumerate(JOINTS)},
@@ -79,12 +86,43 @@ def write_subject(path: Path, subject: Subject) -> None:
         },
         "markers": tables,
     }
+    if subject.world is not None:
+        document["world"] = _world_table(subject.world)
     if subject.length_sigma_m is not None:
         document["skeleton"]["length_sigma_mm"] = {
             part: {name: round(1e3 * float(sigma[j]), 2) for j, name in enumerate(JOINTS)}
             for part, sigma in zip(PARTS, subject.length_sigma_m, strict=True)
         }
     atomic_write(path, tomli_w.dumps(document))
+
+
+def _world_table(world: World) -> dict[str, Any]:
+    """Return the table of a world; an infinite deviation is left out."""
+    sigmas = {"tilt_sigma_deg": world.tilt_sigma_deg, "height_sigma_mm": world.height_sigma_mm}
+    return {
+        "rotation": _numbers(np.round(rotvec_from_matrix(world.from_rig.rotation), ROTATION_DECIMALS) + 0.0),
+        "translation": _numbers(world.from_rig.translation_m),
+        "by": world.by,
+        **{name: round(sigma, 3) for name, sigma in sigmas.items() if np.isfinite(sigma)},
+        "cameras": list(world.cameras),
+    }
+
+
+def _world(document: dict[str, Any]) -> World | None:
+    """Return the world of a document; of one of before, its up alone, for whatever rig."""
+    table = document.get("world")
+    if table is None and "up" not in document:
+        return None
+    if table is None:
+        up = np.array(document["up"], float)
+        rotation = rotation_between(up, UP)
+        return World(RigidMotion(rotation, np.zeros(3)), "the up of an older subject", UP_SIGMA_DEG, math.inf, ())
+    rotvec, translation = (np.array(table[name], float) for name in ("rotation", "translation"))
+    if rotvec.shape != (3,) or translation.shape != (3,) or not np.isfinite([rotvec, translation]).all():
+        raise ValueError("the world needs three finite numbers of rotation and of translation")
+    tilt_deg, height_mm = (float(table.get(name, math.inf)) for name in ("tilt_sigma_deg", "height_sigma_mm"))
+    motion = RigidMotion(matrix_from_rotvec(rotvec), translation)
+    return World(motion, str(table["by"]), tilt_deg, height_mm, tuple(str(camera) for camera in table["cameras"]))
 
 
 def _numbers(values: Floats) -> list[float]:
@@ -125,7 +163,7 @@ def _subject(path: Path, document: dict[str, Any]) -> Subject:
     if not (np.isfinite(offset).all() and 0.5 < skeleton.height_m < 2.6):
         raise ValueError(f"a height of {skeleton.height_m:.2f} m")
     sigma_m = _length_sigma_m(document["skeleton"].get("length_sigma_mm"))
-    return Subject(str(document["name"]), skeleton, markers, offset, residual, np.array(document["up"], float), sigma_m)
+    return Subject(str(document["name"]), skeleton, markers, offset, residual, sigma_m, _world(document))
 
 
 def _length_sigma_m(tables: dict[str, Any] | None) -> Floats | None:

@@ -1,22 +1,26 @@
-"""The wand's adjustment: relative pose, places of the markers, and what else is wanted, all at once, by least squares.
+"""The wand's adjustment: poses of the cameras, places of the markers, and what else is wanted, all at once, by least squares.
 
-Unknown are, in units of the baseline: the turn of the right camera, the direction of its shift, the places X of the markers, and
-the length l of a wand of two; where asked for both focal lengths and what is left of the time offset. Minimised is
+Unknown are, in units of the distance of the first two cameras: the turn of the second camera and the direction of its shift, turn
+and shift of further ones, the places X of the markers, and the length l of a wand of two; where asked for the focal lengths and
+what is left of the time offsets. Minimised is
 
-    sum rho(|m_left - project(X)|^2 + |m_right + v delta - project(R X + t)|^2) / sigma^2 + sum ((|X_1 - X_2| - l) / sigma_l)^2
+    sum rho(sum_c |m_c + v_c (delta_c - delta_ref) - project(R_c X + t_c)|^2) / sigma^2 + sum ((|X_1 - X_2| - l) / sigma_l)^2
 
-with v the right point's velocity and rho Cauchy's. Turns act from the left, R <- exp([w]x) R. The places of one moment form a
-block of their own, which is eliminated (Schur); all derivatives are worked out by hand. The unit of length is settled afterwards.
+over the cameras c that see a marker, with v its velocity there and rho Cauchy's, whose scale grows with the degrees of freedom.
+Turns act from the left, R <- exp([w]x) R. The places of one moment form a block of their own, which is eliminated (Schur); all
+derivatives are worked out by hand. The unit of length is settled afterwards.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.solve.equations import NEAREST_M, point_derivatives, project
+from calibration.wand.tracks import WandViews
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
+from numerics.least_squares import NormalEquations, OwnBlocks, Step, minimise, shared_covariance
 
 CAUCHY = 2.5  # sigmas of a pair of views' distance
 FOCAL_PRIOR, OFFSET_PRIOR_S = 0.3, 0.2  # so weak that only what nothing else tells comes from it
@@ -27,9 +31,9 @@ MAX_STEPS = 40
 class WandState:
     """Everything that the adjustment may move.
 
-    intrinsics: (2, 10); rotation, translation: left to right camera, |translation| = 1; points: (F, K, 3) in the left camera's
-    frame, in baselines; length: of the wand, in baselines; delta_s: what is left of the offset; log_focal: by which the focal
-    lengths have grown since the start, (2,).
+    intrinsics: (C, 10); rotation, translation: first to each camera, (C, 3, 3), (C, 3), |translation[1]| = 1; points: (F, K, 3)
+    in the first camera's frame; length: of the wand; delta_s: what is left of the offsets, (C,), of the first 0; log_focal: by
+    which the focal lengths have grown since the start, (C,). Lengths are in distances of the first two cameras.
     """
 
     intrinsics: Floats
@@ -37,55 +41,122 @@ class WandState:
     translation: Floats
     points: Floats
     length: float
-    delta_s: float
+    delta_s: Floats
     log_focal: Floats
+
+    def in_camera(self, camera: int) -> Floats:
+        """Return the places in a camera's frame, (F, K, 3)."""
+        return self.points @ self.rotation[camera].T + self.translation[camera] if camera else self.points
 
 
 @dataclass(frozen=True, slots=True)
 class WandProblem:
     """What was measured and what may move.
 
-    px: (2, F, K, 2); velocity_px_s: (F, K, 2); used: (F, K); sigma_px: of a coordinate; length_sigma: of the wand, in baselines.
+    views: of C cameras; used: observations, (F, K); sigma_px: of a coordinate; length_sigma: of the wand, in the state's unit;
+    robust: whether the cost is Cauchy's or quadratic.
     """
 
-    px: Floats
-    velocity_px_s: Floats
+    views: WandViews
     used: NDArray[np.bool_]
     sigma_px: float
     length_sigma: float = 1.0
     focal: bool = False
     offset: bool = False
+    robust: bool = True
 
     @property
     def n_markers(self) -> int:
         """Count the markers of the wand."""
-        return int(self.px.shape[2])
+        return int(self.used.shape[1])
+
+    @property
+    def freedom(self) -> Floats:
+        """By how much the coordinates of a marker outnumber its own unknowns, of each moment, (F, 1)."""
+        return np.asarray(2.0 * self.views.seen.sum(axis=0)[:, None] - 3.0)
+
+    @property
+    def focal_columns(self) -> slice:
+        """Where the focal lengths are among the shared unknowns, after turn, direction and the other cameras' poses."""
+        C = self.views.n_cameras
+        return slice(6 * C - 7, 6 * C - 7 + C * self.focal)
+
+    @property
+    def offset_columns(self) -> slice:
+        """Where the offsets of all cameras but the first are."""
+        start = self.focal_columns.stop
+        return slice(start, start + (self.views.n_cameras - 1) * self.offset)
 
     @property
     def n_shared(self) -> int:
-        """Count the unknowns that all moments share: turn, direction, focal lengths, offset, length of a wand of two."""
-        return 5 + 2 * self.focal + self.offset + (self.n_markers == 2)
+        """Count the unknowns that all moments share; the last is the length of a wand of two."""
+        return int(self.offset_columns.stop) + (self.n_markers == 2)
+
+    def cost(self, state: WandState) -> float:
+        """Return what is minimised."""
+        residual, stretch = residuals(state, self)
+        s = (residual**2).sum(axis=(0, 3)) / self.sigma_px**2
+        total = float(self._bent(s, self.freedom)[self.used].sum() + _prior(state, self)[0])
+        if len(stretch):
+            total += float(self._bent((stretch / self.length_sigma) ** 2, 1.0)[self.used.all(axis=1)].sum())
+        return total
+
+    def _bent(self, squares: Floats, freedom: Floats | float) -> Floats:
+        """Return the costs of squares, in sigmas."""
+        scale = CAUCHY**2 * freedom
+        return np.asarray(scale * np.log1p(squares / scale)) if self.robust else squares
+
+    def linearise(self, state: WandState) -> NormalEquations:
+        """Return the normal equations, the blocks being the places of one moment."""
+        F, K = self.used.shape
+        residual, stretch = residuals(state, self)
+        shared, place = jacobians(state, self)
+        w = weights(residual, self)
+        H = np.einsum("fk,sfkua,sfkub->ab", w, shared, shared, optimize=True)
+        gradient = np.einsum("fk,sfkua,sfku->a", w, shared, residual, optimize=True)
+        weighted = w[None, :, :, None, None] * place
+        own = OwnBlocks(np.zeros((F, self.n_shared, 3 * K)), np.zeros((F, 3 * K, 3 * K)), np.zeros((F, 3 * K)))
+        for k in range(K):
+            at = slice(3 * k, 3 * k + 3)
+            own.own[:, at, at] = np.einsum("sfui,sfuj->fij", weighted[:, :, k], place[:, :, k])
+            own.mixed[:, :, at] = np.einsum("sfui,sfua->fai", weighted[:, :, k], shared[:, :, k])
+            own.gradient[:, at] = np.einsum("sfui,sfu->fi", weighted[:, :, k], residual[:, :, k])
+        normal = NormalEquations(H, gradient, (own,))
+        if K == 2:
+            _add_lengths(state, self, stretch, normal)
+        _, curvature, slope = _prior(state, self)
+        own.own[:] += 1e-9 * np.eye(3 * K)  # a moment that does not count still has an inverse
+        return NormalEquations(H + np.diag(curvature), gradient + slope, (own,))
+
+    def move(self, state: WandState, step: Step) -> WandState | None:
+        """Return the state after a step, None where that makes no sense."""
+        if not np.isfinite(step.shared).all() or np.abs(step.shared[_turns(self.views.n_cameras)]).max() > 1.0:
+            return None
+        moved = stepped(state, self, step.shared, step.own[0])
+        return moved if moved.length >= 0.0 and np.isfinite(moved.points).all() else None
 
 
 @dataclass(frozen=True, slots=True)
 class WandFit:
-    """A state, its robust cost, and the normal equations there: shared H_cc (p, p), blocks (F, 3K, 3K) and (F, 3K, p)."""
+    """A state, its cost, and the normal equations there."""
 
     state: WandState
     cost: float
-    H_cc: Floats
-    H_pp: Floats
-    H_pc: Floats
+    normal: NormalEquations
 
     @property
     def covariance(self) -> Floats:
         """Of the shared unknowns, the places being unknown too, (p, p)."""
-        return np.asarray(np.linalg.inv(_schur(self.H_cc, self.H_pp, self.H_pc)))
+        return shared_covariance(self.normal)
+
+    def answer_of_places(self, B: Floats) -> Floats:
+        """Return H_pp^-1 B of every moment's places, (F, 3K, n)."""
+        return np.asarray(np.linalg.solve(self.normal.groups[0].own, B))
 
     @property
     def place_by_shared(self) -> Floats:
         """How the places move with the shared unknowns, (F, 3K, p)."""
-        return np.asarray(-np.linalg.solve(self.H_pp, self.H_pc))
+        return -self.answer_of_places(self.normal.groups[0].mixed.swapaxes(1, 2))
 
 
 def tangents(direction: Floats) -> Floats:
@@ -95,135 +166,103 @@ def tangents(direction: Floats) -> Floats:
     return np.stack([first, np.cross(direction, first)], axis=1)
 
 
+def _turns(n_cameras: int) -> list[int]:
+    """Return which shared unknowns turn a camera, or the direction of the second one: no step of these goes far."""
+    return [*range(5), *(5 + 6 * c + k for c in range(n_cameras - 2) for k in range(3))]
+
+
 def residuals(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
-    """Return measured less predicted image points, (2, F, K, 2) [px], and lengths less the wand's, (F,), none for one marker."""
-    right = state.points @ state.rotation.T + state.translation
-    out = np.stack(
-        [
-            problem.px[0] - project(state.intrinsics[0], state.points),
-            problem.px[1] + state.delta_s * problem.velocity_px_s - project(state.intrinsics[1], right),
-        ]
-    )
-    for side, points in enumerate((state.points, right)):
-        out[side][points[..., 2] <= NEAREST_M] = 1e4
+    """Return measured less predicted image points, (C, F, K, 2) [px], and lengths less the wand's, (F,), none for one marker."""
+    views = problem.views
+    out = np.empty(views.points_px.shape)
+    for c in range(views.n_cameras):
+        points, late_s = state.in_camera(c), state.delta_s[c] - state.delta_s[views.reference]
+        out[c] = views.points_px[c] + late_s[:, None, None] * views.velocity_px_s[c] - project(state.intrinsics[c], points)
+        out[c][points[..., 2] <= NEAREST_M] = 1e4
+        out[c][~views.seen[c]] = 0.0
     if problem.n_markers < 2:
         return out, np.zeros(0)
     return out, np.linalg.norm(state.points[:, 0] - state.points[:, 1], axis=1) - state.length
 
 
 def jacobians(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
-    """Return d residual / d shared, (2, F, K, 2, p), and d residual / d own place, (2, F, K, 2, 3), of the image points."""
-    F, K = problem.used.shape
-    turned = state.points @ state.rotation.T
-    left, right = state.points, turned + state.translation
-    shared, place = np.zeros((2, F, K, 2, problem.n_shared)), np.empty((2, F, K, 2, 3))
-    P_left, P_right = point_derivatives(state.intrinsics[0], left), point_derivatives(state.intrinsics[1], right)
-    place[0], place[1] = -P_left, -P_right @ state.rotation
-    shared[1, ..., :3] = -np.cross(turned[:, :, None], P_right)
-    shared[1, ..., 3:5] = -P_right @ tangents(state.translation)
-    column = 5
-    if problem.focal:
-        for side, points in enumerate((left, right)):
-            intrinsics = state.intrinsics[side]
-            shared[side, ..., column + side] = -(project(intrinsics, points) - intrinsics[2:4])
-        column += 2
-    if problem.offset:
-        shared[1, ..., column] = problem.velocity_px_s
+    """Return d residual / d shared, (C, F, K, 2, p), and d residual / d own place, (C, F, K, 2, 3), of the image points."""
+    views, (F, K) = problem.views, problem.used.shape
+    C = views.n_cameras
+    shared, place = np.zeros((C, F, K, 2, problem.n_shared)), np.empty((C, F, K, 2, 3))
+    for c in range(C):
+        points, intrinsics = state.in_camera(c), state.intrinsics[c]
+        P = point_derivatives(intrinsics, points)
+        place[c] = -P @ state.rotation[c] if c else -P
+        if c:
+            turned, at = points - state.translation[c], max(6 * c - 7, 0)
+            shared[c, ..., at : at + 3] = -np.cross(turned[:, :, None], P)
+            shared[c, ..., at + 3 : at + (5 if c == 1 else 6)] = -P @ tangents(state.translation[1]) if c == 1 else -P
+        if problem.focal:
+            shared[c, ..., problem.focal_columns.start + c] = -(project(intrinsics, points) - intrinsics[2:4])
+        if problem.offset:
+            later = np.zeros((F, C))
+            later[:, c] += 1.0
+            later[np.arange(F), views.reference] -= 1.0
+            shared[c, ..., problem.offset_columns] = views.velocity_px_s[c][..., None] * later[:, None, None, 1:]
+        shared[c, ~views.seen[c]], place[c, ~views.seen[c]] = 0.0, 0.0
     return shared, place
 
 
-def _schur(H_cc: Floats, H_pp: Floats, H_pc: Floats) -> Floats:
-    """Eliminate the places: H_cc - sum H_pc' H_pp^-1 H_pc."""
-    return np.asarray(H_cc - np.einsum("fpa,fpb->ab", H_pc, np.linalg.solve(H_pp, H_pc)))
-
-
-def weights(residual_px: Floats, problem: WandProblem, robust: bool) -> Floats:
-    """Return the weight of every observation of a marker by both cameras, (F, K) [px^-2]."""
+def weights(residual_px: Floats, problem: WandProblem) -> Floats:
+    """Return the weight of every observation of a marker by all cameras that see it, (F, K) [px^-2]."""
     s = (residual_px**2).sum(axis=(0, 3)) / problem.sigma_px**2
-    bend = 1.0 + s / CAUCHY**2 if robust else np.ones_like(s)
+    bend = 1.0 + s / (CAUCHY**2 * problem.freedom) if problem.robust else np.ones_like(s)
     return np.asarray(problem.used / bend / problem.sigma_px**2)
-
-
-def cost(state: WandState, problem: WandProblem, robust: bool) -> float:
-    """Return what is minimised."""
-    residual, stretch = residuals(state, problem)
-    s = (residual**2).sum(axis=(0, 3)) / problem.sigma_px**2
-    s = CAUCHY**2 * np.log1p(s / CAUCHY**2) if robust else s
-    total = float(s[problem.used].sum() + _prior(state, problem)[0])
-    if len(stretch):
-        strain = (stretch / problem.length_sigma) ** 2
-        whole = problem.used.all(axis=1)
-        total += float((CAUCHY**2 * np.log1p(strain / CAUCHY**2) if robust else strain)[whole].sum())
-    return total
 
 
 def _prior(state: WandState, problem: WandProblem) -> tuple[float, Floats, Floats]:
     """Return the priors' cost, curvature (p,) and gradient (p,)."""
     curvature, value = np.zeros(problem.n_shared), np.zeros(problem.n_shared)
     if problem.focal:
-        curvature[5:7], value[5:7] = FOCAL_PRIOR**-2, state.log_focal
+        curvature[problem.focal_columns], value[problem.focal_columns] = FOCAL_PRIOR**-2, state.log_focal
     if problem.offset:
-        at = 5 + 2 * problem.focal
-        curvature[at], value[at] = OFFSET_PRIOR_S**-2, state.delta_s
+        curvature[problem.offset_columns], value[problem.offset_columns] = OFFSET_PRIOR_S**-2, state.delta_s[1:]
     return float(curvature @ value**2), curvature, curvature * value
 
 
-def equations(state: WandState, problem: WandProblem, robust: bool) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return H_cc (p, p), H_pp (F, 3K, 3K), H_pc (F, 3K, p) and the gradients g_c (p,), g_p (F, 3K) of half the cost."""
-    F, K = problem.used.shape
-    residual, stretch = residuals(state, problem)
-    shared, place = jacobians(state, problem)
-    w = weights(residual, problem, robust)
-    H_cc = np.einsum("fk,sfkua,sfkub->ab", w, shared, shared, optimize=True)
-    g_c = np.einsum("fk,sfkua,sfku->a", w, shared, residual, optimize=True)
-    weighted = w[None, :, :, None, None] * place
-    H_pp, H_pc, g_p = np.zeros((F, 3 * K, 3 * K)), np.zeros((F, 3 * K, problem.n_shared)), np.zeros((F, 3 * K))
-    for k in range(K):
-        own = slice(3 * k, 3 * k + 3)
-        H_pp[:, own, own] = np.einsum("sfui,sfuj->fij", weighted[:, :, k], place[:, :, k])
-        H_pc[:, own] = np.einsum("sfui,sfua->fia", weighted[:, :, k], shared[:, :, k])
-        g_p[:, own] = np.einsum("sfui,sfu->fi", weighted[:, :, k], residual[:, :, k])
-    if K == 2:
-        _add_lengths(state, problem, stretch, robust, (H_cc, H_pp, H_pc, g_c, g_p))
-    _, curvature, slope = _prior(state, problem)
-    H_pp += 1e-9 * np.eye(3 * K)  # a moment that does not count still has an inverse
-    return H_cc + np.diag(curvature), H_pp, H_pc, g_c + slope, g_p
-
-
-def _add_lengths(
-    state: WandState, problem: WandProblem, stretch: Floats, robust: bool, into: tuple[Floats, Floats, Floats, Floats, Floats]
-) -> None:
+def _add_lengths(state: WandState, problem: WandProblem, stretch: Floats, normal: NormalEquations) -> None:
     """Add the wand's rigidity to the normal equations."""
-    H_cc, H_pp, H_pc, g_c, g_p = into
-    sigma = problem.length_sigma
+    (own,), sigma = normal.groups, problem.length_sigma
     w: Floats = np.asarray(problem.used.all(axis=1), float) / sigma**2
-    if robust:
+    if problem.robust:
         w = np.asarray(w / (1.0 + (stretch / sigma) ** 2 / CAUCHY**2))
     gap = state.points[:, 0] - state.points[:, 1]
     along = gap / np.maximum(np.linalg.norm(gap, axis=1, keepdims=True), 1e-12)
     J = np.concatenate([along, -along], axis=1)
-    H_pp += w[:, None, None] * J[:, :, None] * J[:, None, :]
-    g_p += (w * stretch)[:, None] * J
-    H_pc[:, :, -1] -= w[:, None] * J
-    H_cc[-1, -1] += w.sum()
-    g_c[-1] -= w @ stretch
+    own.own[:] += w[:, None, None] * J[:, :, None] * J[:, None, :]
+    own.gradient[:] += (w * stretch)[:, None] * J
+    own.mixed[:, -1] -= w[:, None] * J
+    normal.shared[-1, -1] += w.sum()
+    normal.gradient[-1] -= w @ stretch
 
 
 def stepped(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> WandState:
     """Take a step: shared (p,), places (F, 3K)."""
-    translation = state.translation + tangents(state.translation) @ shared[3:5]
-    column, log_focal, intrinsics = 5, state.log_focal, state.intrinsics
+    rotation, translation = state.rotation.copy(), state.translation.copy()
+    poses = shared[5 : problem.focal_columns.start].reshape(-1, 6)
+    turns, shifts = np.vstack([shared[None, :3], poses[:, :3]]), poses[:, 3:]
+    rotation[1:] = matrix_from_rotvec(turns) @ rotation[1:]
+    second = translation[1] + tangents(translation[1]) @ shared[3:5]
+    translation[1] = second / np.linalg.norm(second)
+    translation[2:] += shifts
+    log_focal, intrinsics, delta_s = state.log_focal, state.intrinsics, state.delta_s
     if problem.focal:
-        grown = shared[column : column + 2]
+        grown = shared[problem.focal_columns]
         intrinsics = intrinsics.copy()
         intrinsics[:, :2] *= np.exp(grown)[:, None]
-        log_focal, column = log_focal + grown, column + 2
-    delta_s = state.delta_s + float(shared[column]) if problem.offset else state.delta_s
-    return replace(
-        state,
+        log_focal = log_focal + grown
+    if problem.offset:
+        delta_s = delta_s + np.append(0.0, shared[problem.offset_columns])
+    return WandState(
         intrinsics=intrinsics,
-        rotation=matrix_from_rotvec(shared[:3]) @ state.rotation,
-        translation=translation / np.linalg.norm(translation),
+        rotation=rotation,
+        translation=translation,
         points=state.points + places.reshape(state.points.shape),
         length=state.length + float(shared[-1]) if problem.n_markers == 2 else state.length,
         delta_s=delta_s,
@@ -231,41 +270,7 @@ def stepped(state: WandState, problem: WandProblem, shared: Floats, places: Floa
     )
 
 
-def adjust(state: WandState, problem: WandProblem, robust: bool = True, max_steps: int = MAX_STEPS) -> WandFit:
+def adjust(state: WandState, problem: WandProblem, max_steps: int = MAX_STEPS) -> WandFit:
     """Minimise by Levenberg-Marquardt; the cost never rises."""
-    damping, value = 1e-3, cost(state, problem, robust)
-    for _ in range(max_steps):
-        H_cc, H_pp, H_pc, g_c, g_p = equations(state, problem, robust)
-        improved = False
-        while damping < 1e8:
-            trial = _trial(state, problem, damping, (H_cc, H_pp, H_pc, g_c, g_p))
-            lower = np.inf if trial is None else cost(trial, problem, robust)
-            if trial is not None and lower < value:
-                done = value - lower < 1e-9 * value
-                state, value, improved, damping = trial, lower, not done, max(0.2 * damping, 1e-9)
-                break
-            damping *= 5.0
-        if not improved:
-            break
-    H_cc, H_pp, H_pc, _, _ = equations(state, problem, robust)
-    return WandFit(state, value, H_cc, H_pp, H_pc)
-
-
-def _trial(
-    state: WandState, problem: WandProblem, damping: float, normal: tuple[Floats, Floats, Floats, Floats, Floats]
-) -> WandState | None:
-    """Return the state after one damped step; None where that makes no sense."""
-    H_cc, H_pp, H_pc, g_c, g_p = normal
-    damped_pp = H_pp + damping * H_pp * np.eye(H_pp.shape[1])
-    damped_cc = H_cc + damping * np.diag(np.diag(H_cc))
-    try:
-        solved = np.linalg.solve(damped_pp, np.concatenate([H_pc, g_p[:, :, None]], axis=2))
-        S = damped_cc - np.einsum("fpa,fpb->ab", H_pc, solved[:, :, :-1])
-        shared = -1.0 * np.linalg.solve(S, g_c - np.einsum("fpa,fp->a", H_pc, solved[:, :, -1]))
-    except np.linalg.LinAlgError:
-        return None
-    if not np.isfinite(shared).all() or np.abs(shared[:5]).max() > 1.0:
-        return None
-    places = -(solved[:, :, -1] + solved[:, :, :-1] @ shared)
-    trial = stepped(state, problem, shared, places)
-    return trial if trial.length >= 0.0 and np.isfinite(trial.points).all() else None
+    fit = minimise(problem, state, max_steps=max_steps)
+    return WandFit(fit.state, fit.cost, problem.linearise(fit.state))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.depth import view_axes
+from calibration.quality.measures import camera_keys
 from calibration.quality.picture import ACCENT, CAMERA_COLORS, QUIET, image_axis, new_figure, report_panel, save_figure, style
 from calibration.quality.report import QualityReport
 from calibration.wand.tracks import WandSolution
@@ -24,17 +25,20 @@ def draw_wand(solution: WandSolution, report: QualityReport, path: str | Path) -
     """Draw a solution as a PNG and give its path. Raises FileFormatError: it cannot be written."""
     import matplotlib
 
+    n_cameras = len(solution.rig)
+    rows = n_cameras // 3 + 1  # of three panels, the last of which shows the lengths
     with matplotlib.rc_context(style()):
-        figure = new_figure(12.0, 10.4)
-        grid = figure.add_gridspec(
-            3, 6, height_ratios=(1.25, 1.0, 0.95), hspace=0.42, wspace=0.75, left=0.065, right=0.98, top=0.96, bottom=0.06
-        )
+        figure = new_figure(12.0, 7.3 + 3.1 * rows)
+        ratios = (1.25, 1.0, *[0.95] * rows)
+        room = {"left": 0.065, "right": 0.98, "top": 0.96, "bottom": 0.06}
+        grid = figure.add_gridspec(2 + rows, 6, height_ratios=ratios, hspace=0.42, wspace=0.75, **room)
         report_panel(figure.add_subplot(grid[0, :]), report, "wand", 140)
         _room(figure.add_subplot(grid[1, :3]), solution, above=True)
         _room(figure.add_subplot(grid[1, 3:]), solution, above=False)
-        for side, columns in enumerate((slice(0, 2), slice(2, 4))):
-            _residuals(figure.add_subplot(grid[2, columns]), solution, side)
-        _lengths(figure.add_subplot(grid[2, 4:]), solution)
+        panels = [grid[2 + k // 3, 2 * (k % 3) : 2 * (k % 3) + 2] for k in range(3 * rows)]
+        for side in range(n_cameras):
+            _residuals(figure.add_subplot(panels[side]), solution, side)
+        _lengths(figure.add_subplot(panels[-1]), solution)
         return save_figure(figure, path)
 
 
@@ -49,7 +53,7 @@ def _room(ax: Axes, solution: WandSolution, above: bool) -> None:
     seen = points[solution.used]
     ax.plot(seen @ ahead, seen @ across, ".", color=ACCENT, ms=2.5, zorder=2)
     reach = 0.12 * float(np.median(seen @ ahead))
-    for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, ("left", "right"), strict=True):
+    for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, camera_keys(solution.rig), strict=False):
         _camera(ax, (camera.center_m, camera.rotation), (ahead, across), reach, color)
         at = camera.center_m
         ax.annotate(name, (at @ ahead, at @ across), (0, 9), textcoords="offset points", ha="center", color=color)
@@ -73,21 +77,22 @@ def _camera(ax: Axes, camera: tuple[Floats, Floats], axes: tuple[Floats, Floats]
 def _residuals(ax: Axes, solution: WandSolution, side: int) -> None:
     """Draw where the wand was in a camera's picture and what is left over there."""
     camera = solution.rig.cameras[side]
-    px = camera.project(solution.points_m[solution.used])
-    left_over = solution.residual_px[side][solution.used]
-    usual = float(np.sqrt((solution.residual_px[:, solution.used] ** 2).sum(axis=2).mean()))
+    here = solution.used & solution.seen[side][:, None]
+    px, left_over = camera.project(solution.points_m[here]), solution.residual_px[side][here]
+    usual = solution.rms_px
     enlarged = max((by for by in ENLARGED if by * usual <= ARROW_PX), default=1)
     image_axis(ax, camera.size)
     ax.quiver(*px.T, *(enlarged * left_over).T, angles="xy", scale_units="xy", scale=1.0, color=CAMERA_COLORS[side], width=0.003)
     ax.plot(*px.T, ".", color=CAMERA_COLORS[side], ms=1.5)
-    ax.set_title(f"{('left', 'right')[side]} picture, what is left over x {enlarged}")
+    ax.set_title(f"{camera_keys(solution.rig)[side]} picture, what is left over x {enlarged}")
 
 
 def _lengths(ax: Axes, solution: WandSolution) -> None:
     """Draw the wand's length against its distance, or for one marker what is left over."""
     if not len(solution.lengths_m):
-        off = np.linalg.norm(solution.residual_px[:, solution.used], axis=2)
-        ax.hist([off[0], off[1]], bins=24, color=list(CAMERA_COLORS), label=["left", "right"])
+        here = [solution.used & seen[:, None] for seen in solution.seen]
+        off = [np.linalg.norm(px[at], axis=1) for px, at in zip(solution.residual_px, here, strict=True)]
+        ax.hist(off, bins=24, color=CAMERA_COLORS[: len(off)], label=camera_keys(solution.rig))
         ax.set_title("what is left over")
         ax.set_xlabel("[px]")
         ax.legend()

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from calibration.camera import Rig, relative_pose
+from calibration.camera import Rig, relative_pose, title
 from calibration.depth import depth_sigma_m
+from calibration.quality.measures import camera_keys
 from calibration.quality.report import Finding, Grade, QualityReport, graded
+from calibration.solve.initial import spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
 from database.geometry.rotations import geodesic_rad
@@ -47,6 +49,7 @@ def wand_report(
         *_unchecked(solution, earlier),
         *_offset(solution),
         *_against_distance(solution, distance_m),
+        *_links(solution),
         *([] if earlier is None else [_against(solution, earlier)]),
     ]
     return QualityReport(tuple(checks), _figures(solution))
@@ -62,20 +65,52 @@ def _figures(s: WandSolution) -> dict[str, float]:
         "shared_observations": float(s.n_shared),
         "baseline_mm": 1e3 * s.rig.baseline_m,
         "baseline_sigma_mm": 1e3 * _baseline_sigma_m(s),
-        "turn_sigma_deg": float(np.degrees(np.sqrt(np.trace(s.relative_covariance[:3, :3])))),
+        "turn_sigma_deg": float(np.degrees(_turn_sigma_rad(s))),
         "length_mm": 1e3 * median,
         "length_spread_mm": 1e3 * spread,
         "world_sigma_percent": 100.0 * s.world_sigma,
-        "time_offset_ms": 1e3 * s.offset_s,
-        "time_offset_sigma_ms": 1e3 * s.offset_sigma_s,
+        "time_offset_ms": 1e3 * float(s.offset_s[np.abs(s.offset_s).argmax()]),
+        "time_offset_sigma_ms": 1e3 * float(s.offset_sigma_s.max()),
     }
 
 
+def _apart_m(s: WandSolution) -> float:
+    """Return the distance of the first two cameras."""
+    return float(np.linalg.norm(s.rig.cameras[1].translation))
+
+
 def _baseline_sigma_m(s: WandSolution) -> float:
-    """Return the standard deviation of the cameras' distance."""
-    t = s.rig.right.translation
-    along = t / np.linalg.norm(t)
-    return float(np.sqrt(max(float(along @ s.relative_covariance[3:, 3:] @ along), 0.0)))
+    """Return the standard deviation of the distance from the first camera, of the camera of which it is known worst."""
+    sigmas = []
+    for c, camera in enumerate(s.rig.cameras[1:]):
+        along = camera.translation / np.linalg.norm(camera.translation)
+        at = slice(6 * c + 3, 6 * c + 6)
+        sigmas.append(np.sqrt(max(float(along @ s.pose_covariance[at, at] @ along), 0.0)))
+    return float(max(sigmas))
+
+
+def _turn_sigma_rad(s: WandSolution) -> float:
+    """Return the standard deviation of a camera's turn, of the camera of which it is known worst."""
+    blocks = [s.pose_covariance[6 * c : 6 * c + 3, 6 * c : 6 * c + 3] for c in range(len(s.rig) - 1)]
+    return float(max(np.sqrt(np.trace(block)) for block in blocks))
+
+
+def _who(s: WandSolution) -> str:
+    """Return which cameras see a marker together."""
+    return "both cameras" if len(s.rig) == 2 else "two cameras or more"
+
+
+def _links(s: WandSolution) -> list[Finding]:
+    """Name of more than two cameras the pair that shares fewest moments of those that hold the rig together."""
+    if len(s.rig) == 2:
+        return []
+    names = [camera.name for camera in s.rig.cameras]
+    seen = s.seen & s.used.any(axis=1)
+    shared = seen.astype(int) @ seen.T.astype(int)
+    a, b = min(spanning_links(seen, names), key=lambda pair: int(shared[pair]))
+    few = shared[a, b] < FEW
+    text = f"weakest link: {names[a]} and {names[b]} see the wand together {shared[a, b]} times"
+    return [Finding(Grade.POOR if few else Grade.PASS, text, "wave it where both see it, for longer" if few else "")]
 
 
 def _spread(values: Floats) -> float:
@@ -88,11 +123,11 @@ def _observations(s: WandSolution) -> Finding:
     grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
     lost = 1.0 - s.n_shared / max(s.used.size, 1)
     grade = max(grade, graded(lost, LOST))
-    text = f"{s.n_shared} positions of a marker seen by both cameras; {100.0 * lost:.0f} % did not fit and were left out"
+    text = f"{s.n_shared} positions of a marker seen by {_who(s)}; {100.0 * lost:.0f} % did not fit and were left out"
     fix = {
         Grade.PASS: "",
         Grade.POOR: f"record a minute of slow waving, {ENOUGH} are wanted; cover reflections, take other markers away",
-        Grade.FAIL: f"record again: {ENOUGH} are wanted, in view of both cameras, with nothing else that shines and moves",
+        Grade.FAIL: f"record again: {ENOUGH} are wanted, in view of {_who(s)}, with nothing else that shines and moves",
     }
     return Finding(grade, text, fix[grade])
 
@@ -107,9 +142,10 @@ def _pixels(s: WandSolution) -> Finding:
 def _uncertainty(s: WandSolution) -> Finding:
     """Judge how sure the cameras' places are."""
     grade = graded(s.world_sigma, WORLD_OFF)
-    turn = float(np.degrees(np.sqrt(np.trace(s.relative_covariance[:3, :3]))))
+    turn = float(np.degrees(_turn_sigma_rad(s)))
+    apart = f"{'up to ' * (len(s.rig) > 2)}{1e3 * s.rig.baseline_m:.0f} mm"
     text = (
-        f"cameras {1e3 * s.rig.baseline_m:.0f} mm apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
+        f"cameras {apart} apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
         f"the scale by {s.scale}; places in the volume may be off by {100.0 * s.world_sigma:.2f} % of their distance"
     )
     if grade is Grade.PASS:
@@ -140,24 +176,25 @@ def _lengths(s: WandSolution) -> list[Finding]:
     ]
 
 
-def coverage(solution: WandSolution) -> tuple[float, float]:
-    """Return the share of either picture that the wand went through, in cells of a sixth by a quarter."""
+def coverage(solution: WandSolution) -> list[float]:
+    """Return the share of each picture that the wand went through, in cells of a sixth by a quarter."""
     shares = []
-    for camera in solution.rig.cameras:
-        px = camera.project(solution.points_m[solution.used])
+    for camera, seen in zip(solution.rig.cameras, solution.seen, strict=True):
+        px = camera.project(solution.points_m[solution.used & seen[:, None]])
         cell = np.floor(px / camera.size * CELLS).astype(np.int64)
         inside = np.all((cell >= 0) & (cell < CELLS), axis=1)
         shares.append(len(np.unique(cell[inside], axis=0)) / (CELLS[0] * CELLS[1]))
-    return shares[0], shares[1]
+    return shares
 
 
 def _coverage(s: WandSolution) -> list[Finding]:
     """Judge the volume that the wand went through."""
     shares = coverage(s)
-    least, side = min(shares), ("left", "right")[int(shares[1] < shares[0])]
+    least, side = min(shares), camera_keys(s.rig)[int(np.argmin(shares))]
     grade = Grade.PASS if least >= COVERED else Grade.POOR if least >= BARELY else Grade.FAIL
     fix = "" if grade is Grade.PASS else f"wave through more of the {side} picture, into its corners too"
-    found = [Finding(grade, f"the wand went through {100 * shares[0]:.0f} and {100 * shares[1]:.0f} % of the pictures", fix)]
+    *first, last = (f"{100 * share:.0f}" for share in shares)
+    found = [Finding(grade, f"the wand went through {', '.join(first)} and {last} % of the pictures", fix)]
     distance = np.linalg.norm(s.points_m[s.used], axis=1)
     near, far = (float(np.quantile(distance, q)) for q in (0.05, 0.95))
     grade = Grade.PASS if far >= NEAR_FAR * near else Grade.POOR
@@ -182,9 +219,9 @@ def _lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
     """Judge what is known of the lenses."""
     solved = bool(s.focal_sigma.any())
     if solved:
-        focals = [camera.focal_px for camera in s.rig.cameras]
-        percent = 100.0 * s.focal_sigma
-        text = f"focal lengths {focals[0]:.0f} and {focals[1]:.0f} px, +-{percent[0]:.2f} and {percent[1]:.2f} %"
+        *first, last = (f"{camera.focal_px:.0f}" for camera in s.rig.cameras)
+        *some, other = (f"{100.0 * sigma:.2f}" for sigma in s.focal_sigma)
+        text = f"focal lengths {', '.join(first)} and {last} px, +-{', '.join(some)} and {other} %"
         if assumed:
             fix = "a board (duocap calibrate rig) measures that too, and --intrinsics takes it from there"
             return [Finding(Grade.POOR, f"{text}; the lenses' distortion was taken to be none", fix)]
@@ -203,10 +240,12 @@ def _lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
 
 def _offset(s: WandSolution) -> list[Finding]:
     """Return the findings how far the cameras' clocks are apart."""
-    if s.offset_sigma_s <= 0.0:
-        return []
-    late = f"{abs(1e3 * s.offset_s):.1f} ms {'late' if s.offset_s >= 0.0 else 'early'}"
-    return [Finding(Grade.PASS, f"the right camera's stamps are {late} (+-{1e3 * s.offset_sigma_s:.2f}), which was allowed for")]
+    found = []
+    for name, offset_s, sigma_s in zip(camera_keys(s.rig), s.offset_s, s.offset_sigma_s, strict=True):
+        if sigma_s > 0.0:
+            late = f"{abs(1e3 * offset_s):.1f} ms {'late' if offset_s >= 0.0 else 'early'}"
+            found.append(Finding(Grade.PASS, f"{title(name)}'s stamps are {late} (+-{1e3 * sigma_s:.2f}), which was allowed for"))
+    return found
 
 
 def _unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
@@ -225,7 +264,7 @@ def _against_distance(s: WandSolution, distance_m: float | None) -> list[Finding
     """Compare the cameras' distance with that measured, where the scale is the wand's."""
     if distance_m is None or not len(s.lengths_m):
         return []
-    percent = 100.0 * (s.rig.baseline_m / distance_m - 1.0)
+    percent = 100.0 * (_apart_m(s) / distance_m - 1.0)
     text = f"the cameras' distance comes out {percent:+.1f} % against the {1e3 * distance_m:.0f} mm measured"
     if abs(percent) < 100.0 * DISTANCE_OFF:
         return [Finding(Grade.PASS, text)]
@@ -233,12 +272,13 @@ def _against_distance(s: WandSolution, distance_m: float | None) -> list[Finding
 
 
 def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
-    """Return how much the right camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier
+    """Return how much the second camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier
     rig.
     """
-    turn = geodesic_rad(relative_pose(s.rig.left, s.rig.right)[0], relative_pose(earlier.left, earlier.right)[0])
-    before = earlier.left.rotation @ (earlier.right.center_m - earlier.left.center_m)
-    now = s.rig.left.rotation @ (s.rig.right.center_m - s.rig.left.center_m)
+    (first, second), (first_before, second_before) = s.rig.cameras[:2], earlier.cameras[:2]
+    turn = geodesic_rad(relative_pose(first, second)[0], relative_pose(first_before, second_before)[0])
+    before = first_before.rotation @ (second_before.center_m - first_before.center_m)
+    now = first.rotation @ (second.center_m - first.center_m)
     cosine = float(now @ before / (np.linalg.norm(now) * np.linalg.norm(before)))
     aside = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
     return float(turn), aside, float(np.linalg.norm(now) / np.linalg.norm(before))
@@ -248,7 +288,8 @@ def _against(s: WandSolution, earlier: Rig) -> Finding:
     """Compare with a rig that these cameras had before."""
     turn, aside, scale = _compared(s, earlier)
     percent, degrees = 100.0 * (scale - 1.0), np.degrees(turn)
-    text = f"against the earlier rig: baseline {percent:+.1f} %, right camera turned by {degrees:.2f} degrees"
+    which = "right" if len(s.rig) == 2 else "second"
+    text = f"against the earlier rig: baseline {percent:+.1f} %, {which} camera turned by {degrees:.2f} degrees"
     if turn > SAME_RAD or aside > 2.0 * SAME_RAD:
         return Finding(Grade.PASS, f"{text}: the cameras have been moved since")
     if abs(scale - 1.0) > SAME_SCALE:

@@ -3,17 +3,20 @@
 A wand's adjustment in rounds: read at the time offset found, markers told apart anew, what does not fit left out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera, Rig
 from calibration.solve.start import as_camera
-from calibration.triangulate import triangulate
+from calibration.triangulate import triangulate_views
 from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust, residuals
 from calibration.wand.start import (
     LEAST_SHARED,
+    MOST_MOMENTS,
     POINT_PX,
     enough,
     exchanged,
@@ -26,10 +29,11 @@ from calibration.wand.start import (
     usual_length,
     with_intrinsics,
 )
-from calibration.wand.tracks import WandSolution, WandTrack, WandViews, views_at
+from calibration.wand.tracks import WandSolution, WandTrack, WandViews, shared_views, views_at
 from calibration.wand.world_error import lens_sigmas, uncertainty
 from config.arrays import Floats
 from config.errors import CalibrationError
+from config.settings import CAMERAS
 from database.geometry.rotations import skew
 
 STIFFNESS = 1e-3  # standard deviation of the wand's length as a share of it
@@ -43,79 +47,98 @@ def quick_fit(
     """Adjust robustly, everything in use."""
     used = np.ones(views.points_px.shape[1:3], bool)
     rigid = max(STIFFNESS, 0.02 * min(sigma_px / 5.0, 1.0)) if sigma_px > POINT_PX else STIFFNESS
-    problem = WandProblem(views.points_px, views.velocity_px_s, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset)
-    return adjust(state, problem, True, max_steps)
+    return adjust(state, WandProblem(views, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset), max_steps)
+
+
+@dataclass(frozen=True, slots=True)
+class WandInput:
+    """What is solved from: the cameras with their intrinsics, their names, the wand in each, and moments of each to look at."""
+
+    cameras: tuple[Camera, ...]
+    names: tuple[str, ...]
+    tracks: tuple[WandTrack, ...]
+    moments: tuple[WandTrack, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RefinedWand:
-    """What the adjustment came to: the views it rests on, which observations fit, (F, K), noise, and time offset in all."""
+    """What the adjustment came to: the problem, its fit, and by how much each camera's stamps are late in all, (C,)."""
 
-    views: WandViews
+    problem: WandProblem
     fit: WandFit
-    used: NDArray[np.bool_]
-    sigma_px: float
-    offset_s: float
+    offset_s: Floats
 
 
-def refined(
-    tracks: tuple[WandTrack, WandTrack],
-    cameras: tuple[Camera, Camera],
-    state: WandState,
-    offset_s: float,
-    free: tuple[bool, bool],
-) -> RefinedWand:
-    """Adjust in rounds: read the right track anew at the offset found, tell the markers apart, leave out what does not fit.
+def refined(given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]) -> RefinedWand:
+    """Adjust in rounds: read the tracks anew at the offsets found, tell the markers apart, leave out what does not fit.
 
-    free: whether focal lengths and the time offset may move. Raises CalibrationError: at the offset found hardly anything is
+    free: whether focal lengths and the time offsets may move. Raises CalibrationError: at the offsets found hardly anything is
     seen.
     """
     for _ in range(ROUNDS):
-        offset_s, state = offset_s + state.delta_s, replace(state, delta_s=0.0)
-        views = _rigidly_told_apart(enough(views_at(*tracks, offset_s)), cameras, state)
-        points = placed(views, state.intrinsics, cameras, state.rotation, state.translation)
+        offset_s, state = offset_s + state.delta_s, replace(state, delta_s=np.zeros(len(offset_s)))
+        views = enough(shared_views(given.moments, given.tracks, offset_s))
+        views = _rigidly_told_apart(views, given.cameras, state)
+        points = placed(views, state.intrinsics, given.cameras, state.rotation, state.translation)
         state = replace(state, points=points, length=usual_length(points))
         state = quick_fit(views, state, _noise(state, views), *free, max_steps=20).state
     all_used = np.ones(views.points_px.shape[1:3], bool)
-    rigid = max(STIFFNESS * state.length, 1e-9)
-    problem = WandProblem(views.points_px, views.velocity_px_s, all_used, _noise(state, views), rigid, *free)
+    problem = WandProblem(views, all_used, _noise(state, views), max(STIFFNESS * state.length, 1e-9), *free, robust=False)
     for _ in range(2):
         problem = replace(problem, used=_fitting(state, problem))
-        fit = adjust(state, problem, robust=False, max_steps=20)
+        fit = adjust(state, problem, 20)
         state = fit.state
         problem = replace(problem, sigma_px=_chi(fit, problem))
-    fit = adjust(state, problem, False, 5)
-    return RefinedWand(views, fit, problem.used, problem.sigma_px, offset_s + fit.state.delta_s)
+    fit = adjust(state, problem, 5)
+    return RefinedWand(problem, fit, offset_s + fit.state.delta_s)
 
 
-def _rigidly_told_apart(views: WandViews, cameras: tuple[Camera, Camera], state: WandState) -> WandViews:
-    """Exchange the markers of the right view where that agrees better with pose and length together."""
+def _rigidly_told_apart(views: WandViews, cameras: Sequence[Camera], state: WandState) -> WandViews:
+    """Exchange the markers of each camera in turn where that agrees better with poses, length and the cameras before it."""
     if views.points_px.shape[2] == 1:
         return views
-    both = (views, exchanged(views, np.ones(len(views), bool)))
-    costs = []
-    for one in both:
-        points = placed(one, state.intrinsics, cameras, state.rotation, state.translation)
-        problem = WandProblem(one.points_px, one.velocity_px_s, np.ones(points.shape[:2], bool), 1.0)
-        px, stretch = residuals(replace(state, points=points, delta_s=0.0), problem)
-        usual = max(state.length, 1e-9)
-        costs.append(np.minimum((px**2).sum(axis=(0, 2, 3)), 1e4) + 25.0 * np.minimum((20.0 * stretch / usual) ** 2, 100.0))
-    return exchanged(views, np.asarray(costs[1] < costs[0]))
+    for c in range(1, views.n_cameras):
+        which = np.flatnonzero(views.seen[c] & views.seen[:c].any(axis=0))
+        costs = []
+        for one in (views, exchanged(views, c, np.ones(len(views), bool))):
+            part = one.chosen(which, c + 1)
+            n = slice(c + 1)
+            points = placed(part, state.intrinsics[n], cameras[n], state.rotation[n], state.translation[n])
+            here = replace(
+                state,
+                intrinsics=state.intrinsics[n],
+                rotation=state.rotation[n],
+                translation=state.translation[n],
+                points=points,
+                delta_s=np.zeros(c + 1),
+            )
+            px, stretch = residuals(here, WandProblem(part, np.ones(points.shape[:2], bool), 1.0))
+            usual = max(state.length, 1e-9)
+            bent = 25.0 * np.minimum((20.0 * stretch / usual) ** 2, 100.0)
+            costs.append(np.minimum((px**2).sum(axis=(0, 2, 3)), 1e4) + bent)
+        views = exchanged(views, c, which[costs[1] < costs[0]])
+    return views
 
 
 def _noise(state: WandState, views: WandViews) -> float:
-    """Estimate the noise of a coordinate robustly: a point's four residuals have one degree of freedom."""
-    E = skew(state.translation) @ state.rotation
+    """Estimate the noise of a coordinate robustly: a point's four residuals in two cameras have one degree of freedom."""
     focal = float(state.intrinsics[:, :2].mean())
     cameras = [as_camera("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
-    left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True))
-    return max(1.4826 * focal * float(np.median(np.sqrt(sampson2(E, left, right)))), 0.02)
+    found, (first, second) = [], views.first_pair
+    for a, b in combinations(range(views.n_cameras), 2):
+        at = np.flatnonzero((first == a) & (second == b))
+        if len(at):
+            turn = state.rotation[b] @ state.rotation[a].T
+            E = skew(state.translation[b] - turn @ state.translation[a]) @ turn
+            here, there = (cameras[c].rays(views.points_px[c, at].reshape(-1, 2)) for c in (a, b))
+            found.append(np.sqrt(sampson2(E, here, there)))
+    return max(1.4826 * focal * float(np.median(np.concatenate(found))), 0.02)
 
 
 def _fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:
-    """Return which observations fit: near in both images, and of a wand of the right length."""
+    """Return which observations fit: near in all images, and of a wand of the right length."""
     px, stretch = residuals(state, problem)
-    near = (px**2).sum(axis=(0, 3)) < max(OUTLIER * problem.sigma_px, OUTLIER_PX) ** 2
+    near = (px**2).sum(axis=(0, 3)) < problem.freedom * max(OUTLIER * problem.sigma_px, OUTLIER_PX) ** 2
     if problem.n_markers == 2:
         near &= near.all(axis=1, keepdims=True)
         near &= (np.abs(stretch) < 10.0 * problem.length_sigma)[:, None]
@@ -126,7 +149,7 @@ def _chi(fit: WandFit, problem: WandProblem) -> float:
     """Return the noise of a coordinate from what is left over and the degrees of freedom."""
     px, _ = residuals(fit.state, problem)
     K, n = problem.n_markers, int(problem.used.sum())
-    free = 4 * n - 3 * n + (n // 2 if K == 2 else 0) - problem.n_shared
+    free = float((problem.used * problem.freedom).sum()) + (n // 2 if K == 2 else 0) - problem.n_shared
     return max(float(np.sqrt((px[:, problem.used] ** 2).sum() / max(free, 1))), 0.01)
 
 
@@ -137,8 +160,8 @@ LEAST_FITTING = 0.5  # share of all observations
 
 
 def solve_wand(
-    tracks: tuple[WandTrack, WandTrack],
-    cameras: tuple[Camera, Camera],
+    tracks: Sequence[WandTrack],
+    cameras: Sequence[Camera],
     *,
     length_m: float | None = None,
     distance_m: float | None = None,
@@ -147,44 +170,144 @@ def solve_wand(
     synchronised: bool = False,
     offset_s: float = 0.0,
 ) -> WandSolution:
-    """Fit the right camera's place to a wand that both cameras follow.
+    """Fit the places of all cameras but the first to a wand that any two of them follow.
 
-    cameras: their intrinsics, where they stand is not looked at; length_m: of the wand of two markers; distance_m: between the
-    cameras, which settles the scale where there is no length; assumed_lens: only a field of view is known of the lenses; focal:
-    focal lengths are solved for too, and kept where well determined; synchronised: no time offset beyond offset_s is looked
-    for. Raises CalibrationError: too little seen, a volume that is flat or a line, left and right swapped, nothing that fits.
+    Args:
+        tracks: the wand in each camera.
+        cameras: their intrinsics and names; where they stand is not looked at.
+        length_m: of the wand of two markers.
+        distance_m: between the first two cameras, which settles the scale where there is no length.
+        assumed_lens: only a field of view is known of the lenses.
+        focal: focal lengths are solved for too, and kept where well determined.
+        synchronised: no time offset beyond offset_s is looked for.
+        offset_s: by which the stamps of all cameras but the first are late, about.
+    Raises: CalibrationError: too little seen, cameras that the wand does not link, a volume that is flat or a line, left and
+        right swapped, nothing that fits.
     """
-    left = thinned(tracks[0])
-    synchronised |= left.of_stills
-    if not synchronised:
-        offset_s = rough_offset(left, tracks[1], cameras, offset_s)
-    views = enough(views_at(left, tracks[1], offset_s))
-    views, starts = first_poses(views, cameras)
+    names = CAMERAS if len(cameras) == 2 else tuple(camera.name for camera in cameras)
+    most = MOST_MOMENTS // (len(tracks) - 1) + MOST_MOMENTS // 2 * (len(tracks) > 2)
+    given = WandInput(tuple(cameras), names, tuple(tracks), tuple(thinned(track, most) for track in tracks))
+    synchronised |= given.moments[0].of_stills
+    state, late_s = _chained_start(given, synchronised, offset_s)
+    found, free, notes = _determined(given, state, late_s, (focal, not synchronised))
+    return _solution(given, found, free, _scale(found.fit.state, length_m, distance_m), assumed_lens, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _LinkStart:
+    """Two cameras alone: the views they share, the state of both, and by how much the second one's stamps are later."""
+
+    views: WandViews
+    state: WandState
+    offset_s: float
+
+
+def _chained_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[WandState, Floats]:
+    """Chain the cameras' poses along the pairs that share most moments; return the state and the offsets, (C,).
+
+    The lengths of pairs compare by that of the wand, or, of one marker, by places that a camera before them saw, too. Raises
+    CalibrationError: no chain of pairs reaches all cameras.
+    """
+    C = len(given.cameras)
+    R, t, late_s = np.tile(np.eye(3), (C, 1, 1)), np.zeros((C, 3)), np.zeros(C)
+    linked, length = [0], 0.0
+    for a, b in _links(given, about_s):
+        link = _link_start(given, (a, b), synchronised, about_s * (a == 0))
+        late_s[b] = late_s[a] + link.offset_s
+        unit = 1.0
+        if len(linked) == 1:
+            length = link.state.length
+        elif length > 0.0:
+            unit = length / link.state.length
+        else:
+            unit = _unit_by_places(given, (a, b), link, (R, t, late_s, linked))
+        R[b] = link.state.rotation[1] @ R[a]
+        t[b] = link.state.rotation[1] @ t[a] + unit * link.state.translation[1]
+        linked.append(b)
+    unit = float(np.linalg.norm(t[1]))
+    intrinsics = np.stack([camera.intrinsics for camera in given.cameras])
+    if C == 2:
+        return link.state, late_s
+    return WandState(intrinsics, R, t / unit, np.zeros((0, 1, 3)), length / unit, np.zeros(C), np.zeros(C)), late_s
+
+
+def _links(given: WandInput, about_s: float) -> list[tuple[int, int]]:
+    """Return the pairs of cameras that link all of them by as many shared moments as possible (Prim 1957)."""
+    C = len(given.cameras)
+    if C == 2:
+        return [(0, 1)]
+    n_shared = np.zeros((C, C), int)
+    for a, b in combinations(range(C), 2):
+        n = views_at(given.moments[a], given.tracks[b], about_s * (a == 0)).n_shared
+        n_shared[a, b] = n_shared[b, a] = n
+    linked, links = [0], list[tuple[int, int]]()
+    while len(linked) < C:
+        best = max(((a, b) for a in linked for b in range(C) if b not in linked), key=lambda pair: n_shared[pair])
+        if n_shared[best] < LEAST_SHARED:
+            groups = [", ".join(given.names[c] for c in some) for some in (linked, [c for c in range(C) if c not in linked])]
+            raise CalibrationError(
+                f"no camera of {groups[0]} sees the wand together with one of {groups[1]} often enough; wave it slowly where "
+                "both see it, for a minute"
+            )
+        links.append(best)
+        linked.append(best[1])
+    return links
+
+
+def _link_start(given: WandInput, pair: tuple[int, int], synchronised: bool, about_s: float) -> _LinkStart:
+    """Solve roughly for two cameras alone."""
+    a, b = pair
+    moments, track, cameras = given.moments[a], given.tracks[b], (given.cameras[a], given.cameras[b])
+    offset_s = about_s if synchronised else rough_offset(moments, track, cameras, about_s)
+    views, starts = first_poses(enough(views_at(moments, track, offset_s)), cameras)
     fits = [quick_fit(views, first_state(views, cameras, pose), 8.0 * POINT_PX, max_steps=15) for pose in starts]
-    state = min(fits, key=lambda fit: fit.cost).state
-    found, free, notes = _determined((left, tracks[1]), cameras, state, offset_s, (focal, not synchronised))
-    return _solution(found, cameras, free, _scale(found.fit.state, length_m, distance_m), assumed_lens, notes)
+    return _LinkStart(views, min(fits, key=lambda fit: fit.cost).state, offset_s)
+
+
+def _unit_by_places(
+    given: WandInput, pair: tuple[int, int], link: _LinkStart, placed_so_far: tuple[Floats, Floats, Floats, list[int]]
+) -> float:
+    """Return the length of a pair's unit by places of a single marker that a camera which stands already saw, too."""
+    R, t, late_s, linked = placed_so_far
+    a, b = pair
+    ratios = []
+    for other in linked:
+        if other == a:
+            continue
+        cameras = (given.cameras[a], given.cameras[other])
+        views = views_at(given.moments[a], given.tracks[other], late_s[other] - late_s[a])
+        turn = R[other] @ R[a].T
+        poses = np.stack([np.eye(3), turn]), np.stack([np.zeros(3), t[other] - turn @ t[a]])
+        points = placed(views, np.stack([camera.intrinsics for camera in cameras]), cameras, poses[0], poses[1])
+        _, here, there = np.intersect1d(views.t_s, link.views.t_s, return_indices=True)
+        ratios.append(points[here, :, 2].ravel() / link.state.points[there, :, 2].ravel())
+    found = np.concatenate(ratios) if ratios else np.zeros(0)
+    if len(found) < LEAST_SHARED:
+        raise CalibrationError(
+            f"nothing tells how far {given.names[b]} stands: a single marker must be seen by it and two other cameras at one "
+            f"moment, which it was {len(found)} times; wave a wand of two markers, or where three see it"
+        )
+    return float(np.median(found))
 
 
 def _determined(
-    tracks: tuple[WandTrack, WandTrack],
-    cameras: tuple[Camera, Camera],
-    state: WandState,
-    offset_s: float,
-    free: tuple[bool, bool],
+    given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]
 ) -> tuple[RefinedWand, tuple[bool, bool], tuple[str, ...]]:
     """Adjust, and once more without what was not determined well: focal lengths, time offset; say so."""
     (focal, offset), notes = free, list[str]()
     while True:
-        found = refined(tracks, cameras, state, offset_s, (focal, offset))
+        found = refined(given, state, offset_s, (focal, offset))
         sigmas = np.sqrt(np.diag(found.fit.covariance))
-        if offset and sigmas[5 + 2 * focal] > OFFSET_KNOWN_S:
-            notes.append(f"the time offset is known to {1e3 * sigmas[5 + 2 * focal]:.1f} ms only and is held: wave faster")
+        offsets, focals = sigmas[found.problem.offset_columns], sigmas[found.problem.focal_columns]
+        if offset and offsets.max() > OFFSET_KNOWN_S:
+            what = "the time offset is" if len(offsets) == 1 else "the time offsets are"
+            held = "is held" if len(offsets) == 1 else "are held"
+            notes.append(f"{what} known to {1e3 * offsets.max():.1f} ms only and {held}: wave faster")
             offset = False
-        elif focal and sigmas[5:7].max() > FOCAL_KNOWN:
-            left_pc, right_pc = 100.0 * sigmas[5:7]
+        elif focal and focals.max() > FOCAL_KNOWN:
+            *first, last = (f"{100.0 * one:.1f}" for one in focals)
             notes.append(
-                f"the focal lengths are known to {left_pc:.1f} and {right_pc:.1f} % only and are held as given: "
+                f"the focal lengths are known to {', '.join(first)} and {last} % only and are held as given: "
                 "wave nearer and farther, in all of the picture, with a wand of two markers"
             )
             focal = False
@@ -211,23 +334,24 @@ def _scale(state: WandState, length_m: float | None, distance_m: float | None) -
 
 
 def _solution(
+    given: WandInput,
     found: RefinedWand,
-    cameras: tuple[Camera, Camera],
     free: tuple[bool, bool],
     scale: _Scale,
     assumed_lens: bool,
     notes: tuple[str, ...],
 ) -> WandSolution:
     """Check what came out and give it in metres."""
-    fit, used, views, (focal, offset) = found.fit, found.used, found.views, free
+    fit, views, used, C = found.fit, found.problem.views, found.problem.used, len(given.cameras)
     state, points_m = fit.state, scale.baseline_m * fit.state.points
-    _check_fit(used, found.sigma_px)
+    _check_fit(used, found.problem.sigma_px)
     _check_volume(points_m[used])
-    rig = _rig(state, cameras, scale.baseline_m)
-    _check_sides(rig)
-    problem = WandProblem(views.points_px, views.velocity_px_s, used, found.sigma_px, 1.0, *free)
+    rig = _rig(state, given.cameras, scale.baseline_m)
+    if C == 2:
+        _check_sides(rig)
+    problem = WandProblem(views, used, found.problem.sigma_px, 1.0, *free)
     px, _ = residuals(state, problem)
-    lens_sigma = lens_sigmas((cameras[0].size[0], cameras[1].size[0]), assumed_lens, focal)
+    lens_sigma = lens_sigmas([camera.size[0] for camera in given.cameras], assumed_lens, free[0])
     unsure = uncertainty(fit, problem, scale.baseline_m, scale.by_length, lens_sigma)
     sigmas = np.sqrt(np.diag(fit.covariance))
     return WandSolution(
@@ -236,27 +360,25 @@ def _solution(
         points_m=points_m,
         residual_px=np.where(used[None, :, :, None], px, 0.0),
         used=used,
-        sigma_px=found.sigma_px,
+        seen=views.seen,
+        sigma_px=found.problem.sigma_px,
         lengths_m=_free_lengths(rig, views, used),
         length_m=scale.baseline_m * state.length if state.length > 0.0 else float("nan"),
         scale=scale.words,
-        relative_covariance=unsure.relative_covariance,
-        focal_sigma=sigmas[5:7] if focal else np.zeros(2),
+        pose_covariance=unsure.pose_covariance,
+        focal_sigma=sigmas[problem.focal_columns] if free[0] else np.zeros(C),
         offset_s=found.offset_s,
-        offset_sigma_s=float(sigmas[5 + 2 * focal]) if offset else 0.0,
+        offset_sigma_s=np.append(0.0, sigmas[problem.offset_columns]) if free[1] else np.zeros(C),
         world_sigma=unsure.world_sigma,
         notes=notes,
     )
 
 
-def _rig(state: WandState, cameras: tuple[Camera, Camera], baseline_m: float) -> Rig:
-    """Return the rig, world = left camera."""
-    left, right = (with_intrinsics(camera, row) for camera, row in zip(cameras, state.intrinsics, strict=True))
+def _rig(state: WandState, cameras: Sequence[Camera], baseline_m: float) -> Rig:
+    """Return the rig, world = first camera."""
+    poses = zip(cameras, state.intrinsics, state.rotation, state.translation, strict=True)
     return Rig(
-        (
-            replace(left, rotation=np.eye(3), translation=np.zeros(3)),
-            replace(right, rotation=state.rotation.copy(), translation=baseline_m * state.translation),
-        ),
+        tuple(replace(with_intrinsics(camera, row), rotation=R.copy(), translation=baseline_m * t) for camera, row, R, t in poses)
     )
 
 
@@ -265,8 +387,8 @@ def _free_lengths(rig: Rig, views: WandViews, used: NDArray[np.bool_]) -> Floats
     whole = used.all(axis=1)
     if used.shape[1] < 2 or not whole.any():
         return np.zeros(0)
-    px = views.points_px[:, whole].reshape(2, -1, 2)
-    points, _ = triangulate(rig, px[0], px[1])
+    px = views.points_px[:, whole].reshape(views.n_cameras, -1, 2)
+    points, _ = triangulate_views(rig, px, np.repeat(views.seen[:, whole], 2, axis=1))
     gaps = points.reshape(-1, 2, 3)
     return np.asarray(np.linalg.norm(gaps[:, 0] - gaps[:, 1], axis=1))
 
@@ -276,7 +398,7 @@ def _check_fit(used: NDArray[np.bool_], sigma_px: float) -> None:
     n = int(used.sum())
     if sigma_px > NOTHING_PX:
         raise CalibrationError(
-            f"no rig explains what both cameras see of the wand, which is off by {sigma_px:.0f} px: are the videos of the same "
+            f"no rig explains what the cameras see of the wand, which is off by {sigma_px:.0f} px: are the videos of the same "
             "moments, and the intrinsics or --fov of these cameras?"
         )
     if n < max(LEAST_SHARED, LEAST_FITTING * used.size):

@@ -6,7 +6,9 @@ With y = (x/z, y/z, 1) of either camera, y_right' E y_left = 0; five points sett
 poses explain all: several are sought, and the adjustment tells which is right.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import cv2
 import numpy as np
@@ -180,32 +182,42 @@ def _told_apart(views: WandViews, cameras: tuple[Camera, Camera], pose: Relative
     left, right = (camera.rays(px) for camera, px in zip(cameras, views.points_px, strict=True))
     straight = sum(sampson2(E, left[:, k], right[:, k]) for k in range(2))
     crossed = sum(sampson2(E, left[:, k], right[:, 1 - k]) for k in range(2))
-    return exchanged(views, np.asarray(crossed < straight))
+    return exchanged(views, 1, np.asarray(crossed < straight))
 
 
-def exchanged(views: WandViews, which: NDArray[np.bool_]) -> WandViews:
-    """Exchange the two markers of the right view at some moments."""
+def exchanged(views: WandViews, camera: int, which: NDArray[np.bool_]) -> WandViews:
+    """Exchange the two markers of a camera's view at some moments."""
     px, velocity = views.points_px.copy(), views.velocity_px_s.copy()
-    px[1, which], velocity[which] = px[1, which, ::-1], velocity[which, ::-1]
-    return WandViews(views.t_s, px, velocity)
+    px[camera, which], velocity[camera, which] = px[camera, which, ::-1], velocity[camera, which, ::-1]
+    return replace(views, points_px=px, velocity_px_s=velocity)
 
 
-def first_state(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandState:
-    """Return the state to adjust from."""
+def first_state(views: WandViews, cameras: Sequence[Camera], pose: RelativePose) -> WandState:
+    """Return the state of two cameras to adjust from."""
+    R, t = np.stack([np.eye(3), pose.rotation]), np.stack([np.zeros(3), pose.translation])
     intrinsics = np.stack([camera.intrinsics for camera in cameras])
-    points = placed(views, intrinsics, cameras, pose.rotation, pose.translation)
-    return WandState(intrinsics, pose.rotation, pose.translation, points, usual_length(points), 0.0, np.zeros(2))
+    points = placed(views, intrinsics, cameras, R, t)
+    return WandState(intrinsics, R, t, points, usual_length(points), np.zeros(2), np.zeros(2))
 
 
-def placed(views: WandViews, intrinsics: Floats, cameras: tuple[Camera, Camera], R: Floats, t: Floats) -> Floats:
-    """Return places of the markers, (F, K, 3): where the rays of both cameras come nearest, in front of them."""
+def placed(views: WandViews, intrinsics: Floats, cameras: Sequence[Camera], R: Floats, t: Floats) -> Floats:
+    """Return places of the markers, (F, K, 3): where the rays of the first two cameras that see them come nearest, before both.
+
+    R, t: first to each camera, (C, 3, 3), (C, 3).
+    """
     F, K = views.points_px.shape[1:3]
     now = [with_intrinsics(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
-    left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(now, views.points_px, strict=True))
-    along = depths(R, t, left, right)
-    usual = float(np.median(along[along > 0.0])) if np.any(along > 0.0) else 1.0
-    along = np.where(along > 0.02 * usual, np.minimum(along, 20.0 * usual), usual)
-    return np.asarray((left * along[:, None]).reshape(F, K, 3))
+    out, (first, second) = np.zeros((F, K, 3)), views.first_pair
+    for a, b in combinations(range(views.n_cameras), 2):
+        at = np.flatnonzero((first == a) & (second == b))
+        if len(at):
+            here, there = (now[c].rays(views.points_px[c, at].reshape(-1, 2)) for c in (a, b))
+            turn = R[b] @ R[a].T
+            along = depths(turn, t[b] - turn @ t[a], here, there)
+            usual = float(np.median(along[along > 0.0])) if np.any(along > 0.0) else 1.0
+            along = np.where(along > 0.02 * usual, np.minimum(along, 20.0 * usual), usual)
+            out[at] = ((here * along[:, None] - t[a]) @ R[a]).reshape(-1, K, 3)
+    return out
 
 
 def usual_length(points: Floats) -> float:

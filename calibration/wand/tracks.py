@@ -1,13 +1,14 @@
 """What is seen of a wand of one or two markers that is waved through the volume, and what came out of it.
 
-From the bright spots of two cameras to the wand in both at the same moments.
+From the bright spots of cameras to the wand in any two of them at the same moments.
 
 What stays in one place is a reflection. What moves is the wand; its markers are followed from frame to frame by where they were
-going. The right camera's track is read at the left one's moments by cubic interpolation, so cameras need not be synchronised. In
+going. One camera's track is read at another one's moments by cubic interpolation, so cameras need not be synchronised. In
 pictures taken one by one it cannot be followed: those of equal stamps are taken as of one moment.
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from calibration.camera import Rig
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import CalibrationError
+from config.settings import CAMERAS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,68 +58,91 @@ class WandTrack:
 
 @dataclass(frozen=True, slots=True)
 class WandViews:
-    """The wand in both cameras at the same moments.
+    """The wand in two cameras or more at the same moments.
 
-    t_s: on the left camera's clock, (F,) [s]; points_px: raw, (2, F, K, 2), marker k of the left one is marker k of the right;
-    velocity_px_s: of the right camera's points by its own clock, (F, K, 2).
+    t_s: on the first camera's clock, (F,) [s]; points_px: raw, (C, F, K, 2), marker k of one camera is marker k of the others;
+    velocity_px_s: of the points by their camera's own clock, (C, F, K, 2), 0 of the reference; seen: by which camera, (C, F);
+    reference: the camera at whose moments the others were read, (F,).
     """
 
     t_s: Floats
     points_px: Floats
     velocity_px_s: Floats
+    seen: Bools
+    reference: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.t_s)
 
     @property
+    def n_cameras(self) -> int:
+        """Count the cameras."""
+        return len(self.points_px)
+
+    @property
     def n_shared(self) -> int:
-        """Count the observations that both cameras share."""
+        """Count the observations of markers that two cameras share."""
         return int(self.points_px.shape[1] * self.points_px.shape[2])
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> "WandViews":
-        """Return some of the moments."""
-        return WandViews(self.t_s[which], self.points_px[:, which], self.velocity_px_s[which])
+    @property
+    def first_pair(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first two cameras that see each moment, (F,) each."""
+        order = np.argsort(~self.seen, axis=0, kind="stable")
+        return order[0], order[1]
+
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64], n_cameras: int | None = None) -> "WandViews":
+        """Return some of the moments, as the first cameras see them, by default all."""
+        some = slice(n_cameras)
+        return WandViews(
+            self.t_s[which],
+            self.points_px[some, which],
+            self.velocity_px_s[some, which],
+            self.seen[some, which],
+            self.reference[which],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class WandSolution:
     """A rig that was fitted to a wand.
 
-    rig: world = left camera; points_m: the markers' places, (F, K, 3) [m]; residual_px: measured less predicted, (2, F, K, 2);
-    used: observations that took part, (F, K); sigma_px: noise of a coordinate; lengths_m: distance of the two markers as
-    triangulated frame by frame, without knowing that the wand is rigid, (F,), empty for one marker; length_m: of the wand, as
-    given or found, NaN for one marker; scale: what the scale rests on, in words; relative_covariance: of the right camera's
-    rotation vector and translation in the left camera's frame, (6, 6) [rad, m]; focal_sigma: relative, of both focal lengths,
-    (2,), 0 where held; offset_s: by which the right camera's stamps are late and offset_sigma_s its sigma, 0 where held;
-    world_sigma: typical error of a place as a share of its distance, by what rig and lenses are uncertain by, the world's own
-    place and turn left out; notes: in words, what is worth telling.
+    rig: world = first camera; points_m: the markers' places, (F, K, 3) [m]; residual_px: measured less predicted,
+    (C, F, K, 2); used: observations that took part, (F, K); seen: by which cameras, (C, F); sigma_px: noise of a coordinate;
+    lengths_m: distance of the two markers as triangulated frame by frame, without knowing that the wand is rigid, (F,), empty for
+    one marker; length_m: of the wand, as given or found, NaN for one marker; scale: what the scale rests on, in words;
+    pose_covariance: of turn and shift of all cameras but the first, in its frame, (6 C - 6, 6 C - 6) [rad, m]; focal_sigma:
+    relative, of the focal lengths, (C,), 0 where held; offset_s: by which each camera's stamps are late and offset_sigma_s its
+    sigma, (C,), 0 where held; world_sigma: typical error of a place as a share of its distance, by what rig and lenses are
+    uncertain by, the world's own place and turn left out; notes: in words, what is worth telling.
     """
 
     rig: Rig
     t_s: Floats
     points_m: Floats
     residual_px: Floats
-    used: NDArray[np.bool_]
+    used: Bools
+    seen: Bools
     sigma_px: float
     lengths_m: Floats
     length_m: float
     scale: str
-    relative_covariance: Floats
+    pose_covariance: Floats
     focal_sigma: Floats
-    offset_s: float
-    offset_sigma_s: float
+    offset_s: Floats
+    offset_sigma_s: Floats
     world_sigma: float
     notes: tuple[str, ...] = field(default=())
 
     @property
     def n_shared(self) -> int:
-        """Count the observations in use, each seen by both cameras."""
+        """Count the observations in use, each seen by two cameras at least."""
         return int(self.used.sum())
 
     @property
     def rms_px(self) -> float:
-        """Root mean square of the distances between measured and predicted points, both cameras [px]."""
-        return float(np.sqrt((self.residual_px[:, self.used] ** 2).sum() / (2 * max(self.n_shared, 1))))
+        """Root mean square of the distances between measured and predicted points, all cameras [px]."""
+        n = int((self.seen[:, :, None] & self.used).sum())
+        return float(np.sqrt((self.residual_px[:, self.used] ** 2).sum() / max(n, 1)))
 
 
 CELL_PX = 2.0  # of the grid on which still spots are counted; a spot fills three by three cells at most
@@ -204,13 +229,44 @@ def views_at(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
     """Return the wand at the left camera's moments, the right one's stamps being late by offset_s; markers in order as
     tracked.
     """
-    if left.of_stills:
-        at = np.clip(np.searchsorted(right.t_s, left.t_s + offset_s - SAME_S), 0, max(len(right.t_s) - 1, 0))
-        found = np.flatnonzero(np.abs(right.t_s[at] - left.t_s - offset_s) < SAME_S) if len(right.t_s) else np.zeros(0, np.int64)
-        px = right.points_px[at[found]]
-        return WandViews(left.t_s[found], np.stack([left.points_px[found], px]), np.zeros(px.shape))
-    found, px, velocity = _read_at(right, left.t_s + offset_s)
-    return WandViews(left.t_s[found], np.stack([left.points_px[found], px]), velocity)
+    return shared_views((left, right), (left, right), np.array([0.0, offset_s]))
+
+
+def shared_views(moments: Sequence[WandTrack], tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
+    """Return the wand at moments that two cameras share, read from the others' tracks; markers in order as tracked.
+
+    moments: of each camera, taken where no camera before it sees the wand; offset_s: by which its stamps are late, (C,).
+    """
+    found = [_views_of(c, moments[c], tracks, offset_s) for c in range(len(tracks) - 1)]
+    return WandViews(
+        np.concatenate([views.t_s for views in found]),
+        np.concatenate([views.points_px for views in found], axis=1),
+        np.concatenate([views.velocity_px_s for views in found], axis=1),
+        np.concatenate([views.seen for views in found], axis=1),
+        np.concatenate([views.reference for views in found]),
+    )
+
+
+def _views_of(camera: int, moments: WandTrack, tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
+    """Return what the cameras see at the moments of one of them that none before it sees, but another one does."""
+    C, (F, K, _) = len(tracks), moments.points_px.shape
+    px, velocity, seen = np.zeros((C, F, K, 2)), np.zeros((C, F, K, 2)), np.zeros((C, F), bool)
+    px[camera], seen[camera] = moments.points_px, True
+    for c, track in enumerate(tracks):
+        if c == camera:
+            continue
+        late_s = offset_s[c] - offset_s[camera]
+        if moments.of_stills:
+            at = np.clip(np.searchsorted(track.t_s, moments.t_s + late_s - SAME_S), 0, max(len(track.t_s) - 1, 0))
+            none = np.zeros(0, np.int64)
+            found = np.flatnonzero(np.abs(track.t_s[at] - moments.t_s - late_s) < SAME_S) if len(track.t_s) else none
+            px[c, found] = track.points_px[at[found]]
+        else:
+            found, px_there, slope = _read_at(track, moments.t_s + late_s)
+            px[c, found], velocity[c, found] = px_there, slope
+        seen[c, found] = True
+    views = WandViews(moments.t_s - offset_s[camera], px, velocity, seen, np.full(F, camera))
+    return views.chosen(~seen[:camera].any(axis=0) & (seen.sum(axis=0) > 1))
 
 
 def _read_at(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
@@ -260,13 +316,13 @@ def _stills(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) ->
     return WandTrack(sightings.t_s[chosen], px, np.arange(len(chosen)))
 
 
-def wand_tracks(sightings: tuple[Sightings, Sightings], n_markers: int) -> tuple[WandTrack, WandTrack]:
-    """Find the wand in both cameras.
+def wand_tracks(sightings: Sequence[Sightings], n_markers: int, names: Sequence[str] = CAMERAS) -> tuple[WandTrack, ...]:
+    """Find the wand in all cameras.
 
     Raises CalibrationError: nothing moves, or another number of markers than the wand has.
     """
     tracks, stills = [], []
-    for name, one in zip(("left", "right"), sightings, strict=True):
+    for name, one in zip(names, sightings, strict=True):
         points = moving_points(one)
         shown = np.array([len(p) for p in points])
         crowded = (shown > n_markers).sum() > CROWDED * max((shown > 0).sum(), 1)
@@ -276,8 +332,8 @@ def wand_tracks(sightings: tuple[Sightings, Sightings], n_markers: int) -> tuple
         tracks.append(track)
         stills.append(_stills(one, points, n_markers))
     if all(np.median(np.bincount(track.run)[1:]) < SHORT for track in tracks):
-        return stills[0], stills[1]
-    return tracks[0], tracks[1]
+        return tuple(stills)
+    return tuple(tracks)
 
 
 def _why_none(name: str, sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> str:

@@ -7,7 +7,8 @@ Schmidt 1966; Bierman 1977, ch. VIII): the shared unknowns c and the places X an
     dc/dq = -S^-1 S_cq        dX/dq = -H_XX^-1 (H_Xq + H_Xc dc/dq)        S: c's normal equations, X eliminated
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,16 +27,16 @@ GUESSED_LENS = (0.05, 0.015, 0.015, 0.1)  # the same where the field of view is 
 class WandUncertainty:
     """What is uncertain of a rig.
 
-    relative_covariance: of the right camera's turn and shift, (6, 6) [rad, m]; world_sigma: typical error of a place as a share
-    of its distance, the world's own place and turn left out.
+    pose_covariance: of turn and shift of all cameras but the first, (6 C - 6, 6 C - 6) [rad, m]; world_sigma: typical error of a
+    place as a share of its distance, the world's own place and turn left out.
     """
 
-    relative_covariance: Floats
+    pose_covariance: Floats
     world_sigma: float
 
 
-def lens_sigmas(widths_px: tuple[int, int], assumed: bool, focal_solved: bool) -> Floats:
-    """Return the standard deviations of what is held of both lenses: ln focal length, centre [px], k1, left first, (8,)."""
+def lens_sigmas(widths_px: Sequence[int], assumed: bool, focal_solved: bool) -> Floats:
+    """Return the standard deviations of what is held of the lenses: ln focal length, centre [px], k1 of each camera, (4 C,)."""
     focal, x, y, k1 = GUESSED_LENS if assumed else OWN_LENS
     return np.array([v for width in widths_px for v in (0.0 if focal_solved else focal, x * width, y * width, k1)])
 
@@ -44,7 +45,7 @@ def uncertainty(fit: WandFit, problem: WandProblem, baseline_m: float, by_length
     """Return what is uncertain of a fit; by_length: the scale is that of the wand; lens_sigma: of `lens_sigmas`."""
     shared_by_lens, places_by_lens = lens_influence(fit, problem)
     root = np.concatenate([np.linalg.cholesky(fit.covariance), shared_by_lens * lens_sigma], axis=1)  # columns of one sigma each
-    J = _relative_by_shared(fit.state, len(root), baseline_m, by_length) @ root
+    J = _poses_by_shared(fit.state, len(root), baseline_m, by_length) @ root
     own = fit.place_by_shared @ root[:, : len(root)]  # the rest is in places_by_lens already
     places = np.concatenate([own, places_by_lens * lens_sigma], axis=2)
     used = problem.used.ravel()
@@ -56,41 +57,46 @@ def uncertainty(fit: WandFit, problem: WandProblem, baseline_m: float, by_length
 
 
 def lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
-    """Return how the shared unknowns, (p, 8), and the places, (F, 3K, 8), answer to a change of the lenses that are held."""
+    """Return how the shared unknowns, (p, 4 C), and the places, (F, 3K, 4 C), answer to a change of the lenses that are held."""
     shared, place = jacobians(fit.state, problem)
     by_lens = _residual_by_lens(fit.state)
-    residual = np.zeros((2, *problem.used.shape, 2))
-    w = weights(residual, problem, robust=False)
+    residual = np.zeros((problem.views.n_cameras, *problem.used.shape, 2))
+    w = weights(residual, replace(problem, robust=False))
     F, K = problem.used.shape
     H_cq = np.einsum("fk,sfkua,sfkuq->aq", w, shared, by_lens, optimize=True)
     H_pq = np.einsum("fk,sfkui,sfkuq->fkiq", w, place, by_lens, optimize=True).reshape(F, 3 * K, -1)
-    solved = np.linalg.solve(fit.H_pp, H_pq)
-    S_cq = H_cq - np.einsum("fpa,fpq->aq", fit.H_pc, solved)
+    solved = fit.answer_of_places(H_pq)
+    S_cq = H_cq - np.einsum("fap,fpq->aq", fit.normal.groups[0].mixed, solved)
     shared_by_lens = -fit.covariance @ S_cq
     return shared_by_lens, -solved + fit.place_by_shared @ shared_by_lens
 
 
 def _residual_by_lens(state: WandState) -> Floats:
-    """Return d residual / d (ln focal, centre x, centre y, k1) of the left, then of the right lens, (2, F, K, 2, 8)."""
-    right = state.points @ state.rotation.T + state.translation
-    out = np.zeros((2, *state.points.shape[:2], 2, 2 * N_LENS))
-    for side, points in enumerate((state.points, right)):
-        intrinsics = state.intrinsics[side]
-        Q = lens_derivatives(intrinsics, points)
-        at = N_LENS * side
-        out[side, ..., at] = -(Q[..., 0] * intrinsics[0] + Q[..., 1] * intrinsics[1])
-        out[side, ..., at + 1], out[side, ..., at + 2] = -Q[..., 2], -Q[..., 3]
-        out[side, ..., at + 3] = -Q[..., K1]
+    """Return d residual / d (ln focal, centre x, centre y, k1) of each lens in turn, (C, F, K, 2, 4 C)."""
+    C = len(state.intrinsics)
+    out = np.zeros((C, *state.points.shape[:2], 2, C * N_LENS))
+    for c, intrinsics in enumerate(state.intrinsics):
+        Q = lens_derivatives(intrinsics, state.in_camera(c))
+        at = N_LENS * c
+        out[c, ..., at] = -(Q[..., 0] * intrinsics[0] + Q[..., 1] * intrinsics[1])
+        out[c, ..., at + 1], out[c, ..., at + 2] = -Q[..., 2], -Q[..., 3]
+        out[c, ..., at + 3] = -Q[..., K1]
     return out
 
 
-def _relative_by_shared(state: WandState, n_shared: int, baseline_m: float, by_length: bool) -> Floats:
-    """Return how the right camera's turn and shift move with the shared unknowns, (6, p)."""
-    J = np.zeros((6, n_shared))
+def _poses_by_shared(state: WandState, n_shared: int, baseline_m: float, by_length: bool) -> Floats:
+    """Return how turns and shifts of all cameras but the first move with the shared unknowns, (6 C - 6, p)."""
+    C = len(state.rotation)
+    J = np.zeros((6 * C - 6, n_shared))
     J[:3, :3] = np.eye(3)
-    J[3:, 3:5] = baseline_m * tangents(state.translation)
+    J[3:6, 3:5] = baseline_m * tangents(state.translation[1])
+    for c in range(2, C):
+        row, column = 6 * c - 6, 6 * c - 7
+        J[row : row + 3, column : column + 3] = np.eye(3)
+        J[row + 3 : row + 6, column + 3 : column + 6] = baseline_m * np.eye(3)
     if by_length:
-        J[3:, -1] = -baseline_m / state.length * state.translation
+        for c in range(1, C):
+            J[6 * c - 3 : 6 * c, -1] = -baseline_m / state.length * state.translation[c]
     return J
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from config.arrays import Bytes, Floats
 from config.jit import kernel
+from numerics.definite import eliminate_rows, invert_triangle, substitute_rows
 
 EDGE_PX = 0.45  # s: a lens blur of about 0.7 px
 AROUND_PX = 2  # pixels around the blob's box that are fitted as well
@@ -102,7 +103,7 @@ def _membership(image: Bytes, x0: int, y0: int, table: Bytes, patch: Floats) -> 
 def _normal_equations(
     patch: Floats, amplitude: float, radius: Floats, centers: Floats, H: Floats, g: Floats, work: Floats
 ) -> float:
-    """Write H = J'J and g = J'(patch - model) for the centres; return the sum of squares. work: (2, K)."""
+    """Write H = J'J, its lower triangle, and g = J'(patch - model) for the centres; return the sum of squares. work: (2, K)."""
     n = len(radius)
     H[:, :] = 0.0
     g[:] = 0.0
@@ -129,29 +130,7 @@ def _normal_equations(
                     H[2 * k, 2 * m + 1] += jx * my
                     H[2 * k + 1, 2 * m] += jy * mx
                     H[2 * k + 1, 2 * m + 1] += jy * my
-    for a in range(2 * n):
-        for b in range(a):
-            H[b, a] = H[a, b]
     return squares
-
-
-@kernel
-def _solve(A: Floats, b: Floats) -> None:
-    """Solve A x = b in place by Gauss-Jordan elimination, A small and positive definite; A becomes its inverse."""
-    n = len(b)
-    for i in range(n):
-        pivot = 1.0 / A[i, i]
-        A[i, i] = 1.0
-        for c in range(n):
-            A[i, c] *= pivot
-        b[i] *= pivot
-        for r in range(n):
-            if r != i:
-                factor = A[r, i]
-                A[r, i] = 0.0
-                for c in range(n):
-                    A[r, c] -= factor * A[i, c]
-                b[r] -= factor * b[i]
 
 
 @kernel
@@ -170,7 +149,8 @@ def _fit(patch: Floats, amplitude: float, radius: Floats, expected: Floats, cent
             for c in range(2):
                 H[2 * k + c, 2 * k + c] += trust
                 g[2 * k + c] += trust * (expected[k, c] - centers[k, c])
-        _solve(H, g)
+        eliminate_rows(H, g, 0)
+        substitute_rows(H, g, 0)
         largest = 0.0
         for a in range(2 * n):
             step = min(max(g[a], -MAX_STEP_PX), MAX_STEP_PX)
@@ -181,9 +161,13 @@ def _fit(patch: Floats, amplitude: float, radius: Floats, expected: Floats, cent
     squares = _normal_equations(patch, amplitude, radius, centers, H, g, work)
     for a in range(2 * n):
         H[a, a] += trust
-    _solve(H, g)
+    eliminate_rows(H, g, 0)
+    invert_triangle(H)
     noise2 = max(squares / (patch.shape[0] * patch.shape[1]), 4.0)
     for k in range(n):
-        variance = 0.5 * (H[2 * k, 2 * k] + H[2 * k + 1, 2 * k + 1]) * noise2
+        variance = 0.0  # of both coordinates: rows of C^-1, whose squares add up to the inverse's diagonal
+        for a in (2 * k, 2 * k + 1):
+            for b in range(a + 1):
+                variance += 0.5 * noise2 * H[a, b] * H[a, b]
         sigma[k] = np.sqrt(SIGMA_FLOOR_PX * SIGMA_FLOOR_PX + variance)
     return squares / total

@@ -78,52 +78,52 @@ def decode_board_detection(payload: bytes) -> BoardDetection:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardPair:
-    """What both cameras saw at one time; right is None for a rig of one camera."""
+class BoardMatch:
+    """What all cameras saw at one time, by camera."""
 
-    left: BoardDetection
-    right: BoardDetection | None = None
-
-    @property
-    def detections(self) -> tuple[BoardDetection, ...]:
-        """The detections there are, left first."""
-        return (self.left,) if self.right is None else (self.left, self.right)
+    detections: tuple[BoardDetection, ...]
 
     @property
     def t_ns(self) -> int:
-        """The later of the two timestamps."""
+        """The latest of the timestamps."""
         return max(detection.t_capture_ns for detection in self.detections)
 
 
 class BoardPairing:
-    """Pair the detections of one camera or two by their timestamps, also those without a board.
+    """Bring the detections of cameras together by their timestamps, also those without a board.
 
-    budget_ns: largest difference within a pair; may be changed as frame rates become known.
+    budget_ns: largest difference from the last of them; may be changed as frame rates become known.
     """
 
     def __init__(self, n_cameras: int, budget_ns: int) -> None:
-        self.budget_ns, self._n_cameras = budget_ns, n_cameras
-        self._waiting: tuple[deque[BoardDetection], ...] = (deque(maxlen=MAX_WAITING), deque(maxlen=MAX_WAITING))
+        self.budget_ns = budget_ns
+        self._waiting: tuple[deque[BoardDetection], ...] = tuple(deque(maxlen=MAX_WAITING) for _ in range(n_cameras))
 
-    def push(self, detection: BoardDetection) -> BoardPair | None:
-        """Take a detection; return the pair that it completes, if any."""
-        if self._n_cameras == 1:
-            return BoardPair(detection)
-        own, others = self._waiting[detection.camera], self._waiting[1 - detection.camera]
-        while others and detection.t_capture_ns - others[0].t_capture_ns > self.budget_ns:
-            others.popleft()  # older than anything this camera will ever send
-        partner = min(others, key=lambda other: abs(other.t_capture_ns - detection.t_capture_ns), default=None)
-        if partner is None or abs(partner.t_capture_ns - detection.t_capture_ns) > self.budget_ns:
+    def push(self, detection: BoardDetection) -> BoardMatch | None:
+        """Take a detection; return the match that it completes, if any."""
+        own, partners = self._waiting[detection.camera], list[BoardDetection]()
+        oldest_ns = min(detection.t_capture_ns, own[0].t_capture_ns if own else detection.t_capture_ns)
+        for others in self._waiting:
+            if others is own:
+                partners.append(detection)
+                continue
+            while others and oldest_ns - others[0].t_capture_ns > self.budget_ns:
+                others.popleft()  # older than anything that this camera has waiting, or will ever send
+            partner = min(others, key=lambda other: abs(other.t_capture_ns - detection.t_capture_ns), default=None)
+            if partner is not None and abs(partner.t_capture_ns - detection.t_capture_ns) <= self.budget_ns:
+                partners.append(partner)
+        if len(partners) < len(self._waiting):
             own.append(detection)
             return None
-        while others.popleft() is not partner:
-            pass
-        own.clear()  # what waited before is older than this pair
-        return BoardPair(detection, partner) if detection.camera == 0 else BoardPair(partner, detection)
+        for others, partner in zip(self._waiting, partners, strict=True):
+            while others is not own and others.popleft() is not partner:
+                pass
+        own.clear()  # what waited before is older than this match
+        return BoardMatch(tuple(partners))
 
 
 class BoardInbox:
-    """Receives the detections of both cameras on a free port of the loopback interface; for one thread."""
+    """Receives the detections of the cameras on a free port of the loopback interface; for one thread."""
 
     def __init__(self) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PULL)

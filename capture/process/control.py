@@ -89,6 +89,11 @@ class SyncOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentreOrder:
+    """To the reconstruction: move the world so that the performer stands over its origin and looks along +Z."""
+
+
+@dataclass(frozen=True, slots=True)
 class RoomSettings:
     """What the detectors are to know of the room.
 
@@ -134,6 +139,7 @@ Order = (
     | RecordOrder
     | RateOrder
     | SyncOrder
+    | RecentreOrder
     | WelcomeOrder
     | WaitOrder
     | ClockOrder
@@ -258,6 +264,8 @@ def _order_message(order: Order) -> dict[str, Any]:
             return _message("rate", details={"every": every})
         case SyncOrder(method, offset_ms, camera):
             return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms, "camera": camera})
+        case RecentreOrder():
+            return _message("recentre")
         case WelcomeOrder(session, detector, room):
             return _message("welcome", session, asdict(detector) | _room_details(room))
         case WaitOrder(why):
@@ -326,6 +334,7 @@ _ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
     "record": lambda fields: RecordOrder(fields.text),
     "rate": _rate,
     "sync": _sync,
+    "recentre": lambda fields: RecentreOrder(),
     "welcome": lambda fields: WelcomeOrder(fields.text, _detector(fields.details), _room(fields.details)),
     "wait": lambda fields: WaitOrder(fields.text),
     "clock": _clock,

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from statistics import median
 
 from capture.packets import Blobs, Views
 
@@ -20,9 +21,10 @@ SILENT_BUDGETS = 4.0  # and at least this many times the largest skew, which is 
 START_NS = 2_000_000_000  # cameras do not start at the same time
 COUNTED_BUDGETS = 3.0  # most that one frame counts of another camera's silence: a pause of all is no silence of one
 REACH = 0.6  # of the reference's frame time: half of it, and a tenth for jitter
-FASTER = 0.8  # of its frame time, below which another camera is the reference in its place
-N_STAMPS = 9  # that tell a camera's frame time
-MAX_LAG_NS = 100_000_000  # a camera that usually comes later than this is not waited for
+OVERDUE = 3  # frames of another camera since the reference's last, at which another one is the reference
+FASTER = 0.75  # of its frame time, below which another camera is the reference in its place
+N_STEPS, MIN_STEPS = 30, 10  # from frame to frame, that tell a camera's frame time
+MAX_LAG_NS = 100_000_000  # a camera that usually comes later is not waited for, where there are two views without it
 LAG_KEPT = 0.97  # of the usual lag from frame to frame
 
 
@@ -39,28 +41,26 @@ class GroupingCounts:
 class _Camera:
     """One camera's frames.
 
-    waiting: of no moment yet; stamps: the newest; silent_ns: what each camera has gone on since this one's last frame, (V,);
-    unshared_ns: what this one has since the last moment of several views; lag_ns: by how much it usually comes after the
-    reference.
+    silent_ns: what each camera has gone on since this one's last frame, (V,); n_passed: the frames that each has given since,
+    (V,); waiting: frames of no moment yet; newest_ns: timestamp; steps_ns: times from frame to frame; unshared_ns: what this one
+    has gone on since the last moment of several views; lag_ns: by how much it usually comes after the reference.
     """
 
     silent_ns: list[int]
+    n_passed: list[int]
     waiting: deque[Blobs] = field(default_factory=deque)
-    stamps: deque[int] = field(default_factory=lambda: deque(maxlen=N_STAMPS))
+    newest_ns: int | None = None
+    steps_ns: deque[int] = field(default_factory=lambda: deque(maxlen=N_STEPS))
     unshared_ns: int = 0
     lag_ns: float = 0.0
     n_late: int = 0
     n_unpaired: int = 0
 
     @property
-    def newest_ns(self) -> int | None:
-        """The newest timestamp."""
-        return self.stamps[-1] if self.stamps else None
-
-    @property
     def period_ns(self) -> float | None:
-        """Time from frame to frame, None where unknown."""
-        return (self.stamps[-1] - self.stamps[0]) / (len(self.stamps) - 1) if len(self.stamps) > 1 else None
+        """Time from frame to frame, None where unknown; rather too long than too short where frames come in bursts."""
+        n = len(self.steps_ns)
+        return max(sum(self.steps_ns) / n, median(self.steps_ns)) if n >= MIN_STEPS else None
 
     def drop_until(self, t_ns: int, used: Blobs | None) -> None:
         """Drop the waiting frames up to a time, all but the one that is used as unpaired."""
@@ -78,7 +78,7 @@ class Grouping:
     def __init__(self, n_cameras: int, budget_ns: int) -> None:
         self.budget_ns = budget_ns
         self.reference: int | None = None
-        self._cameras = tuple(_Camera([0] * n_cameras) for _ in range(n_cameras))
+        self._cameras = tuple(_Camera([0] * n_cameras, [0] * n_cameras) for _ in range(n_cameras))
         self._last_ns: int | None = None  # of the reference in the last moment
         self._n_moments = 0
         self._shared = False  # whether several views have ever come together
@@ -96,7 +96,7 @@ class Grouping:
 
     def is_live(self, camera: int) -> bool:
         """Return whether a camera sends, as told by the frames of the others."""
-        return bool(self._cameras[camera].stamps) and max(self._cameras[camera].silent_ns) < self.silent_ns
+        return self._cameras[camera].newest_ns is not None and max(self._cameras[camera].silent_ns) < self.silent_ns
 
     def rate_hz(self, camera: int) -> float:
         """Return a camera's frames a second, 0 where unknown."""
@@ -104,7 +104,7 @@ class Grouping:
         return 1e9 / period_ns if period_ns else 0.0
 
     def push(self, blobs: Blobs) -> Views | None:
-        """Take one camera's blobs; return the newest moment that is complete now, if any.
+        """Take one camera's blobs; return a moment that is complete now, if any: the oldest of several views, else the newest.
 
         A frame not newer than the newest of its camera is dropped as late. A frame older than one of a moment, or too long
         without one, is dropped as unpaired.
@@ -118,30 +118,28 @@ class Grouping:
         if len(camera.waiting) == MAX_WAITING:
             camera.drop_until(camera.waiting[0].t_capture_ns, None)
         camera.waiting.append(blobs)
-        reach_ns = self._reach_ns()
-        for group in reversed(self._groups(reach_ns)):
-            if self._is_ready(group, reach_ns):
-                return self._leave(group)
-        return None
+        group = self._find_complete()
+        return None if group is None else self._leave(group)
 
     def restart(self, camera: int) -> None:
         """Accept a camera's next frame whatever its timestamp: its clock has gone back, or it was away."""
         restarted = self._cameras[camera]
         restarted.drop_until(restarted.newest_ns or 0, None)
-        restarted.stamps.clear()
+        restarted.newest_ns = None
         self._last_ns = None
 
     def _count_time(self, blobs: Blobs) -> None:
         """Count by how much a camera goes on, for the silence of the others, and how far it is behind the reference."""
         index, camera = blobs.camera, self._cameras[blobs.camera]
-        if not self.is_live(index):
-            camera.stamps.clear()  # the time that it was away is no frame time
         gone_ns = 0 if camera.newest_ns is None else min(blobs.t_capture_ns - camera.newest_ns, self._most_counted_ns)
+        if camera.newest_ns is not None:
+            camera.steps_ns.append(gone_ns)
         for other in self._cameras:
             other.silent_ns[index] += gone_ns
-        camera.silent_ns[:] = [0] * len(self._cameras)
+            other.n_passed[index] += 1
+        camera.silent_ns[:] = camera.n_passed[:] = [0] * len(self._cameras)
         camera.unshared_ns += gone_ns
-        camera.stamps.append(blobs.t_capture_ns)
+        camera.newest_ns = blobs.t_capture_ns
         ahead_ns = None if self.reference in (None, index) else self._cameras[self.reference].newest_ns
         if ahead_ns is not None:
             camera.lag_ns = max(ahead_ns - blobs.t_capture_ns, LAG_KEPT * camera.lag_ns)
@@ -151,9 +149,10 @@ class Grouping:
         return round(COUNTED_BUDGETS * self.budget_ns)
 
     def _choose_reference(self, newest: int) -> None:
-        """Choose the fastest live camera; the present one stays while no other is clearly faster."""
+        """Choose the fastest live camera; the present one stays while it sends and no other is clearly faster."""
         present = newest if self.reference is None else self.reference
-        live = [camera for camera in range(len(self._cameras)) if self.is_live(camera)]
+        every = range(len(self._cameras))
+        live = [camera for camera in every if self.is_live(camera) and max(self._cameras[camera].n_passed) < OVERDUE]
         periods_ns = {camera: self._cameras[camera].period_ns or float("inf") for camera in live}
         fastest = min(live, key=lambda camera: (periods_ns[camera], camera))
         slower = present in live and isfinite(periods_ns[present]) and periods_ns[fastest] < FASTER * periods_ns[present]
@@ -179,11 +178,19 @@ class Grouping:
                 _join(camera.waiting, index, frames, groups, reach_ns)
         return groups
 
-    def _is_ready(self, group: Sequence[Blobs | None], reach_ns: float) -> bool:
-        """Return whether a moment is to leave with the views that it has."""
-        if sum(blobs is not None for blobs in group) < self._n_enough:
-            return False
-        return not any(blobs is None and self._may_come(camera, group, reach_ns) for camera, blobs in enumerate(group))
+    def _find_complete(self) -> list[Blobs | None] | None:
+        """Return what is to leave; a moment that still waits for a view keeps those after it back."""
+        reach_ns, lone = self._reach_ns(), None
+        for group in self._groups(reach_ns):
+            n_views = sum(blobs is not None for blobs in group)
+            if n_views < self._n_enough:
+                continue
+            if any(blobs is None and self._may_come(camera, group, reach_ns) for camera, blobs in enumerate(group)):
+                break
+            if n_views > 1:
+                return group
+            lone = group
+        return lone
 
     @property
     def _n_enough(self) -> int:
@@ -206,7 +213,8 @@ class Grouping:
             return False
         if camera.period_ns and reference.period_ns and newest_ns + camera.period_ns > t_ns + 0.5 * reference.period_ns:
             return False
-        lag_ns = camera.lag_ns if camera.lag_ns <= MAX_LAG_NS else 0.0
+        alone = sum(blobs is not None for blobs in group) == 1
+        lag_ns = camera.lag_ns if alone or camera.lag_ns <= MAX_LAG_NS else 0.0
         return reference.newest_ns <= t_ns + reach_ns + lag_ns
 
     def _leave(self, group: list[Blobs | None]) -> Views:

@@ -13,7 +13,7 @@ import numpy as np
 from calibration.camera import Rig
 from capture.clock import OffsetMethod
 from capture.packets import Blobs, MarkerFrame, Views
-from capture.timing.grouping import MAX_WAITING, Grouping, GroupingCounts
+from capture.timing.grouping import FASTER, MAX_WAITING, Grouping, GroupingCounts
 from capture.timing.offset import OffsetEstimate, TimeOffset
 from capture.timing.search import TimeSearch, describe_result
 from capture.timing.tracks import BlobHistory, Tracks, moved
@@ -112,8 +112,8 @@ class Synchroniser:
         if last_ns is None or blobs.t_capture_ns > last_ns:
             self._follow(blobs, corrected.t_capture_ns)
         views = self.grouping.push(corrected)
-        if before is not None and before != self.grouping.reference and self.grouping.is_live(before):
-            self._tell_reference()
+        if before is not None and before != self.grouping.reference:
+            self._tell_reference(before)
         if views is None:
             return None
         views = self._at_one_time(views)
@@ -154,9 +154,11 @@ class Synchroniser:
             figures[f"{prefix}time_drift_ppm"] = offset.drift_ppm
         return figures
 
-    def _tell_reference(self) -> None:
-        """Note that a faster camera is the reference now."""
+    def _tell_reference(self, before: int) -> None:
+        """Note that a faster camera is the reference now; one that is so for want of the other is told as its silence."""
         camera = self.grouping.reference or 0
+        if not 0.0 < self.grouping.rate_hz(before) < FASTER * self.grouping.rate_hz(camera):
+            return
         rate = f"{self.grouping.rate_hz(camera):.0f} frames a second"
         self._notices.append(f"the {CAMERA_NAMES[camera]} camera, with {rate}, is the clock of the others now")
 

@@ -1,4 +1,4 @@
-"""Rigid motions fitted to corresponding points by least squares, also robustly.
+"""Rigid motions: of points, and fitted to corresponding points by least squares, also robustly.
 
 The best rotation is the unit quaternion q that maximises q' N q (Horn 1987, section 4), where N is symmetric, 4x4 and made of the
 points' covariance. Unlike the singular value decomposition of that covariance this cannot give a reflection, and Jacobi's method
@@ -6,14 +6,41 @@ finds the eigenvectors of so small a matrix in microseconds.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from config.arrays import Floats
 from config.jit import kernel
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 MAX_SWEEPS = 12  # Jacobi's method converges quadratically: five suffice for well-conditioned points
+
+
+@dataclass(frozen=True, slots=True)
+class RigidMotion:
+    """x -> rotation x + translation_m: rotation (3, 3), translation_m (3,) [m]."""
+
+    rotation: Floats
+    translation_m: Floats
+
+    def move(self, points_m: Floats) -> Floats:
+        """Return points moved, (..., 3) [m]."""
+        return np.ascontiguousarray(points_m @ self.rotation.T + self.translation_m)
+
+    def turn(self, rotvec: Floats) -> Floats:
+        """Return the rotation vector, (3,) [rad], of an orientation moved."""
+        return rotvec_from_matrix(self.rotation @ matrix_from_rotvec(rotvec))
+
+    @property
+    def inverse(self) -> "RigidMotion":
+        """The motion back."""
+        return RigidMotion(np.ascontiguousarray(self.rotation.T), -self.translation_m @ self.rotation)
+
+    def after(self, first: "RigidMotion") -> "RigidMotion":
+        """Return the motion that is `first`, then this one."""
+        return RigidMotion(np.ascontiguousarray(self.rotation @ first.rotation), self.move(first.translation_m))
 
 
 @kernel

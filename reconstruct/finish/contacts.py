@@ -79,11 +79,11 @@ def update_contacts(before: Bools, probability: Floats, settings: FeetSettings) 
     return np.asarray(np.where(before, probability > settings.leave, probability > settings.enter))
 
 
-def height_over_floor_m(points_m: Floats, up: Floats, floor_m: float, ball_to_ankle_m: Floats) -> Floats:
+def height_over_floor_m(points_m: Floats, ball_m: float, ball_to_ankle_m: Floats) -> Floats:
     """Return the height of each point over its height when it stands on the floor, (4,) [m].
 
-    up: unit normal of the floor, (3,); floor_m: height of the balls of standing feet along it [m]; ball_to_ankle_m: height of the
-    ankles over the balls then, left and right, (2,) [m].
+    ball_m: height of the balls of standing feet [m]; ball_to_ankle_m: height of the ankles over the balls then, left and right,
+    (2,) [m].
     """
     standing = np.array([ball_to_ankle_m[0], 0.0, ball_to_ankle_m[1], 0.0])
-    return np.asarray(points_m @ up - floor_m - standing)
+    return np.asarray(points_m[:, 1] - ball_m - standing)

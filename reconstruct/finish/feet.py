@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration.floor.feet import BALL_M
 from config.arrays import Bools, Floats, all_finite, read_only
 from config.jit import kernel
 from config.joints import JOINT_INDEX
@@ -34,19 +33,6 @@ MAX_GAP_S = 0.25  # after a longer pause the anchors mean nothing
 JUMP_M = 0.3  # a pose that puts a foot this far from its anchor is another pose
 MIN_SHIFT_M = 1e-5
 FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]] for side in ("left", "right")], np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class GroundPlane:
-    """The ground: unit normal up (3,), and height [m] along it of the balls of standing feet."""
-
-    up: Floats
-    height_m: float
-
-
-def known_floor() -> GroundPlane:
-    """Return the floor of a rig whose floor is known: Y up, at 0."""
-    return GroundPlane(np.array([0.0, 1.0, 0.0]), BALL_M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +61,13 @@ class FeetStep:
 
 
 class FeetLock:
-    """The feet of one performer, frame after frame. floor: where it is known; else speeds and neighbours decide."""
+    """The feet of one performer, frame after frame.
 
-    def __init__(self, skeleton: Skeleton, settings: FeetSettings, floor: GroundPlane | None = None) -> None:
-        self.floor = floor
+    ball_m: height of the ball of a standing foot [m]; None: speeds and neighbours alone decide.
+    """
+
+    def __init__(self, skeleton: Skeleton, settings: FeetSettings, ball_m: float | None = None) -> None:
+        self._ball_m = ball_m
         self._skeleton = skeleton
         self._settings = settings
         self._state: FeetState | None = None
@@ -116,9 +105,9 @@ class FeetLock:
             before = initial_state(points_m, s)
         motion = follow_points(before.motion, points_m, dt_s)
         height_m = None
-        if self.floor is not None:
+        if self._ball_m is not None:
             ball_to_ankle_m = -self._skeleton.offsets_m[FOOT_JOINTS[:, 1], 1]
-            height_m = height_over_floor_m(points_m, self.floor.up, self.floor.height_m, ball_to_ankle_m)
+            height_m = height_over_floor_m(points_m, self._ball_m, ball_to_ankle_m)
         probability = contact_probability(share, motion.speed_m_s, height_m)
         contact = update_contacts(before.contact, probability, s)
         anchors = (before.anchor_m, before.variance_m2, before.strength, before.limit_m)

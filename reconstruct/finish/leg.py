@@ -20,6 +20,7 @@ from config.jit import kernel
 from config.joints import JOINT_INDEX
 from database.geometry.kinematics import _product, _rodrigues
 from database.geometry.skeleton import REFERENCE, Skeleton
+from numerics.definite import eliminate_rows, substitute_rows
 
 ITERATIONS = 3
 ACROSS_M, ALONG_M = 0.001, 0.01  # tolerance of the targets across the leg and along it
@@ -119,26 +120,6 @@ def _direction(p: Floats, u: Floats) -> None:
 
 
 @kernel
-def _cholesky_solve(A: Floats, b: Floats) -> None:
-    """Solve A y = b for symmetric positive A, in place: A becomes its factor, b the solution."""
-    n = b.shape[0]
-    for i in range(n):
-        for j in range(i + 1):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
-    for i in range(n):
-        for k in range(i):
-            b[i] -= A[i, k] * b[k]
-        b[i] /= A[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            b[i] -= A[k, i] * b[k]
-        b[i] /= A[i, i]
-
-
-@kernel
 def _solve(x: Floats, chain: LegChain, sigma_rad: Floats, target_m: Floats) -> None:
     """Update x (3, 3), in place, towards the targets (2, 3), which are moved within reach."""
     start = x.copy()
@@ -161,7 +142,8 @@ def _solve(x: Floats, chain: LegChain, sigma_rad: Floats, target_m: Floats) -> N
                 if a // 3 == b // 3:
                     S[a, b] += (ALONG_M**2 - ACROSS_M**2) * u[a % 3] * u[b % 3]
             S[a, a] += ACROSS_M**2
-        _cholesky_solve(S, e)
+        eliminate_rows(S, e, 0)
+        substitute_rows(S, e, 0)
         for d in range(9):
             total = 0.0
             for a in range(6):

@@ -50,6 +50,10 @@ class Predictor:
         self._subject = subject
         self._history: deque[Pose] = deque(maxlen=N_REMEMBERED)
 
+    def forget(self) -> None:
+        """Start again with the next pose."""
+        self._history.clear()
+
     def step(self, pose: Pose) -> tuple[Pose, int]:
         """Return the pose to publish and how far ahead of its capture it is [ns]: 0 where it is the pose given.
 

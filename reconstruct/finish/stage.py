@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.subject.subject import Subject
+from calibration.world import BALL_M
 from config.arrays import Bools, Bytes, Floats, Ints
 from config.joints import N_JOINTS, mirrored
 from config.settings import FeetSettings, Settings
@@ -16,7 +17,7 @@ from database.geometry.kinematics import forward, world_markers
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.finish.contacts import N_POINTS, label_share
-from reconstruct.finish.feet import FOOT_JOINTS, FeetLock, GroundPlane, known_floor
+from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.leg import solve_leg
 from reconstruct.finish.unseen import UnseenChains
@@ -31,12 +32,12 @@ OTHER_FOOT = [CONTACT_JOINTS.index(mirrored(name)) for name in CONTACT_JOINTS]  
 class PoseFeet:
     """The feet of one subject's poses in their order.
 
-    labels: contacts of the database's poses, (N, 4) (`database.contacts`), or None; floor: where it is known.
+    labels: contacts of the database's poses, (N, 4) (`database.contacts`), or None.
     """
 
-    def __init__(self, subject: Subject, labels: Bytes | None, settings: FeetSettings, floor: GroundPlane | None = None) -> None:
+    def __init__(self, subject: Subject, labels: Bytes | None, settings: FeetSettings) -> None:
         self._subject, self._labels = subject, labels
-        self._lock = FeetLock(subject.skeleton, settings, floor)
+        self._lock = FeetLock(subject.skeleton, settings, BALL_M)
 
     def forget(self) -> None:
         """Start again with the next pose."""
@@ -72,15 +73,12 @@ class PoseFeet:
         return replace(pose, rotvec=step.rotvec, root_m=root_m, marker_m=marker_m, contacts=step.contact)
 
 
-def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_known: bool) -> PoseFeet:
-    """Return the feet of a subject; only a `PoseDatabase` has labels.
-
-    floor_known: the world has Y up and its floor at 0.
-    """
+def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> PoseFeet:
+    """Return the feet of a subject; only a `PoseDatabase` has labels."""
     labels = database_contacts(table) if isinstance(table, PoseDatabase) else None
     if labels is not None and is_mirrored(table):
         labels = np.concatenate([labels, labels[:, OTHER_FOOT]])
-    return PoseFeet(subject, labels, settings, known_floor() if floor_known else None)
+    return PoseFeet(subject, labels, settings)
 
 
 def feet_seen(subject: Subject, seen: Bools) -> Bools:
@@ -94,10 +92,10 @@ def feet_seen(subject: Subject, seen: Bools) -> Bools:
 class Finish:
     """Filters the poses of one subject, smooths chains without a marker, holds feet; by the settings `filter` and `feet`."""
 
-    def __init__(self, subject: Subject, table: PoseTable, settings: Settings, floor_known: bool) -> None:
+    def __init__(self, subject: Subject, table: PoseTable, settings: Settings) -> None:
         self._filter = OutputFilter(settings.filter, subject)
         self._unseen = UnseenChains(subject, table)
-        self._feet = pose_feet(subject, table, settings.feet, floor_known)
+        self._feet = pose_feet(subject, table, settings.feet)
 
     def forget(self) -> None:
         """Start again with the next pose."""

@@ -27,7 +27,6 @@ from reconstruct.labelling.upright import (
     mirror_order,
     placement_of,
     pose_index,
-    rotation_to_upright,
     squared_distances,
     torso_pairs,
     without_heading,
@@ -129,15 +128,14 @@ class Acquirer:
         settings: SolveSettings,
         root_rotvec: Singles | None = None,
         viewpoint_m: Floats | None = None,
-        up: Floats | None = None,
     ) -> None:
         """Prepare.
 
         estimator: solves the candidates, its history is left as it is; root_rotvec: orientation of the root in every example,
         (N, 3) [rad], Y up, upright if None; viewpoint_m: midpoint of the cameras, (3,) [m] world, which performers mostly face,
-        or None; up: of the world, (3,), the subject's if None.
+        or None.
         """
-        self._viewpoint_m, self._torso = viewpoint_m, subject.markers.torso
+        self.viewpoint_m, self._torso = viewpoint_m, subject.markers.torso
         self._estimator, self._settings = estimator, settings
         stride = max(1, -(-len(examples) // N_POSES))
         pose = examples.pose[::stride].reshape(-1, N_JOINTS - 1, 3)
@@ -156,7 +154,6 @@ class Acquirer:
         self._pairs = torso_pairs(upright[0], subject.markers.torso)
         self._swaps = limb_swaps(opposite_markers(subject))
         self._mirror = mirror_order(subject)
-        self._up = rotation_to_upright(subject.up if up is None else up)
         self._min_labelled = max(5, round(0.6 * len(subject.markers)))
         self.forget()
 
@@ -182,7 +179,7 @@ class Acquirer:
 
     def _candidates(self, points_m: Floats, frame_of: FrameOf, t_ns: int, last: BodyState | None) -> list[Candidate]:
         """Return the solved labellings of a frame, the best first, weighed with the previous frames."""
-        hypotheses = self._hypotheses(np.ascontiguousarray(points_m @ self._up.T), last)
+        hypotheses = self._hypotheses(np.ascontiguousarray(points_m), last)
         found: dict[bytes, Candidate] = {}
         least = np.inf
         for h in range(len(hypotheses)):
@@ -215,9 +212,9 @@ class Acquirer:
 
     def _averted(self, state: BodyState) -> float:
         """Return the energy of a back turned to the cameras: a body nearly equals itself turned by 180 degrees."""
-        if self._viewpoint_m is None:
+        if self.viewpoint_m is None:
             return 0.0
-        return AVERTED if state.rotation[:, 2] @ (self._viewpoint_m - state.position_m) < 0 else 0.0
+        return AVERTED if state.rotation[:, 2] @ (self.viewpoint_m - state.position_m) < 0 else 0.0
 
     def _decide(self, candidates: list[Candidate], waited_s: float) -> Acquisition:
         """Take the best labelling without the few markers that an almost equally good one labels otherwise."""
@@ -263,8 +260,8 @@ class Acquirer:
         past = [(c.state, c.marker_m) for c in self._ambiguous]
         past += [] if last is None else [(last, self._estimator.world(last))]
         for state, marker_m in past:
-            choices.append(assign(points, marker_m @ self._up.T, GATE_M)[None])
-            roots.append(placement_of(self._up @ state.rotation, self._up @ state.position_m)[None])
+            choices.append(assign(points, marker_m, GATE_M)[None])
+            roots.append(placement_of(state.rotation, state.position_m)[None])
         return np.concatenate(choices), np.concatenate(roots)
 
     def _solve(self, points: Floats, frame_of: FrameOf, hypotheses: Hypotheses, h: int, known: float) -> Candidate | None:
@@ -272,7 +269,7 @@ class Acquirer:
         c, s, *position = hypotheses.root[h]
         heading = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
         number, choice = self._every * int(hypotheses.number[h]), hypotheses.choice[h]
-        rotation, position_m = self._up.T @ heading @ self._tilt[number], self._up.T @ np.array(position)
+        rotation, position_m = heading @ self._tilt[number], np.array(position)
         start = BodyState(0, self._joints[number], rotation, position_m)
         near = self._neighbourhood(points, choice, heading, np.array(position))
         estimate = self._estimator.estimate(frame_of(choice), start, near)
@@ -299,7 +296,7 @@ class Acquirer:
         s = self._settings
         used = choice >= 0
         local = np.zeros((len(choice), 3))
-        local[used] = (points[choice[used]] @ self._up.T - position) @ heading
+        local[used] = (points[choice[used]] - position) @ heading
         d = squared_distances(self._flat, local, choice) / s.query_marker_sigma_m**2
         chosen = nearest(d, s.neighbours)
         d = d[chosen].astype(np.float64)

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.camera import Rig
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
 from reconstruct.estimator import Estimate, Estimator
@@ -27,10 +26,8 @@ MayBeExchanged = Callable[[int, int, int], bool]
 class Alternatives:
     """Tries other labels on frames of one subject; estimate: solves a frame, None where its fit is implausible."""
 
-    def __init__(
-        self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating, may_be_exchanged: MayBeExchanged
-    ) -> None:
-        self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+    def __init__(self, labeller: Labeller, estimator: Estimator, estimate: Estimating, may_be_exchanged: MayBeExchanged) -> None:
+        self._labeller, self._estimator, self._estimate = labeller, estimator, estimate
         self._may_be_exchanged = may_be_exchanged
 
     def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate, Solved | None]:
@@ -64,7 +61,7 @@ class Alternatives:
         """Return two markers whose labels may be exchanged; for one camera all that lie at one depth count as near each other."""
         if frame.any_valid:
             return self._labeller.suspects(frame.valid, frame.point_m)
-        rays = monocular_rays(frame, self._rig)
+        rays = monocular_rays(frame, self._estimator.rig)
         distance = np.linalg.norm(estimate.state.position_m - rays.from_m, axis=1, keepdims=True)
         return self._labeller.suspects(rays.monocular, rays.from_m + distance * rays.direction)
 

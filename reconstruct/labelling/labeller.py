@@ -14,6 +14,7 @@ from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
+from database.geometry.rigid import RigidMotion
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
 from reconstruct.labelling.proposals import exchange_labels
@@ -87,6 +88,10 @@ class Labeller:
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
         self.misfit, self.predicted, self.last_m, self.step_s = 0, None, np.zeros((n, 3)), FRAME_S
+
+    def move(self, motion: RigidMotion) -> None:
+        """Go on in a world that is moved."""
+        self.carry_m, self.last_m = self.carry_m @ motion.rotation.T, motion.move(self.last_m)
 
     @property
     def memory(self) -> LabellerMemory:

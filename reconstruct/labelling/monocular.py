@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Camera
 from calibration.subject.subject import Subject
+from calibration.world import UP, along_floor
 from config.arrays import Floats, Ints
 from config.jit import kernel
 from config.joints import N_JOINTS
@@ -179,8 +180,8 @@ class AcquiredView:
 class ViewAcquirer:
     """Labels the blobs of one camera by representative example poses, a few of them in each frame."""
 
-    def __init__(self, subject: Subject, examples: Examples, up: Floats) -> None:
-        """Prepare. up: of the world, (3,)."""
+    def __init__(self, subject: Subject, examples: Examples) -> None:
+        """Prepare."""
         step = max(1, len(examples) // N_CHOSEN_FROM)
         pose = examples.pose[::step][farthest_rows(examples.marker_m[::step].astype(float), N_REPRESENTATIVES)]
         self._joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
@@ -189,7 +190,6 @@ class ViewAcquirer:
         self._subject = subject
         self._markers = self._local(self._joints)
         self._pairs = wide_pairs(self._markers, N_PAIRS)
-        self._up = up / np.linalg.norm(up)
         self._min_labelled = max(5, round(0.6 * len(subject.markers)))
         self._n_frames = 0
 
@@ -240,7 +240,7 @@ class ViewAcquirer:
         if last is not None and self._n_frames % 2 == 0:
             ahead = last.rotation[:, 2]
         self._n_frames += 1
-        yaws = matrix_from_rotvec(YAWS_RAD[:, None] * self._up)
+        yaws = matrix_from_rotvec(YAWS_RAD[:, None] * UP)
         roots = [np.repeat(yaws @ self._facing(ahead), len(poses), axis=0)]
         which = [np.tile(poses, len(yaws))]
         if last is not None and try_last:
@@ -250,11 +250,8 @@ class ViewAcquirer:
 
     def _facing(self, ahead: Floats) -> Floats:
         """Return the upright root that faces a direction, (3, 3) world."""
-        level = ahead - (ahead @ self._up) * self._up
-        if np.linalg.norm(level) < 1e-3:
-            level = np.cross(self._up, np.roll(self._up, 1))
-        level = level / np.linalg.norm(level)
-        return np.stack([np.cross(self._up, level), self._up, level], axis=1)
+        level = along_floor(ahead, UP)
+        return np.stack([np.cross(UP, level), UP, level], axis=1)
 
     def _best(self, camera: Camera, joints: Floats, found: list["_ViewCandidate"]) -> AcquiredView | None:
         """Return the best candidate in the world, and how much worse the next one with other labels is."""

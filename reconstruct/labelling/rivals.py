@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.camera import Rig
 from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
 from config.arrays import Bools, Floats, Ints
@@ -86,8 +85,8 @@ class Rivals:
     frame, which came after a long step, are not to be trusted.
     """
 
-    def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
-        self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+    def __init__(self, labeller: Labeller, estimator: Estimator, estimate: Estimating) -> None:
+        self._labeller, self._estimator, self._estimate = labeller, estimator, estimate
         self.switches = self.solved = 0
         self._upper = np.triu(np.ones((len(labeller.torso), len(labeller.torso)), bool), 1)
         self.forget()
@@ -214,7 +213,7 @@ class Rivals:
         assert last is not None and predicted is not None
         ahead_s = (views.t_capture_ns - last.t_ns) * 1e-9
         expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
-        frame = self._labeller.label(views, points, self._rig, expected)
+        frame = self._labeller.label(views, points, self._estimator.rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
         shaped = _shaped(self._shape_cost(points), points, frame)
@@ -279,7 +278,7 @@ class Rivals:
             # At no energy at all they would still have too large a sum.
             limit = min(NEAR_COST, (_counted(*leading) + OPEN) / SHAPE_SHARE)
             close = shaped.others(points_of(frame, points), limit)[:SLOW_NEW]
-            return [marker_frame(views, points, self._rig, other, expected) for _, other in close]
+            return [marker_frame(views, points, self._estimator.rig, other, expected) for _, other in close]
         near, loose = (
             self._due(frame),
             np.count_nonzero(frame.valid) < len(points.point_m) or np.count_nonzero(frame.valid & ~seen) > 0,
@@ -293,7 +292,7 @@ class Rivals:
             met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
             found = [*of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
-        return [marker_frame(views, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
+        return [marker_frame(views, points, self._estimator.rig, other, expected) for _, other in found[:MAX_NEW]]
 
     def _tested(self, views: Views, points: Points, frame: MarkerFrame, energy: float) -> list[MarkerFrame]:
         """Return labels of a frame with limbs exchanged that the shape of the body allows, a few at a time, each now and then.
@@ -316,7 +315,7 @@ class Rivals:
         n = min(MAX_TESTED, len(likely))
         chosen = [likely[(self._next_test + k) % len(likely)][1] for k in range(n)]
         self._next_test += n
-        return [marker_frame(views, points, self._rig, other, expected) for other in chosen]
+        return [marker_frame(views, points, self._estimator.rig, other, expected) for other in chosen]
 
     def _due(self, frame: MarkerFrame) -> list[tuple[int, int]]:
         """Return the markers that are near each other and have not been tried exchanged for a while."""

@@ -88,16 +88,6 @@ def without_heading(rotation: Floats) -> Floats:
     return np.asarray(matrix_from_rotvec(heading[:, None] * [0.0, -1.0, 0.0]) @ rotation)
 
 
-def rotation_to_upright(up: Floats) -> Floats:
-    """Return the smallest rotation (3, 3) that takes the direction `up` to Y."""
-    up = up / np.linalg.norm(up)
-    axis = np.cross(up, [0.0, 1.0, 0.0])
-    length = float(np.linalg.norm(axis))
-    if length < 1e-9:
-        return np.eye(3) if up[1] > 0 else np.diag([1.0, -1.0, -1.0])
-    return np.asarray(matrix_from_rotvec(axis / length * np.arctan2(length, up[1])))
-
-
 def torso_pairs(t_pose: Floats, torso: Bools) -> Ints:
     """Choose the pairs of torso markers that are farthest apart seen from above, (Q, 2)."""
     first, second = np.triu_indices(int(torso.sum()), 1)

@@ -16,7 +16,7 @@ from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.definite import factored, solved, variances
+from numerics.definite import compute_variances, factor_definite, solve_factored
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, joined, weighted
 from reconstruct.models.local.model import DOFS, LocalModel
@@ -234,11 +234,11 @@ class FillIn:
 
 def _partial_frame(problem: FrameProblem, solution: Solution, A: Floats, t_ns: int) -> PartialFrame | None:
     """Return what pose models are told of a frame, None where rounding leaves its information, (D + 6, D + 6), no inverse."""
-    L = factored(A)
+    L = factor_definite(A)
     if L is None:
         return None
     state = BodyState(t_ns, solution.joints, solution.rotation, solution.position_m)
-    return PartialFrame(problem.observations, state, variances(L)[:DOFS])
+    return PartialFrame(problem.observations, state, compute_variances(L)[:DOFS])
 
 
 def _predicted(model: PoseModel, frame: PartialFrame | None, held_out: bool) -> PoseGaussian | None:
@@ -260,5 +260,5 @@ def _step(A: Floats, precision: Floats, pull: Floats) -> tuple[Floats, Floats] |
     total, gradient = A.copy(), np.zeros(len(A))
     total[:DOFS, :DOFS] += precision
     gradient[:DOFS] = pull
-    L = factored(total)
-    return None if L is None else (solved(L, gradient), L)
+    L = factor_definite(total)
+    return None if L is None else (solve_factored(L, gradient), L)

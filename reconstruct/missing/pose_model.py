@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.definite import factored, solved
+from numerics.definite import factor_definite, solve_factored
 from reconstruct.history import BodyState
 from reconstruct.models.local.model import FULL, LocalModel
 from reconstruct.observations import Observations
@@ -74,6 +74,6 @@ def joined(model: LocalModel, prediction: PoseGaussian) -> LocalModel:
     """Multiply the local model over all joint coordinates with a prediction."""
     precision = model.precision + prediction.precision
     pull = model.precision @ model.center + prediction.precision @ (prediction.expected - model.mean[1:].ravel())
-    L = factored(precision)
-    center = np.linalg.solve(precision, pull) if L is None else solved(L, pull)
+    L = factor_definite(precision)
+    center = np.linalg.solve(precision, pull) if L is None else solve_factored(L, pull)
     return LocalModel(model.mean, FULL, np.asarray(center), precision)

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
-from reconstruct.definite import _solve_damped
+from numerics.definite import solve_damped
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
-from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S, UP
+from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S
 from reconstruct.models.style.model import Style, StyleError, StyleEvaluator, evaluator_of
 
 STARTS, STEPS = 2, 4
@@ -166,7 +165,7 @@ def _find(
         if turn == n_starts + STEPS:
             searching = False
         elif turn >= n_starts and searching:
-            searching = energy < np.inf and _solve_damped(H, g, damping, C, step)
+            searching = energy < np.inf and solve_damped(H, g, damping, C, step)
         start = turn < n_starts
         for q in range(n):
             if start:
@@ -270,13 +269,12 @@ def feature_subset(level: StyleEvaluator, column: Ints) -> FeatureSubset:
 class StyleModel:
     """Predicts with one style; remembers x and the poses of the last two steps."""
 
-    def __init__(self, style: Style, up: ArrayLike = UP) -> None:
+    def __init__(self, style: Style) -> None:
         """Prepare. Raises StyleError: a style of other features, or one that cannot be used."""
         if style.features.shape[1] != N_FEATURES:
             raise StyleError(
                 f"the style {style.name} has {style.features.shape[1]} features; expected {N_FEATURES}: learn it anew"
             )
-        self._up = np.asarray(up, np.float64)
         level, self._modelled = evaluator_of(style, style.learned), np.flatnonzero(style.modelled)
         column, n_static = self._modelled % N_STATIC, int(np.searchsorted(self._modelled, N_STATIC))
         self._static_subset, self._all = feature_subset(level, column[:n_static]), feature_subset(level, column)
@@ -323,7 +321,7 @@ class StyleModel:
 
     def _static(self, state: BodyState) -> Floats:
         """Return the static features of a pose."""
-        return np.concatenate([state.joints[1:].ravel(), state.rotation.T @ self._up])
+        return np.concatenate([state.joints[1:].ravel(), state.rotation[1]])
 
     def _before(self, t_ns: int) -> Floats | None:
         """Return what is taken off static features now to make all features, (F,): 0, s_{t-1}, 2 s_{t-1} - s_{t-2}.

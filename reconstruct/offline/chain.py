@@ -20,10 +20,10 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
-from reconstruct.definite import mirrored
+from numerics.banded import eliminate_leading, marginal_blocks, solve_banded
+from numerics.definite import mirror_triangle
 from reconstruct.models.local.model import DOFS, FULL, Quadratic, model_around
 from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.offline.banded import eliminated, marginals, solved
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
 from reconstruct.solve.energy import _energy
@@ -178,7 +178,7 @@ class Chain:
         Raises LinAlgError: the motion is no minimum.
         """
         system = self.system(motion)
-        hessian, gradient, least = eliminated(system.blocks, system.gradient)
+        hessian, gradient, least = eliminate_leading(system.blocks, system.gradient)
         return Belief(motion.part(slice(1 - BLOCKS, None)), hessian, gradient, before + system.energy + least)
 
     def covariance(self, motion: TakeMotion, before: Floats) -> Floats:
@@ -189,7 +189,7 @@ class Chain:
         """
         blocks = self.system(motion).blocks
         blocks[: self._fixed, 0] += np.linalg.inv(before) / max(self._fixed, 1)
-        return marginals(blocks)
+        return marginal_blocks(blocks)
 
     @property
     def _known(self) -> int:
@@ -222,7 +222,7 @@ class Chain:
         stiff = np.where(beyond == 0.0, 0.0, SIGMA_RAD**-2.0)
         system.gradient[t] += g
         system.gradient[t, :DOFS] += stiff * beyond
-        system.blocks[t, 0] += mirrored(A)
+        system.blocks[t, 0] += mirror_triangle(A)
         system.blocks[t, 0, np.arange(DOFS), np.arange(DOFS)] += stiff
         system.energies[t] += energy + 0.5 * float(stiff @ beyond**2)
 
@@ -282,7 +282,7 @@ def newton_step(system: ChainSystem, fixed: int = 0) -> Floats | None:
         blocks = blocks.copy()
         blocks[:fixed, 0] += FIXED * np.eye(N_VARIABLES)
     try:
-        step = -solved(blocks, system.gradient)
+        step = -solve_banded(blocks, system.gradient)
     except LinAlgError:
         return None
     return step if np.isfinite(step).all() else None

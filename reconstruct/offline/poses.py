@@ -74,7 +74,7 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
         done += len(segment)
-    feet = pose_feet(options.subject, options.database, options.feet, options.rig.floor_known)
+    feet = pose_feet(options.subject, options.database, options.feet)
     for n, pose in enumerate(poses):
         if n in near:
             poses[n] = feet.step(pose, near[n])

@@ -25,12 +25,12 @@ LIVE_POSES = 500  # that are searched while a handle is dragged
 class LocalPoser:
     """Poses a skeleton among known poses, (N, J, 3) [rad]; many are thinned evenly."""
 
-    def __init__(self, skeleton: Skeleton, poses: ArrayLike, up: ArrayLike = (0.0, 1.0, 0.0)) -> None:
+    def __init__(self, skeleton: Skeleton, poses: ArrayLike) -> None:
         every = np.asarray(poses)
         rows = np.unique(np.linspace(0, len(every) - 1, min(MAX_POSES, len(every))).round().astype(np.int64))
         self._poses = every[rows].astype(np.float64)
         self._live = self._poses[:: -(-len(self._poses) // LIVE_POSES)]
-        self._skeleton, self._up = skeleton, np.asarray(up, np.float64)
+        self._skeleton = skeleton
         angles = self._poses[:, 1:].reshape(len(self._poses), -1)
         self._limits: Limits = limits_of(angles.astype(np.float32))
         self._covariance = np.cov(angles.T) if len(angles) > 1 else np.eye(angles.shape[1])
@@ -43,7 +43,7 @@ class LocalPoser:
     def pose(self, constraints: Constraints, start: FoundPose | None = None) -> PoseResult:
         """Return the pose; from a start the solver goes on from there, among the neighbours of the constraints."""
         poses = self._poses if start is None else self._live
-        near = placed(self._skeleton, poses, constraints, self._up)
+        near = placed(self._skeleton, poses, constraints)
         model = self._model(poses, near)
         best = PoseStart(poses[near.row[0]], near.rotation[0], near.root_m[0])
         begin = best if start is None else start_of(start)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.world import UP
 from config.arrays import Floats, Ints
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec
@@ -59,31 +60,22 @@ def sight_of(constraints: Constraints, extra_m: float = SIGMA_M) -> Sight:
     return Sight(at_m, information, direction)
 
 
-def placed(skeleton: Skeleton, rotvec: ArrayLike, constraints: Constraints, up: Floats) -> Placed:
-    """Place poses, (N, J, 3) [rad]; up: the world's up direction, (3,)."""
+def placed(skeleton: Skeleton, rotvec: ArrayLike, constraints: Constraints) -> Placed:
+    """Place poses, (N, J, 3) [rad], turned about the vertical."""
     handles, sight = constraints.handles, sight_of(constraints)
     poses = np.asarray(rotvec, np.float64)
     local = local_markers(skeleton, poses, handles.joint, handles.offset_m)
-    own = _upright(np.eye(3), up) @ REFERENCE[0] @ matrix_from_rotvec(poses[:, 0])
-    rotation, root_m, error2 = _turned(local, own, sight, up, COARSE)
+    own = REFERENCE[0] @ matrix_from_rotvec(poses[:, 0])
+    rotation, root_m, error2 = _turned(local, own, sight, COARSE)
     best = np.argsort(error2, kind="stable")[:REFINED]
-    rotation[best], root_m[best], error2[best] = _turned(local[best], rotation[best], sight, up, FINE)
+    rotation[best], root_m[best], error2[best] = _turned(local[best], rotation[best], sight, FINE)
     order = np.argsort(error2, kind="stable")
     return Placed(order, rotation[order], root_m[order], error2[order])
 
 
-def _upright(rotation: Floats, up: Floats) -> Floats:
-    """Return a rotation after which the Y axis of the poses' world is the up direction."""
-    axis, cosine = np.cross([0.0, 1.0, 0.0], up), float(up[1])
-    sine = float(np.linalg.norm(axis))
-    if sine < 1e-9:
-        return rotation if cosine > 0.0 else np.diag([1.0, -1.0, -1.0]) @ rotation
-    return np.asarray(matrix_from_rotvec(axis / sine * np.arctan2(sine, cosine)) @ rotation)
-
-
-def _turned(local: Floats, own: Floats, sight: Sight, up: Floats, angles: Floats) -> tuple[Floats, Floats, Floats]:
+def _turned(local: Floats, own: Floats, sight: Sight, angles: Floats) -> tuple[Floats, Floats, Floats]:
     """Try angles about the vertical; return rotations (N, 3, 3), positions (N, 3) [m] and squared errors (N,) of the best."""
-    turn = matrix_from_rotvec(angles[:, None] * up)
+    turn = matrix_from_rotvec(angles[:, None] * UP)
     points = np.einsum("tij,njk,npk->ntpi", turn, own, local, optimize=True)
     total = sight.information.sum(axis=0) + 1e-9 * np.eye(3)
     pull = np.einsum("pij,ntpj->nti", sight.information, sight.at_m - points, optimize=True)

@@ -11,8 +11,8 @@ are solved for together, within the joints' limits and with the constraints them
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from calibration.world import UP
 from config.arrays import Floats
 from database.geometry.kinematics import forward, markers_and_jacobian
 from database.geometry.skeleton import Skeleton
@@ -46,12 +46,10 @@ class SparsePoser:
         self,
         model: PoseDictionary,
         skeleton: Skeleton | None = None,
-        up: ArrayLike = (0.0, 1.0, 0.0),
         restoring: RestoreOptions = RESTORE,
     ) -> None:
         self.model, self._restoring = model, restoring
         self._skeleton = model.skeleton if skeleton is None else skeleton
-        self._up = np.asarray(up, np.float64)
         self._body = model.points
         self._lengths_m = self._body.lengths_m(self._skeleton)
         self._scale = self._skeleton.height_m / model.skeleton.height_m
@@ -66,7 +64,7 @@ class SparsePoser:
         """Return the pose; from a start a few alternations from there, else from the examples that fit best."""
         if start is not None:
             return self._posed(constraints, start_of(start))
-        near = placed(self._skeleton, self.model.examples, constraints, self._up)
+        near = placed(self._skeleton, self.model.examples, constraints)
         return self._posed(constraints, self._mean_start(near))
 
     def _mean_start(self, near: Placed) -> PoseStart:
@@ -160,7 +158,7 @@ class SparsePoser:
         x, y, w = np.array(local), np.array(world), np.array(weight)
         middle, target = w @ x / w.sum(), w @ y / w.sum()
         B = np.einsum("p,pi,pj->ij", w, y - target, x - middle)
-        B += np.outer(self._up, self.model.up_mean / self.model.up_sigma**2)
+        B += np.outer(UP, self.model.up_mean / self.model.up_sigma**2)
         U, _, V = np.linalg.svd(B)
         R = np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
         if np.isfinite(constraints.root.sigma_rad):

@@ -4,7 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from capture.clock import now_ns
-from capture.process.control import CameraStatusOrder, EventOrder, Order, ReportKind, StartOrder, StopOrder, SyncOrder
+from capture.process.control import (
+    CameraStatusOrder,
+    EventOrder,
+    Order,
+    RecentreOrder,
+    ReportKind,
+    StartOrder,
+    StopOrder,
+    SyncOrder,
+)
 from capture.process.link import SupervisorAddress, SupervisorLink, freeze_objects, run_child
 from capture.sockets.endpoints import KeySettings
 from capture.timing.synchronise import warm_synchroniser
@@ -124,4 +133,6 @@ def obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
             run.set_budget(order.budget_ns)
         case SyncOrder():
             run.synchronise(order)
+        case RecentreOrder():
+            run.recentre(now_ns())
     return isinstance(order, StopOrder)

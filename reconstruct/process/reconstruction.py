@@ -47,7 +47,8 @@ Received = tuple[SentBlobs, int]  # blobs, and when they came [ns]
 class Stepper(Protocol):
     """The pipeline: one step for each moment, for live runs and replay alike.
 
-    markers: the labels of the last one, from which the cameras' time offsets are learned; rig: None where nothing is watched.
+    markers: the labels of the last one, from which the cameras' time offsets are learned; rig: where it stands in the world, None
+    where nothing is watched.
     """
 
     @property
@@ -65,6 +66,9 @@ class Stepper(Protocol):
     def take_style(self, style: Style | None) -> None:
         """Use a style from the next step on, None: no longer any. Raises StyleError."""
 
+    def recentre(self) -> bool:
+        """From the next step on have the performer over the origin, looking along +Z; return whether somebody was seen."""
+
 
 class Waiting(NamedTuple):
     """Views to step on, the blobs that completed them, and when these came [ns]."""
@@ -77,8 +81,8 @@ class Waiting(NamedTuple):
 class Reconstruction:
     """What happens between the inbox and the sink; time is passed in.
 
-    Poses depend on the calls of `set_budget`, `synchronise`, `turn` and `take_style`, their arguments and their order only (the
-    clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
+    Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their order
+    only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
 
     budget_ns: largest skew of views of one moment; session_style: from which styles are learned, and the one to begin with;
     n_cameras: where the pipeline has no rig. What is dropped is counted as late, unpaired (of no moment) or overrun (a newer
@@ -98,6 +102,7 @@ class Reconstruction:
         pipeline.take_style(None)  # the record of an earlier part of the session is forgotten
         if session_style is not None and session_style.style is not None:
             pipeline.take_style(session_style.style)
+        self._rig = pipeline.rig
         n_cameras = n_cameras if pipeline.rig is None else len(pipeline.rig)
         self._names = CAMERA_NAMES[:n_cameras]
         self._synchroniser = Synchroniser(n_cameras, budget_ns, time or TimeSettings())
@@ -209,6 +214,9 @@ class Reconstruction:
         views = self._without_moved(views)
         t_begin_ns = now_ns()
         pose = self._pipeline.step(views)
+        if self._pipeline.rig is not None and self._pipeline.rig is not self._rig:
+            self._rig = self._pipeline.rig
+            self._sink.rig(self._rig)
         if self._pipeline.rig is not None and not self._load.late:
             self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
         before = {
@@ -261,6 +269,11 @@ class Reconstruction:
                 self._synchroniser.correct(order.offset_ms, camera=order.camera)
         elif order.method is not None:
             self._synchroniser.start_search(order.method)
+
+    def recentre(self, t_ns: int) -> None:
+        """Have the performer stand at the origin, facing forward."""
+        seen = self._pipeline.recentre()
+        self._sink.event(t_ns, "world", "the performer is the origin" if seen else "nobody was tracked yet to be the origin")
 
     def _coast(self, last: Pose, t_ns: int) -> None:
         """Publish the last pose as coasting, then as lost, while nothing comes to step on."""

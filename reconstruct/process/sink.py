@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from calibration.camera import Rig
 from capture.process.control import RequestedOrder
 from reconstruct.pose import Pose, TrackingState
 
@@ -30,6 +31,9 @@ class Sink(Protocol):
 
     def pose(self, pose: Pose) -> None:
         """Take a pose."""
+
+    def rig(self, rig: Rig) -> None:
+        """Take the rig where the poses from now on are of a world that was moved."""
 
     def status(self, status: RunStatus) -> None:
         """Take the status of the run."""

@@ -11,7 +11,7 @@ from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
-from reconstruct.definite import _solve_damped, half_log_det, mirrored, whitened
+from numerics.definite import half_log_det, mirror_triangle, solve_damped, whiten
 from reconstruct.models.local.model import FULL, FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
@@ -32,7 +32,7 @@ def information(problem: FrameProblem, solution: Solution) -> Floats:
     A, g = np.empty((n, n)), np.empty(n)
     w = (solution.joints - problem.model.mean)[1:].ravel()
     _energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
-    return mirrored(A)
+    return mirror_triangle(A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def saved_without(minimum: Minimum, markers: Ints) -> float:
     others = terms._replace(markers=terms.markers._replace(root_info=root_info), views=terms.views._replace(weight_px=weight_px))
     A, g, step = np.empty((n, n)), np.empty(n), np.empty(n)
     rest = _energy(minimum.x, others, A, g)
-    _solve_damped(A, g, 0.0, np.empty((n, n)), step)
+    solve_damped(A, g, 0.0, np.empty((n, n)), step)
     return minimum.energy - rest - 0.5 * float(g @ step)
 
 
@@ -91,7 +91,7 @@ def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) ->
     local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
     R = solution.rotation.T  # in the root's frame, where the deviation is the same as in the world
     J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
-    white = whitened(factor, J.reshape(-1, len(factor)).T)
+    white = whiten(factor, J.reshape(-1, len(factor)).T)
     return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
 
 

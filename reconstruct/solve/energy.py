@@ -21,7 +21,7 @@ from config.arrays import Floats, Ints
 from config.jit import kernel
 from config.joints import N_JOINTS
 from database.geometry.kinematics import _product, _rodrigues
-from reconstruct.definite import _eliminate, _solve_damped, _substitute
+from numerics.definite import eliminate_rows, solve_damped, substitute_rows
 from reconstruct.models.local.model import Quadratic
 from reconstruct.solve.limits import Limits, _clamp, _oversteps
 from reconstruct.solve.linearise import MarkerBody, PoseSpace, _marker_jacobian, _posed_markers
@@ -82,7 +82,7 @@ def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history:
     damping = FIRST_DAMPING
     for iteration in range(max_iterations):
         history[iteration + 1] = energy
-        if not _solve_damped(A, g, damping, C, step):
+        if not solve_damped(A, g, damping, C, step):
             damping = max(MORE * damping, 1e-6)
             continue
         expected = 0.0
@@ -142,7 +142,7 @@ def _within_limits(x: Floats, terms: Energy, limits: Limits, max_iterations: int
     for _ in range(1, LIMIT_ROUNDS):
         if not _clamp(terms.prior, terms.space, limits, x, pull):
             break
-        _solve_damped(precision, -pull, 0.0, C, center)
+        solve_damped(precision, -pull, 0.0, C, center)
         _count_from_here(x, terms.space.rotation, terms.root)
         n = _levenberg_marquardt(x, terms, max_iterations, history)
     return n
@@ -162,7 +162,7 @@ def _minimise(x: Floats, terms: Energy, told: ObservedCoordinates, limits: Limit
     for i in range(n_w):
         for j in range(i + 1):
             C[i, j] = prior.precision[order[i], order[j]]
-    _eliminate(C, rest, n)
+    eliminate_rows(C, rest, n)
     y, center, precision = np.empty(n + 6), np.empty(n), np.empty((n, n))
     for i in range(n):
         y[i], center[i] = x[order[i]], prior.center[order[i]]
@@ -175,7 +175,7 @@ def _minimise(x: Floats, terms: Energy, told: ObservedCoordinates, limits: Limit
     iterations = _within_limits(y, part, limits, max_iterations, history)
     for i in range(n):
         rest[i] = y[i] - prior.center[order[i]]
-    _substitute(C, rest, n)
+    substitute_rows(C, rest, n)
     w = np.empty(n_w)
     for i in range(n_w):
         w[order[i]] = prior.center[order[i]] + rest[i]
@@ -196,7 +196,7 @@ def _joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
     """
     n, n_joints = x.shape[0], out.shape[0]
     C, B = np.empty((n, n)), np.zeros((n, 3 * n_joints))
-    if not _solve_damped(A, x, 0.0, C, np.empty(n)):
+    if not solve_damped(A, x, 0.0, C, np.empty(n)):
         return False
     body = terms.body
     origins = MarkerBody(body.parents, body.offsets_m, body.reference, ALL_JOINTS, AT_JOINTS)

@@ -1,5 +1,5 @@
 """A take as files of other programs, one module a format.
 
 In: poses (`take`) or a recording (`from_recording`). On the way: parts and takes on the spot (`take`), equal frame times
-(`resampling`), an upright world (`upright`). Out: BVH, C3D, CSV, TRC, GLB and VRMA; mesh/ makes the body of a GLB.
+(`resampling`). Out: BVH, C3D, CSV, TRC, GLB and VRMA; mesh/ makes the body of a GLB.
 """

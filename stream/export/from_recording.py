@@ -23,7 +23,6 @@ from stream.export.resampling import markers_at
 from stream.export.take import MarkerTracks, Take, TakeInfo, increasing, take_from_poses
 from stream.protocol.codec import decode
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.recording.recorder import FLOOR_KNOWN
 from stream.recording.recording import Recording
 
 LEAF_SHARE = 0.5  # length of a leaf's own bone, relative to the bone before, if unknown
@@ -35,16 +34,15 @@ Progress = Callable[[int, int | None], None]
 class RecordedMotion:
     """One performer's poses of a recording.
 
-    subject: name and skeleton, no markers; poses: as published, at their own times; marker_names: of the poses' points; up: the
-    world's up direction, (3,), None if unknown; note: what was left out of the recording, for the user, or empty; forces: of the
-    ground, one row a pose, None where the recording has none.
+    subject: name and skeleton, no markers; poses: as published, at their own times; marker_names: of the poses' points; note:
+    what was left out of the recording, for the user, or empty; forces: of the ground, one row a pose, None where the recording
+    has none.
     """
 
     subject: Subject
     poses: list[Pose]
     marker_names: tuple[str, ...]
     info: TakeInfo
-    up: Floats | None
     note: str
     forces: GroundForces | None = None
 
@@ -68,20 +66,17 @@ def motion_from_recording(recording: Recording, progress: Progress = lambda done
         raise FileFormatError("the recording holds no poses that can be read; record while somebody is tracked")
     messages = max(runs, key=len)
     skeleton = _skeleton_message(recording, messages[0].hash)
-    rig = recording.rig
     metadata = recording.metadata
     info = TakeInfo(
         subject=skeleton.subject,
         session=messages[0].session,
         recorded=metadata.get("when", ""),
         source=recording.file.name,
-        floor_known=metadata.get(FLOOR_KNOWN) != "no" if rig is None else rig.floor_known,
     )
-    up = None if rig is None or rig.up_xyz is None else np.array(rig.up_xyz)
     subject = _subject(skeleton)
     note = "; ".join(text for text in (_changes(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text)
     forces = forces_of_messages(messages, skeleton.mass_kg)
-    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, note, forces)
+    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, note, forces)
 
 
 def _read(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:
@@ -129,9 +124,7 @@ def _subject(message: SkeletonMessage) -> Subject:
     tails_m = default_tails_m(offsets_m) if message.tails_m is None else np.ascontiguousarray(message.tails_m[order], float)
     none = np.zeros((0, 3))
     markers = MarkerSet((), np.zeros(0, np.int64), np.zeros(0, bool), none, none, np.zeros(0, bool))
-    return Subject(
-        message.subject, Skeleton(message.subject, offsets_m, tails_m), markers, none, np.zeros(0), np.array([0.0, 1.0, 0.0])
-    )
+    return Subject(message.subject, Skeleton(message.subject, offsets_m, tails_m), markers, none, np.zeros(0))
 
 
 def _order(message: SkeletonMessage) -> list[int]:

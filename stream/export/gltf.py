@@ -161,7 +161,7 @@ def extras_of(take: Take) -> Tree:
     return {
         **{name: text for name, text in origin.items() if text},
         "units": "m",
-        "floor_known": info.floor_known,
+        "floor_known": True,
         "frames": len(take),
         "tracked": round(tracked, 6),
         "states": spans,

@@ -37,7 +37,7 @@ def recorded_bytes(take: Take) -> bytes:
     names = () if take.markers is None else take.markers.names
     skeleton = bare_skeleton_message(take.skeleton, info.subject, names)
     skeleton = replace(skeleton, mass_kg=None if take.forces is None else take.forces.mass_kg)
-    metadata = recording_metadata(skeleton, session) | {"source": info.source, FLOOR_KNOWN: "yes" if info.floor_known else "no"}
+    metadata = recording_metadata(skeleton, session) | {"source": info.source, FLOOR_KNOWN: "yes"}
     if info.recorded:
         metadata |= {"when": info.recorded, "when_ns": "0"}
     return recording_bytes(metadata, _messages(take, skeleton, session))

@@ -21,14 +21,13 @@ class TakeInfo:
     """The origin of a take, for formats that can store it; unknown items are empty.
 
     subject: the performer; session: the run, as in the stream's messages; recorded: time, ISO 8601; source: such as the name of a
-    recording; floor_known: the world has Y up and its floor at 0.
+    recording.
     """
 
     subject: str = ""
     session: str = ""
     recorded: str = ""
     source: str = ""
-    floor_known: bool = True
 
 
 def software_version() -> str:

@@ -110,5 +110,5 @@ def _followed(poser: Poser, constraints: Sequence[Constraints], progress: Motion
 def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float) -> Take:
     """Return poses as a take of even frames."""
     states = (TrackingState.TRACKING,) * len(rotvec)
-    info = TakeInfo(subject=skeleton.name, source="posed", floor_known=True)
+    info = TakeInfo(subject=skeleton.name, source="posed")
     return Take(skeleton, np.arange(len(rotvec)) / fps, states, rotvec, root_m, info=info)

@@ -20,7 +20,6 @@ from stream.posing.targets import POINT_SIGMA_M, constraints_of
 MAX_POSES = 3_000  # more are thinned evenly
 MIN_HELD = 3  # joints, below which the whole pose is compared
 ALIKE_M = 0.06  # mean distance of joints
-UP = (0.0, 1.0, 0.0)
 HEAD = JOINT_INDEX["head"]
 LIMBS = ("LowerArm", "Hand", "LowerLeg", "Foot")
 COMPARED = np.array([JOINT_INDEX[name] for name in ("hips", "head", *(s + limb for s in ("left", "right") for limb in LIMBS))])
@@ -74,7 +73,7 @@ def near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count:
     else:
         joint_m = joint_positions_m(skeleton, document.pose)[COMPARED]
         constraints = points(COMPARED, np.zeros((len(COMPARED), 3)), joint_m, POINT_SIGMA_M)
-    found = placed(skeleton, known.rotvec, constraints, np.array(UP))
+    found = placed(skeleton, known.rotvec, constraints)
     chosen: list[NearPose] = []
     seen_m: list[Floats] = []
     for n, row in enumerate(found.row):

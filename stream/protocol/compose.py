@@ -1,6 +1,7 @@
 """Messages from the program's own data: a subject becomes a skeleton message, a rig a rig message, a pose a pose message."""
 
 import hashlib
+from itertools import compress
 
 import numpy as np
 
@@ -44,27 +45,14 @@ def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...
     )
 
 
-def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
-    """Return the message of a run's cameras.
-
-    up: the world's up direction by the subject's T-pose, (3,); used where the floor is unknown.
-    """
+def rig_message(rig: Rig, session: str) -> RigMessage:
+    """Return the message of a run's cameras, in the world."""
     cameras = rig.cameras
     readings = tuple(
         CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation, c.fisheye)
         for c in cameras
     )
-    return RigMessage(session, readings, rig.floor_known, _up(rig, up))
-
-
-def _up(rig: Rig, up: Floats | None) -> tuple[float, float, float] | None:
-    """Return the world's up direction, of length 1; None if it is unknown."""
-    if rig.floor_known:
-        return (0.0, 1.0, 0.0)
-    if up is None or not np.linalg.norm(up) > 0.0:
-        return None
-    x, y, z = (np.asarray(up, float) / np.linalg.norm(up)).tolist()
-    return x, y, z
+    return RigMessage(session, readings)
 
 
 def pose_message(
@@ -99,13 +87,13 @@ def pose_message(
 def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
     """Return every marker of a pose by name."""
     positions, points, residuals = pose.marker_m.tolist(), pose.point_m.tolist(), pose.residual_m.tolist()
-    measured, seen = pose.measured.tolist(), pose.seen.tolist()
+    measured, seen, cameras = pose.measured.tolist(), pose.seen.T.tolist(), range(len(pose.seen))
     return tuple(
         MarkerReading(
             name,
             tuple(positions[m]),
             residuals[m] if measured[m] else None,
-            tuple(camera for camera, saw in enumerate(seen) if saw[m]),
+            tuple(compress(cameras, seen[m])),
             tuple(points[m]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)

@@ -64,14 +64,14 @@ class CameraReading:
 class RigMessage:
     """The cameras of the run, one to eight, in the rig's order.
 
-    floor_known: the world has Y up and its floor at 0; up_xyz: the world's up direction, of length 1, by the T-pose where the
-    floor is unknown, None if unknown.
+    floor_known: always true, for the world has Y up and its floor at 0; false in recordings of before alone, which are levelled
+    when they are opened. up_xyz: the world's up direction, of length 1, (0, 1, 0) or that of a recording of before.
     """
 
     session: str
     cameras: tuple[CameraReading, ...]
-    floor_known: bool
-    up_xyz: tuple[float, float, float] | None = None
+    floor_known: bool = True
+    up_xyz: tuple[float, float, float] | None = (0.0, 1.0, 0.0)
     schema: int = SCHEMA
 
 

@@ -66,6 +66,10 @@ class ServiceClient:
         """Have the cameras' time offsets estimated by a `flash` or a `jump`, told in events, or set that of a camera [ms]."""
         self._request("sync", way=way, offset_ms=offset_ms, camera=camera)
 
+    def recentre(self) -> None:
+        """Have the performer stand over the world's origin, looking along +Z, from the next pose on."""
+        self._request("recentre")
+
     def save_tuned(self) -> tuple[str, str]:
         """Save the tuning for later runs; return the file on the publisher's machine, and a note on settings without effect."""
         content = self._request("save_tuned")[0]

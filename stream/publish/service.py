@@ -10,6 +10,7 @@ repeats; an answer has `error`, a message for the user, if the request was refus
     tune    camera, values by setting    -> camera; its name, or empty for all; values as in stream/publish/tuning.py
     sync    way: flash or jump, or offset_ms and camera -> way; the result is published in events
     save_tuned                           -> file, note
+    recentre                             -> nothing; the performer is the world's origin from the next pose on, facing +Z
     settings                             -> left, right...: what each camera was asked for, by setting
 """
 

@@ -44,11 +44,11 @@ class StreamSink:
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)
-        self._calibration = {"baseline_m": rig.baseline_m, "floor_known": float(rig.floor_known)}
+        self._calibration = {"baseline_m": rig.baseline_m, "floor_known": 1.0}
         if not math.isnan(rig.error_px):
             self._calibration["reprojection_px"] = rig.error_px
         self.fanout.publish(self._skeleton)
-        self.fanout.publish(rig_message(rig, session, subject.up))
+        self.rig(rig)
 
     @property
     def address(self) -> str:
@@ -64,6 +64,11 @@ class StreamSink:
         latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
         self.fanout.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
         self._seq += 1
+
+    def rig(self, rig: Rig) -> None:
+        """Publish the rig where it stands in the world from the next pose on."""
+        self._predictor.forget()
+        self.fanout.publish(rig_message(rig, self._session))
 
     def status(self, status: RunStatus) -> None:
         """Publish the state of the run."""

@@ -1,4 +1,4 @@
-"""The tuning of a run's cameras: requests are checked, passed on to the camera processes, and saved."""
+"""The tuning of a run: requests are checked, passed on to the processes of cameras and reconstruction, and saved."""
 
 import contextlib
 import threading
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.clock import OffsetMethod
-from capture.process.control import MAX_OFFSET_MS, RequestedOrder, SyncOrder, TuneOrder
+from capture.process.control import MAX_OFFSET_MS, RecentreOrder, RequestedOrder, SyncOrder, TuneOrder
 from capture.sockets.wire import MalformedMessageError, field_of
 from config.errors import DuocapError, SettingsError
 from config.per_camera import TUNABLE, by_key, by_section, check_tuning, save_tuned, settings_of, tuned_file, without_tuned
@@ -17,7 +17,7 @@ BACKGROUND = "background"
 LEARN = "learn"
 RELEARN = "relearn"  # its name in orders to a camera process
 WAYS = tuple(OffsetMethod)
-REQUESTS = ("tune", "sync", "save_tuned", "settings")
+REQUESTS = ("tune", "sync", "save_tuned", "settings", "recentre")
 MAX_WAITING = 64  # requests that were not passed on yet; a person gives a few a second
 
 
@@ -77,6 +77,12 @@ class TuningState:
         with self._lock:
             self._check_waiting(1)
             self._waiting.append(RequestedOrder("reconstruction", order))
+
+    def recentre(self) -> None:
+        """Have the performer stand at the world's origin, looking along +Z, from the next pose on. Raises TuningError."""
+        with self._lock:
+            self._check_waiting(1)
+            self._waiting.append(RequestedOrder("reconstruction", RecentreOrder()))
 
     def save(self) -> tuple[Path, str]:
         """Save the tuning for later runs with these cameras; return the file, and a note on settings without effect.
@@ -149,6 +155,9 @@ def answer(state: TuningState, request: str, content: dict[str, Any]) -> dict[st
         offset_ms = None if content.get("offset_ms") is None else field_of(content, "offset_ms", (int, float))
         state.sync(way, offset_ms, field_of(content, "camera", str) if "camera" in content else "")
         return {"way": way}
+    if request == "recentre":
+        state.recentre()
+        return {}
     if request == "save_tuned":
         file, note = state.save()
         return {"file": str(file), "note": note}

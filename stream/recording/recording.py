@@ -4,6 +4,7 @@ Chunks are decompressed when their poses are asked for, so that hours open at on
 truncated or damaged file is described in `notes`.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,19 +17,22 @@ from numpy.typing import NDArray
 
 from capture.sockets.wire import MalformedMessageError
 from config.errors import reason
+from database.geometry.rigid import RigidMotion
 from reconstruct.process import journal
 from reconstruct.process.journal import JournalEntry
-from stream.protocol.codec import decode
+from stream.protocol.codec import decode, encode
 from stream.protocol.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.recording.file import MAX_CHUNK_BYTES, MAX_RATIO, Records, decompressed, messages_of, read_records
-from stream.recording.recorder import END_METADATA, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
+from stream.recording.recorder import END_METADATA, FLOOR_KNOWN, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
+from stream.recording.worlds import level_of, motion_to, move_pose, move_rig_message
 
 MAX_FILE_BYTES = 8 << 30
 MAX_MESSAGES = 20_000_000
 CACHED_CHUNKS = 64
 N_TOPICS = len(TOPICS)
 ALL_TOPICS = TOPICS + journal.TOPICS
-POSE = TOPICS.index("pose")
+RIG = TOPICS.index("rig")
+MotionOf = Callable[[int], RigidMotion | None]
 
 
 class _MessageIndex:
@@ -86,10 +90,13 @@ class _MessageIndex:
 
 
 class RecordedPoses(Sequence[PoseMessage]):
-    """The poses of a recording by time, decoded when asked for. Raises MalformedMessageError for a damaged one."""
+    """The poses of a recording by time, decoded when asked for. Raises MalformedMessageError for a damaged one.
 
-    def __init__(self, index: _MessageIndex) -> None:
-        self._index, self._rows = index, index.rows_of("pose")
+    motion_of: returns how a row of the file is moved into the world of the recording, None where it is not.
+    """
+
+    def __init__(self, index: _MessageIndex, motion_of: MotionOf | None = None) -> None:
+        self._index, self._rows, self._motion_of = index, index.rows_of("pose"), motion_of
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -101,13 +108,17 @@ class RecordedPoses(Sequence[PoseMessage]):
     def __getitem__(self, item: int | slice) -> PoseMessage | tuple[PoseMessage, ...]:
         if isinstance(item, slice):
             return tuple(self[i] for i in range(*item.indices(len(self))))
-        message = decode(self.payload(item))
+        row = int(self._rows[item])
+        message = decode(self._index.payload(row))
         assert isinstance(message, PoseMessage)
-        return message
+        motion = None if self._motion_of is None else self._motion_of(row)
+        return message if motion is None else move_pose(message, motion)
 
     def payload(self, n: int) -> bytes:
-        """Return a pose as it was published."""
-        return self._index.payload(int(self._rows[n]))
+        """Return the message of a pose."""
+        row = int(self._rows[n])
+        moved = self._motion_of is not None and self._motion_of(row) is not None
+        return encode(self[n]) if moved else self._index.payload(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +138,9 @@ class JournalledRun:
 class Recording:
     """The content of one file; `open_recording` creates it.
 
-    metadata: subject, session, units, time and more, as text; t_publish_ns: of every pose, (N,) [ns]; notes: what is missing, for
-    the user; n_lost: messages that were published but not recorded, None if unknown.
+    metadata: subject, session, units, time and more, as text; poses: in the world of the recording, as `stream.recording.worlds`
+    has it; published: the same as they were published; rig: in that world; t_publish_ns: of every pose, (N,) [ns]; notes: what is
+    missing, for the user; n_lost: messages that were published but not recorded, None if unknown.
     """
 
     def __init__(self, file: Path, records: Records, index: _MessageIndex) -> None:
@@ -136,9 +148,12 @@ class Recording:
         self.metadata = dict(records.metadata.get(METADATA, {}))
         self._index = index
         self.skeleton = self._skeleton()
-        self.poses: Sequence[PoseMessage] = RecordedPoses(index)
+        self.published: Sequence[PoseMessage] = RecordedPoses(index)
         self.t_publish_ns = index.table[index.rows_of("pose"), 1]
-        self.rig = next((message for message in self._all("rig") if isinstance(message, RigMessage)), None)
+        self.rig, motions = self._world()
+        self._rig_rows, self._motions = np.flatnonzero(index.table[:, 0] == RIG), motions
+        moved = any(motion is not None for motion in motions)
+        self.poses: RecordedPoses = RecordedPoses(index, self._motion if moved else None)
         self.events = tuple(message for message in self._all("event") if isinstance(message, EventMessage))
         self.statuses = tuple(message for message in self._all("status") if isinstance(message, StatusMessage))
         lost = records.metadata.get(END_METADATA, {}).get("lost", "")
@@ -146,6 +161,24 @@ class Recording:
         if self.n_lost:
             index.notes.append(f"{self.n_lost} messages were not recorded: the disk was too slow or full")
         self.notes = tuple(index.notes)
+
+    def _world(self) -> tuple[RigMessage | None, list[RigidMotion | None]]:
+        """Return the last rig, and the motions into its world of poses after none, one, two of the rigs in the file."""
+        rigs = [message for message in self._all("rig") if isinstance(message, RigMessage)]
+        if not (self.metadata.get(FLOOR_KNOWN) == "no" if not rigs else not all(rig.floor_known for rig in rigs)):
+            last = rigs[-1] if rigs else None
+            motions = [None if last is None else motion_to(rig, last) for rig in rigs]
+            return last, [motions[0] if motions else None, *motions]
+        with contextlib.suppress(MalformedMessageError):
+            level = level_of(self.skeleton, self.published, rigs[0].up_xyz if rigs else None)
+            if level is not None:
+                return move_rig_message(rigs[0], level) if rigs else None, [level] * (1 + len(rigs))
+        self._index.notes.append("its floor is unknown, and nobody is tracked by whom it could be levelled")
+        return rigs[0] if rigs else None, [None] * (1 + len(rigs))
+
+    def _motion(self, row: int) -> RigidMotion | None:
+        """Return how a row of the file is moved into the world of the recording."""
+        return self._motions[min(int(np.searchsorted(self._rig_rows, row)), len(self._motions) - 1)]
 
     def _skeleton(self) -> SkeletonMessage:
         """Return the skeleton of the poses."""
@@ -168,9 +201,21 @@ class Recording:
         return float(self.t_publish_ns[-1] - self.t_publish_ns[0]) * 1e-9
 
     def payloads(self) -> Iterator[tuple[int, bytes]]:
-        """Return all payloads with their times [ns], in the order of publishing."""
+        """Return all payloads with their times [ns], in the order of publishing, in the world of the recording."""
+        moved = any(motion is not None for motion in self._motions)
         for row in np.flatnonzero(self._index.table[:, 0] < N_TOPICS).tolist():
-            yield int(self._index.table[row, 1]), self._index.payload(row)
+            t_ns, payload = int(self._index.table[row, 1]), self._index.payload(row)
+            yield t_ns, self._in_world(row, payload) if moved else payload
+
+    def _in_world(self, row: int, payload: bytes) -> bytes:
+        """Return a payload in the world of the recording; a damaged one as it is."""
+        with contextlib.suppress(MalformedMessageError):
+            message, motion = decode(payload), self._motion(row)
+            if isinstance(message, RigMessage) and self.rig is not None:
+                return encode(self.rig)
+            if isinstance(message, PoseMessage) and motion is not None:
+                return encode(move_pose(message, motion))
+        return payload
 
 
 def open_recording(file: Path) -> Recording:

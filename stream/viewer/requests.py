@@ -125,6 +125,15 @@ class ServiceRequests:
         self.file = ""
         return file
 
+    def recentre(self) -> None:
+        """Have the performer be the world's origin, facing forward. Raises DuocapError: refused, or no answer."""
+
+        def asked(client: ServiceClient) -> str:
+            client.recentre()
+            return ""
+
+        self._request(asked)
+
     def close(self) -> None:
         """Stop the thread."""
         self._ending.set()

@@ -6,6 +6,7 @@ the root. State and time come last, since receivers that collect a frame end it 
 
 A joint without a bone (upperNeck) is folded exactly into the bone above: over a chain of joints a, b, c below the last joint with
 a bone, L = L_a L_b L_c and t = o_a + L_a (o_b + L_b o_c), so that all other joints keep their positions.
+Quaternions are computed on plain numbers, which is faster than arrays of four.
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,9 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.vmc.datagrams import Datagrams, MessageForm
-from stream.vmc.placement import AT_RIG, Position, Quaternion, ReceiverPlacement, product, rotated
 
+Quaternion = Sequence[float]
+Position = Sequence[float]
 UPPER_CHEST = "upperChest"
 TRANSFORM = "fffffff"
 ROOT_FORM = MessageForm("/VMC/Ext/Root/Pos", ("root",), TRANSFORM)
@@ -59,6 +61,26 @@ def sent_bones(skeleton: SkeletonMessage, upper_chest: bool = True) -> tuple[Bon
     return tuple(bones)
 
 
+def product(a: Quaternion, b: Quaternion) -> Quaternion:
+    """Return the product a b: the rotation b followed by a, x, y, z, w."""
+    ax, ay, az, aw = a
+    bx, by, bz, bw = b
+    return (
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+        aw * bw - ax * bx - ay * by - az * bz,
+    )
+
+
+def rotated(rotation: Quaternion, position: Position) -> Position:
+    """Rotate a position by a unit quaternion q, w: v + w t + q x t with t = 2 q x v."""
+    x, y, z, w = rotation
+    px, py, pz = position
+    tx, ty, tz = 2.0 * (y * pz - z * py), 2.0 * (z * px - x * pz), 2.0 * (x * py - y * px)
+    return (px + w * tx + y * tz - z * ty, py + w * ty + z * tx - x * tz, pz + w * tz + x * ty - y * tx)
+
+
 def folded(
     chain: Sequence[int], offsets_m: Sequence[Position], rotations_xyzw: Sequence[Quaternion]
 ) -> tuple[Position, Quaternion]:
@@ -95,11 +117,10 @@ class Composer:
         self._datagrams.put(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
         self._offsets: list[list[float]] = unity_positions(skeleton.offsets_m).tolist()
 
-    def put_pose(self, pose: PoseMessage, placement: ReceiverPlacement = AT_RIG) -> None:
-        """Write a pose, placed in the receiver's world."""
+    def put_pose(self, pose: PoseMessage) -> None:
+        """Write a pose."""
         rotations: list[list[float]] = unity_quaternions(pose.rotations_xyzw).tolist()
-        rotations[0] = unity_quaternions(product(placement.rotation_xyzw, pose.rotations_xyzw[0].tolist())).tolist()
-        offsets = [unity_positions(placement.position(pose.root_m)).tolist(), *self._offsets[1:]]
+        offsets = [unity_positions(pose.root_m).tolist(), *self._offsets[1:]]
         for number, bone in enumerate(self._bones):
             position, rotation = folded(bone.chain, offsets, rotations)
             self._datagrams.put(1 + number, *position, *rotation)

@@ -5,9 +5,8 @@ several times a second, with the state in /VMC/Ext/OK.
 """
 
 from reconstruct.pose import TrackingState
-from stream.protocol.messages import Message, PoseMessage, RigMessage, SkeletonMessage
+from stream.protocol.messages import Message, PoseMessage, SkeletonMessage
 from stream.vmc.composer import Composer, Heartbeat
-from stream.vmc.placement import ReceiverPlacement, placement_of
 from stream.vmc.sender import Sender, VmcTarget
 
 MIN_PERIOD_NS = 5_000_000
@@ -28,8 +27,6 @@ class VmcOutput:
         self._composer: Composer | None = None
         self._heartbeat = Heartbeat()
         self._skeleton: SkeletonMessage | None = None
-        self._rig: RigMessage | None = None
-        self._placement: ReceiverPlacement | None = None
         self._waiting: PoseMessage | None = None
         self._t_begin_ns: int | None = None
         self._t_sent_ns = self._t_tracked_ns = -STALE_NS
@@ -39,11 +36,9 @@ class VmcOutput:
         """Handle one message, published at t_ns."""
         if isinstance(message, PoseMessage):
             self._write_pose(message, t_ns)
-        elif isinstance(message, RigMessage):
-            self._rig, self._placement = message, None
         elif isinstance(message, SkeletonMessage) and (self._skeleton is None or message.hash != self._skeleton.hash):
             self._skeleton, self._composer = message, Composer(message, self.target.upper_chest)
-            self._placement, self._has_pose = None, False
+            self._has_pose = False
 
     def serve(self, t_ns: int) -> None:
         """Send the pose that waits if it is due, or repeat the last one."""
@@ -76,10 +71,8 @@ class VmcOutput:
     def _send(self, pose: PoseMessage | None, t_ns: int) -> None:
         """Send a new pose, or the last one again if there is one, with the present state."""
         if pose is not None:
-            assert self._composer is not None and self._skeleton is not None
-            if self._placement is None:
-                self._placement = placement_of(self._rig, self._skeleton, pose)
-            self._composer.put_pose(pose, self._placement)
+            assert self._composer is not None
+            self._composer.put_pose(pose)
             self._has_pose, self._waiting = True, None
         if self._t_begin_ns is None:
             self._t_begin_ns = t_ns

@@ -37,7 +37,7 @@ def subject() -> Subject:
     markers = MarkerSet(
         ("chest", "hand"), np.array([11, 18]), np.array([True, False]), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2, bool)
     )
-    return Subject("Ann", skeleton, markers, np.zeros((2, 3)), np.zeros(2), np.array([0.0, 1.0, 0.0]))
+    return Subject("Ann", skeleton, markers, np.zeros((2, 3)), np.zeros(2))
 
 
 def rig() -> Rig:
@@ -58,18 +58,21 @@ class FakePipeline:
     def take_style(self, style: Style | None) -> None:
         pass
 
+    def recentre(self) -> bool:
+        return False
+
 
 class IndexPipeline(FakePipeline):
-    """Return poses whose root x is the left frame's index and y the right one's, -1 for one that sees nothing."""
+    """Return poses whose root x, y and z are the frames' indices of the first three cameras, -1 for one that sees nothing."""
 
     def __init__(self, step_s: float = 0.0) -> None:
         self._step_s = step_s
 
     def step(self, pair: Views) -> Pose:
         time.sleep(self._step_s)
-        seen = [blobs.points_px[0, 0] if len(blobs) else -1.0 for blobs in (pair.left, pair.right)]
-        root = np.array([*seen, 0.0])
-        return pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
+        seen = [blobs.points_px[0, 0] if blobs is not None and len(blobs) else -1.0 for blobs in pair.blobs[:3]]
+        root = np.array([*seen, *[0.0] * (3 - len(seen))])
+        return pose(pair.first.index, pair.t_capture_ns, root, pair.skew_ns)
 
 
 class CrashingPipeline(IndexPipeline):

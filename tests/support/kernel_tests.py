@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
+ROOMS = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 
 
 def modules_with_kernels() -> list[Path]:

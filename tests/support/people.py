@@ -26,7 +26,7 @@ def person(markers: str = "dark_room", seed: int = 0, skeleton: Skeleton | None 
     worn = read_marker_set(markers)
     skeleton = body(1.71, leg_ratio=1.04, arm_ratio=0.97) if skeleton is None else skeleton
     offset = worn.offset_m + np.random.default_rng(seed).normal(0.0, 0.006, worn.offset_m.shape)
-    return Subject("tester", skeleton, worn, offset, np.zeros(len(worn)), np.array([0.0, 1.0, 0.0]))
+    return Subject("tester", skeleton, worn, offset, np.zeros(len(worn)))
 
 
 def bent_pose(seed: int = 0, angle_rad: float = 0.35) -> Floats:

@@ -38,6 +38,17 @@ def a_rig(
     return Rig((cameras[0], cameras[1]), error_px=0.2917, floor_known=True)
 
 
+def four_cameras(n: int = 4) -> Rig:
+    """Return a rig of four cameras around a room, none like another and without k3, which Kalibr does not have."""
+    cameras = []
+    for k in range(n):
+        size, turn = (640 + 32 * k, 480 + 16 * k), np.array([3.0, 0.1 + 0.7 * k, -0.2 + 0.05 * k])
+        K = np.array([[600.0 + 7.0 * k, 0.0, 313.0 + 9.0 * k], [0.0, 605.0 + 5.0 * k, 236.0 + 11.0 * k], [0.0, 0.0, 1.0]])
+        lens, R = np.array([-0.1 - 0.02 * k, 0.05, 0.001 * k, -0.0005, 0.0]), matrix_from_rotvec(turn)
+        cameras.append(Camera(f"view{k}", size, K, lens, R, -R @ np.array([2.0 * np.cos(k), 1.2 + 0.1 * k, 2.0 * np.sin(k)])))
+    return Rig(tuple(cameras), error_px=0.25, floor_known=True)
+
+
 def assert_alike(a: Rig, b: Rig, tolerance: float) -> None:
     """Check that two rigs are the same to the last bits."""
     for one, other in zip(a.cameras, b.cameras, strict=True):

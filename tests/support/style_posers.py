@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 
-from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.builtin.bodies import body
 from database.builtin.catalog import builtin_clip
@@ -65,7 +64,6 @@ class FakePoser:
 
     styles: tuple[Style, ...] = field(default_factory=lambda: (plain_style(),))
     shares: tuple[float, ...] = (1.0,)
-    up: Floats = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     calls: list[tuple[Synthesis | None, PastFeatures | None, tuple[float, ...]]] = field(default_factory=list)
 
     @property
@@ -75,7 +73,7 @@ class FakePoser:
 
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Return the same with other shares; calls are remembered together."""
-        return type(self)(self.styles, tuple(shares), self.up, self.calls)
+        return type(self)(self.styles, tuple(shares), self.calls)
 
     def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: PastFeatures | None = None) -> Synthesis:
         """Move the T-pose."""

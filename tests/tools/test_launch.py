@@ -1,4 +1,4 @@
-"""The command: exit statuses, one-line errors, strangers named `config`, the options of every command."""
+"""The command: exit statuses, one-line errors, strangers named as ours, the options of every command."""
 
 import os
 import subprocess
@@ -127,13 +127,14 @@ def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("content", ["X = 1\n", "raise RuntimeError('not for you')\n", "raise SystemExit(0)\n"])
-def test_a_foreign_config_is_named(content: str, tmp_path: Path) -> None:
-    (tmp_path / "config.py").write_text(content, "utf-8")
+@pytest.mark.parametrize("name", ["config", "numerics"])
+def test_a_foreign_package_is_named(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.py").write_text(content, "utf-8")
     code = f"import sys; sys.path.append({str(ROOT)!r}); from tools.launch import main; sys.argv = ['duocap', '--help']; main()"
     result = python(code, tmp_path)
     assert result.returncode == 1
     assert result.stdout == "" and len(result.stderr.splitlines()) == 1
-    assert str(tmp_path / "config.py") in result.stderr and "rename it" in result.stderr
+    assert str(tmp_path / f"{name}.py") in result.stderr and "rename it" in result.stderr
 
 
 def test_help_and_usage_errors_import_nothing_heavy(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import pytest
 from calibration.formats.rig_toml import read_rig
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from capture.sources.simulated.scene import SimulatedScene
+from capture.timing.events import OffsetMeasurement
 from config.markers import read_marker_set
 from config.settings import DetectorSettings
 from tools.simulate import simulate
-from tools.sync import OffsetNotFoundError, SyncSamples, found_offset, look, sync_lines
+from tools.sync import OffsetNotFoundError, SyncResult, SyncSamples, found_offset, look, sync_lines, use_lines
 
 SKEW_MS = 12.0
 
@@ -41,7 +42,7 @@ def test_the_epipolar_error_tells_a_hidden_offset(seen: tuple[SyncSamples, SyncS
     assert 1e3 * found.offset.offset_s == pytest.approx(-SKEW_MS, abs=1.0)
     before, after = found.error_px
     assert after[1] < 0.5 * before[1]
-    lines = sync_lines(seen[0], found, "epipolar")
+    lines = [*sync_lines(found, "epipolar"), *use_lines([found])]
     assert lines[0].startswith("the right camera's stamps are 1") and "ms early" in lines[0]
     assert lines[-1].startswith("to use it: --set time.offset_ms=-1")
 
@@ -59,7 +60,20 @@ def test_what_is_not_there_is_said(seen: tuple[SyncSamples, SyncSamples]) -> Non
     with pytest.raises(OffsetNotFoundError, match="switch one five times"):
         found_offset(seen[0], "flash")
     with pytest.raises(OffsetNotFoundError, match="too little moves"):
-        found_offset(SyncSamples(), "epipolar")
+        found_offset(SyncSamples(2), "epipolar")
     with pytest.raises(OffsetNotFoundError, match="jump once"):
-        found_offset(SyncSamples(), "jump")
+        found_offset(SyncSamples(2), "jump")
     assert np.isfinite(found_offset(seen[0], "epipolar").error_px).all()
+
+
+def found_of(offset_ms: float) -> SyncResult:
+    return SyncResult(OffsetMeasurement(1e-3 * offset_ms, 1e-4), np.zeros((0, 3)), np.nan, np.zeros((2, 2)))
+
+
+def test_what_is_found_of_three_cameras_is_put_to_use_at_once() -> None:
+    late, right, still = (found_of(ms) for ms in (7.5, 0.01, -4.0))
+    assert sync_lines(still, "flash", 2)[0].startswith("the third camera's stamps are 4.00 ms early")
+    (line,) = use_lines([late, still])
+    assert line.startswith("to use it: --set time.offset_ms=7.50 --set time.more_offsets_ms=[-4.00], or in a settings file")
+    (other,) = use_lines([right, still])
+    assert use_lines([right]) == [] and "--set time.offset_ms=0.00 --set time.more_offsets_ms=[-4.00]" in other

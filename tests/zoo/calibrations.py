@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
 from calibration.quality.rig import rig_report
 from calibration.solve.rig import solve_rig
@@ -76,7 +76,7 @@ def _whole(seen_by: Camera, points_m: Floats, normal: Floats) -> bool:
     return bool(((px > MARGIN_PX) & (px < np.array(seen_by.size) - MARGIN_PX - 1.0)).all())
 
 
-def seen_pairs(rig: Rig, poses: Floats, noise_px: float = 0.1, seed: int = 0, board: Board = BOARD) -> list[ViewPair]:
+def seen_pairs(rig: Rig, poses: Floats, noise_px: float = 0.1, seed: int = 0, board: Board = BOARD) -> list[BoardMoment]:
     """Return the views of a board, with noise of the corners."""
     rng, pairs = np.random.default_rng(seed), []
     for number, pose in enumerate(poses):
@@ -85,14 +85,14 @@ def seen_pairs(rig: Rig, poses: Floats, noise_px: float = 0.1, seed: int = 0, bo
             BoardView(each.project(world) + rng.normal(0.0, noise_px, (len(board), 2)), np.ones(len(board), bool), number)
             for each in rig.cameras
         ]
-        pairs.append(ViewPair(views[0], views[1]))
+        pairs.append(BoardMoment((views[0], views[1])))
     return pairs
 
 
-def calibrated(rig: Rig, pairs: Sequence[ViewPair], board: Board = BOARD) -> Outcome:
+def calibrated(rig: Rig, pairs: Sequence[BoardMoment], board: Board = BOARD) -> Outcome:
     """Solve, judge, and return the grade and by how much the baseline is off [%]."""
     chosen = select_views(pairs, (rig.left.size, rig.right.size), board)
-    return judged(rig, solve_rig(board, chosen.pairs, (rig.left.size, rig.right.size)))
+    return judged(rig, solve_rig(board, chosen.moments, (rig.left.size, rig.right.size)))
 
 
 def judged(rig: Rig, solution: RigSolution) -> Outcome:

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from calibration.board.pattern import board_from_text
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Rig
 from calibration.formats.rig_file import read_rig
 from calibration.solve.rig import solve_rig
@@ -43,10 +43,10 @@ def _offset(folder: Path) -> Outcome:
         px = seen(0, pose), seen(1, earlier)
         inside = [np.all((each > 0.0) & (each < np.array(rig.left.size) - 1.0), axis=1) for each in px]
         right_view = BoardView(px[1], inside[1], k * 10**9, velocity_px_s=velocity)
-        pairs.append(ViewPair(BoardView(px[0], inside[0], k * 10**9), right_view))
+        pairs.append(BoardMoment((BoardView(px[0], inside[0], k * 10**9), right_view)))
     solution = solve_rig(board, pairs, (rig.left.size, rig.right.size), solve_offset=True)
     outcome = judged(rig, solution)
-    return Outcome(f"{1e3 * solution.offset_s:.0f} ms late; {outcome.text}", outcome.error)
+    return Outcome(f"{1e3 * solution.offset_s[1]:.0f} ms late; {outcome.text}", outcome.error)
 
 
 def _strong_barrel(folder: Path) -> Outcome:
@@ -67,10 +67,10 @@ def _one_mirrors(folder: Path) -> Outcome:
     )
     pairs = []
     for pair in seen_pairs(rig, board_poses(rig, 20, 6)):
-        assert pair.left is not None and pair.right is not None
-        px = pair.right.corners_px.reshape(board.rows, board.columns, 2)[:, ::-1].reshape(-1, 2)
+        assert pair.views[0] is not None and pair.views[1] is not None
+        px = pair.views[1].corners_px.reshape(board.rows, board.columns, 2)[:, ::-1].reshape(-1, 2)
         mirrored = np.column_stack([rig.right.size[0] - 1.0 - px[:, 0], px[:, 1]])
-        pairs.append(ViewPair(pair.left, BoardView(mirrored, pair.right.seen, pair.t_ns)))
+        pairs.append(BoardMoment((pair.views[0], BoardView(mirrored, pair.views[1].seen, pair.t_ns))))
     return judged(rig, solve_rig(board, pairs, (rig.left.size, rig.right.size)))
 
 
@@ -84,7 +84,7 @@ def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Ou
                 image = render_board(board, side, pose[:3], pose[3:], Look(), number)
                 (folder / side.name).mkdir(exist_ok=True)
                 cv2.imwrite(str(folder / side.name / f"{number:02d}.png"), image)
-        search, said = search_board(BoardSpec(folder / "left", folder / "right"), board), list[str]()
+        search, said = search_board(BoardSpec((folder / "left", folder / "right")), board), list[str]()
         calibrate_found(search, RigTask(board, folder / "rig.toml", None), said.append)
         found = read_rig(folder / "rig.toml")
         model = "fisheye" if found.left.fisheye else "pinhole"

@@ -9,9 +9,8 @@ from capture.sockets.wire import MalformedMessageError
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX
-from database.geometry.rotations import matrix_from_quaternion, rotation_between
+from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
-from stream.export.upright import UP
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.folders import take_of
 from stream.recording.recording import open_recording
@@ -34,22 +33,17 @@ def recording_picture(recording: Path | None) -> str:
         poses = [opened.poses[int(k)] for k in np.linspace(0, n - 1, min(N_POSES, n)).round()]
     except (DuocapError, MalformedMessageError, OSError):
         return ""
-    rig = opened.rig
-    up = None if rig is None or rig.floor_known or rig.up_xyz is None else np.array(rig.up_xyz)
-    return drawing(
-        [joints_m(opened.skeleton, pose, up) for pose in poses], opened.skeleton.parents, [pose.state for pose in poses]
-    )
+    return drawing([joints_m(opened.skeleton, pose) for pose in poses], opened.skeleton.parents, [pose.state for pose in poses])
 
 
-def joints_m(skeleton: SkeletonMessage, pose: PoseMessage, up: Floats | None = None) -> Floats:
-    """Return the joints of a pose about its root, Y up, facing +Z, (J, 3) [m]. up: the world's up direction if that is not Y."""
+def joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Floats:
+    """Return the joints of a pose about its root, facing +Z, (J, 3) [m]."""
     local = matrix_from_quaternion(np.asarray(pose.rotations_xyzw, np.float64))
     rotation, place = np.empty((len(local), 3, 3)), np.zeros((len(local), 3))
     for joint, parent in enumerate(skeleton.parents):
         rotation[joint] = local[joint] if parent < 0 else rotation[parent] @ local[joint]
         if parent >= 0:
             place[joint] = place[parent] + rotation[parent] @ skeleton.offsets_m[joint]
-    place = place if up is None else place @ rotation_between(up, UP).T
     left, right = (place[skeleton.names.index(name)] for name in ("leftUpperLeg", "rightUpperLeg"))
     angle = np.arctan2(left[2] - right[2], left[0] - right[0]) + 0.5  # a little from the side, so that legs show
     c, s = np.cos(angle), np.sin(angle)

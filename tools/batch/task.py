@@ -78,8 +78,6 @@ EXPORT: Final = {
     "to": Value.ONE,
     "smooth": Value.ONE,
     "fps": Value.ONE,
-    "upright": Value.FLAG,
-    "as_recorded": Value.FLAG,
     "in_place": Value.FLAG,
 }
 CLEAN: Final = {

@@ -24,7 +24,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from tools.calibrate.board.found import Progress
 from tools.calibrate.board.sources import BoardSpec
-from tools.calibrate.floor_sources import TimeWindow, board_pairs, marker_source, still_markers, walk_moments
+from tools.calibrate.floor_sources import TimeWindow, board_moments, marker_source, still_markers, walk_moments
 from tools.calibrate.outcome import print_report, write_outcome
 
 Tell = Callable[[str], None]
@@ -34,12 +34,13 @@ Tell = Callable[[str], None]
 class FloorTask:
     """How a floor is to be found.
 
-    by: what tells it; spec: where it is seen; window: which seconds; board: that lies there; worn: the markers; heights: of a
-    standing foot's; height_m: of the board's face or of markers on the floor; distance_m: the largest between these; late_s: by
-    which the right camera's stamps are late.
+    by: what tells it; sources: where it is seen, one a camera; spec: of a recording of at most two; window: which seconds;
+    board: that lies there; worn: the markers; heights: of a standing foot's; height_m: of the board's face or of markers on the
+    floor; distance_m: the largest between these; late_s: by which the right camera's stamps are late.
     """
 
     by: FloorMethod
+    sources: tuple[str, ...]
     spec: RecordingSpec
     window: TimeWindow
     board: Board
@@ -78,17 +79,17 @@ def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progre
 def _by_board(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
     """Find the floor under a board."""
     spec = wishes.spec
-    left, right = Path(spec.files[0]), Path(spec.files[1]) if len(spec.files) > 1 else None
-    where = BoardSpec(left, right, spec.timestamps, spec.fps, wishes.late_s)
-    pairs, search = board_pairs(where, wishes.board, rig, wishes.window, progress)
-    if not pairs:
+    late_s = (0.0, wishes.late_s) if len(wishes.sources) == 2 and wishes.late_s else ()
+    where = BoardSpec(tuple(map(Path, wishes.sources)), spec.timestamps, spec.fps, late_s)
+    moments, search = board_moments(where, wishes.board, rig, wishes.window, progress)
+    if not moments:
         from calibration.board.diagnosis import why_no_board
 
         images = [image for misses in search.misses for image in misses.images]
         raise CalibrationError(
             f"none of {sum(search.searched)} pictures shows the board {wishes.board.text}: {why_no_board(images, wishes.board)}"
         )
-    return floor_from_board(rig, wishes.board, pairs, wishes.height_m)
+    return floor_from_board(rig, wishes.board, moments, wishes.height_m)
 
 
 def end_with(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:

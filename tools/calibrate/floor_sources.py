@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import ViewPair
+from calibration.board.views import BoardMoment
 from calibration.camera import Camera, Rig
 from calibration.floor.dwell import PointFrame
 from capture.background.statistics import Background
@@ -24,7 +24,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from tools.calibrate.board.found import BoardSearch, Progress, Size, size_of
 from tools.calibrate.board.sources import BoardSpec, search_board
-from tools.calibrate.board.stills import PicturePairs, decoded, search_stills
+from tools.calibrate.board.stills import PictureSets, decoded, search_stills
 
 NS = 1e9
 SAME_PX = 2.5  # a marker that lies still stays within this
@@ -51,24 +51,28 @@ class TimeWindow:
         return self.end_s is not None and t_ns / NS > self.end_s
 
 
-def board_pairs(
+def board_moments(
     spec: BoardSpec, board: Board, rig: Rig, window: TimeWindow, progress: Progress
-) -> tuple[tuple[ViewPair, ...], BoardSearch]:
-    """Look for the board in films, folders or two single pictures.
+) -> tuple[tuple[BoardMoment, ...], BoardSearch]:
+    """Look for the board in films, folders or single pictures.
 
     Raises SourceError, CalibrationError: nothing to read, another size than the rig's, no board in it.
     """
-    files = [file for file in (spec.left, spec.right) if file is not None]
-    if all(is_picture(file) for file in files):
-        search = search_stills(PicturePairs(((spec.left, spec.right),), ()), board, progress)
+    if all(is_picture(file) for file in spec.sources):
+        search = search_stills(PictureSets((spec.sources,)), board, progress)
     else:
         search = search_board(spec, board, progress)
     for camera, size in zip(rig.cameras, search.sizes, strict=False):
         check_size(camera, size)
-    pairs = tuple(pair for pair in search.pairs if any(view is not None and window.holds(view.t_ns) for view in pair.views))
-    if search.pairs and not pairs:
+    unseen = (None,) * (len(rig) - search.n_cameras)  # of a rig of two the left camera's pictures alone will do
+    moments = tuple(
+        BoardMoment(moment.views + unseen)
+        for moment in search.moments
+        if any(view is not None and window.holds(view.t_ns) for view in moment.views)
+    )
+    if search.moments and not moments:
         raise CalibrationError("the board is seen, but not between --from and --to; give seconds in which it lies on the floor")
-    return pairs, search
+    return moments, search
 
 
 def check_size(camera: Camera, size: Size) -> None:
@@ -202,10 +206,17 @@ def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, 
             yield pair
 
 
-def check_cameras(rig: Rig, left: str, right: str | None, by: str) -> None:
-    """Raise DuocapError where what is given, by one camera or two, does not fit the rig or the way."""
-    both = right is not None or is_session(Path(left))
-    if both and rig.is_monocular:
-        raise DuocapError(f"pictures of two cameras, but the rig has one, {rig.left.name}; give its pictures alone")
-    if by != "board" and (rig.is_monocular or not both):
+def check_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
+    """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way."""
+    n = 2 if is_session(Path(sources[0])) else len(sources)
+    if n > 1 and rig.is_monocular:
+        raise DuocapError(
+            f"pictures of {'two' if n == 2 else n} cameras, but the rig has one, {rig.left.name}; give its pictures alone"
+        )
+    if by != "board" and (rig.is_monocular or n < 2):
         raise DuocapError(f"one camera measures no depth, which --by {by} takes; give both cameras, or use --by board")
+    if n != len(rig) and (n > 1 or by != "board"):
+        names = ", ".join(camera.name for camera in rig.cameras)
+        raise DuocapError(f"{n} cameras are given, the rig has {len(rig)}: {names}; give those, in this order")
+    if n > 2 and by != "board":
+        raise DuocapError(f"--by {by} takes two cameras; use --by board with {n}")

@@ -8,6 +8,8 @@ from calibration.quality.report import QualityReport
 from calibration.subject.motion import MotionFrame, RefinedSubject, movement_findings, refine
 from calibration.subject.quality import subject_report
 from calibration.subject.subject import Subject
+from calibration.subject.world import find_world, refine_world
+from calibration.world import rig_in_world
 from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
@@ -59,14 +61,17 @@ def refined_over(
     judged = subject_report(result.found, *result.asked, refined=fit)
     report = QualityReport((*judged.findings, *findings), judged.figures)
     found = replace(result.found, fit=fit)
-    return MotionRefinement(replace(result, subject=fit.subject, found=found, report=report), refined, tracked, kept)
+    subject = replace(fit.subject, world=refine_world(find_world(fit, rig), fit, frames))
+    return MotionRefinement(replace(result, subject=subject, found=found, report=report), refined, tracked, kept)
 
 
 def tracked_frames(
     subject: Subject, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> tuple[list[MotionFrame], float]:
-    """Return the labelled frames in which the performer is tracked, and their share of all."""
-    pipeline = Pipeline(rig, subject, database, settings)
+    """Return the labelled frames in which the performer is tracked, in the rig's frame, and their share of all."""
+    assert subject.world is not None
+    back = subject.world.from_rig.inverse
+    pipeline = Pipeline(rig_in_world(rig, subject.world), subject, database, settings)
     frames: list[MotionFrame] = []
     tracking = 0
     for pair in pairs:
@@ -75,5 +80,8 @@ def tracked_frames(
         tracking = tracking + 1 if pose.state is TrackingState.TRACKING else 0
         if tracking > min(WARMING, len(pairs) // 10) and markers is not None:
             valid = markers.valid & pose.measured
-            frames.append(MotionFrame(markers.point_m, valid, markers.covariance_m2, pose.rotvec, pose.root_m))
+            pose, markers = pose.moved(back), markers.moved(back)
+            frames.append(
+                MotionFrame(markers.point_m, valid, markers.covariance_m2, pose.rotvec, pose.root_m, 1e-9 * pose.t_capture_ns)
+            )
     return frames, len(frames) / max(len(pairs), 1)

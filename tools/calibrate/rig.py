@@ -1,7 +1,6 @@
 """Calibrate a rig from views of a board: choose views, solve, judge, draw, write."""
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import ViewPair
-from calibration.camera import Camera
+from calibration.board.views import BoardMoment
+from calibration.camera import Camera, title
 from calibration.formats.rig_toml import write_rig
 from calibration.quality.report import QualityReport, join_reports
 from calibration.quality.rig import rig_report
 from calibration.solve.checks import MIN_SHARED, MIN_VIEWS
+from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.selection import Selection, describe_selection, select_views
 from calibration.solve.solution import LensKind, RigSolution, describe_dropped
@@ -35,23 +35,30 @@ _LOG = logging.getLogger(__name__)
 class RigTask:
     """What is asked for.
 
-    n_views: how many views are used at most; intrinsics: from earlier; refine: they may change a little; solve_offset: the
-    cameras' stamps are apart by an unknown time; distance_m: of the performer; tape_m: the baseline by tape; out, picture: files
-    to write, picture None for none; offset_s: by which the right stamps were late and were corrected; lens: the
-    model.
+    n_views: how many views of two cameras are used at most; names: of the cameras, empty: the usual ones; intrinsics: from
+    earlier; refine: they may change a little; solve_offset: the cameras' stamps are apart by unknown times; distance_m: of the
+    performer; tape_m: the baseline by tape; out, picture: files to write, picture None for none; late_s: by which each camera's
+    stamps were late and were corrected, none where they were right; lens: the model.
     """
 
     board: Board
     out: Path
     picture: Path | None
     n_views: int = 40
-    intrinsics: tuple[Camera, Camera] | None = None
+    names: tuple[str, ...] = ()
+    intrinsics: tuple[Camera, ...] | None = None
     refine: bool = False
     solve_offset: bool = False
     distance_m: float | None = None
     tape_m: float | None = None
-    offset_s: float = 0.0
+    late_s: tuple[float, ...] = ()
     lens: LensKind = "auto"
+
+    def camera_names(self, n_cameras: int) -> tuple[str, ...]:
+        """Return the names of so many cameras: left and right of two, where they have no others."""
+        if len(self.names) == n_cameras:
+            return self.names
+        return CAMERAS if n_cameras == len(CAMERAS) else tuple(f"cam{c}" for c in range(n_cameras))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +71,16 @@ class Calibrated:
     error: CalibrationError | None = None
 
 
-def search_words(search: BoardSearch) -> list[str]:
+def search_words(search: BoardSearch, names: Sequence[str]) -> list[str]:
     """Return in how many pictures the board was found."""
     kind = "moments looked at" if search.is_film else "pictures"
-    names = ("the camera",) if search.is_monocular else CAMERAS
     counts = [
         f"{name}: {found} of {searched} {kind} show the board"
-        for name, found, searched in zip(names, search.found, search.searched, strict=False)
+        for name, found, searched in zip(names, search.found, search.searched, strict=True)
     ]
-    both = [f"both cameras see it together in {search.n_shared}"] if not search.is_monocular else []
-    return [*counts, *both, *search.words]
+    who = "both cameras see it" if search.n_cameras == 2 else "two cameras or more see it"
+    shared = [f"{who} together in {search.n_shared}"] if search.n_cameras > 1 else []
+    return [*counts, *shared, *search.words]
 
 
 def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> Calibrated:
@@ -81,9 +88,10 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> Calibrate
 
     Raises CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
     """
-    for line in search_words(search):
+    names = ("the camera",) if search.n_cameras == 1 else task.camera_names(search.n_cameras)
+    for line in search_words(search, names):
         tell(line)
-    for camera, name in enumerate(("the camera",) if search.is_monocular else CAMERAS):
+    for camera, name in enumerate(names):
         if search.found[camera] == 0:
             from calibration.board.diagnosis import why_no_board
 
@@ -91,28 +99,28 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> Calibrate
             raise CalibrationError(
                 f"{name}: none of {search.searched[camera]} pictures shows the board {task.board.text}: {seen}"
             )
-    sizes = search.sizes[:1] if search.is_monocular else search.sizes
-    done = calibrate_pairs(search.pairs, sizes, task, tell)
+    done = calibrate_moments(search.moments, search.sizes, task, tell)
     if done.error is not None:
         raise done.error
     return done
 
 
-def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask, tell: Tell) -> Calibrated:
+def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask, tell: Tell) -> Calibrated:
     """Choose views, solve, say the verdict, draw it, and write the rig.
 
-    sizes: of the pictures of one camera or two [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
+    sizes: of the pictures of each camera [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
     CalibrationError: views that tell too little to solve for anything.
     """
-    selection = select_views(pairs, (sizes[0], sizes[-1]), task.board, task.n_views, still_only=not task.solve_offset)
+    selection = select_views(moments, sizes, task.board, task.n_views, still_only=not task.solve_offset)
     for line in describe_selection(selection):
         tell(line)
-    check_left_over(pairs, selection, len(sizes), MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
-    solution = solved(selection.pairs, sizes, task)
+    names = task.camera_names(len(sizes))
+    check_left_over(moments, selection, names, MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
+    solution = solved(selection.moments, sizes, task)
     report = judged(solution, task)
     for line in (
         *map(describe_dropped, solution.dropped),
-        *offset_words(solution, task.offset_s),
+        *offset_words(solution, task.late_s, names),
         *earlier_words(task.out, solution.rig),
     ):
         tell(line)
@@ -138,52 +146,61 @@ def _write(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
     write_rig(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
 
 
-def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int, needed: int) -> None:
+def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
     """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used."""
-    for camera in range(n_cameras):
-        before, after = (sum(pair.views[camera] is not None for pair in some) for some in (pairs, selection.pairs))
+    for camera, name in enumerate(names):
+        before, after = (sum(moment.views[camera] is not None for moment in some) for some in (moments, selection.moments))
         if after < needed <= before:
-            name = CAMERAS[camera] if n_cameras > 1 else "the camera"
             left_out = "; ".join(describe_selection(selection))
             raise CalibrationError(
-                f"{name}: {after} of {before} views of the board can be used, at least {needed} are needed and 20 are good "
-                f"({left_out}): take sharp pictures of the board at rest, in many places and tilts"
+                f"{name if len(names) > 1 else 'the camera'}: {after} of {before} views of the board can be used, at least "
+                f"{needed} are needed and 20 are good ({left_out}): take sharp pictures of the board at rest, in many places "
+                "and tilts"
             )
 
 
-def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> RigSolution:
-    """Solve for one camera or two."""
+def solved(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
+    """Solve for one camera or more."""
     if len(sizes) == 1:
-        return solve_camera(
-            task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera", lens=task.lens
-        )
+        views = [moment.views[0] for moment in moments if moment.views[0] is not None]
+        return solve_camera(task.board, views, sizes[0], name="camera", lens=task.lens)
+    known = None
+    if task.intrinsics is not None:
+        known = [KnownLens(camera, refined_sigma(camera) if task.refine else None) for camera in task.intrinsics]
     return solve_rig(
         task.board,
-        pairs,
-        (sizes[0], sizes[1]),
-        intrinsics=task.intrinsics,
-        intrinsic_sigma=refined_sigma(task.intrinsics) if task.intrinsics is not None and task.refine else None,
-        solve_offset=task.solve_offset and any(_shows_motion(pair) for pair in pairs),
+        moments,
+        sizes,
+        names=task.camera_names(len(sizes)),
+        known=known,
+        solve_offset=task.solve_offset and any(_shows_motion(moment) for moment in moments),
         lens=task.lens,
         progress=_LOG.debug,
     )
 
 
-def _shows_motion(pair: ViewPair) -> bool:
-    """Return whether a view says anything of the time between the cameras."""
-    right = pair.right
-    if pair.left is None or right is None or right.velocity_px_s is None:
-        return False
-    return float(np.median(np.linalg.norm(right.velocity_px_s[right.seen], axis=1))) > MOVING_PX_S
+def _shows_motion(moment: BoardMoment) -> bool:
+    """Return whether a moment says anything of the time between the cameras."""
+    _, *others = [view for view in moment.views if view is not None]
+    speeds = [view.velocity_px_s[view.seen] for view in others if view.velocity_px_s is not None]
+    return any(float(np.median(np.linalg.norm(speed, axis=1))) > MOVING_PX_S for speed in speeds)
 
 
-def offset_words(solution: RigSolution, corrected_s: float) -> list[str]:
-    """Return by how much the right camera's stamps are late, where that was found out."""
-    if not math.isfinite(solution.offset_s):
-        late = f"the right camera's stamps are about {1e3 * corrected_s:.0f} ms late, which was corrected"
-        return [late] if corrected_s else []
-    late_s, sigma_ms = corrected_s + solution.offset_s, 1e3 * solution.offset_sigma_s
-    return [f"the right camera's stamps are {1e3 * late_s:.1f} +- {sigma_ms:.1f} ms late: --offset {late_s:.4f}"]
+def offset_words(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
+    """Return by how much the cameras' stamps are later than those of the first, where that was found out."""
+    corrected = list(corrected_s) or [0.0] * len(names)
+    if not len(solution.offset_s):
+        return [
+            f"{title(name)}'s stamps are about {1e3 * late_s:.0f} ms late, which was corrected"
+            for name, late_s in zip(names, corrected, strict=True)
+            if late_s
+        ]
+    lines = []
+    for c, name in list(enumerate(names))[1:]:
+        late_s, sigma_ms = corrected[c] + solution.offset_s[c], 1e3 * solution.offset_sigma_s[c]
+        use = f": --offset {late_s:.4f}" if len(names) == 2 else ""
+        lines.append(f"{title(name)}'s stamps are {1e3 * late_s:.1f} +- {sigma_ms:.1f} ms late{use}")
+    return lines
 
 
 def judged(solution: RigSolution, task: RigTask) -> QualityReport:

@@ -16,41 +16,46 @@ TAPE_M, TAPE_SHARE = 0.006, 0.02  # how well a baseline is known by tape: nobody
 WORTH_TELLING = 0.005
 
 
-def read_intrinsics(files: Sequence[Path]) -> tuple[Camera, Camera]:
-    """Read both cameras' lenses: from a rig's file, or from one file a camera, left first.
+def read_intrinsics(files: Sequence[Path], names: Sequence[str]) -> tuple[Camera, ...]:
+    """Read the lenses of cameras: from a rig's file, by name or else in its order, or from one file a camera.
 
-    Raises FileFormatError; CalibrationError: more files than cameras.
+    Raises FileFormatError; CalibrationError: more or fewer than there are cameras.
     """
-    if len(files) > 2:
+    if len(files) > 1:
+        if len(files) != len(names):
+            which = "two cameras; give one rig, or one file a camera, left first"
+            which = which if len(names) == 2 else f"{len(names)} cameras; give one rig, or one file a camera, in their order"
+            raise CalibrationError(f"{len(files)} files of --intrinsics for {which}")
+        return tuple(read_one_camera(file, 0).left for file in files)
+    cameras = read_rig(files[0]).cameras
+    by_name = {camera.name: camera for camera in cameras}
+    if all(name in by_name for name in names):
+        return tuple(by_name[name] for name in names)
+    if len(cameras) != len(names):
         raise CalibrationError(
-            f"{len(files)} files of --intrinsics for two cameras; give one rig, or one file a camera, left first"
+            f"{files[0]}: holds {len(cameras)} cameras, {len(names)} are to be calibrated; give a rig of the same ones, or one "
+            "file a camera"
         )
-    if len(files) == 1:
-        rig = read_rig(files[0])
-        return rig.left, rig.right
-    left, right = (read_one_camera(file, 0).left for file in files)
-    return left, right
+    return cameras
 
 
-def refined_sigma(intrinsics: tuple[Camera, ...]) -> Floats:
-    """Return how far lenses from earlier may be off where they are to be refined, (2, 9) in the order of INTRINSICS.
+def refined_sigma(camera: Camera) -> Floats:
+    """Return how far a lens from earlier may be off where it is to be refined, (9,) in the order of INTRINSICS.
 
     A refocused lens changes its focal length by a percent or two; its centre and distortion hardly.
     """
-    return np.array(
-        [
-            [0.02 * camera.focal_px, 0.02 * camera.focal_px, 0.01 * max(camera.size), 0.01 * max(camera.size)]
-            + ([0.02, 0.02, 0.02, 0.02, 0.0] if camera.fisheye else [0.05, 0.1, 0.002, 0.002, 0.1])
-            for camera in intrinsics
-        ]
-    )
+    focal, side = 0.02 * camera.focal_px, 0.01 * max(camera.size)
+    lens = [0.02, 0.02, 0.02, 0.02, 0.0] if camera.fisheye else [0.05, 0.1, 0.002, 0.002, 0.1]
+    return np.array([focal, focal, side, side, *lens])
 
 
 def tape_findings(solution: RigSolution, tape_m: float) -> tuple[Finding, ...]:
-    """Compare the baseline with what a tape says: the only thing here that sees a wrong square size."""
-    solved_m = solution.rig.baseline_m
+    """Compare the distance of the first two cameras with what a tape says: the only thing here that sees a wrong square size."""
+    first, second = solution.rig.cameras[:2]
+    solved_m = float(np.linalg.norm(first.center_m - second.center_m))
     ratio = tape_m / solved_m
-    words = f"the cameras are {1e3 * solved_m:.0f} mm apart by the board and {1e3 * tape_m:.0f} mm by your tape"
+    which = "the cameras" if len(solution.rig) == 2 else f"{first.name} and {second.name}"
+    words = f"{which} are {1e3 * solved_m:.0f} mm apart by the board and {1e3 * tape_m:.0f} mm by your tape"
     if abs(solved_m - tape_m) <= max(TAPE_M, TAPE_SHARE * tape_m):
         return (Finding(Grade.PASS, f"{words}: the squares are as large as said"),)
     said_mm = 1e3 * solution.board.square_m
@@ -67,7 +72,7 @@ def earlier_words(out: Path, rig: Rig) -> list[str]:
         before = read_rig(out) if out.exists() and not rig.is_monocular else None
     except FileFormatError:
         return []
-    if before is None:
+    if before is None or len(before) != len(rig):
         return []
     ratio = rig.baseline_m / before.baseline_m
     words = f"baseline {1e3 * rig.baseline_m:.1f} mm; in the rig that was in {out} it was {1e3 * before.baseline_m:.1f} mm"

@@ -11,6 +11,8 @@ from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing, fi
 from calibration.subject.quality import TposeContext, height_sigma_m, length_lines, marker_lines, subject_report
 from calibration.subject.subject import Subject
 from calibration.subject.tpose import StartPose, Worn, average_tpose
+from calibration.subject.world import find_world
+from calibration.world import World
 from capture.packets import Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
@@ -101,7 +103,8 @@ def subject_from_tposes(
         stature = alone.problem.space.stature
         setting = replace(setting, free_height_m=(stature * alone.subject.skeleton.height_m, stature * height_sigma_m(alone)))
     report = subject_report(found, tposes, names, setting)
-    return SubjectResult(found.fit.subject, tposes[found.used[0]], found, report, (tuple(tposes), tuple(names), setting))
+    subject = replace(found.fit.subject, world=find_world(found.fit, rig))
+    return SubjectResult(subject, tposes[found.used[0]], found, report, (tuple(tposes), tuple(names), setting))
 
 
 def pairs_in(
@@ -159,7 +162,15 @@ def summary_lines(result: SubjectResult) -> list[str]:
     )
     slopes = {tpose.slope_deg for tpose in result.asked[0]} - {0.0}
     poses = [f"the arms are taken to point {-slope:.0f} degrees below level" for slope in sorted(slopes)]
-    return [head, *poses, *marker_lines(fit), *length_lines(fit)]
+    return [head, *poses, *marker_lines(fit), *length_lines(fit), *world_lines(result.subject.world)]
+
+
+def world_lines(world: World | None) -> list[str]:
+    """Describe how the world was found, where it had to be."""
+    if world is None or world.tilt_sigma_deg == 0.0:
+        return []
+    sigmas = f"+- {world.tilt_sigma_deg:.1f} degrees of tilt, +- {world.height_sigma_mm:.0f} mm of the floor"
+    return [f"the world by {world.by}: Y up, the origin under the performer, who looks along +Z; {sigmas}"]
 
 
 def _viewpoint_m(rig: Rig) -> Floats:

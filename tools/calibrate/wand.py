@@ -27,8 +27,9 @@ Progress = Callable[[int, int | None], None]
 class WandTask:
     """What is known and wanted.
 
-    length_m: of the wand; distance_m: between the cameras; n_markers: of the wand; intrinsics: files; fov_deg: where there are
-    none; focal: to be solved; synchronised: stamps are right; late_s: by which the right camera's stamps are known to be late.
+    length_m: of the wand; distance_m: between the first two cameras; n_markers: of the wand; intrinsics: files; fov_deg: where
+    there are none; focal: to be solved; synchronised: stamps are right; late_s: by which the stamps of all cameras but the first
+    are known to be late.
     """
 
     length_m: float | None = None
@@ -47,73 +48,78 @@ def uncolored_markers() -> MarkerSet:
     return replace(markers, has_color=np.zeros(len(markers), bool))
 
 
-def sightings_of(recording: CaptureRecording, progress: Progress = lambda done, total: None) -> tuple[Sightings, Sightings]:
-    """Detect the bright spots in all frames of both cameras. Raises SourceError: a recording breaks off."""
-    seen: tuple[list[tuple[float, Floats]], ...] = ([], [])
+def sightings_of(recordings: Sequence[CaptureRecording], progress: Progress = lambda done, total: None) -> tuple[Sightings, ...]:
+    """Detect the bright spots in all frames of every camera. Raises SourceError: a recording breaks off.
 
-    def watch(frame: Frame, blobs: Blobs) -> None:
-        seen[frame.camera].append((frame.t_capture_ns * 1e-9, blobs.points_px))
-        progress(len(seen[0]), recording.n_frames)
+    recordings: one of two cameras, or one a camera.
+    """
+    found: list[Sightings] = []
+    n_all = sum(recording.n_frames or 0 for recording in recordings) or None
+    for recording in recordings:
+        seen: tuple[list[tuple[float, Floats]], ...] = tuple([] for _ in recording.sizes)
+        done = sum(len(one.t_s) for one in found)
 
-    for _ in recording.pairs(watch=watch):
-        pass
-    left, right = (
-        Sightings(np.array([t_s for t_s, _ in rows]), tuple(points for _, points in rows), size)
-        for rows, size in zip(seen, recording.sizes, strict=True)
-    )
-    return left, right
+        def watch(frame: Frame, blobs: Blobs, seen: tuple[list[tuple[float, Floats]], ...] = seen, done: int = done) -> None:
+            seen[frame.camera if len(seen) > 1 else 0].append((frame.t_capture_ns * 1e-9, blobs.points_px))
+            progress(done + len(seen[0]), n_all)
+
+        for _ in recording.pairs(watch=watch):
+            pass
+        for rows, size in zip(seen, recording.sizes, strict=True):
+            found.append(Sightings(np.array([t_s for t_s, _ in rows]), tuple(points for _, points in rows), size))
+    return tuple(found)
 
 
 def cameras_for(
-    files: Sequence[Path], fov_deg: float | None, sizes: Sequence[tuple[int, int]]
-) -> tuple[tuple[Camera, Camera], Rig | None]:
-    """Return both cameras' intrinsics, and the rig of a file of two cameras to compare with.
+    files: Sequence[Path], fov_deg: float | None, sizes: Sequence[tuple[int, int]], names: Sequence[str] = CAMERAS
+) -> tuple[tuple[Camera, ...], Rig | None]:
+    """Return the cameras' intrinsics by the names given, and the rig of a file of all of them to compare with.
 
-    files: one of two cameras, or one a camera. Raises CalibrationError: too many, too few, of another size, no field of view.
+    files: one of all cameras, or one a camera. Raises CalibrationError: too many, too few, of another size, no field of view.
     """
     if not files:
         if fov_deg is None:
             raise CalibrationError("nothing tells the lenses; give --intrinsics FILE of an earlier calibration, or --fov DEGREES")
-        made = [
+        return tuple(
             Camera(name, size, intrinsics_from_fov(size, fov_deg), np.zeros(5), np.eye(3), np.zeros(3))
-            for name, size in zip(CAMERAS, sizes, strict=True)
-        ]
-        return (made[0], made[1]), None
+            for name, size in zip(names, sizes, strict=True)
+        ), None
     rigs = [read_cameras(file) for file in files]
-    if (
-        len(files) > 2
-        or (len(files) == 2 and not all(rig.is_monocular for rig in rigs))
-        or (len(files) == 1 and rigs[0].is_monocular)
-    ):
-        raise CalibrationError(
-            f"--intrinsics {' '.join(str(file) for file in files)}: expected one file of two cameras, or two files of one each, "
-            "left first"
-        )
-    found = rigs[0].cameras if len(rigs) == 1 else (rigs[0].left, rigs[1].left)
-    for name, camera, size in zip(CAMERAS, found, sizes, strict=True):
+    found = tuple(camera for rig in rigs for camera in rig.cameras)
+    if len(found) != len(sizes) or (len(rigs) > 1 and not all(rig.is_monocular for rig in rigs)):
+        wanted = "one file of two cameras, or two files of one each, left first"
+        wanted = wanted if len(sizes) == 2 else f"one file of {len(sizes)} cameras, or so many files of one each"
+        raise CalibrationError(f"--intrinsics {' '.join(str(file) for file in files)}: expected {wanted}")
+    for name, camera, size in zip(names, found, sizes, strict=True):
         if camera.size != tuple(size):
             raise CalibrationError(
                 f"the {name} images are {size[0]}x{size[1]}, but its intrinsics are of {camera.size[0]}x{camera.size[1]}; "
                 "record at that size or calibrate the lens at this one"
             )
-    return (replace(found[0], name=CAMERAS[0]), replace(found[1], name=CAMERAS[1])), rigs[0] if len(rigs) == 1 else None
+    named = tuple(replace(camera, name=name) for camera, name in zip(found, names, strict=True))
+    return named, rigs[0] if len(rigs) == 1 else None
 
 
 def calibrate_wand(
-    recording: CaptureRecording, wishes: WandTask, progress: Progress = lambda done, total: None
+    recordings: Sequence[CaptureRecording],
+    wishes: WandTask,
+    names: Sequence[str] = CAMERAS,
+    progress: Progress = lambda done, total: None,
 ) -> tuple[WandSolution, QualityReport]:
     """Measure a rig with a wand and judge it.
 
-    Raises CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing fits.
+    recordings: one of two cameras, or one a camera. Raises CalibrationError: one camera only, nothing tells lenses or scale, no
+    wand is seen or too little of it, nothing fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
-    if len(recording.sizes) != 2:
+    sizes = [size for recording in recordings for size in recording.sizes]
+    if len(sizes) < 2:
         raise CalibrationError(
-            f"{recording.spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
+            f"{recordings[0].spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
         )
-    cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, recording.sizes)
-    tracks = wand_tracks(sightings_of(recording, progress), wishes.n_markers)
+    cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, sizes, names)
+    tracks = wand_tracks(sightings_of(recordings, progress), wishes.n_markers, names)
     solution = solve_wand(
         tracks,
         cameras,

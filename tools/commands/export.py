@@ -40,10 +40,6 @@ Smooth = Annotated[
     float, typer.Option("--smooth", metavar="SECONDS", help="Smooth over a window of this width, such as 0.2; 0: not.")
 ]
 Fps = Annotated[float | None, typer.Option("--fps", help="Resample to so many frames a second.", show_default=False)]
-Upright = Annotated[
-    bool | None,
-    typer.Option("--upright/--as-recorded", help="Level a recording without a known floor; by itself BVH, GLB and VRMA are."),
-]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")]
 
 
@@ -57,7 +53,6 @@ def export(
     to_s: To = None,
     smooth: Smooth = 0.0,
     fps: Fps = None,
-    upright: Upright = None,
     in_place: InPlace = False,
 ) -> None:
     """Turn a recording into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
@@ -68,7 +63,7 @@ def export(
     _check(files, smooth, fps, from_s, to_s)
     motion = _motion(recording)
     take = _part(_smoothed(motion, smooth), from_s, to_s, fps, in_place)
-    write_takes(files, take, motion.up, upright)
+    write_takes(files, take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
 

@@ -1,4 +1,4 @@
-"""`duocap sync`: the time offset between the two cameras of a recording."""
+"""`duocap sync`: the time offsets between the cameras of a recording."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, LEFT, RIGHT, TIMESTAMPS, with_settings
+from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, VIEWS, with_settings
 
 RigFile = Annotated[
     Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml; for --by epipolar.", show_default=False)
@@ -25,8 +25,7 @@ Markers = Annotated[str, typer.Option("--markers", metavar="FILE", help="markers
 @with_settings
 def sync(
     settings: Settings,
-    left: LEFT,
-    right: RIGHT = None,
+    views: VIEWS,
     timestamps: TIMESTAMPS = None,
     by: By = None,
     rig: RigFile = None,
@@ -34,24 +33,27 @@ def sync(
     background: BACKGROUND = None,
     markers: Markers = "boxing",
 ) -> None:
-    """Say how late the right camera's stamps are, and how to correct them."""
+    """Say how late the other cameras' stamps are beside the first one's, and how to correct them."""
     from calibration.formats.rig_file import read_rig
     from capture.recording.recording import CaptureRecording, RecordingSpec
     from capture.recording.session import is_session
     from config.errors import DuocapError
     from config.markers import read_marker_set
     from tools.arguments import check_sources, seconds_range
-    from tools.sync import found_offset, look, sync_lines
+    from tools.sync import found_offset, look, sync_lines, use_lines
 
-    files = (left,) if right is None else (left, right)
-    check_sources(*files)
+    check_sources(*views)
     way = by or ("jump" if rig is None else "epipolar")
     if way == "epipolar" and rig is None:
         raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
-    if right is None and not is_session(Path(left)):
-        raise DuocapError(f"{left}: an offset is between two cameras; give both recordings, or the folder of a session")
-    cameras = None if rig is None else read_rig(rig, n_views=2)
-    spec = RecordingSpec(files, timestamps, fps, seconds_range(background, "--background"))
-    seen = look(CaptureRecording(spec, settings.detector, read_marker_set(markers)), cameras)
-    found = found_offset(seen, way)
-    typer.echo("\n".join(sync_lines(seen, found, way)))
+    if len(views) == 1 and not is_session(Path(views[0])):
+        raise DuocapError(f"{views[0]}: an offset is between cameras; give the recordings of all, or the folder of a session")
+    spec = RecordingSpec(tuple(views), timestamps, fps, seconds_range(background, "--background"))
+    recording = CaptureRecording(spec, settings.detector, read_marker_set(markers))
+    cameras = None if rig is None else read_rig(rig, n_views=len(recording.sizes))
+    seen = look(recording, cameras)
+    found = [found_offset(seen, way, camera) for camera in range(1, len(recording.sizes))]
+    for camera, one in enumerate(found, 1):
+        typer.echo("\n".join(sync_lines(one, way, camera)))
+    for line in use_lines(found):
+        typer.echo(line)

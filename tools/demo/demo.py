@@ -18,11 +18,14 @@ from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import demo_performance
+from database.geometry.rigid import RigidMotion
 from database.store import open_database
+from stream.protocol.compose import rig_message
 from stream.protocol.latency import Receipt
-from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.protocol.messages import Message, PoseMessage, RigMessage, SkeletonMessage
 from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
+from stream.recording.worlds import motion_to, move_pose
 from tools.calibrate.session import subject_from_pairs
 from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, demo_report
@@ -110,16 +113,16 @@ def run_demo(
     rig = stage.performer.rig
     cameras = [_camera_plan(settings, stage, camera) for camera in range(n_views)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
-    subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
+    subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), key_settings(settings.stream))
     with interruptible(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()
         tell(f"streaming at {settings.stream.address}")
         watch = RateWatch(t_start_ns, SCENE.fps)
-        receipts = _listen(
-            run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds), partial(_slow_down, run, watch, tell)
-        )
+        world = SimulatedWorld(rig_message(rig, session))
+        advance = partial(_advance, progress, t_start_ns, stage.seconds)
+        receipts = _listen(run, subscriber, world, advance, partial(_slow_down, run, watch, tell))
         counts = [child.counts for child in run.cameras]
     subscriber.close()
 
@@ -134,6 +137,24 @@ def run_demo(
     budget_ms = settings.stream.budget_ms
     report = demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
     return replace(report, rate=watch.words())
+
+
+class SimulatedWorld:
+    """The poses of a stream in the world of the simulation, also once the performer was made the origin."""
+
+    def __init__(self, rig: RigMessage) -> None:
+        self._first = rig
+        self._back: RigidMotion | None = None
+
+    def poses(self, messages: Sequence[Message]) -> list[PoseMessage]:
+        """Return the poses among messages in their order."""
+        found = []
+        for message in messages:
+            if isinstance(message, RigMessage):
+                self._back = motion_to(message, self._first)
+            elif isinstance(message, PoseMessage):
+                found.append(message if self._back is None else move_pose(message, self._back))
+        return found
 
 
 def _slow_down(run: Supervisor, watch: RateWatch, tell: Tell, new: Sequence[Receipt]) -> None:
@@ -163,6 +184,7 @@ def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
 def _listen(
     run: Supervisor,
     subscriber: Subscriber,
+    world: SimulatedWorld,
     advance: Callable[[PoseMessage], None],
     take: Callable[[Sequence[Receipt]], None],
 ) -> list[Receipt]:
@@ -173,7 +195,7 @@ def _listen(
     receipts: list[Receipt] = []
     t_ended_ns = t_turn_ns = 0
     while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * 1e9:
-        new = [Receipt(message, now_ns()) for message in subscriber.receive(TURN_MS) if isinstance(message, PoseMessage)]
+        new = [Receipt(pose, now_ns()) for pose in world.poses(subscriber.receive(TURN_MS))]
         take(new)
         if now_ns() - t_turn_ns >= TURN_MS * 1e6:
             t_turn_ns = now_ns()

@@ -25,7 +25,7 @@ MAX_STEP_RAD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class JointChain:
     """The file's degrees of freedom between one of our joints and its parent.
 
     joint: its index; axes: (d, 3), outermost first; names: d, such as `lfemur.rx`; left, right: L' = left R right.
@@ -42,7 +42,7 @@ class Chain:
 class AsfAngles:
     """Joint angles of a clip in its file's own skeleton: chains, and for each its angles, (N, d) [rad]."""
 
-    chains: tuple[Chain, ...]
+    chains: tuple[JointChain, ...]
     angles: tuple[Floats, ...]
 
     @property
@@ -77,12 +77,12 @@ def asf_angles(amc: Path, asf: Path | None = None) -> AsfAngles:
                 columns.append(values[bone.name][:, k])
         if axes:
             left, right = mapping.rest[PARENTS[joint]].T, mapping.rest[joint]
-            chains.append(Chain(joint, np.array(axes), tuple(names), left, right))
+            chains.append(JointChain(joint, np.array(axes), tuple(names), left, right))
             angles.append(np.stack(columns, axis=1))
     return AsfAngles(tuple(chains), tuple(angles))
 
 
-def angles_near(chain: Chain, rotations: Floats, near: Floats) -> Floats:
+def angles_near(chain: JointChain, rotations: Floats, near: Floats) -> Floats:
     """Return the angles, (N, d) [rad], whose rotation is closest to L', (N, 3, 3), on the branch of the angles `near`."""
     target = chain.left.T @ rotations @ chain.right.T
     theta = near.copy()
@@ -96,7 +96,7 @@ def angles_near(chain: Chain, rotations: Floats, near: Floats) -> Floats:
     return theta
 
 
-def _rotated(chain: Chain, theta: Floats) -> tuple[Floats, Floats]:
+def _rotated(chain: JointChain, theta: Floats) -> tuple[Floats, Floats]:
     """Return R, (N, 3, 3), and each axis after the rotations before it, (N, d, 3)."""
     R = np.broadcast_to(np.eye(3), (len(theta), 3, 3))
     axes = np.empty((*theta.shape, 3))

@@ -79,7 +79,7 @@ def marker_frame(point_m: Floats, visible: Bools, sigma_m: float, n: int) -> Mar
 
 def true_subject(name: str, skeleton: Skeleton, markers: MarkerSet) -> Subject:
     """Return a performer who wears every marker exactly where the marker set has it."""
-    return Subject(name, skeleton, markers, markers.offset_m, np.zeros(len(markers)), np.array([0.0, 1.0, 0.0]))
+    return Subject(name, skeleton, markers, markers.offset_m, np.zeros(len(markers)))
 
 
 def marker_positions(subject: Subject, rotvec: Floats, root_m: Floats) -> Floats:

@@ -141,7 +141,7 @@ def calibrate(rendered: RenderedPerformance, options: RenderedOptions, database:
     if not options.true_subject:
         return result
     skeleton = performer.clip.skeleton
-    return Subject(result.name, skeleton, result.markers, performer.offset_m, result.residual_mm, result.up)
+    return Subject(result.name, skeleton, result.markers, performer.offset_m, result.residual_mm)
 
 
 def track(

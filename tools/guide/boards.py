@@ -1,14 +1,14 @@
 """One collection of a board's views: what the cameras saw goes to the guide, its advice to the page and the terminal."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice
 from calibration.guidance.rig import BLURRED, HOLD, NOTHING, RigGuide
-from capture.process.board_detection import BoardDetection, BoardPair, BoardPairing
+from capture.process.board_detection import BoardDetection, BoardMatch, BoardPairing
 from capture.process.preview_image import Preview
 from config.arrays import Image
 from config.errors import CalibrationError
@@ -29,9 +29,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class CollectedViews:
-    """What was seen of the board. sizes: of the pictures, one or two cameras [px]; names: left and right."""
+    """What was seen of the board. sizes: of the pictures of each camera [px]; names: of the cameras."""
 
-    pairs: tuple[ViewPair, ...]
+    moments: tuple[BoardMoment, ...]
     sizes: tuple[tuple[int, int], ...]
     names: tuple[str, ...]
 
@@ -39,7 +39,7 @@ class CollectedViews:
 class BoardSession:
     """One collection of views, from the first sight until it is enough; time is passed in.
 
-    guide: None until both cameras are there; over: enough, ended, or finished by somebody.
+    guide: None until all cameras are there; over: enough, ended, or finished by somebody.
     """
 
     def __init__(self, board: Board, show: GuideShow, tell: Tell, stills: bool) -> None:
@@ -49,8 +49,8 @@ class BoardSession:
         self._pairing: BoardPairing | None = None
         self._advice = Advice("opening the cameras")
         self._last: dict[int, BoardDetection] = {}
-        self._recent: tuple[deque[BoardDetection], deque[BoardDetection]] = (deque(maxlen=RECENT), deque(maxlen=RECENT))
-        self._pictures: tuple[deque[tuple[int, Image]], deque[tuple[int, Image]]] = (deque(maxlen=8), deque(maxlen=8))
+        self._recent: defaultdict[int, deque[BoardDetection]] = defaultdict(lambda: deque(maxlen=RECENT))
+        self._pictures: defaultdict[int, deque[tuple[int, Image]]] = defaultdict(lambda: deque(maxlen=8))
         self._taken_ns = self._ended_ns = 0
 
     @property
@@ -92,7 +92,7 @@ class BoardSession:
             )
         if not guide.done:
             self._tell("not quite complete: " + ", ".join(replace(self._advice, needs=guide.needs()).missing))
-        return CollectedViews(guide.pairs, guide.sizes, CAMERAS[: len(guide.sizes)])
+        return CollectedViews(guide.moments, guide.sizes, CAMERAS[: len(guide.sizes)])
 
     def _begin(self, sizes: Sequence[tuple[int, int]]) -> None:
         """Begin, or begin again."""
@@ -105,7 +105,7 @@ class BoardSession:
         if self.guide is None or moment is None:
             return
         self._check_sizes(moment, self.guide.sizes)
-        self._advice = self.guide.add(*(each.view for each in moment.detections))
+        self._advice = self.guide.add([each.view for each in moment.detections])
         if self._advice.taken:
             self._taken_ns = t_ns
         if self._advice.words == NOTHING and (why := self._instead()):
@@ -126,7 +126,7 @@ class BoardSession:
         return image, None
 
     @staticmethod
-    def _check_sizes(moment: BoardPair, sizes: Sequence[tuple[int, int]]) -> None:
+    def _check_sizes(moment: BoardMatch, sizes: Sequence[tuple[int, int]]) -> None:
         """Raise CalibrationError where a camera changed the size of its pictures."""
         for sight, size in zip(moment.detections, sizes, strict=True):
             if sight.size != size:

@@ -15,10 +15,11 @@ from capture.clock import now_ns
 from capture.process.board_detection import BoardInbox
 from capture.process.board_watch import TICK_NS, no_detector, open_board_watch
 from capture.process.plan import CameraPlan
-from config.settings import Settings
+from config.errors import DuocapError
+from config.settings import CAMERAS, Settings
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
-from tools.calibrate.rig import RigTask, calibrate_pairs
+from tools.calibrate.rig import RigTask, calibrate_moments
 from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, checked_plans
 from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
@@ -56,7 +57,7 @@ def watch_boards(
     with interruptible(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
         while True:
             collected = _collected(plans, sources, board, page, tell, stills)
-            words = f"with {len(collected.pairs)} views"
+            words = f"with {len(collected.moments)} views"
             tell(f"solving {words}")
             outcome = finished(partial(finish, collected), words, page)
             if page is None or not look_at_result(page, tell):
@@ -99,7 +100,14 @@ def _collected(
 def calibrate_live(
     settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, browser: bool, tell: Tell
 ) -> None:
-    """Guide, then calibrate; the page shows the verdict too. Raises DuocapError: no camera, too few views, or a fail."""
+    """Guide, then calibrate; the page shows the verdict too.
+
+    Raises DuocapError: no camera or more than two, too few views, or a fail.
+    """
+    if len(sources) > len(CAMERAS):
+        raise DuocapError(
+            f"{len(sources)} live cameras: the guide takes one or two; record the board with all at once, and give the videos"
+        )
 
     def finish(collected: CollectedViews, progress: Callable[[str, float | None], None]) -> GuideOutcome:
         lines: list[str] = []
@@ -108,7 +116,7 @@ def calibrate_live(
             lines.append(line)
             tell(line)
 
-        done = calibrate_pairs(collected.pairs, collected.sizes, task, say)
+        done = calibrate_moments(collected.moments, collected.sizes, task, say)
         return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
     watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)

@@ -23,7 +23,7 @@ class GuideShow:
     def __init__(self, page: GuidePage | None, tell: Tell) -> None:
         self._page, self._tell = page, tell
         self._steady = SteadyText()
-        self._previews = [CameraPreview(), CameraPreview()]
+        self._previews: list[CameraPreview] = []
         self._line, self._line_due_ns = "", 0
         if page is not None:
             page.asked()
@@ -49,7 +49,9 @@ class GuideShow:
         if self._page is None:
             return
         looking, came = self._page.n_pages > 0, False
-        for preview, address in zip(self._previews, cameras.previews(), strict=False):
+        addresses = cameras.previews()
+        self._previews += [CameraPreview() for _ in addresses[len(self._previews) :]]
+        for preview, address in zip(self._previews, addresses, strict=False):
             preview.subscribe(address if looking else None)
             came = preview.poll() or came
         if looking and (came or not cameras.started):

@@ -1,4 +1,4 @@
-"""Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times and level."""
+"""Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from calibration.subject.poses import poses_of_markers
 from calibration.subject.subject import read_subject
@@ -24,19 +23,17 @@ from reconstruct.pose import TrackingState
 from stream.export.from_recording import motion_from_recording
 from stream.export.resampling import evenly_timed
 from stream.export.take import Take, TakeInfo
-from stream.export.upright import upright
 from stream.recording.folders import take_of
 from stream.recording.recording import open_recording
 
 RECORDING, TRC = ".mcap", ".trc"
-UP = np.array([0.0, 1.0, 0.0])
 N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalMotion:
-    """A motion. take: at equal times, level; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
+    """A motion. take: at equal times; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
     what was found or left out, for the user."""
 
     name: str
@@ -70,7 +67,7 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
         raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
     elif file.is_dir() or suffix == RECORDING:
         recorded = motion_from_recording(open_recording(take_of(file)))
-        motion = motion_of_take(recorded.take(), recorded.up, file.name)
+        motion = motion_of_take(recorded.take(), file.name)
     elif suffix not in SUFFIXES:
         kinds = ", ".join(SUFFIXES)
         raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
@@ -91,10 +88,9 @@ def motion_of_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> Physic
     return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_left_out(take, ranges)))
 
 
-def motion_of_take(take: Take, up: ArrayLike | None, name: str) -> PhysicalMotion:
-    """Return a take as a motion, at its own mean rate; made level by `up` where its floor is not known."""
-    level = take if take.info.floor_known else upright(take, up)
-    even = evenly_timed(level)
+def motion_of_take(take: Take, name: str) -> PhysicalMotion:
+    """Return a take as a motion, at its own mean rate."""
+    even = evenly_timed(take)
     fps = 1.0 / frame_period_s(even.seconds)
     ranges = _tracked(even, fps)
     return PhysicalMotion(name, even, fps, ranges, _left_out(even, ranges))

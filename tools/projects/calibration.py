@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.board.pattern import MARKER_SHARE, Board, board_from_text
+from calibration.camera import MAX_CAMERAS
 from config.arrays import Floats
 from config.errors import CalibrationError, DuocapError, FileFormatError
 from config.files import read_toml
@@ -34,10 +35,10 @@ class BoardVideos:
     board: Board | None
     of: str = ""
 
-    def pair(self, cameras: str | None) -> tuple[str, str]:
-        """Return the left and the right camera as asked for, by name or number, or of two the only ones.
+    def choose(self, cameras: str | None) -> tuple[str, ...]:
+        """Return the cameras asked for, by name or number, or all; `best`: the pair that measures best.
 
-        Raises DuocapError: it is to be said which.
+        Raises DuocapError: none of that name, one twice, or more than eight.
         """
         known = ", ".join(self.videos)
         if cameras == BEST:
@@ -47,16 +48,18 @@ class BoardVideos:
             pair = best_of(*found)
             cameras = f"{pair.rig.left.name},{pair.rig.right.name}"
         wanted = [name.strip() for name in cameras.split(",")] if cameras else list(self.videos)
-        if len(wanted) != 2:
-            raise DuocapError(f"{self.folder}: {len(self.videos)} cameras ({known}); choose two with --cameras LEFT,RIGHT")
+        if len(wanted) > MAX_CAMERAS:
+            raise DuocapError(
+                f"{self.folder}: {len(wanted)} cameras ({known}); choose at most {MAX_CAMERAS} with --cameras A,B,C"
+            )
         found_videos = by_camera(wanted, list(self.videos.values()))
         names = [next((name for name, video in self.videos.items() if video == found_videos.get(one)), "") for one in wanted]
         for name, one in zip(names, wanted, strict=True):
             if not name:
                 raise DuocapError(f"{self.folder}: no video of the board of a camera {one!r}; it has {known}")
-        if names[0] == names[1]:
-            raise DuocapError(f"--cameras {cameras}: the same camera twice; expected two of {known}")
-        return names[0], names[1]
+            if names.count(name) > 1:
+                raise DuocapError(f"--cameras {cameras}: the same camera twice; expected each once, of {known}")
+        return tuple(names)
 
     def frame_times(self, names: Sequence[str]) -> tuple[Floats, ...] | None:
         """Return the times of the frames of cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""

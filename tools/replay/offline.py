@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from config.settings import Settings
 from reconstruct.labelling.labeller import swapped_markers
@@ -15,11 +14,12 @@ from tools.progress import progress_bar
 from tools.replay.replay import ReplayResult, hidden_errors
 
 
-def solved_offline(result: ReplayResult, rig: Rig, subject: Subject, database: PoseTable, settings: Settings) -> ReplayResult:
+def solved_offline(result: ReplayResult, subject: Subject, database: PoseTable, settings: Settings) -> ReplayResult:
     """Return a replay with its labels and poses solved with past and future; one camera's takes stay as they are.
 
     Markers that were hidden stay so, and their errors, as the suspected swaps, are those of the new poses.
     """
+    rig = result.rig
     if rig.is_monocular:
         return result
     visible = np.array([name not in result.hidden_mm for name in subject.markers.names])

@@ -66,6 +66,10 @@ class ReplaySink:
         t_ns = self.clock.captured_ns(pose.t_capture_ns, sum(pose.latency_ns.values()))
         self._sink.pose(replace(pose, t_capture_ns=t_ns))
 
+    def rig(self, rig: Rig) -> None:
+        """Publish the rig in its new place."""
+        self._sink.rig(rig)
+
     def status(self, status: RunStatus) -> None:
         """Publish the state of the replay."""
         self._sink.status(status)

@@ -13,12 +13,14 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
+from calibration.world import motion_between, rig_in_world
 from capture.clock import now_ns
 from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from config.errors import DuocapError
 from config.settings import Settings
+from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth
 from reconstruct.labelling.labeller import swapped_markers
@@ -41,6 +43,9 @@ class PoseSink(Protocol):
     def pose(self, pose: Pose) -> None:
         """Take one pose."""
 
+    def rig(self, rig: Rig) -> None:
+        """Take the rig where the world of the next pose is another."""
+
     def serve(self, t_ns: int) -> None:
         """Do what has to be done now and then."""
 
@@ -49,10 +54,11 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    views: what the labels were chosen from; n_repeated: pictures of each camera that were the one before once more; style: the
-    last one learned or used.
+    rig: in the last world, in which all poses are, also those that were made before it was found; views: what the labels were
+    chosen from; n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
     """
 
+    rig: Rig
     poses: list[Pose] = field(default_factory=list)
     markers: list[MarkerFrame] = field(default_factory=list)
     views: list[Views] = field(default_factory=list)
@@ -90,15 +96,16 @@ def replay(
 ) -> ReplayResult:
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 
-    style: a file of the style to begin with. Raises CalibrationError: the rig does not fit the videos; SourceError: a video
-    breaks off; StyleError; DuocapError: unknown hidden marker.
+    rig: as it was calibrated, or in the world; style: a file of the style to begin with. Raises CalibrationError: the rig does
+    not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown hidden marker.
     """
     check_hidden(subject, hidden)
+    rig = rig_in_world(rig, subject.world)
     pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
     pipeline.warm()
     recording.learn_background()
     check_recording(recording, rig)
-    result = ReplayResult(hidden_mm={name: [] for name in hidden})
+    result = ReplayResult(pipeline.rig, hidden_mm={name: [] for name in hidden})
     begun_ns = now_ns()
     synchroniser = recording.synchroniser(settings.time)
     seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
@@ -106,11 +113,13 @@ def replay(
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
             if realtime:
                 _wait_until(begun_ns + pair.t_capture_ns)
-            pose = pipeline.step(pair)
-            synchroniser.learn(pipeline.markers, rig)
+            before, pose = pipeline.rig, pipeline.step(pair)
+            synchroniser.learn(pipeline.markers, pipeline.rig)
             pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
             note(result, pose, pipeline)
             if sink is not None:
+                if pipeline.rig is not before:
+                    sink.rig(pipeline.rig)
                 sink.pose(pose)
                 sink.serve(now_ns())
             if watch is not None:
@@ -142,6 +151,9 @@ def note(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
     """Add one pose and what the labels say of it; pipeline: it was made by."""
     markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
     assert markers is not None and views is not None
+    if rig is not result.rig:
+        _move_result(result, motion_between(result.rig.cameras[0], rig.cameras[0]))
+        result.rig = rig
     result.poses.append(pose)
     result.markers.append(markers)
     result.views.append(views)
@@ -150,6 +162,12 @@ def note(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
         return
     for name, errors in hidden_errors([pose], [markers], result.hidden_mm, subject, rig).items():
         result.hidden_mm[name] += errors
+
+
+def _move_result(result: ReplayResult, motion: RigidMotion) -> None:
+    """Bring what was found so far into a world that was moved since."""
+    result.poses[:] = [pose.moved(motion) for pose in result.poses]
+    result.markers[:] = [frame.moved(motion) for frame in result.markers]
 
 
 def hidden_errors(

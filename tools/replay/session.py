@@ -5,6 +5,7 @@ What it is given comes from the journal in the session's take, turn by turn, or 
 
 from collections.abc import Callable, Iterable
 
+from calibration.world import rig_in_world
 from capture.clock import now_ns
 from capture.packets import Views
 from capture.process.control import Order
@@ -52,8 +53,9 @@ def replay_session(
 
     parts: what is given, and the take to compare with, if any.
     """
-    result, verdict = ReplayResult(), VerifyResult()
-    pipeline = ObservedPipeline(session.rig, session.subject, session.database, session.settings, clock=now_ns)
+    rig = rig_in_world(session.rig, session.subject.world)
+    pipeline = ObservedPipeline(rig, session.subject, session.database, session.settings, clock=now_ns)
+    result, verdict = ReplayResult(pipeline.rig), VerifyResult()
     pipeline.warm()
     begun_ns = now_ns()
     pipeline.noted = lambda pose: note(result, pose, pipeline)

@@ -9,8 +9,8 @@ import typer
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject, read_subject
+from calibration.world import rig_in_world
 from capture.recording.recording import CaptureRecording, RecordingSpec
-from config.arrays import Floats
 from config.errors import DuocapError
 from config.files import written_together
 from config.settings import Settings
@@ -33,6 +33,7 @@ from tools.replay.replay import ReplayResult, smoothed_result, with_smoothing
 from tools.replay.replay import replay as run_replay
 from tools.replay.report import report_lines
 from tools.replay.session import replay_session
+from tools.run.start import world_message
 from tools.viewer import open_viewer
 
 
@@ -71,6 +72,7 @@ def replay_videos(
     rig, subject, database = made_for
     settings = with_smoothing(settings, task.smooth)
     performer = read_subject(subject)
+    rig = _in_world(rig, performer)
     poses = open_database(database or default_motions(partial(typer.echo, err=True)))
     recording = CaptureRecording(spec, settings.detector, performer.markers)
     for words in recording.notes:
@@ -94,13 +96,13 @@ def replay_videos(
                 progress=progress,
                 style=task.style,
             )
-        result = _offline(result, (rig, performer, poses), settings, task, overlay)
-        info = TakeInfo(performer.name, source=Path(spec.name).name, floor_known=rig.floor_known)
+        result = _offline(result, (performer, poses), settings, task, overlay)
+        info = TakeInfo(performer.name, source=Path(spec.name).name)
         with written_together():
             finished = _finish(result, performer, info, task)
             if overlay is not None:
                 with progress_bar("overlay") as progress:
-                    write_overlay(overlay, recording, rig, performer, finished.poses, finished.markers, progress)
+                    write_overlay(overlay, recording, finished.rig, performer, finished.poses, finished.markers, progress)
 
 
 def replay_recorded(
@@ -116,7 +118,7 @@ def replay_recorded(
     rig, subject, database = made_for
     session = open_session(folder, settings, database, rig, subject, task.style)
     settings = with_smoothing(with_model(session.settings, model), task.smooth)
-    session = replace(session, settings=settings)
+    session = replace(session, settings=settings, rig=_in_world(session.rig, session.subject))
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (
             replay_sink(settings, session.subject, session.rig, task.publish, task.outputs, task.record, task.realtime) as sink,
@@ -124,8 +126,8 @@ def replay_recorded(
         ):
             parts = video_parts(session) if video else journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=task.realtime, progress=progress)
-        result = _offline(result, (session.rig, session.subject, session.database), settings, task)
-        info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
+        result = _offline(result, (session.subject, session.database), settings, task)
+        info = TakeInfo(session.subject.name, source=folder.name)
         with written_together():
             _finish(result, session.subject, info, task)
         if verdict.n_recorded:
@@ -136,9 +138,16 @@ def replay_recorded(
         raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; {why}")
 
 
+def _in_world(rig: Rig, performer: Subject) -> Rig:
+    """Return a rig in its world; that there is none yet is told."""
+    if words := world_message(rig, performer.world):
+        typer.echo(words, err=True)
+    return rig_in_world(rig, performer.world)
+
+
 def _offline(
     result: ReplayResult,
-    made_for: tuple[Rig, Subject, PoseDatabase],
+    made_for: tuple[Subject, PoseDatabase],
     settings: Settings,
     task: ReplayTask,
     overlay: Path | None = None,
@@ -153,11 +162,11 @@ def _finish(result: ReplayResult, performer: Subject, info: TakeInfo, task: Repl
     """Write and print what was asked for; return the poses, smoothed if so wished."""
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
     result = smoothed_result(result, performer, task.smooth)
-    take, up = result.take(performer, info), performer.up
+    take = result.take(performer, info)
     if task.physics:
-        take, up = _sound(take, up, task)
+        take = _sound(take, task)
     for wanted in task.files:
-        write_take(wanted, take, up)
+        write_take(wanted, take)
     if task.report is not None:
         write_report(task.report, summary)
     if task.save_style is not None:
@@ -166,19 +175,19 @@ def _finish(result: ReplayResult, performer: Subject, info: TakeInfo, task: Repl
     return result
 
 
-def _sound(take: Take, up: Floats, task: ReplayTask) -> tuple[Take, Floats]:
-    """Return a take made physically sound, and its up direction."""
+def _sound(take: Take, task: ReplayTask) -> Take:
+    """Return a take made physically sound."""
     from tools.physics.clean import BodyOptions, clean_motion
-    from tools.physics.motion import UP, motion_of_take
+    from tools.physics.motion import motion_of_take
 
-    motion = motion_of_take(take, up, take.info.source)
+    motion = motion_of_take(take, take.info.source)
     with progress_bar("cleaning") as progress:
         result = clean_motion(motion, BodyOptions(task.mass), None, progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
-    return result.take, UP
+    return result.take
 
 
 def _save_style(result: ReplayResult, file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from calibration.camera import Rig
 from capture.process.control import RequestedOrder
 from reconstruct.finish.prediction import Predictor
 from reconstruct.pose import Pose
@@ -41,7 +42,7 @@ class VerifyingSink:
     def __init__(self, session: OpenedSession, recorded: Recording | None, sink: PoseSink | None, verdict: VerifyResult) -> None:
         self._skeleton = skeleton_message(session.subject)
         self._predictor = Predictor(session.settings.stream.predict_ms * 1e-3, session.subject)
-        self._poses = {} if recorded is None else {pose.seq: n for n, pose in enumerate(recorded.poses)}
+        self._poses = {} if recorded is None else {pose.seq: n for n, pose in enumerate(recorded.published)}
         self._recorded, self._sink, self._verdict, self._seq = recorded, sink, verdict, 0
         verdict.n_recorded += len(self._poses)
 
@@ -51,13 +52,19 @@ class VerifyingSink:
         n = self._poses.get(self._seq)
         if n is not None and self._recorded is not None:
             message = pose_message(predicted, self._skeleton, "", self._seq, 0, ahead_ns)
-            if is_same(message, self._recorded.poses[n]):
+            if is_same(message, self._recorded.published[n]):
                 self._verdict.n_same += 1
             elif self._verdict.first is None:
                 self._verdict.first = self._seq
         self._seq += 1
         if self._sink is not None:
             self._sink.pose(pose)
+
+    def rig(self, rig: Rig) -> None:
+        """Hand the rig on, in its new place."""
+        self._predictor.forget()
+        if self._sink is not None:
+            self._sink.rig(rig)
 
     def status(self, status: RunStatus) -> None:
         """Say nothing."""

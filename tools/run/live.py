@@ -6,6 +6,7 @@ from pathlib import Path
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
+from calibration.world import rig_in_world
 from capture.clock import now_ns
 from capture.recording.session import is_session
 from capture.sockets.endpoints import key_settings
@@ -39,7 +40,7 @@ def open_session_style(pipeline: Stepper, style: Path | None = None) -> SessionS
     """
     if not isinstance(pipeline, Pipeline) or not pipeline.settings.fill.uses_style:
         return None
-    return SessionStyle(pipeline.subject.skeleton, pipeline.up, None if style is None else read_style(style))
+    return SessionStyle(pipeline.subject.skeleton, None if style is None else read_style(style))
 
 
 def open_sink(
@@ -100,9 +101,10 @@ def reconstruction_plan(
 ) -> ReconstructionPlan:
     """Plan the reconstruction of cameras at `fps`: views may be half a frame time apart, and a tenth for jitter.
 
-    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
-    file of the style to begin with; save_style: one for the last style learned.
+    rig: as it was calibrated, or in the world; outputs: picklable factories of what hears every message, made beside the
+    publisher; record: a file to record to; style: a file of the style to begin with; save_style: one for the last style learned.
     """
+    rig = rig_in_world(rig, subject.world)
     open_first = partial(open_sink, rig, subject, settings, session, tuple(outputs), cameras=True)
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),

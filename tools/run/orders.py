@@ -4,7 +4,16 @@ import logging
 from collections.abc import Mapping
 
 from capture.clock import now_ns
-from capture.process.control import RateOrder, RecordOrder, Report, StartOrder, SyncOrder, TuneOrder, requested_order
+from capture.process.control import (
+    RateOrder,
+    RecentreOrder,
+    RecordOrder,
+    Report,
+    StartOrder,
+    SyncOrder,
+    TuneOrder,
+    requested_order,
+)
 from capture.sockets.wire import MalformedMessageError
 from config.settings import CAMERA_NAMES
 from tools.run.child import ChildProcess
@@ -13,7 +22,7 @@ from tools.run.router import Router
 log = logging.getLogger(__name__)
 
 RECONSTRUCTION = "reconstruction"
-PASSED_ON = (TuneOrder, RecordOrder, SyncOrder)  # orders that one process may ask to be given to another
+PASSED_ON = (TuneOrder, RecordOrder, SyncOrder, RecentreOrder)  # orders that one process may ask to be given to another
 START_DELAY_NS = 300_000_000
 SKEW_SHARE = 0.6  # of the frame time: pairs may be half of it apart, and a tenth for jitter
 

@@ -25,7 +25,7 @@ from tools.run.live import reconstruction_plan
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, with_video
 from tools.run.report import RunReport, RunStatistics
-from tools.run.start import DelayedNotice, await_cameras, check_sizes, empty_the_room, quality_message
+from tools.run.start import DelayedNotice, await_cameras, check_sizes, empty_the_room, quality_message, world_message
 from tools.run.supervisor import Supervisor, new_session
 
 TURN_MS = 10
@@ -67,8 +67,9 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     Raises DuocapError for what the user can mend.
     """
     settings = check_cameras(what.cameras, settings, what.fps, tell, what.devices)
-    if words := quality_message(what.rig):
-        tell(words)
+    for words in (quality_message(what.rig), world_message(what.rig, what.subject.world)):
+        if words:
+            tell(words)
     session, tally, later = new_session(), RunStatistics(), DelayedNotice(tell)
     shown = [without_secrets(source) for source in what.cameras]
     plans = camera_plans(settings, what)

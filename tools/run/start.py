@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from calibration.camera import Rig
+from calibration.world import World
 from capture.clock import now_ns
 from capture.sources.network.address import without_secrets
 from config.errors import CalibrationError
@@ -90,6 +91,19 @@ def quality_message(rig: Rig) -> str:
     return (
         f"the rig's calibration is {rig.grade} (its own verdict{error}): sizes and places may be off; "
         "the picture beside the rig's file says why, duocap calibrate rig makes a better one"
+    )
+
+
+def world_message(rig: Rig, world: World | None) -> str:
+    """Return in a line that a run begins without a world, and why; empty where the world is known."""
+    if rig.floor_known or (world is not None and world.holds_for(rig)):
+        return ""
+    why = "the subject does not know a world"
+    if world is not None:
+        why = "the subject's world is of another rig, or of this one before" if world.cameras else f"{world.by} only"
+    return (
+        f"no floor is known ({why}): the first seconds in which somebody stands or walks level the world; "
+        "duocap calibrate subject with this rig, or duocap calibrate floor, makes it known"
     )
 
 

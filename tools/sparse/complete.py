@@ -8,14 +8,13 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import read_subject
-from config.arrays import Floats
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.synthesis.curves import resample_motion
 from reconstruct.posing.fit import PoseResult
 from reconstruct.posing.sparse import SparsePoser
 from stream.export.take import Take
 from tools.style.constraints import constraints_of, curve_points
-from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_inputs, up_of
+from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_inputs
 from tools.style.pose import arrays_of, as_take, frame_times, motion_lines, motion_warnings
 from tools.style.report import offs, pose_lines, warning
 from tools.style.request import PoseAsked, PoseRequest
@@ -37,10 +36,9 @@ class CompletionTask:
 
 @dataclass(frozen=True, slots=True)
 class CompletedTake:
-    """The poses as a take, the world's up direction, what to say of them, and what to warn of."""
+    """The poses as a take, what to say of them, and what to warn of."""
 
     take: Take
-    up: Floats
     lines: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -52,11 +50,11 @@ def completed(task: CompletionTask, progress: Callable[[int, int], None]) -> Com
     request, rig = read_inputs(task.inputs, 1, subject)
     if request.shares is not None or any(asked.shares is not None for asked in request.poses):
         raise PoseFileError(f"{task.inputs.constraints}: shares are for `duocap style pose` with several styles; leave them out")
-    up, known = up_of(rig, subject)
-    poser = SparsePoser(model, None if subject is None else subject.skeleton, up)
+    known = rig is None or rig.floor_known
+    poser = SparsePoser(model, None if subject is None else subject.skeleton)
     work = _motion if request.curves else _poses
     take, lines, warnings = work(poser, request, rig, task.inputs.fps, progress)
-    return CompletedTake(take, up, lines, warnings if known else (UNKNOWN_FLOOR, *warnings))
+    return CompletedTake(take, lines, warnings if known else (UNKNOWN_FLOOR, *warnings))
 
 
 Completed = tuple[Take, tuple[str, ...], tuple[str, ...]]
@@ -78,7 +76,7 @@ def _poses(
         warned = warning(f"pose {number}", pose, off)
         warnings += [*_open(f"pose {number}", asked), *([] if warned is None else [warned])]
         progress(number, len(request.poses))
-    take = as_take(poser.skeleton, *arrays_of(found), fps, rig, SOURCE)
+    take = as_take(poser.skeleton, *arrays_of(found), fps, SOURCE)
     return take, tuple(lines), tuple(warnings)
 
 
@@ -112,5 +110,5 @@ def _motion(
         found.append(now)
         progress(number, len(constraints))
     off = [offs(pose, asked, each, poser.skeleton, rig, row) for pose, each, row in zip(found, constraints, points, strict=True)]
-    take = as_take(poser.skeleton, *resample_motion(*arrays_of(found), fps), fps, rig, SOURCE)
+    take = as_take(poser.skeleton, *resample_motion(*arrays_of(found), fps), fps, SOURCE)
     return take, motion_lines(take, request, found, off, "dictionary"), motion_warnings(found, off)

@@ -42,7 +42,6 @@ LOOKS, FAR_M = 4, 0.1  # how often, and the distance at which a point's weight i
 WILD_WEIGHT, WILD_SIGMAS, WILD_M = 0.3, 4.0, 0.08  # wild: less weight than this, farther than so many of its noise, and than this
 EXPECTED_M = 0.015
 WILD_RAD, RAD_BY_M = 1.0, 10.0  # how far a wild joint may turn, and any other, by the noise
-UP = np.array([0.0, 1.0, 0.0])
 NO_CONSTRAINT = points(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
 
 
@@ -63,11 +62,10 @@ class RestoredPoints(NamedTuple):
     noise_m: float
 
 
-def read_take(file: Path) -> tuple[Take, Floats | None]:
-    """Read a motion or a recording; return it and its up direction, None where it is not known. Raises DuocapError."""
+def read_take(file: Path) -> Take:
+    """Read a motion or a recording. Raises DuocapError."""
     if file.is_dir() or file.suffix.lower() == RECORDING:
-        motion = motion_from_recording(open_recording(take_of(file)))
-        return motion.take(), motion.up
+        return motion_from_recording(open_recording(take_of(file))).take()
     if not file.exists():
         raise DuocapError(f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})")
     if file.suffix.lower() not in SUFFIXES:
@@ -76,7 +74,7 @@ def read_take(file: Path) -> tuple[Take, Floats | None]:
     n = clip.n_frames
     info = TakeInfo(subject=clip.skeleton.name, source=file.name)
     states = (TrackingState.TRACKING,) * n
-    return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info), UP
+    return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info)
 
 
 def denoised(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:

@@ -1,15 +1,13 @@
-"""What `style pose` and `sparse complete` are given: constraints, cameras, a motion to follow, a performer; the world's up."""
+"""What `style pose` and `sparse complete` are given: constraints, cameras, a motion to follow, a performer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from calibration.camera import Rig
 from calibration.formats.rig_file import read_cameras
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from calibration.world import rig_in_world
 from config.errors import DuocapError
 from tools.arguments import check_folders
 from tools.style.entries import NamedMarkers
@@ -17,7 +15,7 @@ from tools.style.file import read_request, with_motion
 from tools.style.request import PoseAsked, PoseRequest
 
 MOST_FPS = 240.0
-UNKNOWN_FLOOR = "the rig's floor is not known; up is taken from the left camera, as if it stood level"
+UNKNOWN_FLOOR = "the rig's floor is not known; up is taken from the pictures, as if the cameras stood level"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def check_inputs(inputs: PoseInputs, out: Sequence[Path]) -> None:
 
 
 def read_inputs(inputs: PoseInputs, n_styles: int, subject: Subject | None) -> tuple[PoseRequest, Rig | None]:
-    """Return all that is asked, of the file and along a motion, and the cameras. Raises DuocapError."""
+    """Return all that is asked, of the file and along a motion, and the cameras in the world. Raises DuocapError."""
     worn = None if subject is None else NamedMarkers(subject.markers.names, subject.joint, subject.offset_m)
     request, cameras = PoseRequest((PoseAsked(),)), None
     if inputs.constraints is not None:
@@ -61,16 +59,6 @@ def read_inputs(inputs: PoseInputs, n_styles: int, subject: Subject | None) -> t
             which = f"pose {number}" if len(request.poses) > 1 else "a pose"
             what = "add a [[point]], [[image_point]], [[orientation]] or [[fixed]]"
             raise DuocapError(f"{inputs.constraints}: nothing is asked of {which}; {what}")
+    if cameras is not None:
+        cameras = rig_in_world(cameras, None if subject is None else subject.world)
     return request, cameras
-
-
-def up_of(rig: Rig | None, subject: Subject | None) -> tuple[Floats, bool]:
-    """Return the world's up and whether it is known.
-
-    Y, or in the frame of a rig without a floor what the T-pose said, else that of the left camera, which is a guess.
-    """
-    if rig is None or rig.floor_known:
-        return np.array([0.0, 1.0, 0.0]), True
-    if subject is not None:
-        return np.array(subject.up, np.float64), True
-    return np.ascontiguousarray(-rig.left.rotation[1]), False

@@ -73,7 +73,7 @@ def _poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps
         warned = warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
     rotvec, root_m = arrays_of(found)
-    return PosedTake(as_take(synthesizer.skeleton, rotvec, root_m, fps, rig), tuple(lines), tuple(warnings))
+    return PosedTake(as_take(synthesizer.skeleton, rotvec, root_m, fps), tuple(lines), tuple(warnings))
 
 
 def _motion(
@@ -95,7 +95,7 @@ def _motion(
         offs(pose, asked, constraint, skeleton, rig, row)
         for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = as_take(skeleton, *resample_motion(*arrays_of(found), fps), fps, rig)
+    take = as_take(skeleton, *resample_motion(*arrays_of(found), fps), fps)
     return PosedTake(take, motion_lines(take, request, found, off), motion_warnings(found, off))
 
 
@@ -121,7 +121,7 @@ def arrays_of(found: Sequence[FoundPose]) -> tuple[Floats, Floats]:
     return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
 
 
-def as_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig: Rig | None, source: str = "style") -> Take:
+def as_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str = "style") -> Take:
     """Return poses as a take of even frames."""
     return Take(
         skeleton=skeleton,
@@ -129,7 +129,7 @@ def as_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig:
         states=(TrackingState.TRACKING,) * len(rotvec),
         rotvec=rotvec,
         root_m=root_m,
-        info=TakeInfo(subject=skeleton.name, source=source, floor_known=rig is None or rig.floor_known),
+        info=TakeInfo(subject=skeleton.name, source=source),
     )
 
 

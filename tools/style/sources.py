@@ -21,7 +21,6 @@ from reconstruct.pose import TrackingState
 from stream.export.from_recording import motion_from_recording
 from stream.export.resampling import evenly_timed
 from stream.export.take import Take, between
-from stream.export.upright import upright
 from stream.recording.folders import take_of
 from stream.recording.recording import open_recording
 
@@ -125,12 +124,10 @@ def _part(clip: Clip, wanted: StyleSources) -> Clip:
 
 
 def _recorded(file: Path, wanted: StyleSources) -> tuple[Clip, ...]:
-    """Return the tracked stretches of a recording as clips, upright."""
+    """Return the tracked stretches of a recording as clips."""
     recording = open_recording(take_of(file))
     motion = motion_from_recording(recording)
     take = between(motion.take(), wanted.from_s, wanted.to_s)
-    if not take.info.floor_known:
-        take = upright(take, motion.up)
     clips = tuple(_clip(f"{file.stem}+{first}", take, first, stop) for first, stop in _tracked(take))
     if not clips:
         raise DuocapError(f"{file}: nobody was tracked for longer than a moment in it; record anew, or choose other times")

@@ -10,7 +10,7 @@ import numpy as np
 from config.arrays import Floats, Singles
 from config.jit import kernel
 from config.settings import SolveSettings
-from reconstruct.definite import _add_product, _eliminate, _invert, _substitute
+from numerics.definite import add_triangle_product, eliminate_rows, invert_triangle, substitute_rows
 from reconstruct.history import MAX_AHEAD_S
 from reconstruct.models.local.model import DOFS, FULL, LocalModel, MotionContext, Neighbours, Quadratic, model_around
 from reconstruct.models.local.motion import MotionPrior, drift_shape, example_starts, expected_motion, steps_to, weighted_moments
@@ -99,18 +99,18 @@ def _product(
             precision[i, j] = 0.0
         C[i, i] += shrinkage * spread + floor2
         center[i] = 0.0
-    if not _eliminate(C, pull, 0):
+    if not eliminate_rows(C, pull, 0):
         return False
-    _invert(C)
-    _add_product(C, precision)
+    invert_triangle(C)
+    add_triangle_product(C, precision)
     if motion.shape[0] > 0:
         for i in range(n):
             for j in range(i + 1):
                 C[i, j] = motion[i, j]
-        if not _eliminate(C, pull, 0):
+        if not eliminate_rows(C, pull, 0):
             return False
-        _invert(C)
-        _add_product(C, precision)
+        invert_triangle(C)
+        add_triangle_product(C, precision)
         # The pull of the motion, X X' (expected - mean), and the centre by the factor of the sum.
         for k in range(n):
             for j in range(k + 1):
@@ -119,9 +119,9 @@ def _product(
             for j in range(i + 1):
                 center[i] += C[i, j] * pull[j]
                 L[i, j] = precision[i, j]
-        if not _eliminate(L, center, 0):
+        if not eliminate_rows(L, center, 0):
             return False
-        _substitute(L, center, 0)
+        substitute_rows(L, center, 0)
     for i in range(n):
         for j in range(i):
             precision[j, i] = precision[i, j]

@@ -16,7 +16,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from reconstruct.models.physics.banded import FrameBlocks
+from numerics.banded import BandedEquations
 from reconstruct.models.physics.body import FootPart
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS, ContactPlan, part_positions, point_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics, MotionRates
@@ -217,15 +217,15 @@ def _muscle_sigma(problem: SpacetimeProblem) -> float:
     return problem.sigmas.muscle * problem.weight_n * problem.dynamics.body.skeleton.height_m
 
 
-def _blocks(problem: SpacetimeProblem, state: SpacetimeState) -> FrameBlocks:
+def _blocks(problem: SpacetimeProblem, state: SpacetimeState) -> BandedEquations:
     """Return the normal equations of a motion."""
-    blocks = FrameBlocks.zero(len(state.q), N_TANGENT)
-    _add_pose(problem, state, blocks)
-    _add_dynamics(problem, state, blocks)
-    return blocks
+    normal = BandedEquations.zero(len(state.q), N_TANGENT)
+    _add_pose(problem, state, normal)
+    _add_dynamics(problem, state, normal)
+    return normal
 
 
-def _add_pose(problem: SpacetimeProblem, state: SpacetimeState, blocks: FrameBlocks) -> None:
+def _add_pose(problem: SpacetimeProblem, state: SpacetimeState, normal: BandedEquations) -> None:
     """Add the terms of single frames and neighbouring pairs: joints, rotations, feet."""
     s, d = problem.sigmas, problem.dynamics
     n, e = len(state.q), state.terms
@@ -234,10 +234,10 @@ def _add_pose(problem: SpacetimeProblem, state: SpacetimeState, blocks: FrameBlo
     for t, row in enumerate(state.q):
         joints[t] = d.point_jacobian(row, every, zero).reshape(-1, N_TANGENT)
         points[t] = d.contact_jacobian(row)
-    blocks.add_frames(joints / s.joint_m, e["joints"].reshape(n, -1))
+    normal.add_frames(joints / s.joint_m, e["joints"].reshape(n, -1))
     along = np.arange(3, N_TANGENT)
-    blocks.diagonal[:, along, along] += s.rotation_rad**-2.0
-    blocks.g[:, 3:] -= e["rotations"] / s.rotation_rad
+    normal.blocks[0][:, along, along] += s.rotation_rad**-2.0
+    normal.gradient[:, 3:] += e["rotations"] / s.rotation_rad
     middle = np.empty((n, N_FEET, N_PARTS, 3, N_TANGENT))
     for foot in range(N_FEET):
         for part in FootPart:
@@ -245,20 +245,20 @@ def _add_pose(problem: SpacetimeProblem, state: SpacetimeState, blocks: FrameBlo
     still = (problem.plan.standing[1:] & problem.plan.standing[:-1])[..., None, None]
     after = np.where(still, middle[1:], 0.0).reshape(n - 1, -1, N_TANGENT) / s.slide_m
     before = np.where(still, -middle[:-1], 0.0).reshape(n - 1, -1, N_TANGENT) / s.slide_m
-    blocks.add_pairs(before, after, e["slide"].reshape(n - 1, -1))
+    normal.add_pairs(before, after, e["slide"].reshape(n - 1, -1))
     stands = problem.plan.standing[..., None]
-    blocks.add_frames(np.where(stands, middle[..., 1, :], 0.0).reshape(n, -1, N_TANGENT) / s.height_m, e["height"].reshape(n, -1))
+    normal.add_frames(np.where(stands, middle[..., 1, :], 0.0).reshape(n, -1, N_TANGENT) / s.height_m, e["height"].reshape(n, -1))
     low = (e["below"] < 0.0)[..., None]
-    blocks.add_frames(np.where(low, points[:, :, 1], 0.0) / s.below_m, e["below"])
+    normal.add_frames(np.where(low, points[:, :, 1], 0.0) / s.below_m, e["below"])
 
 
-def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, blocks: FrameBlocks) -> None:
+def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, normal: BandedEquations) -> None:
     """Add accelerations, the root's residual with the weights eliminated, and joint torques."""
     d, found = problem.dynamics, state.forces
     rates = rates_of(steps_of(d, state.q), 1.0 / problem.fps)
     sigma = _acceleration_sigma(problem)[:, None]
     accelerations = (rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
-    blocks.add_diagonal_triples(*accelerations, N_ROOT)
+    normal.add_diagonal_triples(*accelerations, N_ROOT)
     n = len(found.u)
     by_q, by_v, by_a = (np.empty((n, N_TANGENT, N_TANGENT)) for _ in range(3))
     u = np.empty((n, N_TANGENT))
@@ -271,7 +271,7 @@ def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, blocks: Fram
     before = by_v @ rates.v_before + by_a @ rates.a_before
     at = by_q + by_v @ rates.v_at + by_a @ rates.a_at
     after = by_v @ rates.v_after + by_a @ rates.a_after
-    blocks.add_triples(whiten @ before, whiten @ at, whiten @ after, (whiten @ u[..., None])[..., 0])
+    normal.add_triples(whiten @ np.concatenate([before, at, after], axis=2), (whiten @ u[..., None])[..., 0])
 
 
 def _root_whitening(problem: SpacetimeProblem, found: InnerForces, t: int, R: Floats) -> Floats:

@@ -41,10 +41,9 @@ class FeatureSample:
 
 
 class RecentPoses:
-    """Computes features at RATE_HZ from poses at any rate; poses that were badly seen leave a gap. up: of the world, (3,)."""
+    """Computes features at RATE_HZ from poses at any rate; poses that were badly seen leave a gap."""
 
-    def __init__(self, up: Floats) -> None:
-        self._up = np.asarray(up, np.float64)
+    def __init__(self) -> None:
         self._stretch = self._begun_ns = self._due_ns = 0
         self._past: list[tuple[int, Floats, Floats]] = []  # time [ns], rotation vectors, static features
 
@@ -66,7 +65,7 @@ class RecentPoses:
                 self._past.clear()
         if not self._past:
             self._stretch, self._begun_ns, rotvec = self._stretch + 1, t_ns, pose.rotvec
-        self._past.append((t_ns, rotvec, static_features(rotvec, self._up)))
+        self._past.append((t_ns, rotvec, static_features(rotvec)))
         while len(self._past) > 2 and self._past[1][0] <= t_ns - 2 * STEP_NS:
             del self._past[0]
         if 0 < self._due_ns - t_ns < STEP_NS or self._past[0][0] > t_ns - 2 * STEP_NS:

@@ -61,10 +61,10 @@ def feature_names() -> list[str]:
     return static + [f"{name} velocity" for name in static] + [f"{name} acceleration" for name in static]
 
 
-def static_features(rotvec: ArrayLike, up: ArrayLike = UP) -> Floats:
-    """Return s of poses, (..., J, 3) [rad] with row 0 the root's orientation -> (..., S); up: of the world, unit, (3,)."""
+def static_features(rotvec: ArrayLike) -> Floats:
+    """Return s of poses, (..., J, 3) [rad] with row 0 the root's orientation -> (..., S)."""
     r = np.asarray(rotvec, np.float64)
-    vertical = np.swapaxes(matrix_from_rotvec(r[..., 0, :]), -1, -2) @ np.asarray(up, np.float64)
+    vertical = matrix_from_rotvec(r[..., 0, :])[..., 1, :]
     return np.concatenate([r[..., 1:, :].reshape(*r.shape[:-2], N_ANGLES), vertical], axis=-1)
 
 
@@ -99,10 +99,10 @@ def continuous(rotvec: Floats, start: Floats) -> Floats:
     return out
 
 
-def training_poses(clips: Iterable[Clip], up: ArrayLike = UP) -> TrainingPoses:
+def training_poses(clips: Iterable[Clip]) -> TrainingPoses:
     """Return features and poses of clips, resampled to RATE_HZ; the first two poses of each are used for differences only.
 
-    Each clip longer than that is a stretch. up: of the clips' world, (3,).
+    Each clip longer than that is a stretch.
     """
     parts: list[TrainingPoses] = []
     so_far = np.zeros((0, N_JOINTS, 3))
@@ -111,7 +111,7 @@ def training_poses(clips: Iterable[Clip], up: ArrayLike = UP) -> TrainingPoses:
             continue
         even = resample(clip, RATE_HZ).rotvec
         rotvec = continuous(even, so_far.mean(axis=0) if len(so_far) else even[0])
-        static = static_features(rotvec, up)
+        static = static_features(rotvec)
         features = with_differences(static[2:], static[1:-1], static[:-2])
         seconds = STEP_S * np.arange(2.0, len(features) + 2.0)
         parts.append(TrainingPoses(features, rotvec[2:], PoseTimes(np.full(len(seconds), number, np.int64), seconds)))

@@ -8,12 +8,11 @@ never.
 import zlib
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from config.arrays import Floats
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.collect import DistinctPoses, FeatureSample, RecentPoses, distances, keys_of
-from reconstruct.models.style.features import N_STATIC, STEP_S, UP
+from reconstruct.models.style.features import N_STATIC, STEP_S
 from reconstruct.models.style.learn.train import LearnOptions
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.task import LearnedStyle, LearnTask, style_of
@@ -33,16 +32,13 @@ MAX_ABANDONED = 3  # in a row: there is no learner
 class SessionStyle:
     """The poses of a session, and the style learned from them.
 
-    skeleton: of the performer; up: of the world, (3,); start: a style used from the start, whose poses are kept with the new
-    ones; options: of learning.
+    skeleton: of the performer; start: a style used from the start, whose poses are kept with the new ones; options: of learning.
     """
 
-    def __init__(
-        self, skeleton: Skeleton, up: ArrayLike = UP, start: Style | None = None, options: LearnOptions | None = None
-    ) -> None:
+    def __init__(self, skeleton: Skeleton, start: Style | None = None, options: LearnOptions | None = None) -> None:
         self.style = start
         self._skeleton, self._options = skeleton, options or LearnOptions()
-        self._recent, self._store = RecentPoses(np.asarray(up, np.float64)), DistinctPoses(MAX_POSES)
+        self._recent, self._store = RecentPoses(), DistinctPoses(MAX_POSES)
         self._known: Floats | None = None
         if start is not None:
             self._known = keys_of(start.features)

@@ -11,6 +11,7 @@ from stream.viewer.view import AppSnapshot
 from stream.web.html import set_html
 
 RECORD, STOP = "Record", "Stop recording"
+ORIGIN = "Performer to the origin"
 
 
 class HeadPanel:
@@ -53,9 +54,12 @@ class RecordingControls(Protocol):
     def stop(self) -> str:
         """Stop it; return its file when it is complete. Raises DuocapError."""
 
+    def recentre(self) -> None:
+        """Have the performer be the world's origin, facing forward. Raises DuocapError."""
+
 
 class RecordPanel:
-    """Record the run that is watched: the publishing program writes the file, this page only requests it."""
+    """Record the run that is watched, and make the performer the origin: this page only requests it of the publishing program."""
 
     period_s = 0.3
 
@@ -70,6 +74,10 @@ class RecordPanel:
             self._button = gui.add_button(RECORD, icon=viser.Icon.PLAYER_RECORD_FILLED, color="red")
             self._message = gui.add_html("")
         self._button.on_click(lambda _: self._press())
+        with gui.add_folder("World"):
+            origin = gui.add_button(ORIGIN, icon=viser.Icon.CURRENT_LOCATION, hint="Facing forward: key O")
+        origin.on_click(lambda _: self._recentre())
+        gui.add_command(ORIGIN, hotkey="O").on_trigger(lambda _: self._recentre())
 
     def update(self, view: AppSnapshot) -> None:
         """Follow the publishing program: another page may have pressed the button."""
@@ -81,6 +89,13 @@ class RecordPanel:
         disabled = self._busy or view.waiting or view.silent
         if self._button.disabled != disabled:
             self._button.disabled = disabled
+
+    def _recentre(self) -> None:
+        """Make the performer the origin."""
+        try:
+            self._controls.recentre()
+        except DuocapError as error:
+            set_html(self._message, box(escape(str(error))))
 
     def _press(self) -> None:
         """Start or stop; runs in a thread of the server's pool, since the answer may take a while."""

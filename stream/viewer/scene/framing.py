@@ -1,4 +1,4 @@
-"""Viewpoints from which the whole performer is in the picture; positions in the view's level frame, y up."""
+"""Viewpoints from which the whole performer is in the picture."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,6 @@ import numpy as np
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 from stream.protocol.messages import CameraReading, RigMessage
-from stream.viewer.scene.level import LevelTransform
 
 HEIGHT_M, WIDTH_M = 3.4, 2.7  # that should be in the picture; below, the player covers some of it
 TOP_WIDTH_M = 3.6
@@ -46,9 +45,7 @@ def distance_m(aspect: float, height_m: float, width_m: float) -> float:
     return float(0.5 * max(height_m / half, width_m / (half * max(aspect, 0.1))))
 
 
-def viewpoint(
-    view: View, root_m: Floats, rig: RigMessage | None, level: LevelTransform, aspect: float = 1.3, apart_m: float = 0.0
-) -> Viewpoint:
+def viewpoint(view: View, root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
     """Return the viewpoint of a view on a performer whose hips are at root_m, (3,).
 
     aspect: width of the picture by its height; apart_m: distance between the outer performers. The view of a camera that does not
@@ -56,11 +53,11 @@ def viewpoint(
     """
     cameras = rig.cameras if rig is not None else ()
     if view is View.LEFT_CAMERA and cameras:
-        return camera_viewpoint(cameras[0], level)
+        return camera_viewpoint(cameras[0])
     if view is View.RIGHT_CAMERA and len(cameras) > 1:
-        return camera_viewpoint(cameras[1], level)
+        return camera_viewpoint(cameras[1])
     target = np.array([root_m[0], MIDDLE_M, root_m[2]])
-    front = facing(rig, root_m, level)
+    front = facing(rig, root_m)
     side = np.array([front[2], 0.0, -front[0]])
     up = np.array([0.0, 1.0, 0.0])
     if view is View.TOP:
@@ -69,13 +66,11 @@ def viewpoint(
     return Viewpoint(target + out * distance_m(aspect, HEIGHT_M, WIDTH_M + apart_m) + EYE_M * up, target, up)
 
 
-def first_viewpoint(
-    root_m: Floats, rig: RigMessage | None, level: LevelTransform, aspect: float = 1.3, apart_m: float = 0.0
-) -> Viewpoint:
+def first_viewpoint(root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
     """Return the viewpoint that the page opens with: at the front, and so far to the side that no camera covers the picture."""
-    front = viewpoint(View.FRONT, root_m, rig, level, aspect, apart_m)
+    front = viewpoint(View.FRONT, root_m, rig, aspect, apart_m)
     candidates = [_beside(front, tangent) for tangent in SIDE_TANGENTS]
-    cameras_m = [level.to_view(position_of(camera)) for camera in rig.cameras] if rig is not None else []
+    cameras_m = [position_of(camera) for camera in rig.cameras] if rig is not None else []
     free = (seen for seen in candidates if not any(is_covered(seen, camera_m, aspect) for camera_m in cameras_m))
     return next(free, candidates[0])
 
@@ -103,11 +98,11 @@ def is_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
     return bool(abs(ray @ right) < reach_m * aspect + DRAWN_M and abs(ray @ up) < reach_m + DRAWN_M)
 
 
-def facing(rig: RigMessage | None, root_m: Floats, level: LevelTransform) -> Floats:
+def facing(rig: RigMessage | None, root_m: Floats) -> Floats:
     """Return the horizontal direction from the performer to the middle of the cameras, (3,); z where there are none."""
     if rig is None or not rig.cameras:
         return np.array([0.0, 0.0, 1.0])
-    middle = np.mean([level.to_view(position_of(camera)) for camera in rig.cameras], axis=0)
+    middle = np.mean([position_of(camera) for camera in rig.cameras], axis=0)
     out = (middle - root_m) * [1.0, 0.0, 1.0]
     length = float(np.linalg.norm(out))
     return np.asarray(out / length) if length > 0.1 else np.array([0.0, 0.0, 1.0])
@@ -118,10 +113,10 @@ def position_of(camera: CameraReading) -> Floats:
     return np.asarray(-matrix_from_rotvec(camera.rotation).T @ camera.translation)
 
 
-def camera_viewpoint(camera: CameraReading, level: LevelTransform) -> Viewpoint:
+def camera_viewpoint(camera: CameraReading) -> Viewpoint:
     """Return the viewpoint of a camera: its z axis points into the picture, its y axis down."""
     R = matrix_from_rotvec(camera.rotation)
-    position = level.to_view(position_of(camera))
-    forward, up = level.rotation @ R[2], -(level.rotation @ R[1])
+    position = position_of(camera)
+    forward, up = R[2], -R[1]
     fov_rad = 2.0 * float(np.arctan2(0.5 * camera.size[1], camera.matrix[1, 1]))
     return Viewpoint(position, position + 3.0 * forward, up, fov_rad)

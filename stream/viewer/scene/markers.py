@@ -5,11 +5,10 @@ import viser
 from numpy.typing import NDArray
 
 from database.contacts import CONTACT_JOINTS
-from stream.protocol.joints import Joints, wxyz_from_matrix
+from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import Balls, NodePart
 from stream.viewer.scene.colors import CONTACT, INFERRED, Color, marker_color, vertex_colors
-from stream.viewer.scene.level import LevelTransform
 
 MARKER_M = 0.022
 LABEL_UP_M = 0.04
@@ -81,7 +80,6 @@ class Contacts(NodePart):
         self._joints = {joint: skeleton.names.index(joint) for joint in CONTACT_JOINTS if joint in skeleton.names}
         n_rings = len(CONTACT_JOINTS)
         self._position_m = np.zeros((n_rings, 3), np.float32)
-        self._level = LevelTransform()
         self._rings = scene.add_batched_meshes_simple(
             name,
             *ring(*RING_M),
@@ -96,19 +94,14 @@ class Contacts(NodePart):
         )
         super().__init__(self._rings)
 
-    def set_level(self, level: LevelTransform) -> None:
-        """Make the rings parallel to the floor of the view."""
-        self._level = level
-        self._rings.batched_wxyzs = np.tile(wxyz_from_matrix(level.rotation.T), (len(CONTACT_JOINTS), 1)).astype(np.float32)
-
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Put a ring on the floor under every joint in contact."""
         size = np.zeros(len(CONTACT_JOINTS), np.float32)
         for n, name in enumerate(CONTACT_JOINTS):
             if name in pose.contacts and name in self._joints:
-                x, _, z = self._level.to_view(joints.position_m[self._joints[name]])
+                x, _, z = joints.position_m[self._joints[name]]
                 # To the millimetre: a foot at rest moves less, and then nothing is sent.
-                self._position_m[n] = self._level.to_world(np.round((x, ABOVE_FLOOR_M, z), 3))
+                self._position_m[n] = np.round((x, ABOVE_FLOOR_M, z), 3)
                 size[n] = 1.0
         self._rings.batched_positions = self._position_m
         self._rings.batched_scales = size

@@ -13,7 +13,6 @@ from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
 from stream.viewer.scene.cameras import Cameras
 from stream.viewer.scene.colors import BODY, SECOND_BODY
 from stream.viewer.scene.framing import View, Viewpoint, first_viewpoint, viewpoint
-from stream.viewer.scene.level import LevelEstimator
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, World
 from stream.viewer.track import ViewerTrack
@@ -55,7 +54,6 @@ class Scenery:
         self._tracks: Sequence[ViewerTrack] = ()
         self._stages: list[Stage | None] = []
         self._shown: list[PoseMessage | None] = []
-        self._levelling = LevelEstimator(None)
         self._framed = False
         self._cursor_s = 0.0
         self._cameras: Cameras | None = None
@@ -70,7 +68,6 @@ class Scenery:
         self._tracks = tracks
         self._stages += [None] * (len(tracks) - len(self._stages))
         self._shown = [None] * len(tracks)
-        self._levelling = LevelEstimator(None)
         self._framed = False
 
     def show(self, cursor_s: float) -> None:
@@ -89,7 +86,7 @@ class Scenery:
             if pose is not None and track.skeleton is not None:
                 self._stage(n, track.skeleton).show(pose)
                 if n == 0:
-                    self._settle(track, pose)
+                    self._settle()
             elif (stage := self._stages[n]) is not None:
                 stage.show(None)
 
@@ -120,8 +117,8 @@ class Scenery:
     def look(self, view: View) -> None:
         """Have all pages look from one of the views."""
         rig = self._tracks[0].rig if self._tracks else None
-        level, root_m, apart_m = self._world.level, self._root_m(), self._width_m()
-        self._set_viewpoint(lambda aspect: viewpoint(view, root_m, rig, level, aspect, apart_m))
+        root_m, apart_m = self._root_m(), self._width_m()
+        self._set_viewpoint(lambda aspect: viewpoint(view, root_m, rig, aspect, apart_m))
 
     def welcome(self, client: viser.ClientHandle) -> None:
         """Aim the camera of a new page at the performer."""
@@ -153,11 +150,10 @@ class Scenery:
         return stage
 
     def _fit(self) -> None:
-        """Set colours and contacts of the stages by the floor."""
+        """Set colours of the stages by the floor."""
         for stage in self._stages:
             if stage is not None:
                 stage.set_ground(self._world.ground)
-                stage.set_level(self._world.level)
 
     def _options_of(self, n: int) -> StageOptions:
         """Return the options of one stage."""
@@ -170,14 +166,8 @@ class Scenery:
             if stage is not None:
                 stage.options = self._options_of(n)
 
-    def _settle(self, track: ViewerTrack, pose: PoseMessage) -> None:
-        """Level the world; aim at the performer at first, and follow afterwards."""
-        assert track.skeleton is not None
-        if not self._framed:
-            self._levelling = LevelEstimator(track.rig)
-        if self._levelling.add(track.skeleton, pose) or not self._framed:
-            self._world.set_level(self._levelling.level)
-            self._fit()
+    def _settle(self) -> None:
+        """Aim at the performer at first, and follow afterwards."""
         if not self._framed:
             self._framed = True
             self._world.set_centre(self._root_m())
@@ -187,7 +177,7 @@ class Scenery:
 
     def _first_viewpoint(self, aspect: float) -> Viewpoint:
         """Return the viewpoint that a page opens with."""
-        return first_viewpoint(self._root_m(), self._tracks[0].rig, self._world.level, aspect, self._width_m())
+        return first_viewpoint(self._root_m(), self._tracks[0].rig, aspect, self._width_m())
 
     def _set_viewpoint(self, viewpoint_of: ViewpointOf) -> None:
         """Set the viewpoint of all pages and of those to come."""
@@ -198,7 +188,7 @@ class Scenery:
             _aim(client, in_scene)
 
     def _in_scene(self, viewpoint_of: ViewpointOf) -> ViewpointOf:
-        """Convert viewpoints from the view to the scene, whose middle moves with the performer."""
+        """Convert viewpoints from the world to the scene, whose middle moves with the performer."""
 
         def in_scene(aspect: float) -> Viewpoint:
             seen, centre_m = viewpoint_of(aspect), self._world.centre_m
@@ -233,9 +223,9 @@ class Scenery:
             self._world.set_centre(self._world.centre_m + step)
 
     def _root_m(self) -> Floats:
-        """Return the hips of the first performer in the view, (3,)."""
+        """Return the hips of the first performer, (3,)."""
         pose = self._shown[0] if self._shown else None
-        return self._world.level.to_view(np.array(pose.root_m if pose is not None else (0.0, 0.95, 0.0)))
+        return np.array(pose.root_m if pose is not None else (0.0, 0.95, 0.0))
 
     def _width_m(self) -> float:
         """Return the distance between the outer performers."""

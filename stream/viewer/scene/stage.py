@@ -15,7 +15,6 @@ from stream.viewer.scene.body import SkinnedBody
 from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
 from stream.viewer.scene.colors import BODY, Color, Ground
 from stream.viewer.scene.forces import ForceArrows
-from stream.viewer.scene.level import LevelTransform
 from stream.viewer.scene.markers import Contacts, Labels, MarkerParts
 from stream.viewer.scene.trails import Trails
 
@@ -112,11 +111,6 @@ class Stage:
                         part.show(pose, joints)
             self._root.visible = pose is not None
         self._pose = pose
-
-    def set_level(self, level: LevelTransform) -> None:
-        """Put the contacts on the floor of the view."""
-        with self._atomic():
-            self._contacts.set_level(level)
 
     def set_ground(self, ground: Ground) -> None:
         """Set the colours that are readable on a floor."""

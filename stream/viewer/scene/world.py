@@ -1,11 +1,10 @@
-"""The surroundings in the scene: light, a floor with a grid in metres, axes, and the level of the world."""
+"""The surroundings in the scene: light, a floor with a grid in metres, axes."""
 
 import numpy as np
 import viser
 
 from config.arrays import Floats
 from stream.viewer.scene.colors import DARK, LIGHT, Ground
-from stream.viewer.scene.level import LevelTransform
 
 WORLD = "/world"
 FLOOR_M = 12.0
@@ -16,13 +15,12 @@ AXES_M = 0.35
 class World:
     """The surroundings of all bodies and cameras, which are below the node `WORLD`; call it from one thread.
 
-    level: of the view; centre_m: the point of the view in the middle of the scene, (3,), y = 0.
+    centre_m: the point of the world in the middle of the scene, (3,), y = 0.
     """
 
     def __init__(self, server: viser.ViserServer, dark: bool = True) -> None:
         self._server, self._scene = server, server.scene
         self._scene.set_up_direction("+y")
-        self.level = LevelTransform()
         self.centre_m: Floats = np.zeros(3)
         self._world = self._scene.add_frame(WORLD, show_axes=False)
         self._axes = self._scene.add_frame(
@@ -44,24 +42,17 @@ class World:
             self._floor = self._grid(self.ground)
             self._place_floor()
 
-    def set_level(self, level: LevelTransform) -> None:
-        """Set the level of the view."""
-        self.level = level
-        with self._server.atomic():
-            self._world.wxyz = level.wxyz
-            self._place_world()
-
     def set_centre(self, centre_m: Floats) -> None:
-        """Move a point of the view, (3,) of which x and z count, to the middle of the floor, which then has no visible end."""
+        """Move a point of the world, (3,) of which x and z count, to the middle of the floor, which then has no visible end."""
         self.centre_m = np.asarray(centre_m) * [1.0, 0.0, 1.0]
         with self._server.atomic():
             self._place_world()
             self._place_floor()
 
     def _place_world(self) -> None:
-        """Place the world by level and centre."""
-        x, y, z = np.array([0.0, self.level.lift_m, 0.0]) - self.centre_m
-        self._world.position = (float(x), float(y), float(z))
+        """Place the world by its centre."""
+        x, _, z = -self.centre_m
+        self._world.position = (float(x), 0.0, float(z))
 
     def _place_floor(self) -> None:
         """Move the floor with the world, modulo a section: its lines stand still in the world."""

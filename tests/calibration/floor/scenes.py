@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
 from calibration.floor.dwell import PointFrame
 from calibration.floor.frame import Floor
@@ -48,11 +48,11 @@ def view_of(board: Board, camera: Camera, pose: Floats, noise_px: float, rng: np
 
 def pair_of(
     board: Board, rig: Rig, pose: Floats, noise_px: float = 0.1, seed: int = 0, sees: tuple[bool, bool] = (True, True)
-) -> ViewPair:
+) -> BoardMoment:
     """Return what both cameras measure of a board."""
     rng = np.random.default_rng(seed)
     left, right = (view_of(board, camera, pose, noise_px, rng) for camera in rig.cameras)
-    return ViewPair(left if sees[0] else None, right if sees[1] else None)
+    return BoardMoment((left if sees[0] else None, right if sees[1] else None))
 
 
 def errors(world: Rig, rig: Rig, floor: Floor, at_m: Floats) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calibration.board.pattern import board_from_text
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Rig
 from calibration.floor.board import board_positions, find_board_pose, floor_from_board
 from calibration.floor.frame import floored
@@ -60,7 +60,7 @@ def test_a_lone_camera() -> None:
     world = world_rig()
     lone = Rig((world.left,))
     pair = pair_of(BOARD, world, on_floor(), 0.1)
-    floor = floor_from_board(lone, BOARD, [ViewPair(pair.left, None)])
+    floor = floor_from_board(lone, BOARD, [BoardMoment((pair.views[0], None))])
     assert np.degrees(np.arccos(floor.up[1])) < 0.5 and floor.one_camera
 
 
@@ -143,18 +143,18 @@ def test_thickness_lowers_the_floor() -> None:
 def test_too_few_corners() -> None:
     world = world_rig()
     pair = pair_of(BOARD, world, on_floor())
-    assert pair.left is not None
+    assert pair.views[0] is not None
     few = np.zeros(len(BOARD), bool)
     few[:5] = True
     with pytest.raises(CalibrationError, match="nowhere seen with 6 corners"):
-        floor_from_board(world, BOARD, [ViewPair(replace(pair.left, seen=few), None)])
+        floor_from_board(world, BOARD, [BoardMoment((replace(pair.views[0], seen=few), None))])
 
 
 def test_left_and_right_swapped() -> None:
     world = world_rig()
     pair = pair_of(BOARD, world, on_floor())
     with pytest.raises(CalibrationError, match="left and right are swapped"):
-        floor_from_board(in_left_frame(world), BOARD, [ViewPair(pair.right, pair.left)])
+        floor_from_board(in_left_frame(world), BOARD, [BoardMoment((pair.views[1], pair.views[0]))])
 
 
 def test_a_camera_that_was_moved() -> None:
@@ -180,7 +180,7 @@ def view(shift_px: float, moved_px: float = float("nan"), seen: int = 12, name: 
 
 def test_views_of_one_place_are_averaged_without_the_odd_one() -> None:
     """Of 0, 0.4, and 1.5 px the median is 0.4."""
-    pairs = [ViewPair(view(shift), view(2.0 * shift)) for shift in (0.0, 0.4, 0.9)]
+    pairs = [BoardMoment((view(shift), view(2.0 * shift))) for shift in (0.0, 0.4, 0.9)]
     (place,) = board_positions(SMALL, pairs)
     np.testing.assert_allclose(place.px[0], view(0.4).corners_px)
     np.testing.assert_allclose(place.px[1], view(0.8).corners_px)
@@ -188,18 +188,18 @@ def test_views_of_one_place_are_averaged_without_the_odd_one() -> None:
 
 
 def test_places_are_told_apart_and_ordered_by_pictures() -> None:
-    pairs = [ViewPair(view(0.0), None), ViewPair(view(80.0, name="two"), None), ViewPair(view(80.3), None)]
+    pairs = [BoardMoment((view(0.0), None)), BoardMoment((view(80.0, name="two"), None)), BoardMoment((view(80.3), None))]
     first, second = board_positions(SMALL, pairs)
     assert (first.name, first.n_pictures, second.n_pictures) == ("two", 2, 1)
 
 
 def test_a_place_is_one_only_if_both_cameras_agree() -> None:
-    pairs = [ViewPair(view(0.0), view(0.0)), ViewPair(view(0.0), view(30.0))]
+    pairs = [BoardMoment((view(0.0), view(0.0))), BoardMoment((view(0.0), view(30.0)))]
     assert len(board_positions(SMALL, pairs)) == 2
 
 
 def test_what_moves_is_left_out_where_anything_is_still() -> None:
-    still, moving = ViewPair(view(0.0, 0.1), None), ViewPair(view(50.0, 6.0), None)
+    still, moving = BoardMoment((view(0.0, 0.1), None)), BoardMoment((view(50.0, 6.0), None))
     assert [place.n_pictures for place in board_positions(SMALL, [moving, still])] == [1]
     assert len(board_positions(SMALL, [moving])) == 1
 
@@ -207,12 +207,12 @@ def test_what_moves_is_left_out_where_anything_is_still() -> None:
 def test_corners_hidden_in_one_view_come_from_another() -> None:
     part = view(0.0, seen=8)
     whole = view(0.2)
-    (place,) = board_positions(SMALL, [ViewPair(part, None), ViewPair(whole, None)])
+    (place,) = board_positions(SMALL, [BoardMoment((part, None)), BoardMoment((whole, None))])
     assert place.seen[0].all() and not place.seen[1].any()
     np.testing.assert_allclose(place.px[0][11], whole.corners_px[11])
 
 
 def test_too_little_is_nothing() -> None:
-    assert board_positions(SMALL, [ViewPair(view(0.0, seen=5), None)]) == []
+    assert board_positions(SMALL, [BoardMoment((view(0.0, seen=5), None))]) == []
     assert board_positions(SMALL, []) == []
-    assert len(board_positions(SMALL, [ViewPair(replace(view(0.0), name=""), None)])) == 1
+    assert len(board_positions(SMALL, [BoardMoment((replace(view(0.0), name=""), None))])) == 1

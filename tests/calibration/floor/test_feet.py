@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from calibration.floor.feet import BALL_M, heights_of_set, heights_of_subject, with_lowest_height
+from calibration.floor.feet import heights_of_set, heights_of_subject, with_lowest_height
 from calibration.subject.subject import Subject
+from calibration.world import BALL_M
 from config.errors import CalibrationError
 from config.markers import marker_set_from_tables, read_marker_set
 from database.builtin import body
@@ -35,7 +36,7 @@ def test_a_subject_is_known_by_its_own_offsets() -> None:
     offset[worn.names.index("left_toe"), 1] += 0.05
     offset[worn.names.index("right_toe"), 1] += 0.05
     skeleton = body(1.75)
-    subject = Subject("Ann", skeleton, worn, offset, np.zeros(len(worn)), np.array([0.0, 1.0, 0.0]))
+    subject = Subject("Ann", skeleton, worn, offset, np.zeros(len(worn)))
     nominal, own = heights_of_set(worn, skeleton), heights_of_subject(subject)
     np.testing.assert_allclose(sorted(own.heights_m), sorted(nominal.heights_m + [0.05, 0.0]), atol=1e-12)
     assert own.measured and own.sigma_m < nominal.sigma_m

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.camera import Rig
-from calibration.floor.frame import Floor, along_floor, floored, to_cameras, up_of_images
+from calibration.floor.frame import Floor, floored, to_cameras
+from calibration.world import along_floor, up_of_images
 from database.geometry.rotations import matrix_from_rotvec
 from tests.calibration.floor.scenes import in_left_frame, world_rig
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from calibration.camera import Rig, relative_pose
 from calibration.formats.camera_file import ReadOptions
 from calibration.formats.rig_file import (
     FORMATS,
@@ -19,7 +20,7 @@ from calibration.formats.rig_file import (
     write_rig_file,
 )
 from config.errors import FileFormatError
-from tests.support.rig_files import NAMES, WITH_K3, a_rig, assert_alike
+from tests.support.rig_files import NAMES, WITH_K3, a_rig, assert_alike, four_cameras
 from tools.commands.calibrate.group import app
 
 angle, place = st.floats(-3.0, 3.0), st.tuples(*[st.floats(-5.0, 5.0)] * 3)
@@ -51,6 +52,43 @@ def test_a_rig_comes_back_from_every_format(
     if form != "qualisys":  # the place of a camera goes by way of its translation
         assert [file.read_bytes() for file in rewritten] == [file.read_bytes() for file in written]
     assert_alike(back, read_rig(again), 1e-12)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_four_cameras_come_back_from_every_format_and_some_by_name(form: str, tmp_path: Path) -> None:
+    rig, file = four_cameras(), tmp_path / NAMES[form]
+    written = write_rig_file(file, rig, form)
+    back = read_rig(file)
+    if form == "kalibr":  # its world is the first camera
+        poses = [relative_pose(rig.left, camera) for camera in rig.cameras]
+        cameras = zip(rig.cameras, poses, strict=True)
+        rig = Rig(tuple(replace(c, distortions=c.distortions[:4], rotation=R, translation=t) for c, (R, t) in cameras))
+    assert_alike(rig, back, 1e-11)
+    names = [camera.name for camera in back.cameras]
+    assert names == (["cam0", "cam1", "cam2", "cam3"] if form == "kalibr" else ["view0", "view1", "view2", "view3"])
+    rewritten = write_rig_file(tmp_path / f"again_{NAMES[form]}", back, form)
+    if form not in ("qualisys", "kalibr"):  # a place goes by way of a translation there
+        assert [each.read_bytes() for each in rewritten] == [each.read_bytes() for each in written]
+    some = read_rig(file, ReadOptions(names=(names[3], names[0], names[2])))
+    assert [camera.name for camera in some.cameras] == [names[3], names[0], names[2]]
+    with pytest.raises(FileFormatError, match=f"camera '{names[1]}' was named twice"):
+        read_rig(file, ReadOptions(names=(names[0], names[1], names[1])))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_nine_cameras_are_too_many_unless_eight_are_named(form: str, tmp_path: Path) -> None:
+    file = tmp_path / NAMES[form]
+    write_rig_file(file, four_cameras(9), form)
+    with pytest.raises(FileFormatError, match=r"9 cameras \(.*\), expected 1 to 8 of different names|\[cam_0\] to \[cam_7\]"):
+        read_rig(file)
+    names = tuple(camera.name for camera in read_camera_file(file).cameras)
+    assert len(read_rig(file, ReadOptions(names=names[1:]))) == 8
+
+
+def test_a_real_calibration_of_four_cameras_is_read_whole(shared_data: Path) -> None:
+    rig = read_rig(shared_data / "walk_four_cameras" / "calibration" / "Calib.qca.txt")
+    assert [camera.name for camera in rig.cameras] == ["cam01", "cam02", "cam03", "cam04"] and rig.floor_known
+    assert rig.baseline_m == pytest.approx(6.689, abs=1e-3)
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -95,7 +95,7 @@ def held(guide: RigGuide, t_ms: float, ticks: int = 8, right: bool = True, left:
     advice = Advice("")
     for n in range(ticks):
         view = board_view(t_ms=t_ms + n * TICK_MS, **where)
-        step = guide.add(view if left else None, (view if right else None))
+        step = guide.add((view if left else None, view if right else None))
         advice = step if step.taken or not advice.taken else advice
     return advice
 
@@ -105,22 +105,22 @@ def test_a_still_board_is_taken_once_after_a_moment() -> None:
     taken = []
     for n in range(20):
         view = board_view(t_ms=n * TICK_MS)
-        advice = guide.add(view, view)
+        advice = guide.add((view, view))
         taken.append(advice.taken)
         if n == 0:
             assert advice.words == HOLD
     assert sum(taken) == 1
     assert taken.index(True) == 2  # the first moment at which 0.15 s of stillness are known
     assert guide.n_shared == 1
-    assert guide.pairs[0].left is not None
-    assert guide.pairs[0].left.moved_px == pytest.approx(0.0)
+    assert guide.moments[0].views[0] is not None
+    assert guide.moments[0].views[0].moved_px == pytest.approx(0.0)
 
 
 def test_a_moving_board_is_never_taken() -> None:
     guide = RigGuide(BOARD, [SIZE, SIZE])
     for n in range(20):
         view = board_view(t_ms=n * TICK_MS, shift_px=3.0 * n)  # 30 px a second
-        advice = guide.add(view, view)
+        advice = guide.add((view, view))
         assert advice.words == HOLD
         assert not advice.good
     assert not guide.kept
@@ -130,7 +130,7 @@ def test_one_camera_that_moves_is_enough_to_wait() -> None:
     guide = RigGuide(BOARD, [SIZE, SIZE])
     for n in range(10):
         still, moving = board_view(t_ms=n * TICK_MS), board_view(t_ms=n * TICK_MS, shift_px=3.0 * n)
-        assert guide.add(still, moving).words == HOLD
+        assert guide.add((still, moving)).words == HOLD
 
 
 def test_speed_and_the_way_since_the_last_view() -> None:
@@ -150,7 +150,7 @@ def test_speed_and_the_way_since_the_last_view() -> None:
 
 def test_blur_and_absence_are_said() -> None:
     guide = RigGuide(BOARD, [SIZE, SIZE])
-    assert guide.add(None, None).words == NOTHING
+    assert guide.add((None, None)).words == NOTHING
     assert held(guide, 0.0, blur_px=3.0).words == BLURRED
     assert not guide.kept
 
@@ -203,8 +203,8 @@ def test_the_emptiest_part_of_the_right_picture_is_named() -> None:
     guide = RigGuide(BOARD, [SIZE, SIZE], stills=True)
     for x, y in product((0.15, 0.4, 0.65, 0.9), (0.15, 0.45, 0.7)):
         lower_left_missing = board_view(x, y, 0.5) if (x, y) not in {(0.15, 0.7), (0.4, 0.7)} else board_view(0.9, 0.1, 0.5)
-        guide.add(board_view(x, y, 0.5), lower_left_missing)
-    guide.add(*2 * [board_view(0.6, 0.85, 0.5)])
+        guide.add((board_view(x, y, 0.5), lower_left_missing))
+    guide.add(2 * [board_view(0.6, 0.85, 0.5)])
     right = next(need for need in guide.needs() if need.name == "right picture")
     assert right.words == "show it in the lower left of the right picture"
 
@@ -212,7 +212,7 @@ def test_the_emptiest_part_of_the_right_picture_is_named() -> None:
 def test_depth_asks_to_come_nearer_or_to_go_away() -> None:
     for distance_m, words in ((1.2, "come nearer"), (0.25, "go farther away")):
         guide = RigGuide(BOARD, [SIZE], stills=True)
-        guide.add(board_view(distance_m=distance_m))
+        guide.add([board_view(distance_m=distance_m)])
         assert next(need for need in guide.needs() if need.name == "near and far").words.startswith(words)
 
 
@@ -228,34 +228,34 @@ def test_enough_is_enough_and_progress_never_falls() -> None:
     guide = RigGuide(BOARD, [SIZE, SIZE], stills=True)
     progress = [0.0]
     for view in everything():
-        advice = guide.add(view, view)
+        advice = guide.add((view, view))
         assert advice.progress >= progress[-1]
         progress.append(advice.progress)
         assert advice.done == (advice.progress == 1.0)
     assert guide.done
     assert guide.n_shared >= ENOUGH_VIEWS
-    assert guide.add(None, None).words == ENOUGH
+    assert guide.add((None, None)).words == ENOUGH
     assert advice.missing == []
 
 
 def test_one_camera_alone() -> None:
     guide = RigGuide(BOARD, [SIZE], stills=True)
     for view in everything():
-        advice = guide.add(view)
+        advice = guide.add([view])
     assert advice.done
     assert [need.name for need in advice.needs][1] == "picture"
-    assert all(pair.right is None for pair in guide.pairs)
+    assert all(len(moment.views) == 1 for moment in guide.moments)
     assert "both" not in advice.counts
 
 
 def test_the_same_view_is_not_taken_twice_and_there_is_an_end() -> None:
     guide = RigGuide(BOARD, [SIZE], stills=True)
-    assert guide.add(board_view()).taken
-    assert not guide.add(board_view(shift_px=2.0)).taken
+    assert guide.add([board_view()]).taken
+    assert not guide.add([board_view(shift_px=2.0)]).taken
     rng = np.random.default_rng(3)
     for _ in range(400):
         x, y, d = rng.uniform([0.1, 0.1, 0.3], [0.9, 0.9, 1.2])
-        guide.add(board_view(x, y, d, rng.uniform(-40, 40), rng.uniform(-40, 40)))
+        guide.add([board_view(x, y, d, rng.uniform(-40, 40), rng.uniform(-40, 40))])
     assert len(guide.kept) == MAX_VIEWS
 
 
@@ -265,7 +265,7 @@ def test_different_pictures_of_another_size_are_judged_by_their_own() -> None:
     for n in range(8):
         small = board_view(t_ms=n * TICK_MS, shift_px=0.9 * n)  # 9 px/s, in the larger picture 18
         view = BoardView(2.0 * small.corners_px, small.seen.copy(), small.t_ns, blur_px=3.0)
-        advice = guide.add(view)
+        advice = guide.add([view])
         if advice.taken:
             break
     assert advice.taken

@@ -20,9 +20,10 @@ from calibration.quality.evidence import (
 )
 from calibration.quality.suspects import suspects_of, unmodelled_directions
 from calibration.quality.world_error import N_LENS
-from calibration.solve.adjust import normal_equations, shared_covariance
+from calibration.solve.adjust import BundleProblem
 from calibration.solve.equations import FreeParameters, bundle_state
 from calibration.solve.solution import LensModel
+from numerics.least_squares import shared_covariance
 from tests.calibration.quality.scenes import GOOD, fitted, scene
 
 
@@ -30,7 +31,7 @@ def test_the_covariance_is_that_of_the_adjustment() -> None:
     made = scene()
     lens = lens_of(made)
     state, seen = bundle_state(made.truth, made.board_to_world), observations(made)
-    expected = shared_covariance(normal_equations(state, seen, FreeParameters((lens, lens))))
+    expected = shared_covariance(BundleProblem(seen, FreeParameters((lens, lens))).linearise(state))
     found = covariance_of(evidence_of(at_truth(made)))
     n = lens.n_free
     for side in range(2):
@@ -91,9 +92,9 @@ def test_a_bend_is_found_in_its_own_direction() -> None:
 
 def test_a_move_is_found_where_it_was() -> None:
     made, evidence = scene(14, "bumped"), evidence_of(fitted(14, "bumped"))
-    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.pairs) - 4))]
-    assert int(np.argmax(gains)) + 4 == len(made.pairs) // 2 and max(gains) > 50.0
-    (other,) = camera_moves(evidence, [len(made.pairs) // 2])
+    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.moments) - 4))]
+    assert int(np.argmax(gains)) + 4 == len(made.moments) // 2 and max(gains) > 50.0
+    (other,) = camera_moves(evidence, [len(made.moments) // 2])
     assert np.allclose(other.extra[:3], (0.004, -0.006, 0.003), atol=8e-4)
 
 

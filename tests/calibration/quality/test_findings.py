@@ -8,7 +8,7 @@ import pytest
 from calibration.quality.findings import describe_form, dropped_findings
 from calibration.quality.measures import sanity_findings
 from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
-from calibration.solve.solution import BoardForm, DroppedPair, DropReason, RigSolution
+from calibration.solve.solution import BoardForm, DroppedMoment, DropReason, RigSolution
 from tests.calibration.quality.scenes import fitted
 
 GOOD, WEAK, WRONG = Finding(Grade.PASS, "sharp"), Finding(Grade.POOR, "few views", "add some"), Finding(Grade.FAIL, "mirrored")
@@ -50,9 +50,9 @@ N = 30  # its views
 def without(numbers: list[int]) -> RigSolution:
     """Return a calibration whose views of these numbers were left out."""
     solution = fitted(SCENE)
-    assert len(solution.pairs) == N
-    dropped = tuple(DroppedPair(solution.pairs[v], DropReason.OUTLIER, 9.1, 0.2) for v in numbers)
-    return replace(solution, pairs=tuple(solution.pairs[v] for v in range(N) if v not in numbers), dropped=dropped)
+    assert len(solution.moments) == N
+    dropped = tuple(DroppedMoment(solution.moments[v], DropReason.OUTLIER, 9.1, 0.2) for v in numbers)
+    return replace(solution, moments=tuple(solution.moments[v] for v in range(N) if v not in numbers), dropped=dropped)
 
 
 def only(findings: list[Finding]) -> Finding:

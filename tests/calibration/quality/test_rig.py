@@ -7,11 +7,12 @@ import pytest
 
 from benchmarks.calibration import truth
 from benchmarks.calibration.scene import Scene
+from calibration.board.views import BoardMoment
 from calibration.camera import Rig
 from calibration.depth import volume_points_m
 from calibration.quality.report import Grade, QualityReport
 from calibration.quality.rig import rig_report
-from calibration.solve.solution import DroppedPair, DropReason, LensModel, RigSolution
+from calibration.solve.solution import DroppedMoment, DropReason, LensModel, RigSolution
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.quality.scenes import GOOD, fitted, scene
 
@@ -62,7 +63,7 @@ def test_a_bent_board_is_named_with_its_sag() -> None:
 def test_a_camera_moved_half_way_is_named_with_the_view() -> None:
     made, report = scene(11, "bumped"), rig_report(fitted(11, "bumped"))
     (line,) = [finding.text for finding in report.findings if "moved during" in finding.text]
-    assert f"before left{len(made.pairs) // 2}" in line and report.grade is Grade.FAIL
+    assert f"before left{len(made.moments) // 2}" in line and report.grade is Grade.FAIL
     # Turned by (4, -6, 3) mrad: 7.8 mrad or 0.45 degrees.
     assert float(line.split(" by ")[1].split(" degrees")[0]) == pytest.approx(0.447, abs=0.05)
 
@@ -147,14 +148,14 @@ def test_a_lens_that_folds_over_is_told() -> None:
 def test_a_world_nothing_is_known_of_is_told_in_plain_words() -> None:
     """Five views of boards that are all parallel to the picture: any focal length would do."""
     made = scene(400, "poor coverage")
-    few = replace(made, pairs=made.pairs[:4], board_to_world=made.board_to_world[:4])
+    few = replace(made, moments=made.moments[:4], board_to_world=made.board_to_world[:4])
     report = rig_report(truth.fitted(few, LensModel(("k1", "k2"), square=False)))
     assert report.grade is Grade.FAIL and not any("e+" in line or "nan" in line or "inf" in line for line in report.lines)
 
 
 def test_too_few_views_fail() -> None:
     made = scene()
-    few = replace(made, pairs=made.pairs[:2], board_to_world=made.board_to_world[:2])
+    few = replace(made, moments=made.moments[:2], board_to_world=made.board_to_world[:2])
     report = rig_report(truth.fitted(few, LensModel((), square=True)))
     assert report.grade is Grade.FAIL and "2 views shared by both cameras" in texts(report, Grade.FAIL)
 
@@ -168,7 +169,7 @@ def test_boards_never_tilted_widen_the_error() -> None:
 
 
 def test_views_left_out_and_held_out_errors_count() -> None:
-    dropped = tuple(DroppedPair(fitted().pairs[k % 29], DropReason.OUTLIER, 9.1, 0.2) for k in range(40))
+    dropped = tuple(DroppedMoment(fitted().moments[k % 29], DropReason.OUTLIER, 9.1, 0.2) for k in range(40))
     spoilt = replace(fitted(), dropped=dropped, held_out_px={"k1": 0.6})
     report = rig_report(spoilt)
     left_out = "40 of 69 views were left out, such as left00 and right00: corners are 9.10 px off, usual are 0.20 px"
@@ -198,11 +199,15 @@ def test_a_camera_alone_is_judged_too() -> None:
     solution = fitted()
     left = solution.rig.left
     seen = solution.used[0].any(axis=1)
-    used, residual = solution.used[:, seen].copy(), solution.residual_px[:, seen].copy()
-    used[1], residual[1] = False, 0.0
-    pairs = tuple(pair for pair, own in zip(solution.pairs, seen, strict=True) if own)
+    moments = tuple(BoardMoment(moment.views[:1]) for moment, own in zip(solution.moments, seen, strict=True) if own)
     alone = replace(
-        solution, rig=Rig((left,)), used=used, residual_px=residual, pairs=pairs, board_to_world=solution.board_to_world[seen]
+        solution,
+        rig=Rig((left,)),
+        used=solution.used[:1, seen],
+        residual_px=solution.residual_px[:1, seen],
+        sigma_px=solution.sigma_px[:1],
+        moments=moments,
+        board_to_world=solution.board_to_world[seen],
     )
     report = rig_report(alone)
     assert report.grade is Grade.PASS, report.lines

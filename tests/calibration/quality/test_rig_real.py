@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.depth import depth_sigma_m
 from calibration.formats.rig_toml import read_rig
 from calibration.quality.report import Grade
@@ -26,7 +26,7 @@ def test_two_real_webcams_are_poor_for_shallow_depth(shared_data: Path, tmp_path
         seen = [corners[f"{side}_px"].reshape(-1, 9, 6, 2)[:, :, ::-1].reshape(-1, 54, 2) for side in ("left", "right")]
     whole = np.ones(54, bool)
     views = [[BoardView(px.copy(), whole.copy(), v * 10**9, f"{v:02d}") for v, px in enumerate(side)] for side in seen]
-    pairs = [ViewPair(left, right) for left, right in zip(*views, strict=True)]
+    pairs = [BoardMoment((left, right)) for left, right in zip(*views, strict=True)]
     solution = solve_rig(Board("chessboard", 6, 9, 0.021), pairs, ((640, 480), (640, 480)))
     report = rig_report(solution, 4.0)
     assert report.grade is Grade.POOR, report.lines

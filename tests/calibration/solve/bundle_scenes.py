@@ -6,9 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, camera_points, project
+from calibration.placement import looking_at
+from calibration.solve.equations import (
+    BundleState,
+    CornerMotion,
+    CornerObservations,
+    FreeParameters,
+    bundle_state,
+    camera_points,
+    project,
+)
 from calibration.solve.rig import BundleUncertainty, uncertainty_at
 from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats
@@ -49,7 +58,7 @@ def true_places(
     return np.stack(out)
 
 
-def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Board = BOARD) -> list[ViewPair]:
+def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Board = BOARD) -> list[BoardMoment]:
     """What both cameras see of the board at these places, with noise."""
     rng, out = np.random.default_rng(seed), []
     for i, place in enumerate(places):
@@ -58,7 +67,7 @@ def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Bo
         for camera in rig.cameras:
             px = camera.project(world) + rng.normal(0.0, sigma_px, (len(board), 2))
             views.append(BoardView(px, np.ones(len(board), bool), t_ns=i, name=f"{camera.name}{i:02d}"))
-        out.append(ViewPair(views[0], views[1]))
+        out.append(BoardMoment((views[0], views[1])))
     return out
 
 
@@ -68,21 +77,24 @@ def small_problem(n_cameras: int, seed: int = 3) -> tuple[BundleState, CornerObs
     rows: Sequence[Sequence[float]] = (
         (610.0, 604.0, 325.0, 231.0, -0.21, 0.08, 0.002, -0.001, 0.03),
         (655.0, 660.0, 309.0, 246.0, -0.12, 0.03, -0.001, 0.003, -0.02),
+        (580.0, 577.0, 330.0, 236.0, -0.16, 0.05, 0.001, 0.002, 0.01),
     )
     places = true_places(3, seed)
     state = BundleState(
         np.array([[*row, 0.0] for row in rows[:n_cameras]]),
-        matrix_from_rotvec([0.03, 0.12, -0.02]),
-        np.array([-0.39, 0.01, 0.07]),
+        matrix_from_rotvec([[0.0, 0.0, 0.0], [0.03, 0.12, -0.02], [-0.05, -0.2, 0.03]])[:n_cameras],
+        np.array([[0.0, 0.0, 0.0], [-0.39, 0.01, 0.07], [0.36, -0.02, 0.05]])[:n_cameras],
         matrix_from_rotvec(places[:, :3]),
         places[:, 3:],
         np.array([0.004, 0.09, -0.06, 0.05]),
-        0.013,
+        np.array([0.0, 0.013, -0.021])[:n_cameras],
     )
     px = np.stack([project(state.intrinsics[c], x) for c, x in enumerate(camera_points(state, BOARD.points_m))])
     weight = rng.uniform(0.5, 2.0, px.shape[:3]) * (rng.random(px.shape[:3]) > 0.1)
-    velocity, lag = rng.normal(0.0, 30.0, px.shape[1:]), np.array([0.004, -0.007, 0.011])
-    return state, CornerObservations(BOARD.points_m, px + rng.normal(0.0, 2.0, px.shape), weight, velocity, lag)
+    velocity, lag = rng.normal(0.0, 30.0, px.shape), np.tile([0.004, -0.007, 0.011], (n_cameras, 1))
+    velocity[0], lag[0] = 0.0, 0.0
+    motion = CornerMotion(velocity, lag, np.zeros(3, np.intp))
+    return state, CornerObservations(BOARD.points_m, px + rng.normal(0.0, 2.0, px.shape), weight, motion)
 
 
 def cramer_rao(
@@ -95,17 +107,59 @@ def cramer_rao(
 ) -> BundleUncertainty:
     """Return the bound for a known rig and known poses of the board.
 
-    rig: the left camera at the origin of the world, one or two cameras; board_to_world: rotation vector and translation of every
+    rig: the first camera at the origin of the world; board_to_world: rotation vector and translation of every
     view, (V, 6) [rad, m]; sigma_px: noise of a coordinate, one for all or by camera; lenses: by camera, what was free;
-    used: corners that took part, (2, V, N), by default all that are in the picture.
+    used: corners that took part, (C, V, N), by default all that are in the picture.
     """
     state = bundle_state(rig, board_to_world)
     C, V = len(state.intrinsics), len(state.board_rotation)
-    sigma = np.broadcast_to(np.asarray(sigma_px, float), (2,))
+    sigma = np.broadcast_to(np.asarray(sigma_px, float), (C,))
     px, weight = np.zeros((C, V, len(board), 2)), np.zeros((C, V, len(board)))
     for c, points in enumerate(camera_points(state, board.points_m)):
         px[c] = project(state.intrinsics[c], points)
         size = np.array(rig.cameras[c].size)
         inside = (points[..., 2] > 0) & ((px[c] >= 0) & (px[c] <= size - 1)).all(axis=-1)
         weight[c] = (inside if used is None else used[c]) / sigma[c] ** 2
-    return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C == 2))
+    return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C > 1))
+
+
+def rig_around(n: int = 4) -> Rig:
+    """Cameras around a room: two in front, then at the side and behind, no two alike; world Y up."""
+    places = ((-0.7, 1.2, 2.2), (0.7, 1.0, 2.3), (2.1, 1.3, 0.6), (1.6, 1.2, -1.7), (-0.4, 1.4, -2.3), (-2.0, 1.1, -0.9))
+    names = ("front_left", "front_right", "side", "behind", "back", "far")
+    cameras = []
+    for k in range(n):
+        f = (610.0, 640.0, 600.0, 655.0, 620.0, 630.0)[k]
+        K = np.array([[f, 0.0, 324.0 - 4.0 * k], [0.0, f, 236.0 + 3.0 * k], [0.0, 0.0, 1.0]])
+        lens = np.array([-0.2 + 0.03 * k, 0.08, 0.0, 0.0, 0.0])
+        cameras.append(looking_at(names[k], SIZE, K, places[k], (0.0, 1.0, 0.0), lens))
+    return Rig(tuple(cameras))
+
+
+def moments_around(rig: Rig, n: int, sigma_px: float = 0.2, seed: int = 1, part: int = 2) -> list[BoardMoment]:
+    """What the cameras see of a board that is turned about the room's middle, at most `part` of them at a time."""
+    rng, out = np.random.default_rng(seed), list[BoardMoment]()
+    middle = BOARD.points_m.mean(axis=0)
+    while len(out) < n:
+        towards = rig.cameras[rng.integers(len(rig))].center_m * (1.0, 0.0, 1.0)
+        yaw = np.arctan2(towards[0], towards[2]) + rng.uniform(-0.6, 0.6)
+        R = (
+            matrix_from_rotvec([0.0, yaw, 0.0])
+            @ matrix_from_rotvec([np.pi, 0.0, 0.0])
+            @ matrix_from_rotvec(rng.normal(size=3) * 0.3)
+        )
+        world = (BOARD.points_m - middle) @ R.T + np.array([0.0, 1.0, 0.0]) + rng.uniform(-0.45, 0.45, 3)
+        views: list[BoardView | None] = []
+        for camera in rig.cameras:
+            px, towards = camera.project(world), camera.to_camera(world).mean(axis=0)
+            facing = (camera.rotation @ R[:, 2]) @ towards > 0.35 * np.linalg.norm(towards)
+            inside = facing and ((px > 3) & (px < np.array(SIZE) - 4)).all()
+            px = px + rng.normal(0.0, sigma_px, px.shape)
+            name = f"{camera.name}{len(out):02d}"
+            views.append(BoardView(px, np.ones(len(px), bool), t_ns=10**9 * len(out), name=name) if inside else None)
+        seen = [c for c, view in enumerate(views) if view is not None]
+        for c in rng.permutation(seen)[part:]:
+            views[int(c)] = None
+        if seen:
+            out.append(BoardMoment(tuple(views)))
+    return out

@@ -10,21 +10,19 @@ from hypothesis import strategies as st
 
 from calibration.solve.adjust import (
     LAG_SHARE,
+    BundleProblem,
     IntrinsicsPrior,
     adjust,
     adjust_robustly,
-    bundle_cost,
-    eliminate_poses,
     good_views,
     inflate_noise,
     noise_px,
-    normal_equations,
-    shared_covariance,
     view_noise_px,
 )
 from calibration.solve.equations import CornerObservations, FreeParameters, apply_step, bundle_state, residual_px
 from calibration.solve.initial import observations
 from calibration.solve.solution import FIXED, LensModel
+from numerics.least_squares import shared_covariance, solve_arrow
 from tests.calibration.solve.bundle_scenes import BOARD, pairs_of, small_problem, true_places, true_rig
 
 LENSES = (LensModel(("k1", "k2")), LensModel(("k1",), square=False))
@@ -33,12 +31,13 @@ LENSES = (LensModel(("k1", "k2")), LensModel(("k1",), square=False))
 def dense(freedom: FreeParameters, prior: IntrinsicsPrior | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The whole system of `small_problem` in one matrix, shared numbers first."""
     state, seen = small_problem(2)
-    normal, G = normal_equations(state, seen, freedom, prior), freedom.n_shared
-    H, b = np.zeros((G + 18, G + 18)), np.concatenate([normal.shared_gradient, normal.pose_gradient.ravel()])
+    normal, G = BundleProblem(seen, freedom, prior).linearise(state), freedom.n_shared
+    (pose,) = normal.groups
+    H, b = np.zeros((G + 18, G + 18)), -np.concatenate([normal.gradient, pose.gradient.ravel()])
     H[:G, :G] = normal.shared
     for v in range(3):
         at = slice(G + 6 * v, G + 6 * v + 6)
-        H[at, at], H[:G, at], H[at, :G] = normal.pose[v], normal.mixed[v], normal.mixed[v].T
+        H[at, at], H[:G, at], H[at, :G] = pose.own[v], pose.mixed[v], pose.mixed[v].T
     return H, b
 
 
@@ -51,13 +50,12 @@ def test_places_eliminated_give_the_same_step_and_covariance() -> None:
     freedom, prior = FreeParameters(LENSES, form=True, offset=True), prior_of(state.intrinsics)
     H, b = dense(freedom, prior)
     G = freedom.n_shared
-    S, right, solved = eliminate_poses(normal_equations(state, seen, freedom, prior))
-    step = np.linalg.solve(S, right)
-    np.testing.assert_allclose(step, np.linalg.solve(H, b)[:G], rtol=1e-6)
-    np.testing.assert_allclose(
-        (solved[..., -1] - solved[..., :-1] @ step).ravel(), np.linalg.solve(H, b)[G:], rtol=1e-5, atol=1e-9
-    )
-    covariance = shared_covariance(normal_equations(state, seen, freedom, prior))
+    normal = BundleProblem(seen, freedom, prior).linearise(state)
+    step = solve_arrow(normal, 0.0)
+    assert step is not None
+    np.testing.assert_allclose(step.shared, np.linalg.solve(H, b)[:G], rtol=1e-6)
+    np.testing.assert_allclose(step.own[0].ravel(), np.linalg.solve(H, b)[G:], rtol=1e-5, atol=1e-9)
+    covariance = shared_covariance(normal)
     np.testing.assert_allclose(covariance, np.linalg.inv(H)[:G, :G], rtol=1e-5, atol=1e-12)
 
 
@@ -68,8 +66,8 @@ def test_the_gradient_is_that_of_the_cost() -> None:
     for i in range(freedom.n_shared):
         step = np.zeros(freedom.n_shared)
         step[i] = 1e-6
-        ahead = bundle_cost(apply_step(state, freedom, step, np.zeros((3, 6))), seen, prior)
-        behind = bundle_cost(apply_step(state, freedom, -step, np.zeros((3, 6))), seen, prior)
+        ahead = BundleProblem(seen, freedom, prior).cost(apply_step(state, freedom, step, np.zeros((3, 6))))
+        behind = BundleProblem(seen, freedom, prior).cost(apply_step(state, freedom, -step, np.zeros((3, 6))))
         assert -b[i] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-2)
 
 
@@ -80,9 +78,9 @@ def test_the_cost_never_rises(seed: int, steps: int) -> None:
     rng = np.random.default_rng(seed)
     freedom = FreeParameters(LENSES)
     state = apply_step(state, freedom, rng.normal(0.0, 0.05, freedom.n_shared), rng.normal(0.0, 0.2, (3, 6)))
-    before = bundle_cost(state, seen)
+    before = BundleProblem(seen, freedom).cost(state)
     fit = adjust(state, seen, freedom, None, steps)
-    assert fit.cost <= before and fit.cost == bundle_cost(fit.state, seen) and fit.n_steps <= steps
+    assert fit.cost <= before and fit.cost == BundleProblem(seen, freedom).cost(fit.state) and fit.n_steps <= steps
 
 
 def test_it_ends_where_scipy_ends() -> None:

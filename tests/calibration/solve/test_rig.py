@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.quality.rig import rig_report
 from calibration.solve.board_pose import candidate_poses, mirrored
 from calibration.solve.equations import bundle_state, subset
-from calibration.solve.initial import observations, unmirror
+from calibration.solve.initial import KnownLens, observations, unmirror
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.solution import DropReason, LensModel, describe_dropped
 from calibration.solve.start import undistort_pixels
@@ -42,9 +42,9 @@ def test_the_truth_is_found_within_its_bound() -> None:
         assert solution.intrinsic_sigma[c, 0] == pytest.approx(bound.intrinsic_sigma[c, 0], rel=0.5)
     rotvec, true_rotvec = (rotvec_from_matrix(r.right.rotation) for r in (solution.rig, rig))
     off = np.concatenate([rotvec - true_rotvec, solution.rig.right.translation - rig.right.translation])
-    sigma = np.sqrt(np.diag(bound.relative_covariance))
+    sigma = np.sqrt(np.diag(bound.pose_covariance))
     assert (np.abs(off) < 4.0 * sigma).all()
-    assert np.sqrt(np.diag(solution.relative_covariance)) == pytest.approx(sigma, rel=0.5)
+    assert np.sqrt(np.diag(solution.pose_covariance)) == pytest.approx(sigma, rel=0.5)
     assert solution.sigma_px == pytest.approx([0.2, 0.2], rel=0.1)
     assert solution.rms_px == pytest.approx(0.2 * np.sqrt(2.0), rel=0.1) and solution.rig.error_px == solution.rms_px
     assert all("k1" in lens and "k3" not in lens for lens in solution.lenses)
@@ -61,12 +61,12 @@ def test_without_noise_it_is_exact() -> None:
 
 def test_one_camera_alone() -> None:
     rig, places = true_rig(), true_places(9)
-    views = [right_view(pair.left) for pair in pairs_of(rig, places, 0.2)]
+    views = [right_view(pair.views[0]) for pair in pairs_of(rig, places, 0.2)]
     solution = solve_camera(BOARD, views, SIZE, name="webcam")
     sigma = cramer_rao(replace(rig, cameras=rig.cameras[:1]), BOARD, places, 0.2, [TRUE_LENS]).intrinsic_sigma[0, 0]
     assert solution.rig.is_monocular and solution.rig.left.name == "webcam"
     assert abs(solution.rig.left.matrix[0, 0] - 610.0) < 4.0 * sigma
-    assert solution.used[0].all() and not solution.used[1].any()
+    assert solution.used.all() and len(solution.used) == 1
 
 
 def test_a_stretched_and_bent_board_is_told_and_allowed_for() -> None:
@@ -80,7 +80,7 @@ def test_a_stretched_and_bent_board_is_told_and_allowed_for() -> None:
         world = points @ matrix_from_rotvec(place[:3]).T + place[3:]
         px = [camera.project(world) + rng.normal(0.0, 0.1, (54, 2)) for camera in rig.cameras]
         views = [replace(right_view(view), corners_px=p) for view, p in zip(pair.views, px, strict=True)]
-        pairs.append(ViewPair(views[0], views[1]))
+        pairs.append(BoardMoment((views[0], views[1])))
     solution = solve_rig(BOARD, pairs, SIZES)
     assert solution.form is not None and solution.form.stretch == pytest.approx(0.006, abs=6e-4) and solution.form.bend_m > 8e-4
     told = [finding.text for finding in rig_report(solution).findings]
@@ -94,32 +94,35 @@ def test_wrong_corners_and_wrong_pairs_are_left_out(known: bool) -> None:
     """Of 14 views: two pairs of different moments, a view of one camera smeared by 5 px, and single corners off."""
     rig, places = true_rig(), true_places(14)
     pairs, rng = pairs_of(rig, places, 0.2), np.random.default_rng(4)
-    pairs[3], pairs[11] = ViewPair(pairs[3].left, pairs[11].right), ViewPair(pairs[11].left, pairs[3].right)
-    smeared = right_view(pairs[6].right)
-    pairs[6] = ViewPair(None, replace(smeared, corners_px=smeared.corners_px + rng.normal(0.0, 5.0, (54, 2))))
-    off = right_view(pairs[8].left).corners_px.copy()
+    pairs[3], pairs[11] = (
+        BoardMoment((pairs[3].views[0], pairs[11].views[1])),
+        BoardMoment((pairs[11].views[0], pairs[3].views[1])),
+    )
+    smeared = right_view(pairs[6].views[1])
+    pairs[6] = BoardMoment((None, replace(smeared, corners_px=smeared.corners_px + rng.normal(0.0, 5.0, (54, 2)))))
+    off = right_view(pairs[8].views[0]).corners_px.copy()
     off[[7, 30]] += [[6.0, -3.0], [-4.0, 8.0]]
-    pairs[8] = ViewPair(replace(right_view(pairs[8].left), corners_px=off), pairs[8].right)
-    solution = solve_rig(BOARD, pairs, SIZES, intrinsics=(rig.left, rig.right) if known else None)
-    reasons = {right_view(dropped.pair.right).name: dropped.reason for dropped in solution.dropped}
+    pairs[8] = BoardMoment((replace(right_view(pairs[8].views[0]), corners_px=off), pairs[8].views[1]))
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)) if known else None)
+    reasons = {right_view(dropped.moment.views[1]).name: dropped.reason for dropped in solution.dropped}
     apart = DropReason.INCONSISTENT
     assert reasons == {"right11": apart, "right03": apart, "right06": DropReason.OUTLIER}
     lines = [describe_dropped(dropped) for dropped in solution.dropped]
     assert "left03 and right11: the two pictures do not show the board in one place" in lines
     assert any(line.startswith("right06: corners are ") and line.endswith("px") for line in lines)
-    assert len(solution.pairs) == 11 == len(solution.board_to_world)
-    view = [right_view(pair.left).name for pair in solution.pairs].index("left08")
+    assert len(solution.moments) == 11 == len(solution.board_to_world)
+    view = [right_view(pair.views[0]).name for pair in solution.moments].index("left08")
     assert not solution.used[0, view, [7, 30]].any() and solution.used[0, view].sum() == 52
-    sigma_m = np.sqrt(np.diag(cramer_rao(rig, BOARD, places, 0.2, [TRUE_LENS, TRUE_LENS]).relative_covariance)[3:].sum())
+    sigma_m = np.sqrt(np.diag(cramer_rao(rig, BOARD, places, 0.2, [TRUE_LENS, TRUE_LENS]).pose_covariance)[3:].sum())
     assert abs(solution.rig.baseline_m - rig.baseline_m) < 5.0 * sigma_m
 
 
 def test_views_of_one_camera_alone_take_part() -> None:
     rig, places = true_rig(), true_places(8)
     pairs = pairs_of(rig, places, 0.2)
-    pairs[2], pairs[6] = ViewPair(pairs[2].left, None), ViewPair(None, pairs[6].right)
-    solution = solve_rig(BOARD, pairs, SIZES, intrinsics=(rig.left, rig.right))
-    assert len(solution.pairs) == 8
+    pairs[2], pairs[6] = BoardMoment((pairs[2].views[0], None)), BoardMoment((None, pairs[6].views[1]))
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)))
+    assert len(solution.moments) == 8
     assert solution.used[0, 2].all() and not solution.used[1, 2].any()
     assert solution.used[1, 6].all() and not solution.used[0, 6].any()
     np.testing.assert_allclose(solution.board_to_world[:, 3:], places[:, 3:], atol=0.01)
@@ -140,9 +143,9 @@ def test_the_mirrored_place_is_seen_through() -> None:
         fooled |= np.asarray(geodesic_rad(state.board_rotation[:16], true)) > np.radians(20.0)
     assert fooled.sum() >= 2, "the scene must fool a camera alone, else it tests nothing"
     cameras = tuple(rig.cameras)
-    solution = solve_rig(BOARD, pairs, SIZES, intrinsics=(cameras[0], cameras[1]))
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(cameras[0]), KnownLens(cameras[1])))
     turned = geodesic_rad(matrix_from_rotvec(solution.board_to_world[:, :3]), matrix_from_rotvec(places[:, :3]))
-    assert len(solution.pairs) == 16 and np.degrees(turned).max() < 12.0
+    assert len(solution.moments) == 16 and np.degrees(turned).max() < 12.0
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=0.03)
 
 
@@ -168,14 +171,14 @@ def test_an_adjustment_that_began_mirrored_gets_out() -> None:
 def test_intrinsics_held_and_as_a_first_guess() -> None:
     rig, places = true_rig(), true_places(8)
     pairs, known = pairs_of(rig, places, 0.2), (rig.left, rig.right)
-    held = solve_rig(BOARD, pairs[:3], SIZES, intrinsics=known)
+    held = solve_rig(BOARD, pairs[:3], SIZES, known=[KnownLens(camera) for camera in known])
     assert held.fixed_intrinsics and not held.intrinsic_sigma.any()
     np.testing.assert_array_equal(held.rig.right.matrix, rig.right.matrix)
     off = tuple(
         replace(c, matrix=c.matrix + np.diag([9.0, 9.0, 0.0]), rotation=c.rotation, translation=c.translation) for c in known
     )
-    sigma = np.tile([12.0, 12.0, 3.0, 3.0, 0, 0, 0, 0, 0], (2, 1))
-    guess = solve_rig(BOARD, pairs, SIZES, intrinsics=(off[0], off[1]), intrinsic_sigma=sigma)
+    sigma = np.array([12.0, 12.0, 3.0, 3.0, 0, 0, 0, 0, 0])
+    guess = solve_rig(BOARD, pairs, SIZES, known=[KnownLens(camera, sigma) for camera in off])
     assert abs(guess.rig.left.matrix[0, 0] - 610.0) < 4.0 and (guess.intrinsic_sigma[:, 0] < 12.0).all()
     np.testing.assert_array_equal(guess.rig.left.distortions, rig.left.distortions)
 
@@ -197,14 +200,14 @@ def test_the_time_offset_is_solved_for() -> None:
         velocity = (seen(1, 0.01) - seen(1, -0.01)) / 0.02
         stamp_ns = 10**9 * i + round(1e9 * (lag_s + 0.012))
         right = BoardView(seen(1, lag_s) + rng.normal(0.0, 0.2, (54, 2)), everything, stamp_ns, velocity_px_s=velocity)
-        pairs.append(ViewPair(left, right))
-    solution = solve_rig(BOARD, pairs, SIZES, intrinsics=(rig.left, rig.right), solve_offset=True)
-    assert solution.offset_sigma_s < 5e-4
-    assert abs(solution.offset_s - 0.012) < 4.0 * solution.offset_sigma_s + 1e-4
+        pairs.append(BoardMoment((left, right)))
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)), solve_offset=True)
+    assert solution.offset_s[0] == 0.0 and 0.0 < solution.offset_sigma_s[1] < 5e-4
+    assert abs(solution.offset_s[1] - 0.012) < 4.0 * solution.offset_sigma_s[1] + 1e-4
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=0.01)
 
 
-def bad(pairs: list[ViewPair], **options: object) -> str:
+def bad(pairs: list[BoardMoment], **options: object) -> str:
     with pytest.raises(CalibrationError) as caught:
         solve_rig(BOARD, pairs, SIZES, **options)  # type: ignore[arg-type]
     text = str(caught.value)
@@ -217,7 +220,7 @@ def test_too_few_or_all_the_same() -> None:
     pairs = pairs_of(rig, places, 0.1)
     assert "3 views of the board; at least 4" in bad(pairs[:3])
     assert "in one place; move it" in bad([pairs[0]] * 8)
-    lonely = [ViewPair(p.left, None) if i % 2 else ViewPair(None, p.right) for i, p in enumerate(pairs)]
+    lonely = [BoardMoment((p.views[0], None)) if i % 2 else BoardMoment((None, p.views[1])) for i, p in enumerate(pairs)]
     assert "together 0 times" in bad([*lonely])
 
 
@@ -231,20 +234,20 @@ def test_views_that_are_all_parallel_do_not_tell_the_focal_length() -> None:
 
 def test_left_and_right_swapped() -> None:
     rig = true_rig()
-    swapped = [ViewPair(pair.right, pair.left) for pair in pairs_of(rig, true_places(4), 0.1)]
-    assert "left and right are swapped" in bad(swapped, intrinsics=(rig.right, rig.left))
+    swapped = [BoardMoment((pair.views[1], pair.views[0])) for pair in pairs_of(rig, true_places(4), 0.1)]
+    assert "left and right are swapped" in bad(swapped, known=(KnownLens(rig.right), KnownLens(rig.left)))
 
 
 def test_numbers_that_are_none_and_pictures_of_another_size() -> None:
     pairs = pairs_of(true_rig(), true_places(8), 0.1)
-    nan = right_view(pairs[2].right).corners_px.copy()
+    nan = right_view(pairs[2].views[1]).corners_px.copy()
     nan[4, 1] = np.nan
-    broken = [*pairs[:2], ViewPair(pairs[2].left, replace(right_view(pairs[2].right), corners_px=nan)), *pairs[3:]]
+    broken = [*pairs[:2], BoardMoment((pairs[2].views[0], replace(right_view(pairs[2].views[1]), corners_px=nan))), *pairs[3:]]
     assert "not a finite number" in bad(broken) and "right02" in bad(broken)
     with pytest.raises(CalibrationError, match="outside pictures of 320x240"):
         solve_rig(BOARD, pairs, ((320, 240), SIZE))
     small = replace(true_rig().left, size=(320, 240), rotation=np.eye(3), translation=np.zeros(3))
-    assert "320x240" in bad(pairs, intrinsics=(small, true_rig().right))
+    assert "320x240" in bad(pairs, known=(KnownLens(small), KnownLens(true_rig().right)))
 
 
 def test_the_wrong_board() -> None:
@@ -258,8 +261,8 @@ def test_the_wrong_board() -> None:
 def test_pictures_that_do_not_belong_together() -> None:
     rig = true_rig()
     pairs = pairs_of(rig, true_places(8), 0.1)
-    mixed = [ViewPair(pairs[i].left, pairs[(5 * i + 3) % 8].right) for i in range(8)]
-    assert "pictures belong together" in bad(mixed, intrinsics=(rig.left, rig.right))
+    mixed = [BoardMoment((pairs[i].views[0], pairs[(5 * i + 3) % 8].views[1])) for i in range(8)]
+    assert "pictures belong together" in bad(mixed, known=(KnownLens(rig.left), KnownLens(rig.right)))
 
 
 def test_corners_in_one_line_are_no_view() -> None:
@@ -267,9 +270,12 @@ def test_corners_in_one_line_are_no_view() -> None:
     rig, places = true_rig(), true_places(8)
     pairs = pairs_of(rig, places, 0.1)
     row = np.arange(54) < 9
-    lines = [ViewPair(replace(right_view(p.left), seen=row.copy()), replace(right_view(p.right), seen=row.copy())) for p in pairs]
-    solution = solve_rig(BOARD, [*lines[:3], *pairs[3:]], SIZES, intrinsics=(rig.left, rig.right))
-    assert len(solution.pairs) == 5 and solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=5e-3)
+    lines = [
+        BoardMoment((replace(right_view(p.views[0]), seen=row.copy()), replace(right_view(p.views[1]), seen=row.copy())))
+        for p in pairs
+    ]
+    solution = solve_rig(BOARD, [*lines[:3], *pairs[3:]], SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)))
+    assert len(solution.moments) == 5 and solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=5e-3)
     assert "0 views of the board" in bad(lines)
 
 
@@ -279,8 +285,8 @@ def test_fisheyes_are_known_by_the_views_left_out() -> None:
     rig = fisheyes()
     pairs, sizes = seen_pairs(rig, board_poses(rig, 12, 1)), (rig.left.size, rig.right.size)
     chosen = solve_rig(FISHEYE_BOARD, pairs, sizes)
-    alone = solve_camera(FISHEYE_BOARD, [pair.left for pair in pairs if pair.left is not None], sizes[0])
-    held = solve_rig(FISHEYE_BOARD, pairs[:4], sizes, intrinsics=rig.cameras)
+    alone = solve_camera(FISHEYE_BOARD, [pair.views[0] for pair in pairs if pair.views[0] is not None], sizes[0])
+    held = solve_rig(FISHEYE_BOARD, pairs[:4], sizes, known=[KnownLens(camera) for camera in rig.cameras])
     for solution in (chosen, alone, held):
         assert solution.rig.left.fisheye
         assert solution.rig.left.focal_px == pytest.approx(rig.left.focal_px, rel=0.002)

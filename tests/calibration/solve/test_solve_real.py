@@ -10,7 +10,7 @@ import pytest
 
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig
 from calibration.quality.rig import rig_report
@@ -23,7 +23,7 @@ DOC_BOARD, WEBCAM_BOARD = Board("chessboard", 9, 6, 0.025), Board("chessboard", 
 
 
 @pytest.fixture(scope="module")
-def doc_pairs() -> list[ViewPair]:
+def doc_pairs() -> list[BoardMoment]:
     folder = Path(os.environ.get("DUOCAP_OPENCV_DOC", "/usr/share/doc/opencv-doc/examples/data"))
     if not (folder / "left01.jpg").is_file():
         pytest.skip(f"no pairs of OpenCV's documentation in {folder} (Debian: opencv-doc; or set DUOCAP_OPENCV_DOC)")
@@ -32,12 +32,12 @@ def doc_pairs() -> list[ViewPair]:
         names = [f"{side}{i:02d}" for side in ("left", "right")]
         images = [cv2.imread(str(folder / f"{name}.jpg"), cv2.IMREAD_GRAYSCALE) for name in names]
         views = [find_board(np.asarray(image), DOC_BOARD, name=name) for image, name in zip(images, names, strict=True)]
-        pairs.append(ViewPair(views[0], views[1]))
+        pairs.append(BoardMoment((views[0], views[1])))
     return pairs
 
 
 @pytest.fixture(scope="module")
-def webcam_pairs(shared_data: Path) -> list[ViewPair]:
+def webcam_pairs(shared_data: Path) -> list[BoardMoment]:
     """The corners are numbered down the columns there; ours go along the rows."""
     file = shared_data / "two_webcams" / "board_corners.npz"
     if not file.is_file():
@@ -46,19 +46,19 @@ def webcam_pairs(shared_data: Path) -> list[ViewPair]:
         sides = [stored[key].reshape(-1, 9, 6, 2).swapaxes(1, 2).reshape(-1, 54, 2) for key in ("left_px", "right_px")]
     seen = np.ones(54, bool)
     return [
-        ViewPair(BoardView(left.copy(), seen, name=str(i)), BoardView(right.copy(), seen, name=str(i)))
+        BoardMoment((BoardView(left.copy(), seen, name=str(i)), BoardView(right.copy(), seen, name=str(i))))
         for i, (left, right) in enumerate(zip(*sides, strict=True))
     ]
 
 
-def both_seen(pairs: Sequence[ViewPair]) -> tuple[np.ndarray, np.ndarray]:
+def both_seen(pairs: Sequence[BoardMoment]) -> tuple[np.ndarray, np.ndarray]:
     """All corners of pairs that both cameras see, (V, 54, 2) each."""
-    views = [(pair.left, pair.right) for pair in pairs if pair.left is not None and pair.right is not None]
+    views = [(pair.views[0], pair.views[1]) for pair in pairs if pair.views[0] is not None and pair.views[1] is not None]
     assert all(left.seen.all() and right.seen.all() for left, right in views)
     return np.stack([left.corners_px for left, _ in views]), np.stack([right.corners_px for _, right in views])
 
 
-def rectified_dy_px(rig: Rig, pairs: Sequence[ViewPair]) -> float:
+def rectified_dy_px(rig: Rig, pairs: Sequence[BoardMoment]) -> float:
     """Mean |dy| of corresponding corners after OpenCV's rectification [px]."""
     (K1, d1), (K2, d2) = ((camera.matrix, camera.distortions) for camera in rig.cameras)
     R, t = rig.right.rotation, rig.right.translation
@@ -68,13 +68,13 @@ def rectified_dy_px(rig: Rig, pairs: Sequence[ViewPair]) -> float:
     return float(np.abs(first[:, 0, 1] - second[:, 0, 1]).mean())
 
 
-def edges_mm(rig: Rig, pairs: Sequence[ViewPair], board: Board) -> np.ndarray:
+def edges_mm(rig: Rig, pairs: Sequence[BoardMoment], board: Board) -> np.ndarray:
     left, right = both_seen(pairs)
     X = triangulate(rig, left.reshape(-1, 2), right.reshape(-1, 2))[0].reshape(-1, board.rows, board.columns, 3)
     return 1e3 * np.concatenate([np.linalg.norm(np.diff(X, axis=axis), axis=-1).ravel() for axis in (1, 2)])
 
 
-def test_opencvs_pairs_are_no_worse_than_opencvs_own_calibration(doc_pairs: list[ViewPair]) -> None:
+def test_opencvs_pairs_are_no_worse_than_opencvs_own_calibration(doc_pairs: list[BoardMoment]) -> None:
     """OpenCV, jointly refined with its finder: RMS 0.258 px, baseline 82.86 mm, |dy| 0.101 px, edges 25.00 +- 0.27 mm."""
     solution = solve_rig(DOC_BOARD, doc_pairs, SIZES)
     assert not solution.dropped and solution.used.sum() >= 1400
@@ -86,7 +86,7 @@ def test_opencvs_pairs_are_no_worse_than_opencvs_own_calibration(doc_pairs: list
 
 
 @pytest.mark.parametrize("train", [slice(0, 7), slice(0, None, 2)])
-def test_pairs_left_out_are_rectified(doc_pairs: list[ViewPair], train: slice) -> None:
+def test_pairs_left_out_are_rectified(doc_pairs: list[BoardMoment], train: slice) -> None:
     """Seven pairs to calibrate, the six others to judge."""
     chosen = doc_pairs[train]
     rest = [pair for pair in doc_pairs if not any(pair is other for other in chosen)]
@@ -94,7 +94,7 @@ def test_pairs_left_out_are_rectified(doc_pairs: list[ViewPair], train: slice) -
     assert rectified_dy_px(solve_rig(DOC_BOARD, chosen, SIZES).rig, rest) < 0.16
 
 
-def test_the_same_corners_given_to_opencv(doc_pairs: list[ViewPair]) -> None:
+def test_the_same_corners_given_to_opencv(doc_pairs: list[BoardMoment]) -> None:
     """OpenCV's joint calibration of the same corners, k1 k2 p1 p2: focal length, baseline and turn agree."""
     solution = solve_rig(DOC_BOARD, doc_pairs, SIZES)
     left, right = (px.astype(np.float32)[:, :, None] for px in both_seen(doc_pairs))
@@ -110,18 +110,18 @@ def test_the_same_corners_given_to_opencv(doc_pairs: list[ViewPair]) -> None:
     assert np.degrees(np.linalg.norm(turn)) < 0.2
 
 
-def test_two_webcams(webcam_pairs: list[ViewPair], shared_data: Path) -> None:
+def test_two_webcams(webcam_pairs: list[BoardMoment], shared_data: Path) -> None:
     """The reference: RMS 0.2917 px, baseline 365.8 mm. The board was bent by a millimetre, which the reference does not know."""
     reference = read_rig(shared_data / "two_webcams" / "rig.toml")
     solution = solve_rig(WEBCAM_BOARD, webcam_pairs, SIZES)
-    assert len(solution.pairs) >= 28 and solution.rms_px < 0.2917
+    assert len(solution.moments) >= 28 and solution.rms_px < 0.2917
     assert solution.rig.baseline_m == pytest.approx(reference.baseline_m, rel=0.005)
     assert any("board is bent" in finding.text for finding in rig_report(solution).findings)
     assert rectified_dy_px(solution.rig, webcam_pairs) <= 1.02 * rectified_dy_px(reference, webcam_pairs)
     assert len(solution.lenses[0]) <= 1, "its lenses have next to no distortion: nothing shall be fitted to the noise"
 
 
-def test_two_webcams_k_fold(webcam_pairs: list[ViewPair]) -> None:
+def test_two_webcams_k_fold(webcam_pairs: list[BoardMoment]) -> None:
     """Error in pairs left out, eight-fold, after OpenCV's rectification."""
     errors = []
     for k in range(0, 8, 3):

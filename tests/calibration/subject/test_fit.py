@@ -8,6 +8,7 @@ import pytest
 
 from calibration.subject.fit import ODD, TPose, fit_takes
 from calibration.subject.subject import Subject
+from calibration.subject.world import find_up
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
@@ -45,12 +46,14 @@ def check_fit(true: Skeleton, seed: int, bodies: list[Skeleton], worst_m: float)
     """Fit one person and compare with the truth."""
     worn = person("dark_room", seed, true)
     tpose, R = measured_t_pose(worn, seed)
-    subject = fit_takes("Ann", worn.markers, [tpose], bodies).subject
+    fit = fit_takes("Ann", worn.markers, [tpose], bodies)
+    subject = fit.subject
     assert subject.name == subject.skeleton.name == "Ann"
     np.testing.assert_allclose(subject.residual_mm, 2.0)
     assert abs(subject.skeleton.height_m - true.height_m) < 0.06
     assert np.abs(bone_errors(subject.skeleton, true)).max() < worst_m
-    assert np.degrees(np.arccos(np.clip(subject.up @ R[:, 1], -1.0, 1.0))) < 6.0
+    up, sigma_rad = find_up(fit.pose[0][0], fit.pose[1], subject.skeleton.rest_positions_m())
+    assert np.arccos(np.clip(up @ R[:, 1], -1.0, 1.0)) < min(3.0 * sigma_rad, np.radians(6.0))
     assert np.linalg.norm(subject.offset_m - worn.markers.offset_m, axis=1).max() < 0.06
     left, right = (np.linalg.norm(subject.skeleton.offsets_m[JOINT_INDEX[side + "Foot"]]) for side in ("left", "right"))
     assert left == pytest.approx(right)

@@ -51,7 +51,7 @@ def test_any_set_is_labelled_and_fitted(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     worn, true = marker_set(SETS[name]), body(rng.uniform(1.6, 1.8))
     offset = worn.offset_m + rng.normal(0.0, 0.006, worn.offset_m.shape)
-    subject = Subject("Ann", true, worn, offset, np.zeros(len(worn)), np.array([0.0, 1.0, 0.0]))
+    subject = Subject("Ann", true, worn, offset, np.zeros(len(worn)))
     seen = held(subject, seed)
     tpose = average_tpose(frames_of(seen.point_m, 8, seed, 0.002)[0], worn, BODIES, np.array([0.0, 1.2, 4.0]))
     assert tpose.valid.all() and np.linalg.norm(tpose.point_m - seen.point_m, axis=1).max() < 0.01

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from calibration.subject.subject import Subject, read_subject, write_subject
+from calibration.world import World
 from config.errors import FileFormatError
 from config.joints import N_JOINTS
+from database.geometry.rigid import RigidMotion
+from database.geometry.rotations import matrix_from_rotvec
 from tests.support.people import person
 
 
@@ -19,8 +22,9 @@ def some_subject() -> Subject:
     color[[2, 5]], known[[2, 5]] = [[10.0, 200.0, 30.5], [0.0, 1.0, 255.0]], True
     color[~known] = 0.0
     worn = replace(subject.markers, color_rgb=color, has_color=known)
-    up = np.array([0.1, -0.99, 1.0 / 3.0])
-    return replace(subject, name='Ann "Ü" O', markers=worn, residual_mm=rng.uniform(0, 9, 14).round(3), up=up)
+    motion = RigidMotion(matrix_from_rotvec([0.1, -0.99, 1.0 / 3.0]), np.array([0.1, 1.0 / 3.0, -2.0]))
+    world = World(motion, "the T-pose", 1.625, 12.5, ("0123456789abcdef", "fedcba9876543210"))
+    return replace(subject, name='Ann "Ü" O', markers=worn, residual_mm=rng.uniform(0, 9, 14).round(3), world=world)
 
 
 def test_exact_round_trip(tmp_path: Path) -> None:
@@ -33,7 +37,6 @@ def test_exact_round_trip(tmp_path: Path) -> None:
         (back.skeleton.tails_m, subject.skeleton.tails_m),
         (back.offset_m, subject.offset_m),
         (back.residual_mm, subject.residual_mm),
-        (back.up, subject.up),
         (back.markers.joint, subject.markers.joint),
         (back.markers.torso, subject.markers.torso),
         (back.markers.offset_m, subject.markers.offset_m),
@@ -41,8 +44,23 @@ def test_exact_round_trip(tmp_path: Path) -> None:
         (back.markers.has_color, subject.markers.has_color),
     ):
         assert np.array_equal(first, second)
+    assert back.world is not None and subject.world is not None
+    np.testing.assert_allclose(back.world.from_rig.rotation, subject.world.from_rig.rotation, atol=1e-13)
+    np.testing.assert_array_equal(back.world.from_rig.translation_m, subject.world.from_rig.translation_m)
+    assert back.world.cameras == subject.world.cameras and back.world.by == "the T-pose"
+    assert (back.world.tilt_sigma_deg, back.world.height_sigma_mm) == (1.625, 12.5)
     write_subject(tmp_path / "b.toml", back)
     assert (tmp_path / "a.toml").read_bytes() == (tmp_path / "b.toml").read_bytes()
+
+
+def test_the_up_of_a_file_of_before_is_a_world_without_a_floor(tmp_path: Path) -> None:
+    write_subject(tmp_path / "a.toml", replace(some_subject(), world=None))
+    text = (tmp_path / "a.toml").read_text()
+    assert read_subject(tmp_path / "a.toml").world is None
+    (tmp_path / "a.toml").write_text(text.replace('units = "m"', 'units = "m"\nup = [0.0, -0.6, 0.8]'))
+    world = read_subject(tmp_path / "a.toml").world
+    assert world is not None and not world.cameras and np.isinf(world.height_sigma_mm)
+    np.testing.assert_allclose(world.from_rig.rotation @ [0.0, -0.6, 0.8], [0.0, 1.0, 0.0], atol=1e-12)
 
 
 def refusal(path: Path) -> str:
@@ -73,7 +91,7 @@ def test_foreign_files(tmp_path: Path) -> None:
         ('joint = "hips"', 'joint = "hip"', "unknown joint 'hip'"),
         ("[skeleton.tails]", "[skeleton.tail]", "tails"),
         ("head = [", "skull = [", "head"),
-        ("up = [", "upper = [", "up"),
+        ("rotation = [", "rotation = [1.0, ", "the world needs three finite numbers"),
         ("torso = true", "torso = 1", "torso must be true or false"),
         ("offset_m = [", 'offset_m = ["left", ', ""),
         ("residual_mm = ", 'residual_mm = "x"  # ', ""),

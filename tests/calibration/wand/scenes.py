@@ -103,13 +103,14 @@ def write_wand_videos(
     radius_m: float = 0.0125,
     noise_px: float = 0.0,
     seed: int = 0,
-) -> tuple[Path, Path]:
-    """Render left.avi and right.avi: wand, other moving markers, reflections, noise, occlusions of some tenths of a second.
+) -> tuple[Path, ...]:
+    """Render a video of each camera, such as left.avi: wand, other moving markers, reflections, noise, occlusions of some tenths
+    of a second.
 
     noise_px: by which each marker is drawn beside its place, standard deviation.
     """
     times = np.arange(round(seconds * fps)) / fps
-    files = (folder / "left.avi", folder / "right.avi")
+    files = tuple(folder / f"{camera.name}.avi" for camera in rig.cameras)
     for side, (file, camera) in enumerate(zip(files, rig.cameras, strict=True)):
         rng = np.random.default_rng((seed, side))
         writer = cv2.VideoWriter(str(file), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter.fourcc(*"MJPG"), fps, camera.size)

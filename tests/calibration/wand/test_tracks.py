@@ -74,7 +74,7 @@ def test_a_cubic_course_is_read_exactly_at_other_moments(late_s: float) -> None:
     views = views_at(left, WandTrack(seen_s + late_s, course(seen_s), np.zeros(40, np.int64)), late_s)
     assert len(views) >= 36
     assert np.allclose(views.points_px[1], course(views.t_s), atol=1e-9)
-    assert np.allclose(views.velocity_px_s, velocity(views.t_s), atol=1e-7)
+    assert np.allclose(views.velocity_px_s[1], velocity(views.t_s), atol=1e-7)
 
 
 def test_moments_of_one_clock_are_read_as_they_are_up_to_the_ends_of_a_run() -> None:

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from capture.detection.blobs import BlobMaker
-from capture.detection.discs import _brightness, _fit, _membership, _normal_equations, _solve, fit_discs
+from capture.detection.discs import _brightness, _fit, _membership, _normal_equations, fit_discs
 from capture.detection.foreground import ForegroundRuns
 from tests.capture.scenes import paint_disc, shot
 
@@ -93,18 +93,7 @@ def test_gradient_against_differences() -> None:
         step[a] = 1e-5
         slope = (squares(centers + step.reshape(3, 2)) - squares(centers - step.reshape(3, 2))) / 2e-5
         assert -0.5 * slope == pytest.approx(g[a], rel=1e-4, abs=1e-2)
-    np.testing.assert_allclose(H, H.T)
-    assert np.linalg.eigvalsh(H).min() > 0.0
-
-
-def test_elimination_against_numpy() -> None:
-    random = np.random.default_rng(6)
-    J = random.normal(size=(9, 6))
-    A, b = J.T @ J, random.normal(size=6)
-    inverse, x = A.copy(), b.copy()
-    _solve(inverse, x)
-    np.testing.assert_allclose(inverse, np.linalg.inv(A), rtol=1e-9)
-    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-9)
+    assert np.linalg.eigvalsh(H).min() > 0.0  # of its lower triangle
 
 
 def test_fit_of_a_perfect_disc_leaves_nothing() -> None:

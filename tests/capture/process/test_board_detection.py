@@ -12,7 +12,7 @@ from calibration.board.views import BoardView
 from capture.process.board_detection import (
     MAX_CORNERS,
     BoardDetection,
-    BoardPair,
+    BoardMatch,
     BoardPairing,
     decode_board_detection,
     encode_board_detection,
@@ -79,13 +79,22 @@ def sight(camera: int, t_ns: int) -> BoardDetection:
 
 def moments(pairing: BoardPairing, *sights: tuple[int, int]) -> list[tuple[int, int]]:
     found = [pairing.push(sight(camera, t_ns)) for camera, t_ns in sights]
-    return [(m.left.t_capture_ns, m.right.t_capture_ns) for m in found if m is not None and m.right is not None]
+    return [(m.detections[0].t_capture_ns, m.detections[1].t_capture_ns) for m in found if m is not None]
 
 
 def test_the_nearest_within_the_budget() -> None:
     assert moments(BoardPairing(2, BUDGET), (0, 100), (1, 115), (1, 200), (0, 190)) == [(100, 115), (190, 200)]
     assert moments(BoardPairing(2, BUDGET), (0, 100), (1, 121), (0, 130)) == [(130, 121)]
     assert moments(BoardPairing(2, BUDGET), (0, 100), (0, 118), (1, 120)) == [(118, 120)]
+
+
+def test_three_cameras_are_brought_together() -> None:
+    pairing = BoardPairing(3, BUDGET)
+    found = [
+        pairing.push(sight(camera, t)) for camera, t in [(0, 100), (2, 104), (0, 200), (1, 110), (2, 207), (1, 201), (1, 300)]
+    ]
+    assert [[d.t_capture_ns for d in m.detections] for m in found if m is not None] == [[100, 110, 104], [200, 201, 207]]
+    assert found[3] is not None and found[3].t_ns == 110
 
 
 def test_a_camera_that_falls_behind_or_is_gone() -> None:
@@ -95,7 +104,7 @@ def test_a_camera_that_falls_behind_or_is_gone() -> None:
 
 def test_one_camera_alone_needs_no_partner() -> None:
     moment = BoardPairing(1, BUDGET).push(sight(0, 5))
-    assert moment == BoardPair(sight(0, 5))
+    assert moment == BoardMatch((sight(0, 5),))
     assert moment is not None and len(moment.detections) == 1 and moment.t_ns == 5
 
 

@@ -14,6 +14,7 @@ from capture.process.control import (
     EventOrder,
     Order,
     RateOrder,
+    RecentreOrder,
     RecordOrder,
     Report,
     ReportKind,
@@ -45,6 +46,7 @@ ORDERS: tuple[Order, ...] = (
     RateOrder(2),
     SyncOrder(OffsetMethod.JUMP),
     SyncOrder(offset_ms=-3.5),
+    RecentreOrder(),
     WelcomeOrder("abcd"),
     WelcomeOrder(
         "abcd", DetectorSettings("dark", 4.5, min_area_px=2.0), RoomSettings(((255.0, 40.0, 0.0), (10.0, 20.5, 30.0)), 4.0)

@@ -13,7 +13,7 @@ from database.builtin import body
 from database.clips import Clip
 from database.contacts import CONTACT_INDEX, contact_points_m, contacts_of
 from database.geometry.kinematics import forward
-from reconstruct.finish.feet import FeetLock, FeetStep, GroundPlane, corrections_m, initial_state, update_anchors
+from reconstruct.finish.feet import FeetLock, FeetStep, corrections_m, initial_state, update_anchors
 from tests.support.people import PERIOD_NS, bent_pose, walk
 
 SKELETON = body(1.74, leg_ratio=1.03)
@@ -117,7 +117,7 @@ def test_height_over_a_known_floor_ends_a_contact() -> None:
     pose = bent_pose(5, 0.1)
     ball_m = forward(SKELETON, pose, np.array([0.0, 0.9, 0.0]))[1][CONTACT_INDEX[[1, 3]], 1].min()
     for height_m, expected in ((ball_m, True), (ball_m - 0.3, False)):
-        lock = FeetLock(SKELETON, FeetSettings(), GroundPlane(np.array([0.0, 1.0, 0.0]), float(height_m)))
+        lock = FeetLock(SKELETON, FeetSettings(), float(height_m))
         steps = [lock.step(n * PERIOD_NS, pose, np.array([0.0, 0.9, 0.0]), UNKNOWN, SEEN) for n in range(10)]
         assert steps[-1].contact.any() == expected
 

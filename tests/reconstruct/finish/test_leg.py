@@ -19,7 +19,6 @@ from reconstruct.finish.leg import (
     REACH,
     SIGMA_RAD,
     LegChain,
-    _cholesky_solve,
     _jacobian,
     _leg_points,
     solve_leg,
@@ -123,14 +122,6 @@ def test_a_straight_leg_does_not_snap() -> None:
         assert reached < length - (1.0 - REACH) * room + 1e-4
         bends.append(result[LEGS[0][1], 0])
     assert np.abs(np.diff(bends)).max() < np.radians(1.0)
-
-
-def test_cholesky_solves_what_numpy_solves() -> None:
-    A = np.random.default_rng(0).normal(size=(6, 9))
-    S, b = A @ A.T + np.eye(6), np.arange(6.0)
-    expected = np.linalg.solve(S, b)
-    _cholesky_solve(S, b)
-    np.testing.assert_allclose(b, expected, rtol=1e-10)
 
 
 @given(

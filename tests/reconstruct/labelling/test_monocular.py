@@ -33,7 +33,7 @@ CAMERA = front_rig().left
 @pytest.fixture(scope="module")
 def acquirer() -> ViewAcquirer:
     other = body(1.8)
-    return ViewAcquirer(SUBJECT, examples_for(SUBJECT, table_of([walk(other, 5), t_pose_clip(other)])), UP)
+    return ViewAcquirer(SUBJECT, examples_for(SUBJECT, table_of([walk(other, 5), t_pose_clip(other)])))
 
 
 def placed(joints: Floats, yaw_rad: float, root_m: Floats) -> Floats:

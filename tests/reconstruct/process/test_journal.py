@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.packets import Blobs
-from capture.process.control import Order, StartOrder, StopOrder
+from capture.process.control import Order, RecentreOrder, StartOrder, StopOrder
 from capture.sockets.wire import MalformedMessageError, SentBlobs
 from reconstruct.process.journal import JournalEntry, JournalGap, JournalTurn, JournalWriter, read_journal
 from reconstruct.process.main import obey
@@ -71,10 +71,17 @@ def test_what_is_no_entry_is_refused() -> None:
         list(read_journal([JournalEntry("turn", 0, b"\xff\xff")]))
 
 
-def reconstruct(turns: Sequence[JournalTurn | Order | JournalGap]) -> Record:
+def test_the_origin_is_written_down() -> None:
+    entries = list(JournalWriter().order(RecentreOrder(), 5))
+    assert [entry.topic for entry in entries] == ["order"] and list(read_journal(entries)) == [RecentreOrder()]
+    sink = reconstruct([RecentreOrder()])
+    assert sink.events == ["nobody was tracked yet to be the origin"]
+
+
+def reconstruct(turns: Sequence[JournalTurn | Order | JournalGap], n_cameras: int = 2) -> Record:
     """Return what a reconstruction makes of turns and orders."""
     sink = Record()
-    run = Reconstruction(IndexPipeline(), sink, 8 * MS)
+    run = Reconstruction(IndexPipeline(), sink, 8 * MS, n_cameras=n_cameras)
     for one in turns:
         if isinstance(one, JournalTurn):
             run.turn(list(one.received), one.t_ns)
@@ -86,18 +93,18 @@ def reconstruct(turns: Sequence[JournalTurn | Order | JournalGap]) -> Record:
 @given(st.data())
 def test_any_course_of_a_run_is_repeated(data: st.DataObject) -> None:
     """Bursts that overrun, frames that are lost, a camera that is silent for long, turns without anything."""
-    t_ns, index, turns = 50_000 * MS, 0, []
+    t_ns, index, turns, n_cameras = 50_000 * MS, 0, [], data.draw(st.integers(1, 4))
     for _ in range(data.draw(st.integers(1, 12))):
         received: Received = []
-        silent = data.draw(st.sampled_from((None, None, 0, 1)))
+        silent = data.draw(st.sampled_from((None, None, 0, 1, 2)))
         for _ in range(data.draw(st.integers(0, 5))):
             index, t_ns = index + 1, t_ns + 16 * MS
             skew_ns = data.draw(st.integers(-3, 3)) * MS
-            received += [sent(c, index, t_ns + c * skew_ns, 3) for c in (0, 1) if c != silent]
+            received += [sent(c, index, t_ns + c * skew_ns, 3) for c in range(n_cameras) if c != silent]
         t_ns += data.draw(st.sampled_from((1, 20, 300, 900))) * MS
         turns.append((received, t_ns))
-    live = reconstruct([JournalTurn(tuple(received), at_ns) for received, at_ns in turns])
-    again = reconstruct(list(read_journal(entries_of(turns))))
+    live = reconstruct([JournalTurn(tuple(received), at_ns) for received, at_ns in turns], n_cameras)
+    again = reconstruct(list(read_journal(entries_of(turns))), n_cameras)
     assert [pose.t_capture_ns for pose in again.poses] == [pose.t_capture_ns for pose in live.poses]
     assert [pose.root_m.tobytes() for pose in again.poses] == [pose.root_m.tobytes() for pose in live.poses]
     assert [pose.state for pose in again.poses] == [pose.state for pose in live.poses] and again.events == live.events

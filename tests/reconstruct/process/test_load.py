@@ -13,7 +13,7 @@ def test_optional_work_rests_while_pairs_are_skipped_and_goes_on_some_seconds_af
         if load.turn(2 if crowded else 1, int(crowded), t_ns):
             changes.append((k, load.late, load.words()))
     (begun, late, words), (ended, later, calm) = changes
-    assert late and 100 <= begun < 110 and "pairs of the last second were skipped" in words
+    assert late and 100 <= begun < 110 and "moments of the last second were skipped" in words
     assert not later and ended - 200 > REST_NS // TURN_NS and "again" in calm
 
 

@@ -1,16 +1,21 @@
 """The reconstruction between inbox and sink, with time passed in: newest pairs only, silence, counts."""
 
+from dataclasses import replace
+
 import msgpack
 import numpy as np
 import pytest
 
+from calibration.camera import Rig
 from capture.clock import OffsetMethod
 from capture.packets import Blobs
 from capture.process.control import RequestedOrder, SyncOrder, decode_order
 from capture.sockets.wire import SentBlobs
 from capture.stereo.watch import RigWatch
 from capture.timing.grouping import SILENT_NS, START_NS
+from config.settings import TimeSettings
 from reconstruct.pose import JointSource, Pose, TrackingState
+from reconstruct.process.journal import JournalTurn, JournalWriter, read_journal
 from reconstruct.process.main import obey
 from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.process.sink import RunStatus
@@ -28,9 +33,13 @@ class Record:
         self.poses: list[Pose] = []
         self.states: list[RunStatus] = []
         self.events: list[str] = []
+        self.rigs: list[Rig] = []
 
     def pose(self, pose: Pose) -> None:
         self.poses.append(pose)
+
+    def rig(self, rig: Rig) -> None:
+        self.rigs.append(rig)
 
     def status(self, status: RunStatus) -> None:
         self.states.append(status)
@@ -167,6 +176,42 @@ def test_poses_go_on_from_one_camera_while_the_other_is_silent(camera: int, run:
     assert len(record.poses) == 17
     reconstruction.turn([sent(camera, 21, new), sent(1 - camera, 21, new)], t_ns + 30 * MS)
     assert record.poses[-1].root_m[:2].tolist() == [21.0, 21.0] and record.events[-1] == "both cameras send again"
+
+
+def test_of_three_cameras_one_is_unplugged_and_comes_back() -> None:
+    """No pose is missed, events name the camera, and a replay of the journal makes the same poses."""
+    record, again, as_stamped = Record(), Record(), TimeSettings(interpolate=False)
+    run, replay = (Reconstruction(IndexPipeline(), sink, 12 * MS, as_stamped, n_cameras=3) for sink in (record, again))
+    writer, entries = JournalWriter(), []
+    for i in range(120):
+        t_ns = T0 + 20 * MS * i
+        received = [sent(c, i, t_ns + (0, 4, 7)[c] * MS) for c in range(3) if c != 1 or not 40 <= i < 80]
+        for turn in (received[:1], received[1:]):
+            entries += writer.turn(turn, t_ns + 15 * MS)
+            run.turn(turn, t_ns + 15 * MS)
+        run.report(t_ns, 0)
+    assert [pose.root_m[0] for pose in record.poses] == list(range(120))
+    assert [pose.root_m[1] for pose in record.poses] == [-1.0 if 40 <= i < 80 else i for i in range(120)]
+    assert [pose.root_m[2] for pose in record.poses][1:] == list(range(1, 120))  # it had not sent yet at the first
+    words = "the right camera is silent; poses go on from the left and third cameras"
+    assert record.events == [words, "all cameras send again"]
+    assert {"left", "right", "third"} == set(record.states[-1].cameras) and record.states[1].cameras["right"]["state"] == "silent"
+    for one in read_journal(entries):
+        assert isinstance(one, JournalTurn)
+        replay.turn(list(one.received), one.t_ns)
+    assert [pose.root_m.tobytes() for pose in again.poses] == [pose.root_m.tobytes() for pose in record.poses]
+    assert [pose.t_capture_ns for pose in again.poses] == [pose.t_capture_ns for pose in record.poses]
+
+
+def test_the_view_of_a_camera_that_was_moved_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    record, pipeline = Record(), IndexPipeline()
+    left, right = rig().cameras
+    pipeline.rig = Rig((left, right, replace(right, name="cam_2", translation=np.array([0.0, -1.0, 0.5]))))
+    monkeypatch.setattr(RigWatch, "add", lambda self, views: setattr(self, "moved", (0,)))
+    reconstruction = Reconstruction(pipeline, record, 8 * MS)
+    for k in range(3):
+        reconstruction.turn([sent(c, k, T0 + 20 * MS * k) for c in range(3)], T0 + 20 * MS * k + 5 * MS)
+    assert [pose.root_m.tolist() for pose in record.poses[1:]] == [[-1.0, 1.0, 1.0], [-1.0, 2.0, 2.0]]
 
 
 def test_cameras_that_make_no_pairs_go_on_as_one(run: tuple[Reconstruction, Record]) -> None:

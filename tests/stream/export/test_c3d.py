@@ -16,7 +16,7 @@ from stream.export.points import points_of, unique_names
 from stream.export.take import MarkerTracks, Take, TakeInfo
 from tests.support.files.takes import take
 
-INFO = TakeInfo("Åsa", "run-7", "2025-05-04T10:00:00+00:00", "walk.mcap", False)
+INFO = TakeInfo("Åsa", "run-7", "2025-05-04T10:00:00+00:00", "walk.mcap")
 
 
 @lru_cache
@@ -106,7 +106,7 @@ def test_ezc3d_agrees(tmp_path: Path, n_frames: int, n_markers: int) -> None:
     assert parameters["SUBJECTS"]["NAMES"]["value"] == ["Asa"] and parameters["MANUFACTURER"]["SOFTWARE"]["value"] == ["duocap"]
     ours = {name: item["value"][0] for name, item in parameters["DUOCAP"].items() if name != "__METADATA__"}
     assert (ours["SESSION"], ours["RECORDED"], ours["SOURCE"]) == ("run-7", "2025-05-04T10:00:00+00:00", "walk.mcap")
-    assert ours["FLOOR_KNOWN"] == 0 and ours["ORIGINAL_FRAMES"] == n_frames
+    assert ours["FLOOR_KNOWN"] == 1 and ours["ORIGINAL_FRAMES"] == n_frames
 
 
 @pytest.mark.judge

@@ -42,7 +42,7 @@ def forced() -> Take:
     states = tuple(TrackingState.TRACKING if here else TrackingState.LOST for here in known)
     valid = np.random.default_rng(1).random((N, 2)) > 0.4
     markers = MarkerTracks(("a", "b"), np.where(valid[..., None], (0.25, 1.0, 0.5), 0.0), valid)
-    return replace(take(N, states=states), markers=markers, forces=forces, info=TakeInfo("Ann", floor_known=True))
+    return replace(take(N, states=states), markers=markers, forces=forces, info=TakeInfo("Ann"))
 
 
 def wrench(forces: GroundForces) -> np.ndarray:
@@ -67,7 +67,7 @@ def test_a_recording_keeps_them_and_plays_them(tmp_path: Path) -> None:
     recording = open_recording(tmp_path / "a.mcap")
     motion = motion_from_recording(recording)
     found = motion.take()
-    assert not recording.notes and not motion.note and found.states == given.states and found.info.floor_known
+    assert not recording.notes and not motion.note and found.states == given.states
     np.testing.assert_allclose(found.seconds, given.seconds, atol=1e-9)
     np.testing.assert_allclose(found.positions_m(), given.positions_m(), atol=1e-6)
     assert np.array_equal(found.markers.valid, given.markers.valid) and np.array_equal(

@@ -20,7 +20,7 @@ from tests.support.files.gltf import GltfFile, parsed
 from tests.support.files.takes import take
 from tests.support.judges import node_modules, program
 
-INFO = TakeInfo("Zoë", "s-7", "2025-03-04T05:06:07+00:00", "dance.mcap", True)
+INFO = TakeInfo("Zoë", "s-7", "2025-03-04T05:06:07+00:00", "dance.mcap")
 
 
 def dance(n: int = 60) -> Take:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from capture.clock import OffsetMethod
-from capture.process.control import RequestedOrder, SyncOrder, TuneOrder
+from capture.process.control import RecentreOrder, RequestedOrder, SyncOrder, TuneOrder
 from capture.sockets.wire import MalformedMessageError
 from config.errors import DuocapError, SettingsError
 from config.loading import load_settings
@@ -104,6 +104,7 @@ def test_answers_to_requests(file: Path) -> None:
     assert answer(book, "settings", {})["left"]["detector.k_sigma"] == 5.0
     assert answer(book, "sync", {"way": "", "offset_ms": -12}) == {"way": ""}
     assert book.asks()[-1] == RequestedOrder("reconstruction", SyncOrder(offset_ms=-12.0))
+    assert answer(book, "recentre", {}) == {} and book.asks() == [RequestedOrder("reconstruction", RecentreOrder())]
     for offset_ms in (float("nan"), 2000.0, 10**400):
         with pytest.raises(TuningError, match="implausible"):
             answer(book, "sync", {"way": "", "offset_ms": offset_ms})

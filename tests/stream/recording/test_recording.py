@@ -17,10 +17,13 @@ from mcap.records import Chunk
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 
-from stream.protocol.codec import encode
+from database.geometry.rigid import RigidMotion
+from database.geometry.rotations import matrix_from_rotvec
+from stream.protocol.codec import decode, encode
 from stream.protocol.messages import PoseMessage
 from stream.recording.recorder import Recorder, RecordingError
 from stream.recording.recording import Recording, open_recording
+from stream.recording.worlds import move_pose, move_rig_message
 from tests.support.kept import Kept
 from tests.support.stream_messages import EVENT, POSE, RIG, SKELETON, STATUS, same
 from tests.support.waiting import wait_until
@@ -295,3 +298,22 @@ def test_a_slow_disk_loses_nothing_silently(tmp_path: Path, monkeypatch: pytest.
     recording = open_recording(recorder.file)
     assert recording.n_lost == recorder.n_lost and f"{recorder.n_lost} messages were not recorded" in recording.notes[-1]
     assert set(recording.payloads()) <= set(sent)
+
+
+def test_poses_of_a_world_that_was_moved_are_in_the_last_one(tmp_path: Path) -> None:
+    """The stream said in between where the cameras are now, as when the performer is made the origin."""
+    motion = RigidMotion(matrix_from_rotvec(np.array([0.0, 0.7, 0.0])), np.array([1.0, 0.0, -2.0]))
+    moved_rig, moved = move_rig_message(RIG, motion), move_pose(pose(1), motion)
+    late = (T0 + 9 * PERIOD, encode(moved_rig)), (T0 + 9 * PERIOD + 1, encode(replace(moved, seq=2)))
+    sent = [*HEAD, (pose(1).t_publish_ns, encode(pose(1))), *late]
+    opened = open_recording(recorded(tmp_path / "moved.mcap", sent))
+    assert opened.rig is not None
+    np.testing.assert_allclose(opened.rig.cameras[0].translation, moved_rig.cameras[0].translation, atol=1e-12)
+    first, second = opened.poses
+    np.testing.assert_allclose(first.root_m, second.root_m, atol=1e-9)
+    np.testing.assert_allclose(first.rotations_xyzw, second.rotations_xyzw, atol=1e-6)
+    np.testing.assert_allclose(first.markers[0].xyz, second.markers[0].xyz, atol=1e-9)
+    assert opened.published[0].root_m == pose(1).root_m
+    payloads = [decode(payload) for _, payload in opened.payloads()]
+    assert [type(message).__name__ for message in payloads] == [type(decode(payload)).__name__ for _, payload in sent]
+    np.testing.assert_allclose(payloads[2].root_m, second.root_m, atol=1e-9)  # type: ignore[union-attr]

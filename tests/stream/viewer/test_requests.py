@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from capture.process.control import TuneOrder
+from capture.process.control import RecentreOrder, RequestedOrder, TuneOrder
 from config.loading import load_settings
 from config.per_camera import with_tuned
 from config.settings import Settings
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
 from stream.publish.tuning import TuningState
-from stream.viewer.requests import TuningRequests
+from stream.viewer.requests import ServiceRequests, TuningRequests
 from stream.viewer.tuning.panel import save
 from tests.support.kept import Kept
 from tests.support.ports import free_port
@@ -82,3 +82,9 @@ def test_a_stream_without_cameras_says_so(settings: Settings, requests: TuningRe
     requests.open()
     wait_until(lambda: "no cameras that could be tuned" in requests.fault)
     assert fanout.asks() == []
+
+
+def test_the_page_makes_the_performer_the_origin(settings: Settings, fanout: OutputFanout, kept: Kept) -> None:
+    page = kept(ServiceRequests(settings.stream.service))
+    page.recentre()
+    assert fanout.asks() == [RequestedOrder("reconstruction", RecentreOrder())]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pythonosc.osc_packet import OscPacket
@@ -12,10 +11,9 @@ from config.joints import JOINT_INDEX, N_JOINTS, VRM_BONE
 from database.geometry.kinematics import charted, forward
 from database.geometry.rotations import matrix_from_rotvec
 from stream.protocol.compose import pose_message, skeleton_message
-from stream.protocol.messages import CameraReading, PoseMessage, RigMessage
+from stream.protocol.messages import PoseMessage
 from stream.vmc.composer import Composer, Heartbeat, sent_bones, unity_positions, unity_quaternions
 from stream.vmc.datagrams import MAX_DATAGRAM_BYTES
-from stream.vmc.placement import AT_RIG, ReceiverPlacement, placement_of
 from tests.support.axes import UNITY
 from tests.support.fakes import pose as fake_pose
 from tests.support.fakes import subject
@@ -43,9 +41,9 @@ def message_of(rotvec: np.ndarray, root_m: np.ndarray = ROOT) -> PoseMessage:
     return pose_message(replace(fake_pose(0, 0, root_m), rotvec=rotvec), BODY, "s", 0, 0)
 
 
-def composed(pose: PoseMessage, upper_chest: bool = True, placement: ReceiverPlacement = AT_RIG) -> list[bytes]:
+def composed(pose: PoseMessage, upper_chest: bool = True) -> list[bytes]:
     composer = Composer(BODY, upper_chest)
-    composer.put_pose(pose, placement)
+    composer.put_pose(pose)
     return [bytes(datagram) for datagram in composer.datagrams(True, 12.5)]
 
 
@@ -145,41 +143,3 @@ def test_numbers_are_patched_where_python_osc_reads_them() -> None:
     heartbeat.datagrams(True, 1.0)
     assert decoded(heartbeat.datagrams(False, 3.25)) == [("/VMC/Ext/OK", [1, 3, 0, 0]), ("/VMC/Ext/T", [3.25])]
     assert OscPacket(bytes(heartbeat.datagrams(True, 0.5)[0])).messages[1].message.params == [0.5]
-
-
-def rig_of(rotation: list[float], floor_known: bool, up: tuple[float, float, float] | None) -> RigMessage:
-    camera = CameraReading("cam_0", (640, 480), np.eye(3), np.zeros(4), np.array(rotation), np.zeros(3))
-    return RigMessage("s", (camera,), floor_known, up)
-
-
-def test_a_known_floor_leaves_the_world_as_it_is() -> None:
-    rotvec = fake_pose(0, 0, ROOT).rotvec
-    pose = message_of(rotvec)
-    assert placement_of(None, BODY, pose) == placement_of(rig_of([0, 0, 0], True, None), BODY, pose) == AT_RIG
-
-
-@pytest.mark.parametrize("up", [None, (0.0, -1.0, 0.0)])
-def test_where_the_floor_is_unknown_the_performer_stands_upright_on_the_origin(up: tuple[float, float, float] | None) -> None:
-    """The world is the left camera's, Y down and Z away from it; the performer faces the camera, hence -Z."""
-    stands = charted(np.tile(np.eye(3), (N_JOINTS, 1, 1)))
-    stands[0] = [np.pi, 0.0, 0.0]  # upright in a frame with Y down, facing -Z
-    pose = message_of(stands, np.array([0.4, 0.2, 3.0]))
-    placement = placement_of(rig_of([0, 0, 0], False, up), BODY, pose)
-    world = in_world(bones(decoded(composed(pose, placement=placement))))
-    np.testing.assert_allclose(world["Hips"][0], np.eye(3), atol=1e-6)  # upright, facing +Z
-    np.testing.assert_allclose(world["Hips"][1][[0, 2]], 0.0, atol=1e-6)
-    assert min(place[1] for _, place in world.values()) == pytest.approx(0.0, abs=1e-6)
-    step = message_of(stands, np.array([0.4, 0.2, 2.0]))  # a metre nearer to the camera: forward
-    moved = in_world(bones(decoded(composed(step, placement=placement))))
-    np.testing.assert_allclose(moved["Hips"][1] - world["Hips"][1], [0.0, 0.0, 1.0], atol=1e-6)
-
-
-def test_a_tilted_camera_and_one_that_looks_straight_down() -> None:
-    tilt = 0.3  # the camera looks down by 0.3 rad: world up is not its own
-    rig = rig_of([0, 0, 0], False, (0.0, -np.cos(tilt), -np.sin(tilt)))
-    turn = ReceiverPlacement(placement_of(rig, BODY, message_of(fake_pose(0, 0, ROOT).rotvec)).rotation_xyzw)
-    np.testing.assert_allclose(turn.position((0.0, -np.cos(tilt), -np.sin(tilt))), [0, 1, 0], atol=1e-12)
-    np.testing.assert_allclose(turn.position((0.0, 0.0, 1.0)), [0.0, -np.sin(tilt), -np.cos(tilt)], atol=1e-12)
-    down = rig_of([0, 0, 0], False, (0.0, 0.0, -1.0))
-    turn = ReceiverPlacement(placement_of(down, BODY, message_of(fake_pose(0, 0, ROOT).rotvec)).rotation_xyzw)
-    np.testing.assert_allclose(turn.position((0.0, 0.0, -1.0)), [0, 1, 0], atol=1e-12)

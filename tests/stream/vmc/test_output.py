@@ -10,12 +10,12 @@ import pytest
 
 from config.errors import DuocapError
 from reconstruct.pose import TrackingState
-from stream.protocol.messages import PoseMessage, RigMessage
+from stream.protocol.messages import PoseMessage
 from stream.publish.fanout import Output
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import PRESETS, Sender, VmcError, VmcTarget, looks_like_target, vmc_target
 from tests.support.kept import Kept
-from tests.support.stream_messages import CAMERA, EVENT, POSE, SKELETON, STATUS
+from tests.support.stream_messages import EVENT, POSE, SKELETON, STATUS
 from tests.support.vmc_world import Messages, bones, decoded
 
 MS = 1_000_000
@@ -137,15 +137,6 @@ def test_before_any_pose_there_is_a_heartbeat_and_time_runs() -> None:
         messages = heard(bound)
         assert states(messages) == [0, 0, 0] and not bones(messages)
         assert [values[0] for address, values in messages if address == "/VMC/Ext/T"] == [0.0, 0.5, 1.0]
-
-
-def test_a_rig_without_a_floor_places_the_first_pose_on_the_origin() -> None:
-    with output() as (sends, bound):
-        rig = RigMessage("s", (replace(CAMERA, rotation=np.zeros(3)),), False, (0.0, -1.0, 0.0))
-        for message, t_ns in ((SKELETON, 0), (rig, 0), (posed(4.0), 0), (posed(5.0), 10 * MS)):
-            sends.write(message, b"", t_ns)
-        hips = [values[1:] for address, values in heard(bound) if values[0] == "Hips"]
-        np.testing.assert_allclose([place[0] for place in hips], [0.0, -1.0], atol=1e-6)  # the camera's right is the left's -X
 
 
 def test_a_receiver_that_comes_late_or_goes_hears_what_is_sent_then() -> None:

@@ -25,8 +25,7 @@ def performer(seconds: float = 20.0) -> Performer:
 def skeleton_and_rig(person: Performer) -> tuple[SkeletonMessage, RigMessage]:
     """Return what the stream says of a performer and the cameras."""
     n_markers = len(person.markers)
-    up = np.array([0.0, 1.0, 0.0])
-    subject = Subject("truth", person.clip.skeleton, person.markers, person.offset_m, np.zeros(n_markers), up)
+    subject = Subject("truth", person.clip.skeleton, person.markers, person.offset_m, np.zeros(n_markers))
     return skeleton_message(subject), rig_message(person.rig, "truth")
 
 

@@ -55,7 +55,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 def test_movement_is_tracked_refined_and_judged(stage: Stage) -> None:
     movement = stage.refined(stage.moving)
     assert movement.kept and movement.tracked > 0.8
-    assert movement.result.subject is movement.refined.subject
+    assert movement.result.subject.skeleton is movement.refined.subject.skeleton
     assert movement.result.found.fit is movement.refined.fit and movement.result.found.used == (0,)
     lines = movement.result.report.lines
     assert any(f"{movement.refined.n_frames} frames of movement fit" in line for line in lines), lines
@@ -76,7 +76,7 @@ def test_a_refinement_that_is_not_borne_out_is_told_and_not_kept(stage: Stage, m
     good = stage.refined(stage.moving).refined
     monkeypatch.setattr(module, "refine", lambda fit, frames: replace(good, held_out=(0.6, 1.2)))
     movement = stage.refined(stage.moving)
-    assert not movement.kept and movement.result.subject is stage.result.subject
+    assert not movement.kept and movement.result.subject.skeleton is stage.result.subject.skeleton
     assert movement.result.report.grade is Grade.POOR
     [line] = [line for line in movement.result.report.lines if "does not bear out" in line]
     assert "0.60 -> 1.20 times" in line and "--motion" in line

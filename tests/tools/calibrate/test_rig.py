@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from calibration.board.views import ViewPair
+from calibration.board.views import BoardMoment
 from config.errors import CalibrationError
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
-from tools.calibrate.rig import Calibrated, RigTask, calibrate_pairs
+from tools.calibrate.rig import Calibrated, RigTask, calibrate_moments
 
 PAIRS = pairs_of(true_rig(), true_places(10), 0.1)
 
 
-def calibrated(pairs: Sequence[ViewPair], folder: Path, tape_m: float | None = None) -> tuple[Calibrated, str]:
+def calibrated(pairs: Sequence[BoardMoment], folder: Path, tape_m: float | None = None) -> tuple[Calibrated, str]:
     """Calibrate to a folder; give what came out and what was said."""
     told: list[str] = []
     task = RigTask(BOARD, folder / "rig.toml", folder / "rig.png", tape_m=tape_m)
-    return calibrate_pairs(pairs, (SIZE, SIZE), task, told.append), "\n".join(told)
+    return calibrate_moments(pairs, (SIZE, SIZE), task, told.append), "\n".join(told)
 
 
 def test_a_tape_that_says_something_else_is_a_fail(tmp_path: Path) -> None:
@@ -32,16 +32,16 @@ def test_a_tape_that_says_something_else_is_a_fail(tmp_path: Path) -> None:
 
 
 def test_the_same_pictures_twice_are_no_two_cameras(tmp_path: Path) -> None:
-    done, _ = calibrated([ViewPair(pair.left, pair.left) for pair in PAIRS], tmp_path)
+    done, _ = calibrated([BoardMoment((pair.views[0], pair.views[0])) for pair in PAIRS], tmp_path)
     assert "their pictures are the same" in str(done.error) and not (tmp_path / "rig.toml").exists()
 
 
 def test_views_that_are_too_soft_to_use(tmp_path: Path) -> None:
     soft = []
     for k, pair in enumerate(PAIRS):
-        assert pair.left is not None and pair.right is not None
-        left = None if k < 3 else replace(pair.left, blur_px=4.0)
-        soft.append(ViewPair(left, replace(pair.right, blur_px=0.7)))
+        assert pair.views[0] is not None and pair.views[1] is not None
+        left = None if k < 3 else replace(pair.views[0], blur_px=4.0)
+        soft.append(BoardMoment((left, replace(pair.views[1], blur_px=0.7))))
     with pytest.raises(CalibrationError, match=r"left: 0 of 7 views of the board can be used, .*blurred by more than"):
         calibrated(soft, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -75,16 +75,19 @@ def test_lenses_come_from_a_rig_or_from_a_file_for_each_camera(tmp_path: Path) -
     write_rig(files[1], Rig((rig.left,)))
     write_rig(files[2], Rig((right,)))
     for named in (files[:1], files[1:]):
-        found = read_intrinsics(named)
+        found = read_intrinsics(named, ("left", "right"))
         assert [camera.name for camera in found] == ["left", "other"]
         np.testing.assert_array_equal(found[1].matrix, right.matrix)
     with pytest.raises(CalibrationError, match="3 files of --intrinsics for two cameras"):
-        read_intrinsics(files)
+        read_intrinsics(files, ("left", "right"))
+    with pytest.raises(CalibrationError, match="holds 2 cameras, 3 are to be calibrated"):
+        read_intrinsics(files[:1], ("a", "b", "c"))
+    assert [camera.name for camera in read_intrinsics(files[:1], ("other", "left"))] == ["other", "left"]
 
 
 def test_how_far_a_lens_may_be_refined_goes_by_its_size() -> None:
     small, large = rig_of(0.3).left, rig_of(0.3, (1280, 960)).left
-    sigma = refined_sigma((small, large))
+    sigma = np.stack([refined_sigma(camera) for camera in (small, large)])
     assert sigma.shape == (2, 9) and np.all(sigma > 0.0)
     assert sigma[0, 0] == pytest.approx(0.02 * small.focal_px) and sigma[0, 2] == pytest.approx(6.4)
     np.testing.assert_allclose(sigma[1, :4], 2.0 * sigma[0, :4], rtol=1e-2)

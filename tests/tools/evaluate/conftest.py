@@ -8,7 +8,7 @@ from database.builtin import body
 from database.clips import Clip, clip_slice
 from reconstruct.search.examples import Examples, examples_for
 from tests.support.people import table_of, walk
-from tools.evaluate.asf_angles import AsfAngles, Chain
+from tools.evaluate.asf_angles import AsfAngles, JointChain
 from tools.evaluate.queries import MotionQuery, query_from_clip
 
 
@@ -21,7 +21,7 @@ def clip() -> Clip:
 @pytest.fixture(scope="session")
 def query(clip: Clip) -> MotionQuery:
     """The walk with exact markers, and one hip as its file's skeleton."""
-    hip = Chain(1, np.eye(3), ("hip.rx", "hip.ry", "hip.rz"), np.eye(3), np.eye(3))
+    hip = JointChain(1, np.eye(3), ("hip.rx", "hip.ry", "hip.rz"), np.eye(3), np.eye(3))
     return query_from_clip(clip, "walking", read_marker_set("boxing"), AsfAngles((hip,), (np.zeros((clip.n_frames, 3)),)))
 
 

@@ -10,18 +10,18 @@ from database.clips import Clip
 from database.files.read import read_clip
 from database.geometry.kinematics import charted, local_rotations
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from tools.evaluate.asf_angles import AsfAngles, Chain, angle_errors, angles_near, asf_angles, own_angles
+from tools.evaluate.asf_angles import AsfAngles, JointChain, angle_errors, angles_near, asf_angles, own_angles
 
 IDENTITY = np.eye(3)
 
 
-def chain(*axes: str) -> Chain:
+def chain(*axes: str) -> JointChain:
     vectors = np.array([IDENTITY["xyz".index(axis)] for axis in axes])
     left, right = matrix_from_rotvec([0.3, -0.2, 0.9]), matrix_from_rotvec([-0.5, 0.1, 0.4])
-    return Chain(3, vectors, tuple(f"b.r{axis}" for axis in axes), left, right)
+    return JointChain(3, vectors, tuple(f"b.r{axis}" for axis in axes), left, right)
 
 
-def rotation(which: Chain, angles: np.ndarray) -> np.ndarray:
+def rotation(which: JointChain, angles: np.ndarray) -> np.ndarray:
     """Return L' = left R right one frame at a time, as the definition has it."""
     out = []
     for theta in angles:
@@ -93,7 +93,7 @@ def test_angles_of_a_real_clip_are_those_of_its_file(motion_dir: Path) -> None:
     assert np.delete(errors, column, axis=1).max() < 1e-3
 
 
-def _all_joints(clip: Clip, which: Chain, theta: np.ndarray) -> np.ndarray:
+def _all_joints(clip: Clip, which: JointChain, theta: np.ndarray) -> np.ndarray:
     local = local_rotations(clip.rotvec).copy()
     local[:, which.joint] = rotation(which, theta)
     return local

@@ -139,7 +139,7 @@ def test_finish_now_needs_enough_and_start_again_forgets() -> None:
     bench.turn()
     assert bench.session.over
     collected = bench.session.collected()
-    assert len(collected.pairs) == LEAST_VIEWS
+    assert len(collected.moments) == LEAST_VIEWS
     assert (collected.sizes, collected.names) == ((SIZE, SIZE), ("left", "right"))
     assert any(line.startswith("not quite complete: ") for line in bench.told)
 

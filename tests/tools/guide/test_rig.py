@@ -43,8 +43,8 @@ def test_a_board_before_two_cameras_until_it_is_enough() -> None:
     assert not any(line.startswith("not quite complete") for line in told)
     [collected] = got
     assert collected.sizes == ((640, 480), (640, 480))
-    assert sum(pair.n_shared > 0 for pair in collected.pairs) >= 14
-    truth, solution = boards_rig(), solve_rig(BOARD, collected.pairs, ((640, 480), (640, 480)))
+    assert sum(pair.n_shared > 0 for pair in collected.moments) >= 14
+    truth, solution = boards_rig(), solve_rig(BOARD, collected.moments, ((640, 480), (640, 480)))
     assert solution.rms_px < 0.2
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.01)
     assert solution.rig.left.focal_px == pytest.approx(truth.left.focal_px, rel=0.01)

@@ -59,11 +59,11 @@ def test_the_board_and_its_videos_are_found(make: Callable[[Path], str], tmp_pat
     project = open_board_videos(tmp_path)
     assert project is not None and project.board is not None
     assert project.board.text == board and len(project.videos) == 3
-    left, right = project.pair("4, 1")
-    assert left.endswith("4") and right.endswith("1")
-    for asked, told in {None: "3 cameras", "0,7": "of a camera '7'", "1,1": "twice", "best": "has no calibration"}.items():
+    left, right = project.choose("4, 1")
+    assert left.endswith("4") and right.endswith("1") and len(project.choose(None)) == 3
+    for asked, told in {"0,7": "of a camera '7'", "1,1": "twice", "best": "has no calibration"}.items():
         with pytest.raises(DuocapError, match=told):
-            project.pair(asked)
+            project.choose(asked)
 
 
 def test_a_board_two_squares_high_is_none(tmp_path: Path) -> None:

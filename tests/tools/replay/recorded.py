@@ -1,4 +1,4 @@
-"""A live run of two network cameras on loopback that is recorded, in a process of its own that may be killed."""
+"""A live run of two or three network cameras on loopback that is recorded, in a process of its own that may be killed."""
 
 import multiprocessing
 import time
@@ -28,7 +28,7 @@ class Stage:
     """What a run needs. jpegs: what each camera shows, again and again."""
 
     folder: Path
-    jpegs: tuple[list[bytes], list[bytes]]
+    jpegs: tuple[list[bytes], ...]
 
     @property
     def database(self) -> Path:
@@ -38,8 +38,7 @@ class Stage:
 def set_stage(folder: Path) -> Stage:
     """Render a walk, build a small database, calibrate the walker."""
     made_walk(folder)
-    left, right = (pictures(folder / f"{side}.avi") for side in ("left", "right"))
-    return Stage(folder, (left, right))
+    return Stage(folder, tuple(pictures(folder / f"{side}.avi") for side in ("left", "right", "third")))
 
 
 def pictures(video: Path) -> list[bytes]:
@@ -71,8 +70,8 @@ def run_recorded(stage: Path, urls: Sequence[str], folder: Path, seconds: float,
     if stumbling:
         live.open_pipeline = open_stumbling_pipeline
     settings = load_settings(None, [f"stream.address={free_address()}", "stream.service=", "stream.preview=false", *sets])
-    rig, subject = read_rig(stage / "rig.toml"), read_subject(stage / "ann.toml")
-    what = LiveRun((urls[0], urls[1]), rig, subject, stage / "small.db", record=folder, seconds=seconds)
+    rig, subject = read_rig(stage / ("rig.toml" if len(urls) == 2 else "three.toml")), read_subject(stage / "ann.toml")
+    what = LiveRun(tuple(urls), rig, subject, stage / "small.db", record=folder, seconds=seconds)
     report = run_live(settings, what, print, lambda tally, status: None)
     print("\n".join(report.lines()))
 

@@ -6,18 +6,19 @@ import pytest
 from config.errors import DuocapError
 from config.settings import Settings
 from tests.reconstruct.finish.test_filter import SUBJECT, trembling
+from tests.support.people import front_rig
 from tools.replay.replay import ReplayResult, smoothed_result, with_smoothing
 
 
 def test_without_it_nothing_changes() -> None:
-    settings, result = Settings(), ReplayResult(poses=trembling(5))
+    settings, result = Settings(), ReplayResult(front_rig(), poses=trembling(5))
     assert with_smoothing(settings, 0.0) is settings
     assert smoothed_result(result, SUBJECT, 0.0) is result
 
 
 def test_the_live_filter_is_left_out_and_the_take_smoothed() -> None:
     assert not with_smoothing(Settings(), 0.2).filter.output
-    result = ReplayResult(poses=trembling(60), swaps_suspected=3)
+    result = ReplayResult(front_rig(), poses=trembling(60), swaps_suspected=3)
     given = smoothed_result(result, SUBJECT, 0.2)
     assert given.swaps_suspected == 3 and len(given.poses) == 60
     before, after = (np.diff(r.take(SUBJECT).root_m, axis=0).std() for r in (result, given))

@@ -36,7 +36,7 @@ class EagerBook(SessionStyle):
 
 def eager(pipeline: Pipeline) -> EagerBook:
     """Return a book that learns soon and little."""
-    return EagerBook(pipeline.subject.skeleton, pipeline.up, options=LearnOptions(active=20, steps=10))
+    return EagerBook(pipeline.subject.skeleton, options=LearnOptions(active=20, steps=10))
 
 
 @pytest.fixture(scope="module", autouse=True)

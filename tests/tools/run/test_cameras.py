@@ -23,6 +23,7 @@ from stream.publish.sink import StreamSink
 from tests.support import fakes
 from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
+from tools.commands.run import given_cameras
 from tools.run import run as run_module
 from tools.run.cameras import CameraKind, camera_plan, check_camera, check_cameras, kind_of, stable_name
 from tools.run.node import node_plan
@@ -74,6 +75,7 @@ def test_what_can_be_seen_without_opening_is_checked_at_once(tmp_path: Path) -> 
     check_cameras(("0", "right"), asked, None, told.append, devices)
     for sources, words in [
         (("0", "Left Cam"), "left and right are the same camera, 'Left Cam'"),
+        (("0", "right", "Left Cam"), "left and third are the same camera, 'Left Cam'"),
         (("Left Cam", "3"), r"camera '3': there is no such camera; there are: 'Left Cam' \(0\), 'Right Cam' \(2\)"),
         (("missing.avi", "0"), r"missing\.avi: no such file or folder"),
         (("http://a/v", "http://a/v"), "left and right are the same camera, http://a/v"),
@@ -187,3 +189,23 @@ def test_words_that_are_due_are_told_once() -> None:
     for t_ns in (0, 100, 200, 300, 400):
         later.turn(t_ns)
     assert told == ["now", "then"]
+
+
+def test_cameras_are_given_in_the_order_of_the_rig() -> None:
+    assert given_cameras(["2", "3"], "0", "1") == ("0", "1", "2", "3")
+    assert given_cameras(["0", "1", "2"], None, None) == ("0", "1", "2") and given_cameras(None, "0", None) == ("0",)
+    assert given_cameras(["0", "2"], None, "1") == ("0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("cameras", "right", "words"),
+    [
+        ([], None, "no camera was given"),
+        ([], "1", "there is no first"),
+        ([str(n) for n in range(9)], None, "9 cameras were given; a rig has at most 8"),
+    ],
+)
+def test_cameras_that_cannot_be_are_refused_in_a_line(cameras: list[str], right: str | None, words: str) -> None:
+    with pytest.raises(SourceError, match=words) as caught:
+        given_cameras(cameras, None, right)
+    assert "\n" not in str(caught.value)

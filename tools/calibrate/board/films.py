@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from capture.packets import Frame
 from capture.sources.source import Source
 from config.arrays import Floats, Image
@@ -27,57 +27,66 @@ NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class PicturePair:
-    """The pictures of one moment, left and right, None where a camera has none, and small grey ones of them."""
+class PictureRow:
+    """The pictures of one moment by camera, None where a camera has none, and small grey ones of them."""
 
-    frames: tuple[Frame | None, Frame | None]
-    small: tuple[Image | None, Image | None]
+    frames: tuple[Frame | None, ...]
+    small: tuple[Image | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FilmedPair:
+class FilmedRow:
     """A picture with the ones before and after it; motion: the largest mean change of grey levels around it."""
 
-    before: PicturePair | None
-    now: PicturePair
-    after: PicturePair | None
+    before: PictureRow | None
+    now: PictureRow
+    after: PictureRow | None
     motion: float
 
 
-def rows_of(left: Source, right: Source | None, offset_s: float = 0.0) -> Iterator[PicturePair]:
-    """Pair the pictures of two sources by time, each left one with the nearest right one; offset_s: by it the right is late."""
-    reach_ns = PAIR_SHARE * NS / min(left.fps, left.fps if right is None else right.fps)
-    late_ns = round(offset_s * NS)
-    earlier = later = None if right is None else _brought(right.read(), late_ns)
-    while (frame := left.read()) is not None:
-        if right is None:
-            yield _row(frame, None)
-            continue
-        t_ns = frame.t_capture_ns
-        while later is not None and later.t_capture_ns < t_ns:
-            earlier, later = later, _brought(right.read(), late_ns)
-        near = [each for each in (earlier, later) if each is not None and abs(each.t_capture_ns - t_ns) <= reach_ns]
-        yield _row(frame, min(near, key=lambda each: abs(each.t_capture_ns - t_ns), default=None))
+def rows_of(films: Sequence[Source], late_s: Sequence[float] = ()) -> Iterator[PictureRow]:
+    """Bring the pictures of sources together by time: each of the first with the nearest of every other one.
+
+    late_s: by which each camera's stamps are late, none where all are right.
+    """
+    first, *rest = films
+    late_ns = [round(late * NS) for late in late_s] or [0] * len(films)
+    others = [_Follower(film, late, first.fps) for film, late in zip(rest, late_ns[1:], strict=True)]
+    while (frame := first.read()) is not None:
+        frames = (frame, *(other.nearest(frame.t_capture_ns) for other in others))
+        yield PictureRow(frames, tuple(None if each is None else small(each.image) for each in frames))
 
 
-def _brought(frame: Frame | None, late_ns: int) -> Frame | None:
-    """Bring a frame's stamp to the other camera's time."""
-    return None if frame is None else replace(frame, t_capture_ns=frame.t_capture_ns - late_ns)
+class _Follower:
+    """A film that is read along with another one."""
+
+    def __init__(self, film: Source, late_ns: int, fps: float) -> None:
+        self._film, self._late_ns = film, late_ns
+        self._reach_ns = PAIR_SHARE * NS / min(film.fps, fps)
+        self._earlier = self._later = self._read()
+
+    def _read(self) -> Frame | None:
+        """Return the next frame in the other film's time."""
+        frame = self._film.read()
+        return None if frame is None else replace(frame, t_capture_ns=frame.t_capture_ns - self._late_ns)
+
+    def nearest(self, t_ns: int) -> Frame | None:
+        """Return the frame that is nearest to a time, which never goes back; None where none is near."""
+        while self._later is not None and self._later.t_capture_ns < t_ns:
+            self._earlier, self._later = self._later, self._read()
+        both = [each for each in (self._earlier, self._later) if each is not None]
+        near = [each for each in both if abs(each.t_capture_ns - t_ns) <= self._reach_ns]
+        return min(near, key=lambda each: abs(each.t_capture_ns - t_ns), default=None)
 
 
-def _row(left: Frame, right: Frame | None) -> PicturePair:
-    """Return a row with its small pictures."""
-    return PicturePair((left, right), (small(left.image), None if right is None else small(right.image)))
-
-
-def moments_of(rows: Iterator[PicturePair], moment_s: float, moving: bool = False) -> Iterator[tuple[FilmedPair, int]]:
+def moments_of(rows: Iterator[PictureRow], moment_s: float, moving: bool = False) -> Iterator[tuple[FilmedRow, int]]:
     """Return the stillest moment of every `moment_s`, and how many rows were read until then; moving: every other time the one
     that
     moves most, to tell the cameras' time offset by.
     """
-    best: FilmedPair | None = None
+    best: FilmedRow | None = None
     sign = 1.0
-    before: PicturePair | None = None
+    before: PictureRow | None = None
     now = next(rows, None)
     count, ends_ns = 0, 0
     while now is not None:
@@ -92,20 +101,20 @@ def moments_of(rows: Iterator[PicturePair], moment_s: float, moving: bool = Fals
             ends_ns = t_ns + round(moment_s * NS)
         motion = max(_change(before, now), _change(now, after))
         if best is None or sign * motion < sign * best.motion:
-            best = FilmedPair(before, now, after, motion)
+            best = FilmedRow(before, now, after, motion)
         before, now = now, after
     if best is not None:
         yield best, count
 
 
-def _time_ns(row: PicturePair) -> int:
-    """Return the time of the left picture."""
+def _time_ns(row: PictureRow) -> int:
+    """Return the time of the first camera's picture."""
     assert row.frames[0] is not None
     return row.frames[0].t_capture_ns
 
 
-def _change(one: PicturePair | None, other: PicturePair | None) -> float:
-    """Return the larger of both cameras' mean changes of grey levels between two rows; 0 at the ends of a film."""
+def _change(one: PictureRow | None, other: PictureRow | None) -> float:
+    """Return the largest of the cameras' mean changes of grey levels between two rows; 0 at the ends of a film."""
     if one is None or other is None:
         return 0.0
     pairs = [(a, b) for a, b in zip(one.small, other.small, strict=True) if a is not None and b is not None]
@@ -113,36 +122,41 @@ def _change(one: PicturePair | None, other: PicturePair | None) -> float:
 
 
 def search_film(
-    left: Source,
-    right: Source | None,
+    films: Sequence[Source],
     board: Board,
     progress: Progress = lambda done, total: None,
     *,
-    offset_s: float = 0.0,
+    late_s: Sequence[float] = (),
     thorough: bool = False,
     moving: bool = False,
     timed: bool = False,
 ) -> BoardSearch:
-    """Look for the board at the stillest moments of two videos, or of one.
+    """Look for the board at the stillest moments of videos.
 
-    offset_s: by which the right stamps are late; thorough: fewer moments, a careful look at each; moving: also moments in motion.
+    Args:
+        films: one a camera.
+        board: to be found.
+        progress: is told how many frames are done, and of how many.
+        late_s: by which each camera's stamps are late, none where all are right.
+        thorough: fewer moments, a careful look at each.
+        moving: also moments in motion.
+        timed: the time of each frame is known.
     """
-    total_s = (left.n_frames or 0) / left.fps
+    n, total_s = len(films), (films[0].n_frames or 0) / films[0].fps
     moment_s = max(MOMENT_S, total_s / (N_THOROUGH if thorough else N_MOMENTS))
-    pairs, misses, searched = [], (BoardlessPictures(), BoardlessPictures()), [0, 0]
-    with ThreadPoolExecutor(2) as pool:
-        for moment, done in moments_of(rows_of(left, right, offset_s), moment_s, moving):
-            progress(done, left.n_frames)
-            views = list(pool.map(lambda camera, m=moment: seen_at(m, camera, board, thorough), range(2)))
+    moments, misses, searched = [], tuple(BoardlessPictures() for _ in films), [0] * n
+    with ThreadPoolExecutor(max(2, min(n, 4))) as pool:
+        for moment, done in moments_of(rows_of(films, late_s), moment_s, moving):
+            progress(done, films[0].n_frames)
+            views = tuple(pool.map(lambda camera, m=moment: seen_at(m, camera, board, thorough), range(n)))
             for camera, (view, frame) in enumerate(zip(views, moment.now.frames, strict=True)):
                 searched[camera] += frame is not None
                 if view is None and frame is not None:
                     misses[camera].add(frame.image)
             if any(view is not None for view in views):
-                pairs.append(ViewPair(*views))
-    sizes = left.size, left.size if right is None else right.size
-    words = length_words([left] if right is None else [left, right], timed)
-    return BoardSearch(tuple(pairs), sizes, (searched[0], searched[1]), misses, words, is_film=True)
+                moments.append(BoardMoment(views))
+    sizes = tuple(film.size for film in films)
+    return BoardSearch(tuple(moments), sizes, tuple(searched), misses, length_words(films, timed), is_film=True)
 
 
 def length_words(films: Sequence[Source], timed: bool = False) -> tuple[str, ...]:
@@ -153,12 +167,14 @@ def length_words(films: Sequence[Source], timed: bool = False) -> tuple[str, ...
         if film.truncated
     ]
     counts = [film.n_frames for film in films if film.n_frames is not None]
-    if len(counts) == 2 and not timed and abs(counts[0] - counts[1]) > MORE_FRAMES:
-        words.append(f"the videos have {counts[0]} and {counts[1]} frames; they are paired by time from their beginnings")
+    if len(counts) > 1 and not timed and max(counts) - min(counts) > MORE_FRAMES:
+        *first, last = map(str, counts)
+        listed = f"{', '.join(first)} and {last}"
+        words.append(f"the videos have {listed} frames; they are paired by time from their beginnings")
     return tuple(words)
 
 
-def seen_at(moment: FilmedPair, camera: int, board: Board, thorough: bool) -> BoardView | None:
+def seen_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
     """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
     frame = moment.now.frames[camera]
     if frame is None:

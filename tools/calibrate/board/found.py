@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import cv2
 import numpy as np
 
-from calibration.board.views import ViewPair
+from calibration.board.views import BoardMoment
 from config.arrays import Image
 
 Size = tuple[int, int]
@@ -36,33 +36,32 @@ class BoardlessPictures:
 class BoardSearch:
     """What was found.
 
-    pairs: all moments in which a camera sees the board; sizes: of both cameras' images [px], twice the same of one alone;
-    searched: how many pictures of each camera; misses: some without a board, by camera; words: what a user should know;
-    is_film: neighbouring pictures are a moment apart, and motion is known.
+    moments: in which a camera sees the board; sizes: of the cameras' images [px]; searched: how many pictures of each camera;
+    misses: some without a board, by camera; words: what a user should know; is_film: neighbouring pictures are a moment apart,
+    and motion is known.
     """
 
-    pairs: tuple[ViewPair, ...]
-    sizes: tuple[Size, Size]
-    searched: tuple[int, int]
-    misses: tuple[BoardlessPictures, BoardlessPictures]
+    moments: tuple[BoardMoment, ...]
+    sizes: tuple[Size, ...]
+    searched: tuple[int, ...]
+    misses: tuple[BoardlessPictures, ...]
     words: tuple[str, ...] = ()
     is_film: bool = False
 
     @property
-    def is_monocular(self) -> bool:
-        """Return whether there is one camera only."""
-        return self.searched[1] == 0
+    def n_cameras(self) -> int:
+        """Number of cameras."""
+        return len(self.sizes)
 
     @property
-    def found(self) -> tuple[int, int]:
+    def found(self) -> tuple[int, ...]:
         """Count the pictures that show the board, by camera."""
-        left, right = (sum(pair.views[c] is not None for pair in self.pairs) for c in range(2))
-        return left, right
+        return tuple(sum(moment.views[c] is not None for moment in self.moments) for c in range(self.n_cameras))
 
     @property
     def n_shared(self) -> int:
-        """Count the moments in which both cameras see the board."""
-        return sum(pair.left is not None and pair.right is not None for pair in self.pairs)
+        """Count the moments in which two cameras or more see the board."""
+        return sum(len(moment.seen_by) > 1 for moment in self.moments)
 
 
 def size_of(image: Image) -> Size:

@@ -1,4 +1,4 @@
-"""Where a board is to be looked for: folders of pictures, videos, or a recorded session, of two cameras or one.
+"""Where a board is to be looked for: folders of pictures, videos, or a recorded session, of one camera or more.
 
 By how much one camera's stamps are late, from when things move in the pictures of both.
 
@@ -86,25 +86,29 @@ N_STILLS = 200  # more pictures in a folder than that are the frames of a film
 class BoardSpec:
     """Where to look.
 
-    left, right: as the user wrote them; timestamps, fps: of videos; offset_s: by which the right camera's stamps are late [s];
-    moving: look at moments in motion too, which tell the cameras' time offset; frame_times: in place of timestamps, those of
-    either camera's own frames, (N,) each [s].
+    sources: one a camera, as the user wrote them; timestamps, fps: of videos; late_s: by which each camera's stamps are late [s],
+    none where they are right; moving: look at moments in motion too, which tell the cameras' time offset; frame_times: in place
+    of timestamps, those of each camera's own frames, (N,) each [s].
     """
 
-    left: Path
-    right: Path | None = None
+    sources: tuple[Path, ...]
     timestamps: Path | None = None
     fps: float | None = None
-    offset_s: float = 0.0
+    late_s: tuple[float, ...] = ()
     moving: bool = False
     frame_times: tuple[Floats, ...] | None = field(default=None, compare=False)
 
     @property
+    def first(self) -> Path:
+        """The first camera's source."""
+        return self.sources[0]
+
+    @property
     def is_stills(self) -> bool:
         """Return whether these are pictures that were taken one by one."""
-        if not self.left.is_dir() or is_session(self.left):
+        if not self.first.is_dir() or is_session(self.first):
             return False
-        return self.timestamps is None and self.fps is None and len(images_in(self.left)) <= N_STILLS
+        return self.timestamps is None and self.fps is None and len(images_in(self.first)) <= N_STILLS
 
 
 def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
@@ -113,69 +117,61 @@ def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done
     Raises SourceError: nothing there that can be read, or the two do not fit each other.
     """
     if spec.is_stills:
-        _check_both(spec, folders=True)
-        return search_stills(stills_of(spec.left, spec.right), board, progress)
+        _check_alike(spec, folders=True)
+        return search_stills(stills_of(spec.sources), board, progress)
     found = _searched(spec, board, progress, thorough=False)
-    few = min(found.found) if not found.is_monocular else found.found[0]
-    return _searched(spec, board, progress, thorough=True) if few < FEW else found
+    return _searched(spec, board, progress, thorough=True) if min(found.found) < FEW else found
 
 
 def _searched(spec: BoardSpec, board: Board, progress: Progress, thorough: bool) -> BoardSearch:
     """Look through films once."""
     with ExitStack() as stack:
-        left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
-        assert left is not None
-        return search_film(
-            left,
-            right,
-            board,
-            progress,
-            offset_s=spec.offset_s,
-            thorough=thorough,
-            moving=spec.moving,
-            timed=spec.frame_times is not None,
-        )
+        films = [stack.enter_context(closing(source)) for source in _opened(spec)]
+        timed = spec.frame_times is not None
+        return search_film(films, board, progress, late_s=spec.late_s, thorough=thorough, moving=spec.moving, timed=timed)
 
 
 def with_offset(spec: BoardSpec) -> BoardSpec:
-    """Find by how much the right camera's stamps are late, roughly, and look there for moments in motion.
+    """Find by how much the cameras' stamps are later than the first one's, roughly, and look there for moments in motion.
 
     Raises SourceError: pictures taken one by one, which know no time, or no telling from these films.
     """
-    if spec.is_stills or (spec.right is None and not is_session(spec.left)):
-        raise SourceError(f"{spec.left}: the time between two cameras can be found in two videos only, with a board that moves")
+    if spec.is_stills or (len(spec.sources) == 1 and not is_session(spec.first)):
+        raise SourceError(f"{spec.first}: the time between two cameras can be found in two videos only, with a board that moves")
     with ExitStack() as stack:
-        left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
-        assert left is not None and right is not None
-        offset_s = offset_between(change_of(left), change_of(right))
-    if offset_s is None:
-        raise SourceError(
-            f"{spec.left}: nothing moves alike in both videos, so the time between them cannot be told; move the board and hold "
-            "it still by turns for ten seconds in view of both, or give --offset S"
-        )
-    return replace(spec, offset_s=offset_s, moving=True)
-
-
-def _opened(spec: BoardSpec) -> tuple[Source, Source | None]:
-    """Open the films at their first frame. Raises SourceError."""
-    if is_session(spec.left):
-        if spec.right is not None:
+        first, *others = [change_of(stack.enter_context(closing(source))) for source in _opened(spec)]
+    late_s = [0.0]
+    for course in others:
+        offset_s = offset_between(first, course)
+        if offset_s is None:
             raise SourceError(
-                f"{spec.left} is the folder of a session, which holds both cameras; give it alone, without {spec.right}"
+                f"{spec.first}: nothing moves alike in all videos, so the time between them cannot be told; move the board and "
+                "hold it still by turns for ten seconds in view of all, or give --offset S"
             )
-        films = session_videos(spec.left)
-        return films[0], films[1] if len(films) > 1 else None
-    _check_both(spec, folders=spec.left.is_dir())
+        late_s.append(offset_s)
+    return replace(spec, late_s=tuple(late_s), moving=True)
+
+
+def _opened(spec: BoardSpec) -> list[Source]:
+    """Open the films at their first frame. Raises SourceError."""
+    if is_session(spec.first):
+        if len(spec.sources) > 1:
+            raise SourceError(
+                f"{spec.first} is the folder of a session, which holds all cameras; give it alone, without {spec.sources[1]}"
+            )
+        return [source for source in session_videos(spec.first) if source is not None]
+    _check_alike(spec, folders=spec.first.is_dir())
     stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
     columns = spec.frame_times or [
-        stamps if stamps is None or stamps.ndim == 1 else np.ascontiguousarray(stamps[:, c]) for c in range(2)
+        stamps if stamps is None or stamps.ndim == 1 else np.ascontiguousarray(stamps[:, c]) for c in range(len(spec.sources))
     ]
-    left = open_source(spec.left, 0, spec.fps, columns[0])
-    return left, None if spec.right is None else open_source(spec.right, 1, spec.fps, columns[1])
+    opened = zip(spec.sources, columns, strict=True)
+    return [open_source(source, camera, spec.fps, times) for camera, (source, times) in enumerate(opened)]
 
 
-def _check_both(spec: BoardSpec, folders: bool) -> None:
-    """Raise SourceError where one camera gives pictures and the other a video."""
-    if spec.right is not None and (is_session(spec.right) or spec.right.is_dir() is not folders):
-        kinds = ("a folder of pictures", "a video") if folders else ("a video", "a folder")
-        raise SourceError(f"{spec.left} is {kinds[0]}, {spec.right} {kinds[1]}; both cameras must be given in one way")
+def _check_alike(spec: BoardSpec, folders: bool) -> None:
+    """Raise SourceError where one camera gives pictures and another a video."""
+    for other in spec.sources[1:]:
+        if is_session(other) or other.is_dir() is not folders:
+            kinds = ("a folder of pictures", "a video") if folders else ("a video", "a folder")
+            raise SourceError(f"{spec.first} is {kinds[0]}, {other} {kinds[1]}; all cameras must be given in one way")

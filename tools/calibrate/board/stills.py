@@ -1,6 +1,6 @@
-"""Pictures of a board in folders: which there are, and which of the left and right camera show one moment.
+"""Pictures of a board in folders: which there are, and which of several cameras show one moment.
 
-Pictures are paired by the number in their names where both cameras count alike (left01.jpg and right01.jpg), else by their order.
+They belong together by the number in their names where the cameras count alike (left01.jpg and right01.jpg), else by their order.
 
 Look for a board in pictures that were taken one by one, several at a time.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from capture.sources.source import IMAGE_SUFFIXES, natural_key
 from config.arrays import Image
 from config.errors import SourceError
@@ -31,16 +31,11 @@ EXPECTED = ", ".join(sorted(IMAGE_SUFFIXES))
 
 
 @dataclass(frozen=True, slots=True)
-class PicturePairs:
-    """Pictures of both cameras or of one: pairs of files, None where a camera has none; words: what a user should know."""
+class PictureSets:
+    """Pictures of cameras: of each moment a file by camera, None where there is none; words: what a user should know."""
 
-    pairs: tuple[tuple[Path | None, Path | None], ...]
-    words: tuple[str, ...]
-
-    @property
-    def is_monocular(self) -> bool:
-        """Return whether there is one camera only."""
-        return all(right is None for _, right in self.pairs)
+    moments: tuple[tuple[Path | None, ...], ...]
+    words: tuple[str, ...] = ()
 
 
 def images_in(folder: Path, stem: str = "") -> list[Path]:
@@ -50,21 +45,21 @@ def images_in(folder: Path, stem: str = "") -> list[Path]:
     return sorted((file for file in files if wanted.fullmatch(file.name)), key=lambda file: natural_key(file.name))
 
 
-def stills_of(left: Path, right: Path | None) -> PicturePairs:
-    """List the pictures of two folders, or of one camera's; LEFT alone may hold both cameras' pictures.
+def stills_of(folders: Sequence[Path]) -> PictureSets:
+    """List the pictures of a folder a camera; one alone may hold both cameras' pictures.
 
     That is a folder with folders `left` and `right`, or with left01.jpg, right01.jpg and so on. Raises SourceError: no pictures,
     or no telling which belong together.
     """
-    if right is not None:
-        return _paired(_some(left), _some(right), (str(left), str(right)))
-    folders = [left / side for side in CAMERAS]
-    if all(folder.is_dir() for folder in folders):
-        return stills_of(folders[0], folders[1])
-    sides = [images_in(left, side) for side in CAMERAS]
-    if all(sides):
-        return _paired(sides[0], sides[1], tuple(f"{left}/{side}*" for side in CAMERAS))
-    return PicturePairs(tuple((file, None) for file in _some(left)), ())
+    if len(folders) > 1:
+        return _grouped([_some(folder) for folder in folders], [str(folder) for folder in folders])
+    sides = [folders[0] / side for side in CAMERAS]
+    if all(side.is_dir() for side in sides):
+        return stills_of(sides)
+    files = [images_in(folders[0], side) for side in CAMERAS]
+    if all(files):
+        return _grouped(files, [f"{folders[0]}/{side}*" for side in CAMERAS])
+    return PictureSets(tuple((file,) for file in _some(folders[0])))
 
 
 def _some(folder: Path) -> list[Path]:
@@ -75,32 +70,43 @@ def _some(folder: Path) -> list[Path]:
     return files
 
 
-def _paired(left: Sequence[Path], right: Sequence[Path], names: tuple[str, ...]) -> PicturePairs:
-    """Pair pictures by number, or else by order."""
-    numbers = _numbers(left), _numbers(right)
-    if all(numbers):
-        one, other = (dict(zip(side or (), files, strict=True)) for side, files in zip(numbers, (left, right), strict=True))
-        shared = one.keys() & other.keys()
-        if len(shared) >= MIN_SHARED * min(len(one), len(other)):
-            pairs = tuple((one.get(number), other.get(number)) for number in sorted(one.keys() | other.keys()))
-            alone = len(pairs) - len(shared)
-            counts = f"{len(left)} pictures of the left camera, {len(right)} of the right one"
-            return PicturePairs(pairs, (f"{counts}: {alone} have no partner of the same number",) if alone else ())
-    if len(left) != len(right):
-        raise SourceError(
-            f"{names[0]} has {len(left)} pictures and {names[1]} {len(right)}, and their names share no numbers; give both "
-            "pictures of one moment the same number, such as left01.png and right01.png, or remove those without a partner"
+def _grouped(files: Sequence[Sequence[Path]], names: Sequence[str]) -> PictureSets:
+    """Group the pictures of several cameras by number, or else by order."""
+    numbered = [_numbered(each) for each in files]
+    by_number = [each for each in numbered if each]
+    if len(by_number) == len(files) and all(_counts_alike(c, by_number) for c in range(len(files))):
+        numbers = sorted(set[int]().union(*by_number))
+        moments = tuple(tuple(each.get(number) for each in by_number) for number in numbers)
+        alone = sum(sum(file is not None for file in moment) == 1 for moment in moments)
+        sides = zip(("the left camera", "the right one"), files, strict=False)
+        counts = ", ".join(
+            f"{len(each)} pictures of {side}" if k == 0 else f"{len(each)} of {side}" for k, (side, each) in enumerate(sides)
         )
-    return PicturePairs(tuple(zip(left, right, strict=True)), ())
+        counts = counts if len(files) == 2 else f"{sum(map(len, files))} pictures of {len(files)} cameras"
+        return PictureSets(moments, (f"{counts}: {alone} have no partner of the same number",) if alone else ())
+    for name, each in zip(names, files, strict=True):
+        if len(each) != len(files[0]):
+            raise SourceError(
+                f"{names[0]} has {len(files[0])} pictures and {name} {len(each)}, and their names share no numbers; give all "
+                "pictures of one moment the same number, such as left01.png and right01.png, or remove those without a partner"
+            )
+    return PictureSets(tuple(zip(*files, strict=True)))
 
 
-def _numbers(files: Sequence[Path]) -> list[int] | None:
-    """Return the number of each file, its name's last one; None where some have none or one occurs twice."""
+def _counts_alike(camera: int, by_number: Sequence[dict[int, Path]]) -> bool:
+    """Return whether a camera's pictures have numbers that those of the others have, too."""
+    others = set[int]().union(*(each for c, each in enumerate(by_number) if c != camera))
+    mine = by_number[camera].keys()
+    return len(mine & others) >= MIN_SHARED * min(len(mine), len(others))
+
+
+def _numbered(files: Sequence[Path]) -> dict[int, Path] | None:
+    """Return files by the last number of their names; None where some have none or one occurs twice."""
     found = [NUMBER.findall(file.stem) for file in files]
     if not all(found):
         return None
-    numbers = [int(digits[-1]) for digits in found]
-    return numbers if len(set(numbers)) == len(numbers) else None
+    numbered = {int(digits[-1]): file for digits, file in zip(found, files, strict=True)}
+    return numbered if len(numbered) == len(files) else None
 
 
 N_THREADS = max(1, min(4, os.cpu_count() or 1))  # OpenCV works outside Python's lock
@@ -135,32 +141,30 @@ def look(file: Path, board: Board, number: int) -> PictureResult:
     return PictureResult(file, size_of(image), view, None if view is not None else image)
 
 
-def search_stills(stills: PicturePairs, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
+def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
     """Look for the board in every picture. Raises SourceError: pictures of one camera differ in size, or none can be read."""
-    jobs = [
-        (pair, camera, file) for pair, files in enumerate(stills.pairs) for camera, file in enumerate(files) if file is not None
-    ]
-    views: list[list[BoardView | None]] = [[None, None] for _ in stills.pairs]
-    misses, searched = (BoardlessPictures(), BoardlessPictures()), [0, 0]
-    sizes: tuple[dict[Size, list[str]], dict[Size, list[str]]] = ({}, {})
+    n = len(stills.moments[0])
+    jobs = [(m, c, file) for m, files in enumerate(stills.moments) for c, file in enumerate(files) if file is not None]
+    views: list[list[BoardView | None]] = [[None] * n for _ in stills.moments]
+    misses, searched = tuple(BoardlessPictures() for _ in range(n)), [0] * n
+    sizes: list[dict[Size, list[str]]] = [{} for _ in range(n)]
     unreadable: list[str] = []
-    for done, ((pair, camera, _), seen) in enumerate(zip(jobs, _looked(jobs, board), strict=True)):
+    for done, ((moment, camera, _), seen) in enumerate(zip(jobs, _looked(jobs, board), strict=True)):
         progress(done + 1, len(jobs))
         if seen.size is None:
             unreadable.append(seen.file.name)
             continue
         searched[camera] += 1
         sizes[camera].setdefault(seen.size, []).append(seen.file.name)
-        views[pair][camera] = seen.view
+        views[moment][camera] = seen.view
         if seen.image is not None:
             misses[camera].add(seen.image)
-    _check_readable(stills, searched, unreadable)
-    for camera in range(2):
-        _check_sizes(str(jobs[0][2].parent if camera == 0 else jobs[-1][2].parent), sizes[camera])
-    left, right = (next(iter(found), (0, 0)) for found in sizes)
+    for camera, files in enumerate(zip(*stills.moments, strict=True)):
+        _check_readable([file for file in files if file is not None], searched[camera])
+        _check_sizes(str(next(file.parent for file in files if file is not None)), sizes[camera])
     words = stills.words + ((f"left out, cannot be decoded as images: {', '.join(unreadable)}",) if unreadable else ())
-    pairs = tuple(ViewPair(*both) for both in views if any(view is not None for view in both))
-    return BoardSearch(pairs, (left, left if stills.is_monocular else right), (searched[0], searched[1]), misses, words)
+    moments = tuple(BoardMoment(tuple(row)) for row in views if any(view is not None for view in row))
+    return BoardSearch(moments, tuple(next(iter(found)) for found in sizes), tuple(searched), misses, words)
 
 
 def _looked(jobs: list[tuple[int, int, Path]], board: Board) -> Iterator[PictureResult]:
@@ -174,14 +178,12 @@ def _looked(jobs: list[tuple[int, int, Path]], board: Board) -> Iterator[Picture
             yield seen
 
 
-def _check_readable(stills: PicturePairs, searched: list[int], unreadable: list[str]) -> None:
-    """Raise SourceError where a camera has no picture that can be read."""
-    for camera, count in enumerate(searched):
-        files = [pair[camera] for pair in stills.pairs if pair[camera] is not None]
-        if files and not count:
-            raise SourceError(
-                f"{files[0]} and all others of its folder cannot be decoded as images; expected PNG or JPEG: copy them again"
-            )
+def _check_readable(files: Sequence[Path], searched: int) -> None:
+    """Raise SourceError where none of a camera's pictures can be read."""
+    if not searched:
+        raise SourceError(
+            f"{files[0]} and all others of its folder cannot be decoded as images; expected PNG or JPEG: copy them again"
+        )
 
 
 def _check_sizes(folder: str, sizes: dict[Size, list[str]]) -> None:

@@ -32,8 +32,8 @@ Cameras = Annotated[
     str | None,
     typer.Option(
         "--cameras",
-        metavar="LEFT,RIGHT",
-        help="Which of its cameras; one alone for one; best: the two that measure best where all look.",
+        metavar="A,B,...",
+        help="Which of its cameras, in this order, default all; best: the two that measure best where all look.",
         show_default=False,
     ),
 ]
@@ -105,7 +105,9 @@ def converted_lines(rig: "Rig", written: Sequence[Path]) -> list[str]:
     """Return in words what was read and where it went."""
     lines = [f"{camera.name}: {camera.size[0]}x{camera.size[1]}, focal length {camera.focal_px:.1f} px" for camera in rig.cameras]
     if not rig.is_monocular:
-        lines.append(f"{1e3 * rig.baseline_m:.1f} mm apart; floor {'known' if rig.floor_known else 'not known'}")
+        lines.append(
+            f"{'up to ' * (len(rig) > 2)}{1e3 * rig.baseline_m:.1f} mm apart; floor {'known' if rig.floor_known else 'not known'}"
+        )
     return [*lines, f"written to {' and '.join(str(path) for path in written)}"]
 
 

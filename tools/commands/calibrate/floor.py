@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 HEIGHT_RANGE_MM = (0.0, 500.0)
 DISTANCE_RANGE_MM = (20.0, 20e3)
 
-Left = Annotated[
-    str,
+Sources = Annotated[
+    list[str],
     typer.Argument(
-        help="Left camera: a video, a folder of pictures or one picture; alone also a session's folder.", show_default=False
+        metavar="CAM...",
+        help="The rig's cameras in their order: each a video, a folder of pictures or one picture; or a session's folder.",
+        show_default=False,
     ),
 ]
-Right = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 RigFile = Annotated[
     Path, typer.Option("--rig", metavar="FILE", help="The cameras, of any format that is read.", show_default=False)
 ]
@@ -38,6 +39,7 @@ By = Annotated[
         show_default=False,
     ),
 ]
+Body = Annotated[bool, typer.Option("--body", help="By somebody who walks, with --subject or --markers: as --by walk.")]
 BoardText = Annotated[
     str | None,
     typer.Option(
@@ -92,11 +94,11 @@ Ahead = Annotated[
 @with_settings
 def floor(
     settings: Settings,
-    left: Left,
+    sources: Sources,
     rig: RigFile,
     out: Out,
-    right: Right = None,
     by: By = None,
+    body: Body = False,
     board: BoardText = None,
     markers: Markers = None,
     subject: SubjectFile = None,
@@ -120,18 +122,20 @@ def floor(
     from tools.calibrate.floor_sources import TimeWindow, check_cameras
     from tools.progress import progress_bar
 
-    way = by or _way(board, markers, subject)
+    if body and (by or "walk") != "walk":
+        raise typer.BadParameter(f"a body that walks is another way than --by {by}; give one of them", param_hint="--body")
+    way = "walk" if body else by or _way(board, markers, subject)
     _check_ranges(height, distance, start, end)
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    files = (left,) if right is None else (left, right)
-    check_sources(*files)
+    check_sources(*sources)
     cameras = read_cameras(rig)
-    check_cameras(cameras, left, right, way)
+    check_cameras(cameras, sources, way)
     worn, heights = _worn(markers, subject, height, way)
     wishes = FloorTask(
         by=way,
-        spec=RecordingSpec(files, timestamps, fps, seconds_range(background, "--background")),
+        sources=tuple(sources),
+        spec=RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background")),
         window=TimeWindow(start, end),
         board=board_from_text(board or "chessboard:9x6:25"),
         worn=worn,

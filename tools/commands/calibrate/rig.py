@@ -1,5 +1,6 @@
-"""`duocap calibrate rig`: both cameras, or one alone, from pictures of a board."""
+"""`duocap calibrate rig`: one to eight cameras from pictures of a board."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -7,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.errors import DuocapError
-from config.settings import Settings
+from config.settings import CAMERAS, Settings
 from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources, with_settings
+from tools.calibrate.names import camera_names
 from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
 
 DEFAULT_BOARD = "chessboard:9x6:25"
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
     from tools.calibrate.board.sources import BoardSpec
     from tools.calibrate.rig import RigTask
 
-Left = Annotated[
-    str,
+Sources = Annotated[
+    list[str],
     typer.Argument(
-        help="Left camera, or the only one: a folder of pictures or a video of the board, or a live camera; alone also a "
-        "session's folder, one with left and right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
+        metavar="CAM...",
+        help="One to eight cameras, of two the left one first: each a folder of pictures or a video of the board, or a live "
+        "camera; any two that see the board together are a link. One alone may also be a session's folder, one with left and "
+        "right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
         show_default=False,
     ),
 ]
@@ -31,12 +35,11 @@ Cameras = Annotated[
     str | None,
     typer.Option(
         "--cameras",
-        metavar="LEFT,RIGHT",
-        help="Of a project of another program: which of its cameras, or best.",
+        metavar="A,B,...",
+        help="Of a project of another program: which of its cameras, default all; or best: the two that measure best.",
         show_default=False,
     ),
 ]
-Right = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
 BoardText = Annotated[
     str | None,
@@ -53,7 +56,7 @@ Intrinsics = Annotated[
     typer.Option(
         "--intrinsics",
         metavar="FILE",
-        help="Take the lenses from an earlier rig.toml, or one file a camera (twice, left first).",
+        help="Take the lenses from an earlier rig.toml, or one file a camera, in their order.",
         show_default=False,
     ),
 ]
@@ -62,7 +65,16 @@ Lens = Annotated[
     Literal["auto", "pinhole", "fisheye"],
     typer.Option("--lens", help="The lens model; auto: the one that fits pictures left out better."),
 ]
-Views = Annotated[int, typer.Option("--views", min=4, max=400, metavar="N", help="How many views are used, the best ones.")]
+Views = Annotated[
+    int,
+    typer.Option(
+        "--views",
+        min=4,
+        max=400,
+        metavar="N",
+        help="How many views of two cameras are used, the best ones; of more in proportion.",
+    ),
+]
 Distance = Annotated[
     float | None,
     typer.Option(
@@ -76,14 +88,16 @@ Tape = Annotated[
         min=5.0,
         max=50e3,
         metavar="MM",
-        help="From lens to lens by tape [mm]: tells a wrong square size.",
+        help="Between the first two cameras, from lens to lens by tape [mm]: tells a wrong square size.",
         show_default=False,
     ),
 ]
 Unsynchronised = Annotated[
-    bool, typer.Option("--unsynchronised", help="Solve for the time between the two cameras' stamps as well; move the board.")
+    bool, typer.Option("--unsynchronised", help="Solve for the times between the cameras' stamps as well; move the board.")
 ]
-Offset = Annotated[float, typer.Option("--offset", metavar="S", help="By how much the right camera's stamps are late [s].")]
+Offset = Annotated[
+    float, typer.Option("--offset", metavar="S", help="Of two cameras: by how much the right one's stamps are late [s].")
+]
 Guide = Annotated[bool, typer.Option("--guide", help="Play files as if they were live cameras, with the guide's page.")]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
 
@@ -91,9 +105,8 @@ Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live
 @with_settings
 def rig(
     settings: Settings,
-    left: Left,
+    sources: Sources,
     out: Out,
-    right: Right = None,
     cameras: Cameras = None,
     board: BoardText = None,
     intrinsics: Intrinsics = None,
@@ -111,7 +124,7 @@ def rig(
     picture: PICTURE = None,
     no_picture: NO_PICTURE = False,
 ) -> None:
-    """Calibrate both cameras, or one alone, from pictures of a board (print one: duocap calibrate board)."""
+    """Calibrate one to eight cameras from pictures of a board (print one: duocap calibrate board)."""
     from calibration.board.diagnosis import board_note
     from calibration.board.pattern import board_from_text
     from tools.calibrate.board.sources import BoardSpec
@@ -120,58 +133,66 @@ def rig(
 
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    given = _of_project(left, right, cameras, board)
+    given = _of_project(sources, cameras, board)
     known = board_from_text(board or DEFAULT_BOARD) if given is None or given.board is None else given.board
     if refine and not intrinsics:
         raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
-    lenses = read_intrinsics(intrinsics) if intrinsics else None
+    places = sources if given is None else given.videos
+    files = [_is_file(source) for source in places]
+    if any(files) and not guide:
+        check_sources(*places)
+    names = camera_names(places) if given is None else given.names
+    lenses = read_intrinsics(intrinsics, names if len(names) > 1 else CAMERAS) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
-    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
+    task = RigTask(known, out, drawn, views, names, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
     typer.echo(f"board: {known.text}")
     if note := board_note(known):
         typer.echo(note)
-    sources = given.videos if given is not None else [left] if right is None else [left, right]
     if not abs(offset) <= 3600.0:  # so that nan is refused, too
         raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
-    files = [_is_file(source) for source in sources]
-    if any(files) and not guide:
-        check_sources(*sources)
+    if offset and len(places) > 2:
+        raise typer.BadParameter("tells the time between two cameras; of more use --unsynchronised", param_hint="--offset")
     if guide or not all(files):
         from tools.guide.rig import calibrate_live
 
-        calibrate_live(settings, sources, task, fps, browser, typer.echo)
+        calibrate_live(settings, places, task, fps, browser, typer.echo)
     else:
         times = None if given is None or timestamps is not None or fps is not None else given.frame_times
-        other = Path(sources[1]) if len(sources) > 1 else None
-        _from_files(BoardSpec(Path(sources[0]), other, timestamps, fps, offset, frame_times=times), task)
+        late_s = (0.0, offset) if offset else ()
+        _from_files(BoardSpec(tuple(map(Path, places)), timestamps, fps, late_s, frame_times=times), task)
 
 
 @dataclass(frozen=True, slots=True)
 class _OfProject:
-    """What a project of another program gives: the videos of two cameras, the times of their frames and the board, if known."""
+    """What a project of another program gives: videos of cameras, their names, the times of their frames, the board, if known."""
 
     videos: list[str]
+    names: tuple[str, ...]
     frame_times: "tuple[Floats, ...] | None"
     board: "Board | None"
 
 
-def _of_project(left: str, right: str | None, cameras: str | None, board: str | None) -> _OfProject | None:
+def _of_project(sources: Sequence[str], cameras: str | None, board: str | None) -> _OfProject | None:
     """Return what a project was calibrated with, None where the source is no project. Raises DuocapError; typer.BadParameter."""
     from capture.recording.session import is_session
     from tools.projects.calibration import open_board_videos
 
-    folder = Path(left)
-    project = open_board_videos(folder) if right is None and folder.is_dir() and not is_session(folder) else None
+    folder = Path(sources[0])
+    project = open_board_videos(folder) if len(sources) == 1 and folder.is_dir() and not is_session(folder) else None
     if project is None:
         if cameras:
-            raise typer.BadParameter(f"{left} is no project of another program with videos of a board", param_hint="--cameras")
+            raise typer.BadParameter(f"{folder} is no project of another program with videos of a board", param_hint="--cameras")
         return None
-    names = project.pair(cameras)
+    names = project.choose(cameras)
     if board is None and project.board is None:
-        raise DuocapError(f"{left}: no file of it tells the board; give it with --board, such as charuco:6x4:50:40:DICT_4X4_250")
+        raise DuocapError(
+            f"{folder}: no file of it tells the board; give it with --board, such as charuco:6x4:50:40:DICT_4X4_250"
+        )
     videos = [project.videos[name] for name in names]
-    typer.echo(f"{left}: {names[0]} ({videos[0].name}), {names[1]} ({videos[1].name}){f', board of {project.of}' * (not board)}")
-    return _OfProject(list(map(str, videos)), project.frame_times(names), None if board else project.board)
+    listed = ", ".join(f"{name} ({video.name})" for name, video in zip(names, videos, strict=True))
+    typer.echo(f"{folder}: {listed}{f', board of {project.of}' * (not board)}")
+    called = CAMERAS if len(names) == len(CAMERAS) else names
+    return _OfProject(list(map(str, videos)), called, project.frame_times(names), None if board else project.board)
 
 
 def _is_file(source: str) -> bool:
@@ -193,8 +214,8 @@ def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
         spec = with_offset(spec)
     with progress_bar("looking for the board") as progress:
         search = search_board(spec, task.board, progress)
-    if task.intrinsics is not None and search.is_monocular:
+    if task.intrinsics is not None and search.n_cameras == 1:
         raise DuocapError(
             "--intrinsics: of one camera alone there is nothing to find but its lens; leave it out, or add the other"
         )
-    calibrate_found(search, replace(task, offset_s=spec.offset_s), typer.echo)
+    calibrate_found(search, replace(task, late_s=spec.late_s), typer.echo)

@@ -1,4 +1,4 @@
-"""`duocap calibrate wand`: where two cameras stand, from one or two markers waved through the volume."""
+"""`duocap calibrate wand`: where cameras stand, from one or two markers waved through the volume."""
 
 from functools import partial
 from pathlib import Path
@@ -7,13 +7,23 @@ from typing import Annotated
 import typer
 
 from config.errors import DuocapError
-from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, LEFT, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
+from config.settings import CAMERAS, Settings
+from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
+from tools.calibrate.names import camera_names
 from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file, print_report, write_outcome
 
 LENGTH_RANGE_MM, DISTANCE_RANGE_MM = (20.0, 5000.0), (20.0, 50000.0)
 FOV_RANGE_DEG = (10.0, 150.0)
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CAM...",
+        help="Two to eight cameras, of two the left one first: each a video file or a folder of images; or a session's folder, "
+        "alone. Any two that see the wand together are a link.",
+        show_default=False,
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
 Length = Annotated[
     float | None,
@@ -22,13 +32,16 @@ Length = Annotated[
 Distance = Annotated[
     float | None,
     typer.Option(
-        "--distance", metavar="MM", help="Between the cameras' lenses: the scale, where there is one marker.", show_default=False
+        "--distance",
+        metavar="MM",
+        help="Between the first two cameras' lenses: the scale, where there is one marker.",
+        show_default=False,
     ),
 ]
 Intrinsics = Annotated[
     list[Path] | None,
     typer.Option(
-        "--intrinsics", metavar="FILE", help="The lenses, from an earlier calibration; two files of one camera each: twice."
+        "--intrinsics", metavar="FILE", help="The lenses, from an earlier calibration; or a file of each camera, in their order."
     ),
 ]
 Fov = Annotated[
@@ -46,9 +59,8 @@ Markers = Annotated[
 @with_settings
 def wand(
     settings: Settings,
-    left: LEFT,
+    sources: Sources,
     out: Out,
-    right: RIGHT = None,
     length: Length = None,
     distance: Distance = None,
     intrinsics: Intrinsics = None,
@@ -62,7 +74,7 @@ def wand(
     picture: PICTURE = None,
     no_picture: NO_PICTURE = False,
 ) -> None:
-    """Find where two cameras stand from a wand waved before them."""
+    """Find where cameras stand from a wand waved before them."""
     from calibration.formats.rig_toml import write_rig
     from calibration.wand.picture import draw_wand
     from capture.recording.recording import CaptureRecording, RecordingSpec
@@ -72,8 +84,8 @@ def wand(
     drawn = picture_file(out, picture, no_picture)
     _check(length, distance, intrinsics, fov, markers)
     check_folders(out, drawn)
-    files = (left,) if right is None else (left, right)
-    check_sources(*files)
+    check_sources(*sources)
+    names = camera_names(sources) or CAMERAS
     for file in intrinsics or ():
         if not file.exists():
             raise DuocapError(f"{file}: no such file; give a calibration of these cameras, such as the rig.toml of a board")
@@ -88,10 +100,10 @@ def wand(
         synchronised=synchronised,
         late_s=1e-3 * settings.time.offset_ms,
     )
-    spec = RecordingSpec(files, timestamps, fps, seconds_range(background, "--background"))
-    recording = CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)
+    spec = RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background"))
+    recordings = [CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)]
     with progress_bar("wand") as progress:
-        solution, report = calibrate_wand(recording, wishes, progress)
+        solution, report = calibrate_wand(recordings, wishes, names, progress)
     print_report(report)
     for note in solution.notes:
         typer.echo(f"  note {note}")

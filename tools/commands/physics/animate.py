@@ -78,8 +78,8 @@ def animate(
     for words in notes:
         typer.echo(f"duocap: warning: {words}", err=True)
     with written_together():
-        write_takes(files, made.take(script.stem), None)
-        write_takes(others, replace(made, q=made.start).take(script.stem), None)
+        write_takes(files, made.take(script.stem))
+        write_takes(others, replace(made, q=made.start).take(script.stem))
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(made.q)} frames ({wanted.format})")
     for wanted in others:

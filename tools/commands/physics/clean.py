@@ -40,7 +40,7 @@ def clean(
     from tools.export import wanted_files, write_takes
     from tools.physics.clean import BodyOptions, clean_motion
     from tools.physics.forces import read_contacts
-    from tools.physics.motion import UP, read_motion
+    from tools.physics.motion import read_motion
 
     check_folders(*out)
     files = wanted_files(take, out, ())
@@ -55,6 +55,6 @@ def clean(
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_takes(files, result.take, UP)
+    write_takes(files, result.take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

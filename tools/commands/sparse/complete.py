@@ -49,6 +49,6 @@ def complete(
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_takes(files, result.take, result.up)
+    write_takes(files, result.take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(result.take)} pose{'s' if len(result.take) > 1 else ''} ({wanted.format})")

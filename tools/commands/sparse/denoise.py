@@ -37,13 +37,13 @@ def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out:
     files = wanted_files(take, out, ())
     if noise is not None and not 0.1 <= noise <= 500.0:
         raise DuocapError(f"--noise {noise:g}: must be from 0.1 to 500 mm")
-    before, up = read_take(take)
+    before = read_take(take)
     with progress_bar("cleaning") as show:
         result = denoised(before, dictionary, None if noise is None else 1e-3 * noise, show)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_takes(files, result.take, up)
+    write_takes(files, result.take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

@@ -12,7 +12,6 @@ from tools.progress import progress_bar
 
 if TYPE_CHECKING:
     from calibration.subject.subject import Subject
-    from config.arrays import Floats
     from reconstruct.models.style.model import Style
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 
@@ -47,7 +46,7 @@ def pose(
     from calibration.subject.subject import read_subject
     from tools.export import wanted_files, write_takes
     from tools.kernels import compile_kernels
-    from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_inputs, read_inputs, up_of
+    from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_inputs, read_inputs
     from tools.style.pose import posed
 
     inputs = PoseInputs(constraints, rig, trajectory, joints, fps)
@@ -56,17 +55,16 @@ def pose(
     subject = None if skeleton is None else read_subject(skeleton)
     read = _styles(styles)
     request, cameras = read_inputs(inputs, len(read), subject)
-    up, known = up_of(cameras, subject)
-    if not known:
+    if cameras is not None and not cameras.floor_known:
         typer.echo(f"duocap: warning: {UNKNOWN_FLOOR}", err=True)
     compile_kernels("style pose")
     with progress_bar("pose") as progress:
-        result = posed(_synthesizer(read, subject, up), request, cameras, fps, progress)
+        result = posed(_synthesizer(read, subject), request, cameras, fps, progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_takes(files, result.take, up)
+    write_takes(files, result.take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(result.take)} frame{'s' if len(result.take) > 1 else ''} ({wanted.format})")
 
@@ -78,8 +76,8 @@ def _styles(files: list[Path]) -> "list[Style]":
     return [read_style(file) for file in files]
 
 
-def _synthesizer(styles: "list[Style]", subject: "Subject | None", up: "Floats") -> "Synthesizer":
+def _synthesizer(styles: "list[Style]", subject: "Subject | None") -> "Synthesizer":
     """Return what finds poses, all styles with equal shares."""
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 
-    return Synthesizer(styles, [1.0 / len(styles)] * len(styles), None if subject is None else subject.skeleton, up)
+    return Synthesizer(styles, [1.0 / len(styles)] * len(styles), None if subject is None else subject.skeleton)

@@ -11,6 +11,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from database.geometry.rotations import matrix_from_quaternion, skew
+from numerics.banded import BandedEquations
 from reconstruct.models.physics.contacts import point_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
 from reconstruct.models.physics.field.field import ForceField
@@ -22,7 +23,6 @@ from reconstruct.models.physics.synthesis.kinematics import (
     kinematics_of,
 )
 from reconstruct.models.physics.synthesis.loads import Loads, share_loads
-from reconstruct.models.physics.synthesis.normal import NormalEquations
 from reconstruct.models.physics.synthesis.problem import (
     EXAMPLE_HZ,
     HEIGHT_M,
@@ -84,12 +84,12 @@ class MotionEnergy:
         """Return the energy of a motion (N, 95)."""
         return self._evaluated(q, None)[0]
 
-    def linearise(self, q: Floats) -> tuple[Evaluated, NormalEquations]:
+    def linearise(self, q: Floats) -> tuple[Evaluated, BandedEquations]:
         """Return the energy of a motion with its gradient and Gauss-Newton matrix by frames."""
-        normal = NormalEquations(len(q))
+        normal = BandedEquations.zero(len(q), N_TANGENT)
         return self._evaluated(q, normal)[0], normal
 
-    def _evaluated(self, q: Floats, normal: NormalEquations | None) -> tuple[Evaluated, NormalEquations | None]:
+    def _evaluated(self, q: Floats, normal: BandedEquations | None) -> tuple[Evaluated, BandedEquations | None]:
         motion = kinematics_of(self.dynamics, q, self.dt_s)
         by = None if normal is None else jacobians_of(self.dynamics, motion, self.dt_s)
         weights = self.problem.weights
@@ -109,7 +109,7 @@ class MotionEnergy:
                 terms["torque"] = self._torques(motion, loads, normal)
         return Evaluated(motion, terms, loads), normal
 
-    def _keys(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
+    def _keys(self, motion: MotionKinematics, normal: BandedEquations | None) -> float:
         """Key poses: the whole configuration, or all but the place in the plane."""
         total = 0.0
         for key in self.problem.keys:
@@ -119,10 +119,10 @@ class MotionEnergy:
             total += 0.5 * float(r @ r)
             if normal is not None:
                 J = scale @ self.dynamics.difference_derivatives(key.q, at)[1]
-                normal.add_single(np.array([key.frame]), J[None], r[None])
+                normal.add_frames(J[None], r[None], np.array([key.frame]))
         return total
 
-    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, field: ForceField, example: Floats) -> float:
+    def _example(self, motion: MotionKinematics, normal: BandedEquations | None, field: ForceField, example: Floats) -> float:
         """Nearness to an example: by how much motions differ from their nearest ones, and that they differ smoothly."""
         L = field.examples.nearness
         weight = np.sqrt(self.problem.weights.example * self.share)
@@ -132,11 +132,11 @@ class MotionEnergy:
         r, bent = scale * d, bend * np.diff(d, 2, axis=0)
         if normal is not None:
             J = L @ np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in zip(example, motion.q, strict=True)])
-            normal.add_single(np.arange(len(r)), scale[:, :, None] * J, r)
+            normal.add_frames(scale[:, :, None] * J, r)
             normal.add_triples(bend[:, :, None] * np.concatenate([J[:-2], -2.0 * J[1:-1], J[2:]], axis=2), bent)
         return 0.5 * float((r**2).sum() + (bent**2).sum())
 
-    def _paths(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
+    def _paths(self, motion: MotionKinematics, normal: BandedEquations | None) -> float:
         """Key trajectories: places of joints."""
         total = 0.0
         scale = np.sqrt(self.problem.weights.constraints * self.share) / KEY_M
@@ -147,10 +147,10 @@ class MotionEnergy:
                 total += 0.5 * float(r @ r)
                 if normal is not None:
                     J = self.dynamics.point_jacobian(motion.q[frame], [path.joint], np.zeros((1, 3)))
-                    normal.add_single(np.array([frame]), each[:, None] * J, r[None])
+                    normal.add_frames(each[:, None] * J, r[None], np.array([frame]))
         return total
 
-    def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None) -> float:
+    def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None) -> float:
         """Contacts: points that carry weight are on the ground and do not move, while they roll excepted; none is below it."""
         p = motion.point_m[:, : self.n_points]
         over = p @ self.normal - self.level_m
@@ -161,9 +161,7 @@ class MotionEnergy:
         slide = weight * self.problem.fps / SLIDE_M_S * both[..., None] * np.diff(p, axis=0)
         if normal is not None and by is not None:
             J = by.point[:, : self.n_points]
-            normal.add_single(
-                np.arange(len(p)), weight / HEIGHT_M * pressed[..., None] * np.einsum("i,npij->npj", self.normal, J), height
-            )
+            normal.add_frames(weight / HEIGHT_M * pressed[..., None] * np.einsum("i,npij->npj", self.normal, J), height)
             scaled = (weight * self.problem.fps / SLIDE_M_S * both)[:, :, None, None]
             n = len(p) - 1
             first, second = -(scaled * J[:-1]).reshape(n, -1, N_TANGENT), (scaled * J[1:]).reshape(n, -1, N_TANGENT)
@@ -203,7 +201,7 @@ class MotionEnergy:
         return out
 
     def _physics(
-        self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
+        self, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None
     ) -> tuple[float, Loads]:
         """Physics (eq. 7): the rows of the root that contacts cannot give."""
         need, external, shared = self._shared(motion)
@@ -271,7 +269,7 @@ class MotionEnergy:
         force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
         return self.dynamics.generalized_forces(Motion(motion.q[1:-1], motion.v, motion.a), force)
 
-    def _torques(self, motion: MotionKinematics, loads: Loads, normal: NormalEquations | None) -> float:
+    def _torques(self, motion: MotionKinematics, loads: Loads, normal: BandedEquations | None) -> float:
         """The squared joint torques, weights of contacts fixed in the derivatives."""
         scale = np.sqrt(self.problem.weights.torque * self.share) / self.torque_unit
         if normal is None:

@@ -6,13 +6,14 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
+from numerics.banded import BandedEquations
 from reconstruct.models.physics.dynamics import N_TANGENT
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.mixture import log_terms
 from reconstruct.models.physics.field.process import Prediction
 from reconstruct.models.physics.field.state import ANGLES, RATES, StateDerivatives, state_derivatives, states_of
 from reconstruct.models.physics.synthesis.kinematics import MotionJacobians, MotionKinematics
-from reconstruct.models.physics.synthesis.normal import N3, NormalEquations
+from reconstruct.models.physics.synthesis.normal import N3
 from reconstruct.models.physics.synthesis.problem import PAPER_FPS, MotionProblem
 
 AT = slice(N_TANGENT, 2 * N_TANGENT)  # columns of a frame itself, between those of the one before and the one after
@@ -33,7 +34,7 @@ class _Seen:
 
 
 def statistics_terms(
-    problem: MotionProblem, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
+    problem: MotionProblem, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None
 ) -> dict[str, float]:
     """Return the terms of the field; add their derivatives to the normal equations where these are given."""
     field, weights = problem.field, problem.weights

@@ -146,7 +146,7 @@ class StaticDerivatives(NamedTuple):
     cross: Floats
 
 
-class Minimum(NamedTuple):
+class SynthesisMinimum(NamedTuple):
     """End of a minimisation: the energy, and whether it converged."""
 
     energy: float

@@ -10,7 +10,7 @@ from database.geometry.kinematics import _product, _rodrigues
 from reconstruct.models.style.synthesis.arrays import (
     JointTree,
     Linearisation,
-    Minimum,
+    SynthesisMinimum,
     SynthesisPrior,
     SynthesisState,
     Targets,
@@ -165,7 +165,7 @@ def _minimise(
     max_steps: int,
     tolerance: float,
     summary: Floats,
-) -> Minimum:
+) -> SynthesisMinimum:
     """Move the state to a minimum of the energy.
 
     It has converged when one more step promises a gain below tolerance. Writes s2 and share L_IK of each style to summary (S, 2).
@@ -200,4 +200,4 @@ def _minimise(
         if converged or steps >= max_steps or damping >= MAX_DAMPING or not energy < np.inf:
             break
         steps += 1
-    return Minimum(energy, converged)
+    return SynthesisMinimum(energy, converged)

@@ -11,7 +11,6 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -19,7 +18,7 @@ from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.models.style.model import Style, StyleError, annealing_evaluators
-from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, Minimum, SynthesisPrior, SynthesisState
+from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, SynthesisMinimum, SynthesisPrior, SynthesisState
 from reconstruct.models.style.synthesis.likelihood import ENERGY, VARIANCE
 from reconstruct.models.style.synthesis.minimise import _minimise
 from reconstruct.models.style.synthesis.problem import (
@@ -76,14 +75,11 @@ class Synthesis:
 class Synthesizer:
     """Poses one skeleton in one style or between several (Grochow et al. 2004, sections 6 and 7; eq. 9)."""
 
-    def __init__(
-        self, styles: Sequence[Style], shares: Sequence[float] = (1.0,), skeleton: Skeleton | None = None, up: ArrayLike = UP
-    ) -> None:
+    def __init__(self, styles: Sequence[Style], shares: Sequence[float] = (1.0,), skeleton: Skeleton | None = None) -> None:
         """Prepare. skeleton: to be posed, the first style's if None. Raises StyleError: invalid shares, or a style of other
         features."""
         self.styles, self.shares = tuple(styles), _checked(styles, shares)
         self.skeleton = styles[0].skeleton if skeleton is None else skeleton
-        self.up = np.array(up, np.float64)
         self._evaluators = tuple(annealing_evaluators(style) for style in self.styles)
         self._still, self._moving = self._models(False), self._models(True)
         self._first = np.cumsum([0, *(style.n_latent for style in self.styles)]).astype(np.int64)
@@ -141,12 +137,12 @@ class Synthesizer:
             for row, style in zip(shift, self.styles, strict=True):
                 row[: len(style.scale)] += style.scale * problem.offset[style.modelled]
             styles = styles._replace(shift=shift)
-        return SynthesisPrior(styles, np.array(self.shares), self._first, problem.weight, problem.centre, self.up)
+        return SynthesisPrior(styles, np.array(self.shares), self._first, problem.weight, problem.centre, np.array(UP))
 
     def _synthesize_cold(self, problem: SynthesisProblem) -> Synthesis:
         """Return the pose found by annealing from the best active poses."""
         n_starts, n_finished = IN_IMAGES if problem.has_image_points else IN_SPACE
-        starts = self._active.starts(problem, self.up, n_starts)
+        starts = self._active.starts(problem, np.array(UP), n_starts)
         energies = np.array([self._minimise(state, problem, 0)[0].energy for state in starts])
         ends = []
         for i in _lowest_distinct(energies, [state.latent for state in starts], SAME * self._active.apart, n_finished):
@@ -165,7 +161,7 @@ class Synthesizer:
 
     def _minimise(
         self, state: SynthesisState, problem: SynthesisProblem, step: int, max_steps: int | None = None
-    ) -> tuple[Minimum, Floats]:
+    ) -> tuple[SynthesisMinimum, Floats]:
         """Move a state to a minimum; return it, and s2 and share L_IK of each style, (S, 2)."""
         summary, prior = np.empty((len(self.styles), 2)), self._prior(problem, step)
         max_steps = STEPS[step] if max_steps is None else max_steps
@@ -176,7 +172,7 @@ class Synthesizer:
         pairs = list(zip(self.styles, self._evaluators, strict=True))
         return tuple(stacked_models([likelihood_model(style, of[step], moving) for style, of in pairs]) for step in range(3))
 
-    def _finish(self, state: SynthesisState, problem: SynthesisProblem, minimum: Minimum, summary: Floats) -> Synthesis:
+    def _finish(self, state: SynthesisState, problem: SynthesisProblem, minimum: SynthesisMinimum, summary: Floats) -> Synthesis:
         """Return the pose with how well it meets the constraints."""
         state.rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ state.rotation)
         errors = constraint_errors(self.skeleton, state.rotvec, state.root_m, problem.constraints, problem.targets)

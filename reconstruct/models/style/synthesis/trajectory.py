@@ -41,7 +41,6 @@ class SinglePoseSynthesizer(Protocol):
     styles: tuple[Style, ...]
     shares: tuple[float, ...]
     skeleton: Skeleton
-    up: Floats
 
     def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: PastFeatures | None = None) -> Synthesis:
         """Return the pose."""
@@ -121,7 +120,7 @@ class _MotionWork:
         shares: Floats | None,
         progress: FollowProgress | None,
     ) -> None:
-        self.constraints, self.up, self.progress = constraints, synthesizer.up, progress
+        self.constraints, self.progress = constraints, progress
         self.synthesizers = [synthesizer] * len(constraints) if shares is None else _with_shares(synthesizer, shares)
         self.predictor = StepPredictor(synthesizer.styles)
         self.done, self.total = 0, (3 + SWEEPS) * len(constraints) - 2
@@ -138,12 +137,12 @@ class _MotionWork:
     def sweep(self, poses: Sequence[Synthesis], backwards: bool) -> list[Synthesis]:
         """Pose every frame again, given the others."""
         result = list(poses)
-        static = static_features(np.array([pose.rotvec for pose in result]).reshape(-1, N_JOINTS, 3), self.up)
+        static = static_features(np.array([pose.rotvec for pose in result]).reshape(-1, N_JOINTS, 3))
         expected = [self._expected(n, pose) for n, pose in enumerate(result)]
         for n in reversed(range(len(result))) if backwards else range(len(result)):
             past = PastFeatures(static[n - 1], static[n - 2]) if n >= 2 else None
             result[n] = self._synthesize(n, self._drawn(n, result, static, expected), result[n], past)
-            static[n] = static_features(result[n].rotvec, self.up)
+            static[n] = static_features(result[n].rotvec)
             expected[n] = self._expected(n, result[n])
         return result
 

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from config.arrays import Floats
 from database.builtin.catalog import builtin_clip
-from reconstruct.models.physics.banded import FrameBlocks
 from reconstruct.models.physics.body import body_of
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
@@ -31,45 +29,6 @@ def test_derivatives_of_steps_are_those_of_central_differences() -> None:
         for k, name in enumerate("va"):
             numeric = (ends[0][k] - ends[1][k])[0] / 2e-6
             np.testing.assert_allclose(blocks[name][frame][0] @ direction[frame], numeric, atol=1e-5 * np.abs(numeric).max())
-
-
-def test_blocks_solve_the_stacked_least_squares() -> None:
-    rng = np.random.default_rng(1)
-    n, size = 7, 3
-    blocks = FrameBlocks.zero(n, size)
-    rows: list[tuple[list[tuple[int, Floats]], Floats]] = []
-    one, pair, triple = (rng.normal(size=shape) for shape in ((n, 4, size), (2, n - 1, 2, size), (3, n - 2, 5, size)))
-    e1, e2, e3 = rng.normal(size=(n, 4)), rng.normal(size=(n - 1, 2)), rng.normal(size=(n - 2, 5))
-    blocks.add_frames(one, e1)
-    blocks.add_pairs(pair[0], pair[1], e2)
-    blocks.add_triples(triple[0], triple[1], triple[2], e3)
-    rows += [([(t, one[t])], e1[t]) for t in range(n)]
-    rows += [([(t, pair[0, t]), (t + 1, pair[1, t])], e2[t]) for t in range(n - 1)]
-    rows += [([(t + k, triple[k, t]) for k in range(3)], e3[t]) for t in range(n - 2)]
-    J, e = np.zeros((sum(len(r) for _, r in rows), n * size)), np.concatenate([r for _, r in rows])
-    at = 0
-    for parts, residual in rows:
-        for t, block in parts:
-            J[at : at + len(residual), t * size : (t + 1) * size] = block
-        at += len(residual)
-    for fixed in (0, 2):
-        found = blocks.solve(0.0, fixed)
-        assert found is not None and (found[:fixed] == 0.0).all()
-        expected = np.linalg.lstsq(J[:, fixed * size :], -e, rcond=None)[0]
-        np.testing.assert_allclose(found[fixed:].ravel(), expected, atol=1e-9)
-
-
-def test_diagonal_blocks_are_the_same_as_full_ones() -> None:
-    rng = np.random.default_rng(2)
-    n, size, total = 6, 3, 9
-    mask = np.kron(np.eye(total // size), np.ones((size, size)))
-    before, at, after = (mask * rng.normal(size=(n - 2, total, total)) for _ in range(3))
-    e = rng.normal(size=(n - 2, total))
-    full, quick = FrameBlocks.zero(n, total), FrameBlocks.zero(n, total)
-    full.add_triples(before, at, after, e)
-    quick.add_diagonal_triples(before, at, after, e, size)
-    for name in ("diagonal", "next", "second", "g"):
-        np.testing.assert_allclose(getattr(quick, name), getattr(full, name), atol=1e-12)
 
 
 @pytest.mark.slow

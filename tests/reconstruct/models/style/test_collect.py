@@ -10,22 +10,21 @@ from reconstruct.models.style.features import N_FEATURES, N_STATIC, STEP_S, stat
 from reconstruct.pose import TrackingState
 from tests.reconstruct.style_poses import N_MARKERS, pose, swung, walking
 
-UP = np.array([0.0, 1.0, 0.0])
 S = 1_000_000_000
 
 
 @pytest.mark.parametrize("fps", [25.0, 30.0, 60.0, 100.0])
 def test_features_are_of_steps_of_a_thirtieth_whatever_the_rate(fps: float) -> None:
-    recent, rate = RecentPoses(UP), np.zeros((23, 3))
+    recent, rate = RecentPoses(), np.zeros((23, 3))
     rate[3, 1] = 0.6
     samples = [recent.add(pose(rate * n / fps, round(n * 1e9 / fps))) for n in range(round(2 * fps))]
     given = [(n / fps, sample) for n, sample in enumerate(samples) if sample is not None]
     assert 0.9 * min(fps, 30) * 1.9 <= len(given) <= 68
     for t_s, sample in given:
-        static = static_features(rate * t_s, UP)
+        static = static_features(rate * t_s)
         np.testing.assert_allclose(sample.features[:N_STATIC], static, atol=1e-12)
         np.testing.assert_allclose(
-            sample.features[N_STATIC : 2 * N_STATIC], static_features(rate * STEP_S, UP) - [*[0] * 67, 1, 0], atol=1e-9
+            sample.features[N_STATIC : 2 * N_STATIC], static_features(rate * STEP_S) - [*[0] * 67, 1, 0], atol=1e-9
         )
         np.testing.assert_allclose(sample.features[2 * N_STATIC :], 0.0, atol=1e-9)
 
@@ -38,16 +37,16 @@ def test_no_features_go_across_a_gap_a_jump_or_a_pose_that_was_badly_seen() -> N
         "nan": replace(good[30], rotvec=np.full((23, 3), np.nan)),
     }
     for name, one in bad.items():
-        recent = RecentPoses(UP)
+        recent = RecentPoses()
         given = [recent.add(p) for p in [*good[:30], one, *good[31:]]]
         assert any(given[:30]) and given[30:35] == [None] * 5 and any(given[35:]), name
         stretches = {sample.stretch for sample in given if sample is not None}
         assert stretches == {1, 2}
-    recent = RecentPoses(UP)
+    recent = RecentPoses()
     for p in good[:30]:
         recent.add(p)
     assert not any(recent.add(p) for p in good[36:40])  # six frames are missing
-    recent = RecentPoses(UP)
+    recent = RecentPoses()
     for p in good[:30]:
         recent.add(p)
     jumped = [replace(p, rotvec=p.rotvec + 1.3) for p in good[30:34]]
@@ -80,7 +79,7 @@ def test_the_store_is_bounded_keeps_old_kinds_and_nothing_twice() -> None:
 
 
 def test_poses_without_markers_or_joints_are_no_matter() -> None:
-    recent = RecentPoses(UP)
+    recent = RecentPoses()
     no_markers = replace(pose(swung(0, 0, 0), 0), seen=np.zeros((2, 0), bool))
     no_joints = replace(pose(swung(0, 0, 0), 0), rotvec=np.zeros((0, 3)))
     assert recent.add(no_markers) is None and recent.add(no_joints) is None

@@ -125,16 +125,6 @@ def test_the_vertical_does_not_know_the_heading(yaw: float, tilt: Floats) -> Non
     assert np.isclose(np.linalg.norm(first[-3:]), 1.0)
 
 
-def test_the_vertical_of_a_world_that_is_not_level() -> None:
-    clip = builtin_clip("walk", fps=30.0)
-    tilt = matrix_from_rotvec([0.7, 0.2, -0.4])
-    rotvec = np.array(clip.rotvec)
-    rotvec[:, 0] = rotvec_from_matrix(tilt @ matrix_from_rotvec(rotvec[:, 0]))
-    tilted = Clip("tilted", clip.skeleton, 30.0, rotvec, np.zeros((len(rotvec), 3)))
-    up = tilt @ np.array([0.0, 1.0, 0.0])
-    assert np.allclose(training_poses([tilted], up).features, training_poses([clip]).features, atol=1e-9)
-
-
 def test_differences_by_hand() -> None:
     now, before, earlier = np.array([[5.0]]), np.array([[3.0]]), np.array([[2.0]])
     assert np.array_equal(with_differences(now, before, earlier), [[5.0, 2.0, 1.0]])

@@ -5,7 +5,6 @@ import pytest
 
 from database.geometry.rotations import matrix_from_rotvec
 from stream.viewer.scene.framing import View, camera_viewpoint, distance_m, first_viewpoint, is_covered, viewpoint
-from stream.viewer.scene.level import LevelTransform
 from tests.support.viewer.walking_stream import rig
 
 
@@ -13,7 +12,7 @@ def test_the_first_look_has_all_of_the_performer_in_the_picture() -> None:
     """Project the corners of a performer with arms spread into pictures wide and narrow."""
     root = np.array([0.4, 0.95, -0.3])
     for aspect in (2.0, 1.3, 0.45):
-        look = first_viewpoint(root, rig("s"), LevelTransform(), aspect)
+        look = first_viewpoint(root, rig("s"), aspect)
         forward = look.look_at - look.position
         forward /= np.linalg.norm(forward)
         right = np.cross(forward, look.up)
@@ -29,7 +28,7 @@ def test_the_first_look_has_all_of_the_performer_in_the_picture() -> None:
 def test_no_camera_stands_before_the_eye_at_first() -> None:
     """Four metres before the performer, as most rigs are: the eye itself would be just behind the cameras."""
     root, places = np.array([0.0, 0.95, 0.0]), [np.array([-1.0, 1.2, 4.5]), np.array([1.0, 1.2, 4.5])]
-    look = first_viewpoint(root, rig("s"), LevelTransform(), 1.33)
+    look = first_viewpoint(root, rig("s"), 1.33)
     assert not any(is_covered(look, place, 1.33) for place in places)
     assert is_covered(look, look.position + 0.2 * (look.look_at - look.position), 1.33)
     assert not is_covered(look, look.look_at, 1.33) and not is_covered(look, 2 * look.position - look.look_at, 1.33)
@@ -43,11 +42,11 @@ def test_a_narrow_picture_is_taken_from_farther_away() -> None:
 
 def test_a_camera_s_view_is_where_the_camera_is() -> None:
     left = rig("s").cameras[0]
-    look = viewpoint(View.LEFT_CAMERA, np.zeros(3), rig("s"), LevelTransform())
+    look = viewpoint(View.LEFT_CAMERA, np.zeros(3), rig("s"))
     assert np.allclose(look.position, [-1.0, 1.2, 4.5]) or np.allclose(look.position, [1.0, 1.2, 4.5])
     world_to_camera = matrix_from_rotvec(left.rotation)
     assert np.allclose(world_to_camera @ look.position + left.translation, 0.0), "the centre of the camera"
     assert np.allclose(world_to_camera @ (look.look_at - look.position), [0, 0, 3.0]) and np.allclose(look.up, [0, 1, 0])
     assert look.fov_rad == pytest.approx(2 * np.arctan(360 / 900))
-    assert np.allclose(camera_viewpoint(left, LevelTransform()).position, look.position)
-    assert viewpoint(View.TOP, np.zeros(3), None, LevelTransform()).position[1] > 4.0
+    assert np.allclose(camera_viewpoint(left).position, look.position)
+    assert viewpoint(View.TOP, np.zeros(3), None).position[1] > 4.0

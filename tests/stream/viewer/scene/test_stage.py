@@ -9,14 +9,13 @@ import viser
 from viser import _messages
 
 from database.geometry.kinematics import forward
-from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotvec
+from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.export.mesh.mesh import rest_positions_m
 from stream.protocol.joints import joints_of
 from stream.protocol.messages import FootForce, PoseMessage
 from stream.viewer.scene.bones import bones_of, spindle, tip_m
 from stream.viewer.scene.colors import INFERRED, MEASURED, ONE_VIEW, body_color, marker_color, vertex_colors
-from stream.viewer.scene.level import LevelTransform
 from stream.viewer.scene.markers import ring
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.trails import LENGTH_NS, STEP_NS, Trail
@@ -232,18 +231,13 @@ def test_a_ring_is_seen_from_above() -> None:
     assert 0.97 * np.pi * 0.03 < 0.5 * np.linalg.norm(normals, axis=1).sum() < np.pi * 0.03
 
 
-def test_contacts_lie_on_the_floor_of_a_level_view(server: viser.ViserServer, stage: Stage) -> None:
-    level = LevelTransform(matrix_from_rotvec([0.2, 0.1, -0.3]), 0.7)
-    stage.set_level(level)
+def test_contacts_lie_on_the_floor(server: viser.ViserServer, stage: Stage) -> None:
     stage.show(POSES[5])
     _, p = truth(POSES[5])
-    contacts = node(server, "contacts")
-    seen = level.to_view(np.asarray(contacts.batched_positions[:2], float))
+    seen = np.asarray(node(server, "contacts").batched_positions[:2], float)
     np.testing.assert_allclose(seen[:, 1], 0.004, atol=1e-6)
-    feet = level.to_view(p[[SKELETON.names.index("leftFoot"), SKELETON.names.index("leftToes")]])
+    feet = p[[SKELETON.names.index("leftFoot"), SKELETON.names.index("leftToes")]]
     np.testing.assert_allclose(seen[:, [0, 2]], feet[:, [0, 2]], atol=1e-3)
-    turn = matrix_from_quaternion(np.roll(np.asarray(contacts.batched_wxyzs[0], float), -1))
-    np.testing.assert_allclose(level.rotation @ turn, np.eye(3), atol=1e-6)
 
 
 def test_forces_are_arrows_from_the_centres_of_pressure(server: viser.ViserServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,16 +265,8 @@ def test_forces_are_arrows_from_the_centres_of_pressure(server: viser.ViserServe
     stage.remove()
 
 
-def test_the_world_is_levelled_and_changes_between_dark_and_light(server: viser.ViserServer) -> None:
+def test_the_world_changes_between_dark_and_light(server: viser.ViserServer) -> None:
     world = World(server)
-    level = LevelTransform(matrix_from_rotvec([0.4, 0.0, 0.0]), 1.5, "unknown")
-    world.set_level(level)
-    root = server.scene.get_handle_by_name(WORLD)
-    assert root is not None
-    turn = matrix_from_quaternion(np.roll(np.asarray(root.wxyz, float), -1))
-    point = np.array([0.3, -1.0, 2.0])
-    np.testing.assert_allclose(turn @ point + root.position, level.to_view(point), atol=1e-9)
-    np.testing.assert_allclose(level.to_world(level.to_view(point)), point, atol=1e-12)
     dark = server.scene.get_handle_by_name("/floor").plane_color
     world.set_dark(False)
     light = server.scene.get_handle_by_name("/floor").plane_color

@@ -16,7 +16,7 @@ from config.errors import SourceError
 from tools.calibrate.board.films import length_words, moments_of, rows_of, with_motion
 from tools.calibrate.board.found import N_MISSES, BoardlessPictures
 from tools.calibrate.board.sources import change_of, offset_between
-from tools.calibrate.board.stills import PicturePairs, images_in, search_stills, stills_of
+from tools.calibrate.board.stills import PictureSets, images_in, search_stills, stills_of
 
 BOARD = Board("chessboard", 9, 6, 0.025)
 MS = 1_000_000
@@ -30,39 +30,51 @@ def touched(folder: Path, *names: str) -> Path:
     return folder
 
 
-def names(stills: PicturePairs) -> list[tuple[str, str]]:
-    return [(left.name if left else "", right.name if right else "") for left, right in stills.pairs]
+def names(stills: PictureSets) -> list[tuple[str, ...]]:
+    return [tuple(file.name if file else "" for file in files) for files in stills.moments]
 
 
 def test_same_numbers_belong_together(tmp_path: Path) -> None:
     left = touched(tmp_path / "l", "cam1_2.png", "cam1_10.png", "cam1_7.JPG", ".hidden_3.png", "notes.txt")
     right = touched(tmp_path / "r", "cam2_10.png", "cam2_7.png", "cam2_8.png")
-    stills = stills_of(left, right)
+    stills = stills_of([left, right])
     assert names(stills) == [("cam1_2.png", ""), ("cam1_7.JPG", "cam2_7.png"), ("", "cam2_8.png"), ("cam1_10.png", "cam2_10.png")]
     assert stills.words == ("3 pictures of the left camera, 3 of the right one: 2 have no partner of the same number",)
+
+
+def test_pictures_of_three_cameras_belong_together_by_number(tmp_path: Path) -> None:
+    """The second camera shares pictures with both others, which share none with each other."""
+    folders = [
+        touched(tmp_path / "a", "1.png", "2.png"),
+        touched(tmp_path / "b", "1.png", "2.png", "7.png", "8.png"),
+        touched(tmp_path / "c", "7.png", "8.png", "9.png"),
+    ]
+    found = names(stills_of(folders))
+    assert found[0] == ("1.png", "1.png", "") and found[2:4] == [("", "7.png", "7.png"), ("", "8.png", "8.png")]
+    assert stills_of(folders).words == ("9 pictures of 3 cameras: 1 have no partner of the same number",)
 
 
 def test_order_decides_where_numbers_mean_nothing(tmp_path: Path) -> None:
     left = touched(tmp_path / "l", "a.png", "b.png")
     right = touched(tmp_path / "r", "IMG_4711.png", "IMG_900.png")
-    assert names(stills_of(left, right)) == [("a.png", "IMG_900.png"), ("b.png", "IMG_4711.png")]
+    assert names(stills_of([left, right])) == [("a.png", "IMG_900.png"), ("b.png", "IMG_4711.png")]
     touched(left, "c.png")
     with pytest.raises(SourceError, match=r"has 3 pictures and .* 2, and their names share no numbers"):
-        stills_of(left, right)
+        stills_of([left, right])
 
 
 def test_one_folder_for_both_cameras(tmp_path: Path) -> None:
     mixed = touched(
         tmp_path / "mixed", "left01.jpg", "Left02.jpg", "right02.jpg", "right01.jpg", "left.jpg", "leftovers.png", "x1.png"
     )
-    assert names(stills_of(mixed, None)) == [("left01.jpg", "right01.jpg"), ("Left02.jpg", "right02.jpg")]
+    assert names(stills_of([mixed])) == [("left01.jpg", "right01.jpg"), ("Left02.jpg", "right02.jpg")]
     parent = tmp_path / "parent"
     parent.mkdir()
     touched(parent / "left", "1.png")
     touched(parent / "right", "1.png")
-    assert names(stills_of(parent, None)) == [("1.png", "1.png")]
-    lone = stills_of(parent / "left", None)
-    assert lone.is_monocular and names(lone) == [("1.png", "")]
+    assert names(stills_of([parent])) == [("1.png", "1.png")]
+    lone = stills_of([parent / "left"])
+    assert names(lone) == [("1.png",)]
 
 
 def test_natural_order(tmp_path: Path) -> None:
@@ -73,13 +85,11 @@ def test_natural_order(tmp_path: Path) -> None:
 def test_pictures_that_cannot_be_read(tmp_path: Path) -> None:
     folder = touched(tmp_path / "f", "1.png", "2.png")
     with pytest.raises(SourceError, match="cannot be decoded as images"):
-        search_stills(stills_of(folder, None), BOARD)
+        search_stills(stills_of([folder]), BOARD)
     cv2.imwrite(str(folder / "2.png"), np.zeros((60, 80, 3), np.uint8))
-    search = search_stills(stills_of(folder, None), BOARD)
-    assert (
-        search.searched == (1, 0) and search.found == (0, 0) and search.words == ("left out, cannot be decoded as images: 1.png",)
-    )
-    assert search.sizes == ((80, 60), (80, 60)) and len(search.misses[0].images) == 1
+    search = search_stills(stills_of([folder]), BOARD)
+    assert search.searched == (1,) and search.found == (0,) and search.words == ("left out, cannot be decoded as images: 1.png",)
+    assert search.sizes == ((80, 60),) and len(search.misses[0].images) == 1
 
 
 def test_sizes_that_differ_are_named(tmp_path: Path) -> None:
@@ -87,7 +97,7 @@ def test_sizes_that_differ_are_named(tmp_path: Path) -> None:
     for number in range(1, 6):
         cv2.imwrite(str(folder / f"{number:02d}.png"), np.zeros((60, 80 if number != 4 else 64, 3), np.uint8))
     with pytest.raises(SourceError, match=r"04\.png is 64x60.*01\.png and 3 others 80x60"):
-        search_stills(stills_of(folder, None), BOARD)
+        search_stills(stills_of([folder]), BOARD)
 
 
 def test_misses_are_spread_over_all() -> None:
@@ -121,8 +131,8 @@ class Film:
 
 def indices(left: Film, right: Film | None, offset_s: float = 0.0) -> list[tuple[int, int | None]]:
     return [
-        (row.frames[0].index if row.frames[0] else -1, row.frames[1].index if row.frames[1] else None)
-        for row in rows_of(left, right, offset_s)
+        (row.frames[0].index if row.frames[0] else -1, row.frames[1].index if row.frames[1:] and row.frames[1] else None)
+        for row in rows_of([left] if right is None else [left, right], (0.0, offset_s) if offset_s else ())
     ]
 
 
@@ -141,6 +151,9 @@ def test_films_of_unequal_length_are_told() -> None:
     one, other = Film(0, [0.0, 33.0, 67.0]), Film(1, [33.0 * k for k in range(9)])
     assert length_words([one]) == () and length_words([one, Film(1, [0.0])]) == ()
     assert length_words([one, other]) == ("the videos have 3 and 9 frames; they are paired by time from their beginnings",)
+    assert length_words([one, other, one]) == (
+        "the videos have 3, 9 and 3 frames; they are paired by time from their beginnings",
+    )
     one.truncated = True
     assert "film: breaks off early, 3 frames are announced" in length_words([one])[0]
 
@@ -152,7 +165,7 @@ def test_the_stillest_moment_of_each_stretch_is_taken() -> None:
     stamps = [k * 33.0 for k in range(len(levels))]
     found = [
         (moment.now.frames[0].index, moment.motion)
-        for moment, _ in moments_of(rows_of(Film(0, stamps, images), None), 0.25)
+        for moment, _ in moments_of(rows_of([Film(0, stamps, images)]), 0.25)
         if moment.now.frames[0]
     ]
     assert found == [(5, 1.0), (11, 1.0)]

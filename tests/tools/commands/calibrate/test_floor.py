@@ -171,19 +171,21 @@ def test_by_a_walk(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     toe = list(truth["markers"]).index("left_toe")
     height_mm = 1e3 * float(truth["marker_m"][5, toe, 1])
     videos = (walk / "left.avi", walk / "right.avi", "--timestamps", walk / "timestamps.csv", "--rig", walk / "rel.toml")
-    status, told, error = run(capsys, *videos, "--markers", "dark_room", "--height", height_mm, "--out", out)
+    status, told, error = run(capsys, *videos, "--body", "--markers", "dark_room", "--height", height_mm, "--out", out)
     assert status == 0, error + told
     np.testing.assert_allclose(heights(out), [1.2, 1.2], atol=0.15)
     rig, true = read_rig(out), read_rig(walk / "rig.toml")
     up = rig.left.rotation.T @ true.left.rotation @ [0.0, 1.0, 0.0]
     assert np.degrees(np.arccos(min(up[1], 1.0))) < 2.5
     assert "stays of markers of feet" in told and (tmp_path / "rig.png").exists()
+    status, _, error = run(capsys, *videos, "--body", "--by", "board", "--out", out)
+    assert status == 2 and "another way than --by board" in error
 
 
 def test_by_a_walk_of_a_subject(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a walk in the seconds asked for there is no floor; a subject's heights are its own."""
     worn = read_marker_set("dark_room")
-    subject = Subject("Ann", body(1.75), worn, worn.offset_m, np.zeros(len(worn)), np.array([0.0, 1.0, 0.0]))
+    subject = Subject("Ann", body(1.75), worn, worn.offset_m, np.zeros(len(worn)))
     write_subject(tmp_path / "subject.toml", subject)
     videos = (walk / "left.avi", walk / "right.avi", "--timestamps", walk / "timestamps.csv", "--rig", walk / "rel.toml")
     words = (*videos, "--subject", tmp_path / "subject.toml", "--out", tmp_path / "rig.toml", "--no-picture")

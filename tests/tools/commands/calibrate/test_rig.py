@@ -11,11 +11,13 @@ import pytest
 import tomli_w
 
 from calibration.board.pattern import Board
-from calibration.camera import Rig
+from calibration.camera import Rig, relative_pose
 from calibration.formats.rig_toml import read_monocular_rig, read_rig, write_rig
+from calibration.placement import intrinsics_from_fov, looking_at
 from capture.recording.video import VideoWriter
 from capture.sources.timestamps import StampWriter
 from config.arrays import Image
+from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from tests.support.board_scenes import Look, render_board, scene_views, usual_rig
 from tests.support.commands import Result, duocap
 from tests.zoo.walks import write_mkv
@@ -83,6 +85,52 @@ def test_two_folders_become_the_rig(pictures: Pictures, calibrate: Calibrate, tm
         assert ours.focal_px == pytest.approx(true.focal_px, rel=0.01) and ours.size == SIZE
     picture = cv2.imread(str(tmp_path / "rig.png"))
     assert picture is not None and picture.std() > 10.0
+
+
+def around(tmp_path: Path, n: int) -> tuple[Rig, list[Path]]:
+    """Render what four cameras that stand a metre around a table see of a board that is turned on it, a folder a camera."""
+    matrix, cameras = intrinsics_from_fov(SIZE, 55.0), []
+    for k, bearing_deg in enumerate((-30.0, 20.0, 75.0, 130.0)):
+        at = np.array([np.sin(np.radians(bearing_deg)), 0.25 + 0.1 * k, np.cos(np.radians(bearing_deg))]) * (
+            1.0,
+            1.0,
+            1.0 + 0.05 * k,
+        )
+        cameras.append(looking_at(f"view{k}", SIZE, matrix, at, (0.0, 0.0, 0.0), (-0.1, 0.03, 0.0, 0.0, 0.0)))
+    rng, middle = np.random.default_rng(3), BOARD.points_m.mean(axis=0)
+    for number in range(n):
+        yaw = np.radians(rng.uniform(-45.0, 145.0))
+        R = matrix_from_rotvec([0.0, yaw, 0.0]) @ np.diag([1.0, -1.0, -1.0]) @ matrix_from_rotvec(rng.normal(0.0, 0.3, 3))
+        at = rng.uniform(-0.12, 0.12, 3) - R @ middle
+        for camera in cameras:
+            seen = camera.to_camera(BOARD.points_m @ R.T + at)
+            if (camera.rotation @ R[:, 2]) @ seen.mean(axis=0) < 0.45 * np.linalg.norm(seen.mean(axis=0)):
+                continue
+            image = render_board(BOARD, camera, rotvec_from_matrix(R), at, Look(noise=1.5, clutter=3, samples=2), seed=number)
+            (tmp_path / camera.name).mkdir(exist_ok=True)
+            cv2.imwrite(str(tmp_path / camera.name / f"{number:02d}.png"), image)
+    return Rig(tuple(cameras)), [tmp_path / camera.name for camera in cameras]
+
+
+@pytest.mark.slow
+def test_four_folders_become_a_rig_of_four_cameras(calibrate: Calibrate, tmp_path: Path) -> None:
+    """Views of two neighbours link all four; lenses, distances and angles are those that took the pictures."""
+    truth, folders = around(tmp_path, 44)
+    result = calibrate(*folders)
+    assert result.status == 0, result.out + result.err
+    assert "view3: " in result.out and "weakest link: view" in result.out
+    rig = read_rig(tmp_path / "rig.toml")
+    assert [camera.name for camera in rig.cameras] == ["view0", "view1", "view2", "view3"] and (tmp_path / "rig.png").exists()
+    for ours, true in zip(rig.cameras, truth.cameras, strict=True):
+        assert ours.focal_px == pytest.approx(true.focal_px, rel=0.01)
+        (R, t), (true_R, true_t) = relative_pose(rig.left, ours), relative_pose(truth.left, true)
+        assert np.degrees(geodesic_rad(R, true_R)) < 0.3 and np.linalg.norm(t - true_t) < 0.006
+    for k, folder_of_one in enumerate(folders):
+        for file in folder_of_one.iterdir():
+            if int(file.stem) % 2 == k // 2:  # the first two cameras and the last two never look at one time
+                file.unlink()
+    line = calibrate(*folders, "--no-picture").last
+    assert "fall into 2 groups: view0, view1; view2, view3" in line
 
 
 def test_one_camera_alone(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
@@ -163,25 +211,30 @@ def test_pictures_without_the_board_say_what_they_show(pictures: Pictures, calib
     [
         (("empty",), 1, "no images in this folder"),
         (("none.avi", "none.avi"), 1, "no such file or folder"),
-        (("bad.avi", "bad.avi"), 1, "cannot be read as a video"),
-        (("empty", "bad.avi"), 1, "both cameras must be given in one way"),
+        (("bad.avi", "worse.avi"), 1, "cannot be read as a video"),
+        (("empty", "bad.avi"), 1, "all cameras must be given in one way"),
         (("empty", "rihgt"), 1, "no such file or folder"),  # a mistyped folder beside a real one is no camera
-        (("session", "session"), 1, "give it alone"),
+        (("session", "empty"), 1, "give it alone"),
         (("empty", "--unsynchronised"), 1, "two videos only"),
         (("empty", "--refine"), 1, "lenses known from earlier"),
-        (("empty", "empty", "--intrinsics", "wrong.toml"), 1, "focal length"),
+        (("empty", "other", "--intrinsics", "wrong.toml"), 1, "focal length"),
         (("empty", "--board", "9by6"), 1, "does not name a board"),
-        (("empty", "empty", "--offset", "nan"), 2, "--offset"),
+        (("empty", "other", "--offset", "nan"), 2, "--offset"),
+        (("empty", "other", "session", "--offset", "0.1"), 2, "--offset"),
+        (("empty", "other", "empty"), 1, "empty: given twice; give each camera once"),
+        (("empty",) * 9, 1, "9 cameras; expected at most 8"),
+        (("a/one.avi", "b/one.avi", "a/two.avi"), 1, "names that repeat"),
     ],
 )
 def test_what_cannot_be(
     calibrate: Calibrate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], status: int, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("empty", "session"):
+    for name in ("empty", "other", "session", "a", "b"):
         Path(name).mkdir()
     Path("session/session.toml").touch()
-    Path("bad.avi").write_bytes(b"x" * 400)
+    for name in ("bad.avi", "worse.avi", "a/one.avi", "b/one.avi", "a/two.avi"):
+        Path(name).write_bytes(b"x" * 400)
     rig = usual_rig(SIZE)
     write_rig(Path("wrong.toml"), rig)
     text = Path("wrong.toml").read_text(encoding="utf-8").replace(repr(float(rig.left.matrix[0, 0])), "-350.0")

@@ -28,7 +28,9 @@ def test_two_takes_a_picture_and_a_verdict(walked: Walked) -> None:
     assert abs(subject.skeleton.height_m - truth.clip.skeleton.height_m) < 0.08
     assert subject.markers.names == truth.markers.names
     assert np.linalg.norm(subject.offset_m - truth.offset_m, axis=1).max() < 0.08
-    assert subject.up @ [0.0, 1.0, 0.0] > 0.99 and subject.residual_mm.max() < 10.0
+    assert subject.residual_mm.max() < 10.0
+    assert subject.world is not None and subject.world.tilt_sigma_deg == 0.0  # the rig knows the floor
+    assert np.array_equal(subject.world.from_rig.rotation, np.eye(3)) and not subject.world.from_rig.translation_m.any()
 
 
 def test_takes_of_two_recordings(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

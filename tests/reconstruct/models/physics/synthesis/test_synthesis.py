@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
 from database.builtin.catalog import builtin_clip
+from numerics.banded import BandedEquations
 from reconstruct.models.physics.body import body_of
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.field import ForceField
@@ -20,7 +21,7 @@ from reconstruct.models.physics.synthesis.animate import window, windows_of
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.loads import share_loads
 from reconstruct.models.physics.synthesis.measure import measure
-from reconstruct.models.physics.synthesis.normal import KnotSystem, NormalEquations, damped_step
+from reconstruct.models.physics.synthesis.normal import KnotSystem, damped_step
 from reconstruct.models.physics.synthesis.problem import (
     ExternalForce,
     KeyPath,
@@ -91,13 +92,13 @@ def test_gradient_is_that_of_central_differences(walk, field, weights):
 def test_the_banded_system_is_the_dense_one():
     rng = np.random.default_rng(2)
     n = 9
-    normal = NormalEquations(n)
+    normal = BandedEquations.zero(n, N_TANGENT)
     J, r = rng.normal(size=(n - 2, 4, 3 * N_TANGENT)), rng.normal(size=(n - 2, 4))
     first, second, pairs = rng.normal(size=(n - 1, 2, 72)), rng.normal(size=(n - 1, 2, 72)), rng.normal(size=(n - 1, 2))
     single, alone = rng.normal(size=(n, 90, 72)), rng.normal(size=(n, 90))
     normal.add_triples(J, r)
     normal.add_pairs(first, second, pairs)
-    normal.add_single(np.arange(n), single, alone)
+    normal.add_frames(single, alone)
     rows, residuals = [], []
     for t in range(n):
         for blocks, start, values in ((J, t, r), (np.concatenate([first, second], axis=2), t, pairs), (single, t, alone)):

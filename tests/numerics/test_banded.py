@@ -1,10 +1,10 @@
-"""Banded matrices of blocks against whole ones: solution, what is left of a quadratic, blocks of the inverse."""
+"""Banded matrices of blocks against whole ones: equations of residuals, solution, what is left of a quadratic, inverse."""
 
 import numpy as np
 import pytest
 
 from config.arrays import Floats
-from reconstruct.offline.banded import eliminated, marginals, solved
+from numerics.banded import BandedEquations, eliminate_leading, marginal_blocks, solve_banded
 
 
 def banded(frames: int, count: int, width: int = 3) -> tuple[Floats, Floats]:
@@ -31,21 +31,21 @@ def test_marginals_are_blocks_of_the_inverse(frames: int, count: int) -> None:
     A, blocks = banded(frames, count)
     inverse = np.linalg.inv(A).reshape(frames, 3, frames, 3)
     expected = np.stack([inverse[t, :, t] for t in range(frames)])
-    np.testing.assert_allclose(marginals(blocks), expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(marginal_blocks(blocks), expected, rtol=1e-8, atol=1e-10)
 
 
 @SIZES
 def test_solution_is_that_of_the_whole_matrix(frames: int, count: int) -> None:
     A, blocks = banded(frames, count)
     right = np.random.default_rng(1).normal(size=(frames, 3))
-    np.testing.assert_allclose(solved(blocks, right).ravel(), np.linalg.solve(A, right.ravel()), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(solve_banded(blocks, right).ravel(), np.linalg.solve(A, right.ravel()), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize(("frames", "count"), [(4, 4), (9, 4), (6, 2)])
 def test_what_is_left_of_a_quadratic_has_the_same_minimum(frames: int, count: int) -> None:
     A, blocks = banded(frames, count)
     g = np.random.default_rng(1).normal(size=(frames, 3))
-    hessian, gradient, constant = eliminated(blocks, g)
+    hessian, gradient, constant = eliminate_leading(blocks, g)
     best, last = -np.linalg.solve(A, g.ravel()), -np.linalg.solve(hessian, gradient)
     np.testing.assert_allclose(last, best[-len(last) :], rtol=1e-8, atol=1e-10)
     assert constant + 0.5 * gradient @ last == pytest.approx(0.5 * g.ravel() @ best)
@@ -66,9 +66,48 @@ def test_marginals_of_a_long_chain_stay_right() -> None:
     blocks = np.stack([[A[t, :, t - k] if k <= t else np.zeros((width, width)) for k in range(4)] for t in range(n)])
     inverse = np.linalg.inv(A.reshape(n * width, -1)).reshape(A.shape)
     expected = np.stack([inverse[t, :, t] for t in range(n)])
-    np.testing.assert_allclose(marginals(blocks), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(marginal_blocks(blocks), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_no_minimum_has_no_covariance() -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        marginals(np.tile(-np.eye(3), (4, 4, 1, 1)))
+        marginal_blocks(np.tile(-np.eye(3), (4, 4, 1, 1)))
+
+
+def test_equations_solve_the_stacked_least_squares() -> None:
+    rng = np.random.default_rng(1)
+    n, size = 7, 3
+    normal = BandedEquations.zero(n, size)
+    rows: list[tuple[list[tuple[int, Floats]], Floats]] = []
+    one, pair, triple = (rng.normal(size=shape) for shape in ((n, 4, size), (2, n - 1, 2, size), (3, n - 2, 5, size)))
+    e1, e2, e3 = rng.normal(size=(n, 4)), rng.normal(size=(n - 1, 2)), rng.normal(size=(n - 2, 5))
+    normal.add_frames(one, e1)
+    normal.add_pairs(pair[0], pair[1], e2)
+    normal.add_triples(np.concatenate(list(triple), axis=2), e3)
+    rows += [([(t, one[t])], e1[t]) for t in range(n)]
+    rows += [([(t, pair[0, t]), (t + 1, pair[1, t])], e2[t]) for t in range(n - 1)]
+    rows += [([(t + k, triple[k, t]) for k in range(3)], e3[t]) for t in range(n - 2)]
+    J, e = np.zeros((sum(len(r) for _, r in rows), n * size)), np.concatenate([r for _, r in rows])
+    at = 0
+    for parts, residual in rows:
+        for t, block in parts:
+            J[at : at + len(residual), t * size : (t + 1) * size] = block
+        at += len(residual)
+    for fixed in (0, 2):
+        found = normal.solve(0.0, fixed)
+        assert found is not None and (found[:fixed] == 0.0).all()
+        expected = np.linalg.lstsq(J[:, fixed * size :], -e, rcond=None)[0]
+        np.testing.assert_allclose(found[fixed:].ravel(), expected, atol=1e-9)
+
+
+def test_diagonal_blocks_are_the_same_as_full_ones() -> None:
+    rng = np.random.default_rng(2)
+    n, size, total = 6, 3, 9
+    mask = np.kron(np.eye(total // size), np.ones((size, size)))
+    before, at, after = (mask * rng.normal(size=(n - 2, total, total)) for _ in range(3))
+    e = rng.normal(size=(n - 2, total))
+    full, quick = BandedEquations.zero(n, total), BandedEquations.zero(n, total)
+    full.add_triples(np.concatenate([before, at, after], axis=2), e)
+    quick.add_diagonal_triples(before, at, after, e, size)
+    for one, other in zip((quick.gradient, *quick.blocks), (full.gradient, *full.blocks), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)

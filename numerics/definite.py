@@ -12,24 +12,24 @@ from config.arrays import Floats
 from config.jit import kernel
 
 
-def factored(A: Floats) -> Floats | None:
+def factor_definite(A: Floats) -> Floats | None:
     """Return L, lower triangular with L L' = A, (N, N); None where A is not positive definite or not finite."""
     L, failed = lapack.dpotrf(A.T, lower=1, clean=1)
     return None if failed or not L[-1, -1] > 0.0 else np.asarray(L)  # NaN anywhere ends up in the last element
 
 
-def solved(L: Floats, b: Floats) -> Floats:
+def solve_factored(L: Floats, b: Floats) -> Floats:
     """Return x of L L' x = b, (N,)."""
     return np.asarray(lapack.dpotrs(L, b, lower=1)[0])
 
 
-def variances(L: Floats) -> Floats:
+def compute_variances(L: Floats) -> Floats:
     """Return the diagonal of (L L')^-1, (N,)."""
     half: Floats = lapack.dtrtri(L, lower=1)[0]
     return np.asarray((half**2).sum(axis=0))
 
 
-def whitened(L: Floats, B: Floats) -> Floats:
+def whiten(L: Floats, B: Floats) -> Floats:
     """Return L^-1 B, (N, K)."""
     return np.asarray(lapack.dtrtrs(L, B, lower=1)[0])
 
@@ -40,7 +40,7 @@ def half_log_det(A: Floats) -> float:
     return math.nan if failed else float(np.log(factor.diagonal()).sum())
 
 
-def mirrored(A: Floats) -> Floats:
+def mirror_triangle(A: Floats) -> Floats:
     """Return the symmetric matrix of a lower triangle whose upper one is zero, (N, N)."""
     both = A + A.T
     np.fill_diagonal(both, A.diagonal())
@@ -48,7 +48,7 @@ def mirrored(A: Floats) -> Floats:
 
 
 @kernel
-def _eliminate(C: Floats, step: Floats, first: int) -> bool:
+def eliminate_rows(C: Floats, step: Floats, first: int) -> bool:
     """Factor the rows of a lower triangle from `first` on, and step with them; return whether they are positive definite.
 
     C'C = A with C lower triangular, from the last row up: every inner loop then runs along rows from their first element and
@@ -83,7 +83,7 @@ def _eliminate(C: Floats, step: Floats, first: int) -> bool:
 
 
 @kernel
-def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
+def solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
     """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle, C; return whether it is positive definite."""
     n = g.shape[0]
     for i in range(n):
@@ -91,14 +91,14 @@ def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats)
             C[i, j] = A[i, j]
         C[i, i] += damping * A[i, i] + 1e-12
         step[i] = -g[i]
-    if not _eliminate(C, step, 0):
+    if not eliminate_rows(C, step, 0):
         return False
-    _substitute(C, step, 0)
+    substitute_rows(C, step, 0)
     return True
 
 
 @kernel
-def _substitute(C: Floats, step: Floats, first: int) -> None:
+def substitute_rows(C: Floats, step: Floats, first: int) -> None:
     """Solve C y = step, in place, for the rows of a lower triangle from `first` on; those before are solved for."""
     for i in range(first, step.shape[0]):
         s = step[i]
@@ -108,7 +108,7 @@ def _substitute(C: Floats, step: Floats, first: int) -> None:
 
 
 @kernel
-def _invert(C: Floats) -> None:
+def invert_triangle(C: Floats) -> None:
     """Write C^-1 over a lower triangle."""
     for i in range(C.shape[0]):
         scale = 1.0 / C[i, i]
@@ -121,7 +121,7 @@ def _invert(C: Floats) -> None:
 
 
 @kernel
-def _add_product(X: Floats, out: Floats) -> None:
+def add_triangle_product(X: Floats, out: Floats) -> None:
     """Add X X' of a lower triangle X to the lower triangle of `out`."""
     for i in range(X.shape[0]):
         for j in range(i + 1):

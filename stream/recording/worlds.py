@@ -1,0 +1,118 @@
+"""The world of what was recorded: all poses of a file in one, Y up and the floor at 0, whatever was published when.
+
+A run whose rig knew no floor moves its world once the performer's first seconds tell it, and any run when the performer is made
+the origin again: the stream then says anew where the cameras are. Poses of before are moved into the last of these worlds.
+Recordings of earlier versions may say that the floor is unknown: they are levelled by the up direction that they carry, or the
+performer's trunk, and by the standing feet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calibration.world import level_motion, recentre_motion
+from config.arrays import Floats
+from config.joints import JOINTS
+from database.geometry.rigid import RigidMotion
+from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotvec, quaternion_from_matrix, rotvec_from_matrix
+from reconstruct.pose import TrackingState
+from stream.protocol.messages import CameraReading, FootForce, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
+
+LOOKED_S, STEP_S = 60.0, 0.045  # how much of a recording tells its level, and between the poses that are looked at
+Point = tuple[float, float, float]
+
+
+def motion_to(rig: RigMessage, last: RigMessage) -> RigidMotion | None:
+    """Return the motion into the world of the last rig message from that of an earlier one; None for none."""
+    if rig.session != last.session or [one.name for one in rig.cameras] != [one.name for one in last.cameras]:
+        return None
+    old, new = rig.cameras[0], last.cameras[0]
+    if np.array_equal(old.rotation, new.rotation) and np.array_equal(old.translation, new.translation):
+        return None
+    A, B = matrix_from_rotvec(old.rotation), matrix_from_rotvec(new.rotation)
+    return RigidMotion(np.ascontiguousarray(B.T @ A), B.T @ (old.translation - new.translation))
+
+
+def level_of(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point | None) -> RigidMotion | None:
+    """Return the motion that levels a recording, the first pose tracked over the origin and looking along +Z.
+
+    None where nobody is tracked in it, or the body is another.
+    up: the world's up direction as far as known, to some degrees.
+    """
+    chosen = _looked_at(poses)
+    if not chosen or not set(JOINTS) <= set(skeleton.names):
+        return None
+    order = [skeleton.names.index(joint) for joint in JOINTS]
+    seconds = 1e-9 * np.array([pose.t_capture_ns - chosen[0].t_capture_ns for pose in chosen])
+    joints_m = _joints_m(skeleton, chosen)[:, order]
+    level, _ = level_motion(joints_m, seconds, None if up is None else np.array(up))
+    hips = matrix_from_quaternion(chosen[0].rotations_xyzw[order[0]].astype(np.float64))
+    return recentre_motion(level.rotation @ hips[:, 2], level.move(joints_m[0, 0])).after(level)
+
+
+def _looked_at(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
+    """Return tracked poses of the first minute in which somebody is, some time apart."""
+    chosen: list[PoseMessage] = []
+    for pose in poses:
+        if pose.state is not TrackingState.TRACKING:
+            continue
+        if chosen and pose.t_capture_ns - chosen[0].t_capture_ns > LOOKED_S * 1e9:
+            break
+        if not chosen or pose.t_capture_ns - chosen[-1].t_capture_ns >= STEP_S * 1e9:
+            chosen.append(pose)
+    return chosen
+
+
+def _joints_m(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
+    """Return the joints of poses, (N, J, 3) [m], in the order of the skeleton."""
+    local = matrix_from_quaternion(np.array([pose.rotations_xyzw for pose in poses], np.float64))
+    rotation, position_m = np.empty_like(local), np.empty((*local.shape[:2], 3))
+    for joint, parent in enumerate(skeleton.parents):
+        if parent < 0:
+            rotation[:, joint], position_m[:, joint] = local[:, joint], [pose.root_m for pose in poses]
+        else:
+            rotation[:, joint] = rotation[:, parent] @ local[:, joint]
+            position_m[:, joint] = position_m[:, parent] + rotation[:, parent] @ skeleton.offsets_m[joint]
+    return position_m
+
+
+def move_pose(pose: PoseMessage, motion: RigidMotion) -> PoseMessage:
+    """Return a pose in a world that is moved."""
+    rotations = pose.rotations_xyzw.copy()
+    root = matrix_from_quaternion(rotations[0].astype(np.float64))
+    rotations[0] = quaternion_from_matrix(motion.rotation @ root)
+    markers = tuple(_moved_marker(marker, motion) for marker in pose.markers)
+    forces = tuple(_moved_force(force, motion) for force in pose.ground_forces)
+    root_m = _moved(pose.root_m, motion)
+    return replace(pose, root_m=root_m, rotations_xyzw=rotations, markers=markers, ground_forces=forces)
+
+
+def move_rig_message(rig: RigMessage, motion: RigidMotion) -> RigMessage:
+    """Return the cameras in a world that is moved, whose floor is known."""
+    return replace(RigMessage(rig.session, tuple(_moved_camera(camera, motion) for camera in rig.cameras)), schema=rig.schema)
+
+
+def _moved_camera(camera: CameraReading, motion: RigidMotion) -> CameraReading:
+    """Return a camera in a world that is moved."""
+    R = matrix_from_rotvec(camera.rotation) @ motion.rotation.T
+    return replace(camera, rotation=rotvec_from_matrix(R), translation=camera.translation - R @ motion.translation_m)
+
+
+def _moved(point: Point, motion: RigidMotion) -> Point:
+    """Return a moved point."""
+    x, y, z = motion.move(np.array(point)).tolist()
+    return x, y, z
+
+
+def _moved_marker(marker: MarkerReading, motion: RigidMotion) -> MarkerReading:
+    """Return a marker in a world that is moved."""
+    measured = None if marker.measured is None else _moved(marker.measured, motion)
+    return marker._replace(xyz=_moved(marker.xyz, motion), measured=measured)
+
+
+def _moved_force(force: FootForce, motion: RigidMotion) -> FootForce:
+    """Return a force in a world that is moved."""
+    turn = RigidMotion(motion.rotation, np.zeros(3))
+    center_m = None if force.center_m is None else _moved(force.center_m, motion)
+    return replace(force, force_n=_moved(force.force_n, turn), center_m=center_m, moment_nm=_moved(force.moment_nm, turn))
