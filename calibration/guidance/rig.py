@@ -11,6 +11,7 @@ How a board lies in a picture, told before anything is calibrated: where, how la
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice, Requirement, by_need
 from calibration.solve.board_pose import unique_homography
 from config.arrays import Floats
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 GOOD = "good, taken"
 SAME = "move or turn it a little"
@@ -41,7 +42,7 @@ def both_words(side: str) -> str:
 
 def link_words(names: tuple[str, str]) -> str:
     """Ask for views that two of more cameras share."""
-    return f"hold it where {names[0]} and {names[1]} both see it"
+    return f"hold it where the {names[0]} and the {names[1]} camera see it together"
 
 
 def depth_words(near: bool) -> str:
@@ -144,6 +145,14 @@ class KeptView:
     shapes: tuple[ViewShape | None, ...]
 
 
+class CameraLink(NamedTuple):
+    """Two cameras, by number, and how many of the kept views they share."""
+
+    first: int
+    second: int
+    n_views: int
+
+
 class Stillness:
     """How fast a board moves in one camera's picture, from its last half second."""
 
@@ -177,7 +186,7 @@ class RigGuide:
     """
 
     def __init__(
-        self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False, names: Sequence[str] = CAMERAS
+        self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False, names: Sequence[str] = CAMERA_NAMES
     ) -> None:
         self.board, self.sizes, self._stills, self.names = board, tuple(sizes), stills, tuple(names)
         self.kept: list[KeptView] = []
@@ -193,19 +202,19 @@ class RigGuide:
     @property
     def n_shared(self) -> int:
         """Count the kept views that all cameras share; of more than two those of the weakest link between them."""
-        return self._weakest_link()[0]
+        links = self.links()
+        return links[0].n_views if links else len(self.kept)
 
-    def _weakest_link(self) -> tuple[int, tuple[int, int]]:
-        """Return how many views the weakest link shares of those that hold the rig together, and its cameras (Prim 1957)."""
+    def links(self) -> tuple[CameraLink, ...]:
+        """Return the pairs of cameras that hold the rig together by the most views that two share (Prim 1957), weakest first."""
         seen = np.array([[shape is not None for shape in kept.shapes] for kept in self.kept], int).reshape(-1, len(self.sizes))
-        n_shared, linked = seen.T @ seen, [0]
-        weakest = (int(n_shared[0, 0]), (0, 0)) if len(self.sizes) == 1 else (MAX_VIEWS + 1, (0, 1))
+        n_shared, linked, links = seen.T @ seen, [0], list[CameraLink]()
         while len(linked) < len(self.sizes):
-            links = [(int(n_shared[a, b]), (a, b)) for a in linked for b in range(len(self.sizes)) if b not in linked]
-            best = max(links, key=lambda link: link[0])
-            weakest = min(weakest, best, key=lambda link: link[0])
-            linked.append(best[1][1])
-        return weakest
+            others = [b for b in range(len(self.sizes)) if b not in linked]
+            best = max((CameraLink(a, b, int(n_shared[a, b])) for a in linked for b in others), key=lambda link: link.n_views)
+            links.append(best)
+            linked.append(best.second)
+        return tuple(sorted(links, key=lambda link: link.n_views))
 
     @property
     def cover(self) -> tuple[Floats, ...]:
@@ -260,7 +269,7 @@ class RigGuide:
 
     def _is_new(self, shapes: Sequence[ViewShape | None], seen: Sequence[int], views: Sequence[BoardView | None]) -> bool:
         """Return whether a view is unlike all that were kept, in some camera, or shows new parts of a picture."""
-        if len(self.kept) >= MAX_VIEWS:
+        if len(self.kept) >= MAX_VIEWS * max(len(self.sizes) - 1, 1):
             return False
         alike = [kept for kept in self.kept if all((kept.shapes[n] is not None) == (n in seen) for n in range(len(self.sizes)))]
         return all(max(_distance(shapes[n], kept.shapes[n]) for n in seen) >= 1.0 for kept in alike) or self._opens(views, seen)
@@ -285,16 +294,29 @@ class RigGuide:
 
     def _urgent(self) -> str:
         """Return in words what is needed most."""
-        views, *others = self.needs()
-        for need in (*by_need(others), views):
+        views, others = self._view_needs(), self._other_needs()
+        for need in (*by_need(others), *by_need(views)):
             if need.have < 1.0 and need.words:
                 return need.words
         return ENOUGH if self.done else ""
 
     def needs(self) -> tuple[Requirement, ...]:
         """Return all that is needed, and how much of it there is."""
-        views = Requirement("views", self.n_shared / ENOUGH_VIEWS, self._more_words(), f"{self.n_shared} of {ENOUGH_VIEWS}")
-        return (views, *(self._cover_need(n) for n in range(len(self.sizes))), self._depth_need(), self._lean_need())
+        return (*self._view_needs(), *self._other_needs())
+
+    def _view_needs(self) -> tuple[Requirement, ...]:
+        """Return the requirements of views that cameras share; of more than two, one a pair that holds the rig together."""
+        if len(self.sizes) <= 2:
+            words = "turn and move it a little further" if self.kept else ""
+            return (Requirement("views", self.n_shared / ENOUGH_VIEWS, words, f"{self.n_shared} of {ENOUGH_VIEWS}"),)
+        named = [((self.names[link.first], self.names[link.second]), link.n_views) for link in self.links()]
+        return tuple(
+            Requirement(" and ".join(names), n / ENOUGH_VIEWS, link_words(names), f"{n} of {ENOUGH_VIEWS}") for names, n in named
+        )
+
+    def _other_needs(self) -> tuple[Requirement, ...]:
+        """Return the requirements of pictures, distances and tilts."""
+        return (*(self._cover_need(n) for n in range(len(self.sizes))), self._depth_need(), self._lean_need())
 
     @property
     def done(self) -> bool:
@@ -315,13 +337,6 @@ class RigGuide:
             sides = np.column_stack([-leans[:, 1], leans[:, 1], -leans[:, 0], leans[:, 0]])
             by_camera.append(np.clip(sides / ENOUGH_LEAN, 0.0, 1.0).round(2).sum(axis=0))
         return np.asarray(np.min(by_camera, axis=0))
-
-    def _more_words(self) -> str:
-        """Ask for more views of any kind, once all else is there; of more than two cameras by those that share fewest."""
-        if len(self.sizes) > 2:
-            a, b = self._weakest_link()[1]
-            return link_words((self.names[a], self.names[b]))
-        return "turn and move it a little further" if self.kept else ""
 
     def _cover_need(self, camera: int) -> Requirement:
         """Return the requirement that a picture is covered, how much of it was, and where nothing was."""
@@ -353,8 +368,8 @@ class RigGuide:
         shared = self.n_shared
         views = f"{shared} view" + ("" if shared == 1 else "s")
         if len(self.sizes) > 2:
-            a, b = self._weakest_link()[1]
-            counts = f"{views} by {self.names[a]} and {self.names[b]}, {len(self.kept)} in all"
+            weakest = self.links()[0]
+            counts = f"{views} by {self.names[weakest.first]} and {self.names[weakest.second]}, {len(self.kept)} in all"
         elif len(self.sizes) > 1:
             lone = len(self.kept) - shared
             counts = f"{views} by both cameras" + (f", {lone} by one" if lone else "")

@@ -22,32 +22,32 @@ from config.markers import MarkerSet
 from config.settings import CAMERA_NAMES
 from database.geometry.skeleton import Skeleton
 
-COME_IN = "come into both cameras' view"
+COME_IN = "come into the cameras' view"
 NO_TPOSE = "stand in a T-pose: upright, arms level to the sides"
-NO_STAND = "stand upright, every marker in view of both cameras"  # no markers on the arms
+NO_STAND = "stand upright, every marker in view of two cameras"  # no markers on the arms
 FACE = "face the cameras"
+FACE_FIRST = f"face the {CAMERA_NAMES[0]} and the {CAMERA_NAMES[1]} camera"  # of more than two
 HOLD = "hold still"
 HELD = "taken, relax"
 SIDES = ("left", "right")
 MANY = 3
+BOTH = "both"
 
 
-def few_words(n_spots: Sequence[int], n: int) -> str:
-    """Return the advice where too few markers are seen; n_spots: by camera."""
+def few_words(seen: "UnlabelledPoints", n: int) -> str:
+    """Return the advice where too few of n markers are seen: of two cameras by one, of more by any two of them."""
+    n_spots = seen.n_spots
+    if len(n_spots) > 2:
+        return f"step back or turn: two cameras together see {len(seen.point_m)} of {n} markers"
     worst = CAMERA_NAMES[n_spots.index(min(n_spots))]
-    who = (
-        f"the {worst} camera sees"
-        if min(n_spots) < max(n_spots)
-        else "both cameras see"
-        if len(n_spots) == 2
-        else "the cameras see"
-    )
+    who = f"the {worst} camera sees" if min(n_spots) < max(n_spots) else "both cameras see"
     return f"step back or turn: {who} {min(n_spots)} of {n} markers"
 
 
-def count_words(n_spots: Sequence[int], n: int) -> str:
-    """Return in words how many spots each camera sees."""
-    return f"{', '.join(f'{name} camera {count}' for name, count in zip(CAMERA_NAMES, n_spots, strict=False))} of {n} markers"
+def count_words(seen: "UnlabelledPoints", n: int) -> str:
+    """Return in words how many of n markers are seen."""
+    spots = ", ".join(f"{name} camera {count}" for name, count in zip(CAMERA_NAMES, seen.n_spots, strict=False))
+    return f"{spots} of {n} markers" if len(seen.n_spots) <= 2 else f"{len(seen.point_m)} of {n} markers by two cameras: {spots}"
 
 
 def arm_words(slopes_deg: tuple[float, float], most_deg: float) -> str:
@@ -68,17 +68,22 @@ def forward_words(forward_deg: tuple[float, float], most_deg: float) -> str:
     return ""
 
 
-def missing_words(missing: Sequence[tuple[str, str]]) -> str:
-    """Return in words which markers are missing and who does not see them: left, right, both, out of left, out of right."""
-    for side in SIDES:
+def missing_words(missing: Sequence[tuple[str, str]], n_cameras: int = 2) -> str:
+    """Return in words which markers are missing and who does not see them.
+
+    missing: name of each, and why: the camera that does not see it, `both` for several, or `out of` a camera's picture.
+    """
+    for side in CAMERA_NAMES[:n_cameras]:
         out = [name for name, why in missing if why == f"out of {side}"]
         if out:
             return f"step back: {_listed(out)} {'is' if len(out) == 1 else 'are'} outside of the {side} picture"
     names, blind = [name for name, _ in missing], {why for _, why in missing}
     if len(names) > MANY:
         return f"{len(names)} markers are not seen: {_listed(names)}"
-    who = blind.pop() if len(blind) == 1 else "both"
-    return f"not seen: {_listed(names)}" if who == "both" else f"the {who} camera does not see {_listed(names)}"
+    who = blind.pop() if len(blind) == 1 else BOTH
+    if who != BOTH:
+        return f"the {who} camera does not see {_listed(names)}"
+    return f"not seen: {_listed(names)}" if n_cameras <= 2 else f"not seen by two cameras: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -121,16 +126,16 @@ NEAR_M = 0.15  # from where a missing marker should be: a spot in one picture is
 
 @dataclass(frozen=True, slots=True)
 class UnlabelledPoints:
-    """What the cameras saw at one moment: point_m: (P, 3); lone_px: spots without a partner, by camera, (S, 2) [px]."""
+    """What the cameras saw at one moment.
+
+    point_m: of what two cameras saw at least, (P, 3); lone_px: spots without a partner, by camera, (S, 2) [px]; n_spots: in each
+    picture, with those that have a partner.
+    """
 
     t_ns: int
     point_m: Floats
     lone_px: tuple[Floats, ...]
-
-    @property
-    def n_spots(self) -> tuple[int, ...]:
-        """Count the spots in each picture."""
-        return tuple(len(self.point_m) + len(lone) for lone in self.lone_px)
+    n_spots: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ class Stance:
     """How somebody stands.
 
     placement: of the marker set; place_m: of its markers, seen or where they should be, (M, 3); slopes_deg: of the left and right
-    arm, above level; forward_deg: how far before the body; turned_deg: away from the cameras; cost_m: of the fit.
+    arm, above level; forward_deg: how far before the body; turned_deg: away from the first two cameras; cost_m: of the fit.
     """
 
     placement: ConstellationPlacement
@@ -161,7 +166,7 @@ class SubjectGuide:
 
     def __init__(self, rig: Rig, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> None:
         self._rig, self._markers = rig, markers
-        self._viewpoint_m = 0.5 * (rig.left.center_m + rig.right.center_m)
+        self._viewpoint_m = np.mean([camera.center_m for camera in rig.cameras[:2]], axis=0)
         self._models = {(0.0, 0.0): tpose_model(markers, skeletons)}
         self._models |= {slopes: tpose_model(markers, skeletons, slopes) for slopes in ARMS_DEG}
         self._arms = tuple(
@@ -176,7 +181,7 @@ class SubjectGuide:
         self.done = False
 
     def add(self, seen: UnlabelledPoints) -> Advice:
-        """Take what both cameras see at one moment; give what to do."""
+        """Take what the cameras see at one moment; give what to do."""
         t_ns = seen.t_ns
         if not 0 <= t_ns - self._last_ns < WINDOW_NS:
             self._past.clear()
@@ -197,7 +202,7 @@ class SubjectGuide:
             self._good_ns == t_ns,
             self.done,
             self._needs(stance, held_ns),
-            count_words(seen.n_spots, len(self._markers)),
+            count_words(seen, len(self._markers)),
             self.done,
         )
 
@@ -257,10 +262,11 @@ class SubjectGuide:
             return COME_IN
         if stance is None:
             no_pose = NO_TPOSE if self._wears_arms else NO_STAND
-            return few_words(seen.n_spots, n) if min(seen.n_spots) < n - MAX_MISSING else no_pose
+            n_seen = min(seen.n_spots) if len(seen.n_spots) <= 2 else len(seen.point_m)
+            return few_words(seen, n) if n_seen < n - MAX_MISSING else no_pose
         still = self._is_still(seen.t_ns, stance)
         if stance.turned_deg > FACING_DEG:
-            return FACE
+            return FACE if len(self._rig.cameras) <= 2 else FACE_FIRST
         arms = arm_words(stance.slopes_deg, LEVEL_DEG) or forward_words(stance.forward_deg, FORWARD_DEG)
         if arms and self._wears_arms:
             return arms
@@ -270,11 +276,15 @@ class SubjectGuide:
         self._complete_ns = self._complete_ns or seen.t_ns
         patient = seen.t_ns - self._complete_ns < PATIENCE_NS
         if len(missing) > MAX_MISSING or (len(missing) and patient):
-            return missing_words([(self._markers.names[m], self._blind(stance.place_m[m], seen)) for m in missing])
+            unseen = [(self._markers.names[m], self._blind(stance.place_m[m], seen)) for m in missing]
+            return missing_words(unseen, len(self._rig.cameras))
         return "" if still else HOLD
 
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
-        """Return which camera does not see a marker that should be at a place: left, right, both, or out of left or right."""
+        """Return which camera does not see a marker that should be at a place, as in `missing_words`.
+
+        It is out of a picture where fewer than two others have it in theirs.
+        """
         out, blind = [], []
         for camera, side, lone in zip(self._rig.cameras, CAMERA_NAMES, seen.lone_px, strict=False):
             px = camera.project(place_m)
@@ -283,9 +293,9 @@ class SubjectGuide:
                 out.append(side)
             elif not len(lone) or np.linalg.norm(lone - px, axis=1).min() > NEAR_M * camera.focal_px / depth_m:
                 blind.append(side)
-        if out:
+        if out and len(self._rig.cameras) - len(out) < 2:
             return f"out of {out[0]}"
-        return blind[0] if len(blind) == 1 else "both"
+        return blind[0] if len(blind) == 1 and len(self._rig.cameras) == 2 else BOTH
 
     def _is_still(self, t_ns: int, stance: Stance) -> bool:
         """Return whether the markers stay where they are; not yet where that is unknown."""
@@ -314,7 +324,7 @@ class SubjectGuide:
         arms = "" if stance is None else "{:+.0f} and {:+.0f} degrees".format(*(slope + 0.0 for slope in stance.slopes_deg))
         level = Requirement("arms level", 1.0 if worst <= LEVEL_DEG else 1.0 - worst / 90.0, figure=arms)
         return (
-            Requirement("markers seen by both", seen / n, figure=f"{seen} of {n}"),
+            Requirement("markers seen by two cameras", seen / n, figure=f"{seen} of {n}"),
             *([level] if self._wears_arms else []),
             Requirement(
                 "facing the cameras",

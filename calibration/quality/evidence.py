@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from calibration.camera import Rig, relative_pose
 from calibration.quality.world_error import N_LENS
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, view_equations
 from calibration.solve.solution import LensModel, RigSolution, intrinsic_names
@@ -158,15 +159,18 @@ def board_form(evidence: Evidence) -> Floats:
     return np.asarray(np.eye(len(evidence.free))[:, evidence.n_rig :])
 
 
-def camera_moves(evidence: Evidence, views: Iterable[int], camera: int = 1) -> list[Alternative]:
-    """Let a camera but the first have another pose from a view on, for each of some views; extra: change of that pose, (6,)."""
+def camera_moves(evidence: Evidence, views: Iterable[int], directions: Floats) -> list[Alternative]:
+    """Let a camera have another pose from a view on, for each of some views; extra: change of that pose, (6,).
+
+    directions: of the camera, as `move_directions` gives them, (G, 6).
+    """
     D, total, (apart, spare) = evidence.free, evidence.information.sum(axis=0), misfit(evidence)
-    pose = np.eye(len(D))[:, pose_columns(evidence, camera)]
     scores, found = _scores_at_optimum(evidence, None), []
     for view in views:
         after = evidence.information[view:].sum(axis=0)
-        S = np.block([[D.T @ total @ D, D.T @ after @ pose], [pose.T @ after @ D, pose.T @ after @ pose]])
-        score = np.concatenate([np.zeros(D.shape[1]), pose.T @ scores[view:].sum(axis=0)])
+        mixed = D.T @ after @ directions
+        S = np.block([[D.T @ total @ D, mixed], [mixed.T, directions.T @ after @ directions]])
+        score = np.concatenate([np.zeros(D.shape[1]), directions.T @ scores[view:].sum(axis=0)])
         step = scaled_inverse(S) @ score
         gained = float(score @ step)
         spread = max((apart - gained) / max(spare - 6, 1), MIN_SPREAD)
@@ -174,11 +178,17 @@ def camera_moves(evidence: Evidence, views: Iterable[int], camera: int = 1) -> l
     return found
 
 
-def pose_columns(evidence: Evidence, camera: int) -> slice:
-    """Return where the pose of a camera but the first is among the parameters."""
-    n_others = (evidence.n_rig - N_LENS) // (N_LENS + 6)
-    start = evidence.n_rig - 6 * (n_others - camera + 1)
-    return slice(start, start + 6)
+def move_directions(evidence: Evidence, rig: Rig, camera: int) -> Floats:
+    """Return how the parameters change when one camera moves: turn [rad], then shift [m], (G, 6).
+
+    The first camera is the world: when it moves, all others move the other way.
+    """
+    out, start = np.zeros((len(evidence.free), 6)), evidence.n_rig - 6 * (len(rig) - 1)
+    for c in range(1, len(rig)) if camera == 0 else [camera]:
+        turn = -relative_pose(rig.cameras[0], rig.cameras[c])[0] if camera == 0 else np.eye(3)
+        row = start + 6 * (c - 1)
+        out[row : row + 3, :3] = out[row + 3 : row + 6, 3:] = turn
+    return out
 
 
 def _scores_at_optimum(evidence: Evidence, extra: Floats | None) -> Floats:

@@ -12,7 +12,7 @@ from calibration.quality.evidence import (
     camera_moves,
     downweight_misfits,
     fixed_lens_directions,
-    pose_columns,
+    move_directions,
 )
 from calibration.quality.measures import shared_corners
 from calibration.solve.equations import form_directions
@@ -126,11 +126,11 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
     order = sorted(range(len(solution.moments)), key=lambda v: solution.moments[v].t_ns)
     ordered = Evidence(evidence.information[order], evidence.score[order], evidence.free, evidence.n_rig)
     shared = np.asarray((solution.used & shared_corners(solution)).any(axis=2))[:, order]  # by camera, with another one
-    moves = []
-    for camera in range(1, len(solution.rig)):
-        both = np.flatnonzero(shared[camera]).tolist()
+    rig, moves = solution.rig, []
+    for camera in [1] if len(rig) == 2 else range(len(rig)):  # of two, one moves against the other
+        directions, both = move_directions(evidence, rig, camera), np.flatnonzero(shared[camera]).tolist()
         views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
-        moves += [(at, camera, other) for at, other in zip(views, camera_moves(ordered, views, camera), strict=True)]
+        moves += [(at, camera, other) for at, other in zip(views, camera_moves(ordered, views, directions), strict=True)]
     if not moves:
         return []
     at, camera, other = max(moves, key=lambda move: move[2].f_statistic)
@@ -138,10 +138,9 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
         return []
     rotation_deg, shift_mm = np.degrees(np.linalg.norm(other.extra[:3])), 1e3 * np.linalg.norm(other.extra[3:])
     name = next((view.name for view in solution.moments[order[at]].views if view is not None and view.name), f"view {at + 1}")
-    which = "a camera" if len(solution.rig) == 2 else solution.rig.cameras[camera].title
+    which = "a camera" if len(rig) == 2 else rig.cameras[camera].title
     text = f"{which} was moved during the calibration, before {name}, by {rotation_deg:.2g} degrees and {shift_mm:.2g} mm"
     # Half of the views are wrong then: the rig is that of neither time.
-    step = np.zeros(derivatives.shape[1])
-    step[pose_columns(evidence, camera)] = other.extra
+    step = (move_directions(evidence, rig, camera) @ other.extra)[: derivatives.shape[1]]
     error = max(_distance_change(other, derivatives), float(np.abs(derivatives @ step).max()))
     return [Suspect(error, text, "fix the cameras firmly and calibrate again")]

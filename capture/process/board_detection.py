@@ -11,6 +11,7 @@ import zmq
 from calibration.board.views import BoardView
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
 from config.arrays import Floats
+from config.settings import CAMERA_NAMES
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def decode_board_detection(payload: bytes) -> BoardDetection:
     if len(seen) != len(corners) or len(corners) > MAX_CORNERS:
         raise MalformedMessageError(f"a board of {len(corners)} corners and {len(seen)} marks came; it was dropped")
     blur_px, t_ns = float(field_of(content, "blur_px", (int, float))), int_of(content, "t_capture_ns")
-    camera, index = int_of(content, "camera", 0, 1), int_of(content, "index")
+    camera, index = int_of(content, "camera", 0, len(CAMERA_NAMES) - 1), int_of(content, "index")
     view = None
     if seen.any():
         legacy = bool(field_of(content, "legacy", bool))

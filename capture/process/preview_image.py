@@ -18,6 +18,7 @@ from capture.packets import Blobs, Frame
 from capture.sockets.wire import MAX_BLOBS, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
 from capture.sources.jpeg import announced_size
 from config.arrays import Floats, Image
+from config.settings import CAMERA_NAMES
 
 DIM = 0.5  # brightness of the background
 TINT_BGR = (0, 150, 255)  # of the foreground
@@ -222,7 +223,7 @@ def decode_preview(payload: bytes) -> Preview:
     size = (int_of(content, "width", 1, MAX_FULL_PX), int_of(content, "height", 1, MAX_FULL_PX))
     level = int_of(content, "level", -1, 255)
     return Preview(
-        camera=int_of(content, "camera", 0, 1),
+        camera=int_of(content, "camera", 0, len(CAMERA_NAMES) - 1),
         index=int_of(content, "index"),
         t_capture_ns=int_of(content, "t_capture_ns"),
         size=size,

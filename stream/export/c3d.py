@@ -2,10 +2,10 @@
 the ground as force plates (`plates`).
 
 Blocks of 512 bytes, little-endian ("Intel"): a header, parameters in groups, then the frames. A frame has four floats a point: x,
-y, z and, in one number, the cameras that saw it (bits, high byte) and its residual (low byte), -1 where it was not seen; then one
-float a channel of the plates. Joint centres are computed and have no camera. A record of a parameter is the length of its name,
-its group's number (negative for the group), the name, the offset of the next record, and for a parameter its type (-1 text, 2
-integer, 4 float), dimensions, values and description.
+y, z and, in one number, the first seven cameras that saw it (bits, high byte) and its residual (low byte), -1 where it was not
+seen; then one float a channel of the plates. Joint centres are computed and have no camera. A record of a parameter is the
+length of its name, its group's number (negative for the group), the name, the offset of the next record, and for a parameter its
+type (-1 text, 2 integer, 4 float), dimensions, values and description.
 """
 
 import struct
@@ -27,7 +27,7 @@ INTEL = 84
 MAX_TEXT = 120
 MAX_BLOCKS = 255
 MM_PER_M = 1000.0
-BOTH_CAMERAS = 0b11 << 8
+SEVEN_CAMERAS = 0b1111111  # a word has bits for so many, the eighth is its sign
 UNSEEN = -1.0
 MAX_WORD = 0xFFFF  # of the header and of integer parameters
 MAX_TEXTS = 255  # in one parameter; further names are in LABELS2
@@ -107,7 +107,7 @@ def _header(points: PointTable, plates: ForcePlates, rate_hz: float, scale: floa
 
 def _frames(points: PointTable) -> Floats:
     """Return four numbers a point, (N, 4 P)."""
-    fourth = np.where(points.valid, np.where(points.measured, BOTH_CAMERAS, 0), UNSEEN)
+    fourth = np.where(points.valid, (points.cameras & SEVEN_CAMERAS).astype(float) * 256.0, UNSEEN)
     n_frames, n_points = points.valid.shape
     return np.concatenate([points.point_m * MM_PER_M, fourth[..., None]], axis=2).reshape(n_frames, 4 * n_points)
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from capture.sockets.wire import MalformedMessageError
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import FileFormatError
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
+from config.settings import CAMERA_NAMES
 from database.contacts import CONTACT_JOINTS
 from database.geometry.kinematics import charted
 from database.geometry.rotations import matrix_from_quaternion
@@ -25,6 +26,7 @@ from stream.protocol.codec import decode
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.recording import Recording
 
+SEEN_BY = frozenset(range(len(CAMERA_NAMES)))  # the places of the cameras in a rig
 LEAF_SHARE = 0.5  # length of a leaf's own bone, relative to the bone before, if unknown
 EVERY = 100  # poses between two reports of progress
 Progress = Callable[[int, int | None], None]
@@ -157,18 +159,29 @@ def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTr
     """Return measured markers at the times of the poses: predicted poses are ahead of their measurements."""
     column = {name: m for m, name in enumerate(names)}
     point_m, valid = np.zeros((len(messages), len(names), 3)), np.zeros((len(messages), len(names)), bool)
+    cameras = np.zeros(valid.shape, np.uint8)
     for n, message in enumerate(messages):
         for reading in message.markers:
-            if reading.measured is not None and reading.name in column:
-                point_m[n, column[reading.name]], valid[n, column[reading.name]] = reading.measured, True
-    tracks = MarkerTracks(names, point_m, valid)
+            m = column.get(reading.name)
+            if m is None:
+                continue
+            cameras[n, m] = sum(1 << camera for camera in SEEN_BY.intersection(reading.cameras))
+            if reading.measured is not None:
+                point_m[n, m], valid[n, m] = reading.measured, True
+    tracks = MarkerTracks(names, point_m, valid, cameras)
     if not any(message.predicted_ns for message in messages):
         return tracks
     kept = increasing([message.t_capture_ns for message in messages])
     first_ns = messages[0].t_capture_ns
     own_s = np.array([messages[n].t_capture_ns - first_ns for n in kept]) * 1e-9
     wanted_s = np.array([_time_ns(message) - first_ns for message in messages]) * 1e-9
-    return markers_at(MarkerTracks(names, point_m[kept], valid[kept]), own_s, wanted_s)
+    return markers_at(tracks.rows(kept), own_s, wanted_s)
+
+
+def _seen(points: MarkerTracks, n: int) -> Bools:
+    """Return which cameras saw each marker in a frame, a row for every camera that there can be, (V, M)."""
+    assert points.cameras is not None
+    return np.unpackbits(points.cameras[n][None], axis=0, bitorder="little").astype(bool)
 
 
 def _time_ns(message: PoseMessage) -> int:
@@ -192,8 +205,8 @@ def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points
         marker_m=np.array([(0.0,) * 3 if reading is None else reading.xyz for reading in known]).reshape(-1, 3),
         measured=points.valid[n],
         residual_m=np.array([0.0 if reading is None else reading.residual or 0.0 for reading in known]),
-        seen=np.array([[reading is not None and camera in reading.cameras for reading in known] for camera in (0, 1)], bool),
-        residual_px=np.zeros((2, len(known))),
+        seen=_seen(points, n),
+        residual_px=np.zeros((len(SEEN_BY), len(known))),
         latency_ns=dict(message.latency_ns),
         contacts=np.array([joint in message.contacts for joint in CONTACT_JOINTS], bool),
         point_m=points.point_m[n],

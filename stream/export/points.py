@@ -20,15 +20,15 @@ JOINT_DESCRIPTION, MARKER_DESCRIPTION = "joint centre, from the pose", "marker, 
 class PointTable:
     """Points by frame.
 
-    names: P, unique, of letters, digits, `_`, `.` and `-`; descriptions: (P,); measured: which are markers, (P,); point_m:
-    (N, P, 3) [m], zero where not valid; valid: (N, P).
+    names: P, unique, of letters, digits, `_`, `.` and `-`; descriptions: (P,); point_m: (N, P, 3) [m], zero where not valid;
+    valid: (N, P); cameras: that saw each, a bit for every camera, (N, P), none of what was computed.
     """
 
     names: tuple[str, ...]
     descriptions: tuple[str, ...]
-    measured: NDArray[np.bool_]
     point_m: Floats
     valid: NDArray[np.bool_]
+    cameras: NDArray[np.uint8]
 
 
 def points_of(take: Take) -> PointTable:
@@ -36,15 +36,17 @@ def points_of(take: Take) -> PointTable:
     joint_m = take.positions_m()
     known = np.repeat(~take.lost[:, None], len(JOINTS), axis=1)
     joint_m = np.where(known[..., None], joint_m, 0.0)
+    computed = np.zeros(known.shape, np.uint8)
     if take.markers is None:
-        return PointTable(JOINTS, (JOINT_DESCRIPTION,) * len(JOINTS), np.zeros(len(JOINTS), bool), joint_m, known)
-    n = len(take.markers.names)
+        return PointTable(JOINTS, (JOINT_DESCRIPTION,) * len(JOINTS), joint_m, known, computed)
+    n, cameras = len(take.markers.names), take.markers.cameras
+    seen = np.zeros(take.markers.valid.shape, np.uint8) if cameras is None else cameras
     return PointTable(
         names=unique_names([*JOINTS, *take.markers.names]),
         descriptions=(JOINT_DESCRIPTION,) * len(JOINTS) + (MARKER_DESCRIPTION,) * n,
-        measured=np.repeat([False, True], [len(JOINTS), n]),
         point_m=np.concatenate([joint_m, np.where(take.markers.valid[..., None], take.markers.point_m, 0.0)], axis=1),
         valid=np.concatenate([known, take.markers.valid], axis=1),
+        cameras=np.concatenate([computed, seen], axis=1),
     )
 
 

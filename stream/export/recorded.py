@@ -78,4 +78,6 @@ def _markers(take: Take, n: int) -> tuple[MarkerReading, ...]:
         return ()
     found = np.flatnonzero(take.markers.valid[n]).tolist()
     points = [(m, tuple(take.markers.point_m[n, m].tolist())) for m in found]
-    return tuple(MarkerReading(take.markers.names[m], point, None, (0, 1), point) for m, point in points)
+    bits = np.zeros(len(take.markers.names), np.uint8) if take.markers.cameras is None else take.markers.cameras[n]
+    seen = [tuple(np.flatnonzero(row).tolist()) for row in np.unpackbits(bits[:, None], axis=1, bitorder="little")]
+    return tuple(MarkerReading(take.markers.names[m], point, None, seen[m], point) for m, point in points)

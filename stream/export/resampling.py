@@ -104,4 +104,5 @@ def markers_at(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> Marker
     point_m = np.where(between[..., None], _between(markers.point_m, after, share), 0.0)
     point_m = np.where(first[..., None], markers.point_m[after - 1], point_m)
     point_m = np.where(second[..., None], markers.point_m[after], point_m)
-    return MarkerTracks(markers.names, np.ascontiguousarray(point_m), between | first | second)
+    cameras = None if markers.cameras is None else markers.cameras[np.where(share < 0.5, after - 1, after)]
+    return MarkerTracks(markers.names, np.ascontiguousarray(point_m), between | first | second, cameras)

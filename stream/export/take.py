@@ -40,14 +40,16 @@ def software_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class MarkerTracks:
-    """The measured markers, triangulated from both views.
+    """The measured markers, triangulated from the views of two cameras at least.
 
-    names: M; point_m: (N, M, 3) [m] world, zero where not measured; valid: measured, (N, M).
+    names: M; point_m: (N, M, 3) [m] world, zero where not measured; valid: measured, (N, M); cameras: that saw each, a bit for
+    every camera of the rig from the lowest on, (N, M), None where that is unknown.
     """
 
     names: tuple[str, ...]
     point_m: Floats
     valid: NDArray[np.bool_]
+    cameras: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         assert self.point_m.shape == (*self.valid.shape, 3) and self.valid.shape[1] == len(self.names)
@@ -56,6 +58,11 @@ class MarkerTracks:
 
     def __len__(self) -> int:
         return len(self.valid)
+
+    def rows(self, kept: Sequence[int] | NDArray[np.int64]) -> "MarkerTracks":
+        """Return the markers of some frames."""
+        cameras = None if self.cameras is None else self.cameras[kept]
+        return MarkerTracks(self.names, self.point_m[kept], self.valid[kept], cameras)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +152,13 @@ def increasing(stamps_ns: Sequence[int]) -> list[int]:
 def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
     """Return the triangulated markers of poses."""
     point_m, valid = np.zeros((len(poses), len(names), 3)), np.zeros((len(poses), len(names)), bool)
+    cameras = np.zeros((len(poses), len(names)), np.uint8)
     for n, pose in enumerate(poses):
         if len(pose.point_m):
+            cameras[n] = np.packbits(pose.seen, axis=0, bitorder="little")[0]
             valid[n] = pose.measured
             point_m[n, pose.measured] = pose.point_m[pose.measured]
-    return MarkerTracks(names, point_m, valid)
+    return MarkerTracks(names, point_m, valid, cameras)
 
 
 def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
@@ -162,16 +171,13 @@ def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
         end_s = float(take.seconds[-1]) if len(take) else 0.0
         asked = f"from {from_s:g} s on" if np.isinf(to_s) else f"from {from_s:g} to {to_s:g} s"
         raise DuocapError(f"nothing is left {asked}; the recording is {end_s:.2f} s long, choose other times")
-    markers = take.markers
-    if markers is not None:
-        markers = MarkerTracks(markers.names, markers.point_m[kept], markers.valid[kept])
     return replace(
         take,
         seconds=take.seconds[kept] - take.seconds[kept[0]],
         states=tuple(take.states[n] for n in kept),
         rotvec=take.rotvec[kept],
         root_m=take.root_m[kept],
-        markers=markers,
+        markers=None if take.markers is None else take.markers.rows(kept),
         forces=None if take.forces is None else take.forces.rows(kept),
         error_m=None if take.error_m is None else take.error_m[kept],
     )

@@ -104,8 +104,8 @@ class App:
         """Show an item of the scene or hide it."""
         self.scenery.switch(item, on)
 
-    def look(self, view: View) -> None:
-        """Look from one of the views."""
+    def look(self, view: View | int) -> None:
+        """Look from one of the views, or through a camera by its number."""
         self.scenery.look(view)
 
     def follow(self, on: bool) -> None:
@@ -117,7 +117,7 @@ class App:
         self._wants_pictures = wanted
 
     def pictures(self) -> tuple[Image | None, ...]:
-        """Return the cameras' newest pictures, left first."""
+        """Return the cameras' newest pictures, by camera."""
         return self.scenery.pictures()
 
     def set_apart(self, apart_m: float) -> None:

@@ -1,5 +1,6 @@
 """What the viewer's page says, as HTML and SVG; all text from the stream is escaped."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -10,6 +11,7 @@ from stream.protocol.messages import PoseMessage
 from stream.viewer.history import SILENT, StateSpan
 from stream.viewer.meter import MeterSample
 from stream.viewer.player import TimeSpan
+from stream.viewer.scene.colors import BODIES
 from stream.viewer.track import Notice, ViewerTrack
 from stream.viewer.view import AppSnapshot
 from stream.web.html import BAD, GOOD, NEUTRAL, pill
@@ -21,6 +23,7 @@ STATE_COLORS = {
     SILENT: "#8c8c92",
 }
 STATE_LABELS: dict[str, str] = {**{state.value: state.value for state in TrackingState}, SILENT: "no poses"}
+SQUARE = "display:inline-block;width:0.7em;height:0.7em;border-radius:2px;margin-right:0.35em"
 STRIP_UNITS = 1000.0  # width of the strip in its own units
 MIN_BAR_UNITS = 1.5  # a loss of a single frame should still be visible
 STYLE = """<style>
@@ -58,13 +61,18 @@ def head_html(view: AppSnapshot, pose: PoseMessage | None) -> str:
             "<b>duocap demo</b>, <b>duocap run</b> or <b>duocap replay</b>: this page will show it by itself.</div>"
         )
     track = view.tracks[0]
-    title = " and ".join(escape(_title(track, view.live)) for track in view.tracks)
+    title = " and ".join(f"{take_square(view, n)}{escape(_title(one, view.live))}" for n, one in enumerate(view.tracks))
     recording = f'<div><span class="dot"></span> recording to {escape(view.recording)}</div>' if view.recording else ""
     return box(
         f'<div class="row"><h4>{title}</h4>{pill(*_state(view, pose))}</div>'
-        f'<div class="dim">{_note(view)}</div>{recording}{_error_html(track, pose)}'
+        f'<div class="dim">{_note(view)}</div>{recording}{_error_html(track, pose)}{_seen_html(track, pose)}'
         f'<div class="tiles">{_tiles(view, sample_at(track, view.cursor_s))}</div>'
     )
+
+
+def take_square(view: AppSnapshot, n: int) -> str:
+    """Return a square in the colour of a take's body, empty where one take alone is shown."""
+    return f'<span style="{SQUARE};background:rgb{BODIES[n]}"></span>' if len(view.tracks) > 1 else ""
 
 
 def _error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
@@ -75,6 +83,20 @@ def _error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
     name = "" if track.skeleton is None else f" ({escape(track.skeleton.names[worst])})"
     usual_mm, worst_mm = 1e3 * float(np.median(pose.error_m)), 1e3 * float(pose.error_m[worst])
     return f'<div class="dim">joints may be {usual_mm:.0f} mm off, the worst {worst_mm:.0f} mm{name}</div>'
+
+
+def _seen_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
+    """Return by how many cameras a pose and its markers are seen, empty where no marker is worn."""
+    if pose is None or not pose.markers:
+        return ""
+    seeing = {camera for marker in pose.markers for camera in marker.cameras}
+    names = track.camera_names
+    blind = [name for camera, name in enumerate(names) if camera not in seeing]
+    cameras = f"{len(seeing)} of {len(names)} cameras" if names else f"{len(seeing)} cameras"
+    without = f" (not {', '.join(blind)})" if len(blind) < len(seeing) and blind else ""
+    counts = Counter(len(marker.cameras) for marker in pose.markers)
+    markers = ", ".join(f"{counts[n]} by {n or 'none'}" for n in sorted(counts, reverse=True))
+    return f'<div class="dim">seen by {cameras}{escape(without)}; markers: {markers}</div>'
 
 
 def sample_at(track: ViewerTrack, t_s: float) -> MeterSample | None:
@@ -109,9 +131,8 @@ def legend_html(runs: Sequence[StateSpan]) -> str:
     lengths_s = {state: sum(run.end_s - run.begin_s for run in runs if run.state == state) for state in STATE_LABELS}
     total_s = sum(lengths_s.values()) or 1.0
     present = {run.state for run in runs}
-    square = "display:inline-block;width:0.7em;height:0.7em;border-radius:2px;margin-right:0.35em"
     return "".join(
-        f'<span style="white-space:nowrap"><span style="{square};background:{STATE_COLORS[state]}"></span>'
+        f'<span style="white-space:nowrap"><span style="{SQUARE};background:{STATE_COLORS[state]}"></span>'
         f"{label} {100 * lengths_s[state] / total_s:.0f} %</span>"
         for state, label in STATE_LABELS.items()
         if state in present

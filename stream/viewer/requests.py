@@ -7,7 +7,6 @@ from html import escape
 
 from capture.sockets.endpoints import KeySettings
 from config.errors import DuocapError
-from config.settings import CAMERAS
 from stream.publish.client import ServiceClient
 from stream.publish.service import ServiceError
 
@@ -44,10 +43,9 @@ class TuningRequests:
             self._thread.start()
 
     def tune(self, camera: str, values: dict[str, Value]) -> None:
-        """Have settings changed soon, by name; camera: empty for both. Of several values of one setting the newest is sent."""
+        """Have settings changed soon, by name; camera: empty for all. Of several values of one setting the newest is sent."""
         with self._lock:
-            for side in (camera,) if camera else CAMERAS:
-                self._wanted.setdefault(side, {}).update(values)
+            self._wanted.setdefault(camera, {}).update(values)
         self._changed.set()
 
     def submit(self, job: Callable[[ServiceClient], str]) -> None:

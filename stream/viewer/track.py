@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
+from config.settings import CAMERA_NAMES
 from stream.protocol.messages import EventMessage, Message, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.history import PoseHistory
 from stream.viewer.meter import Meter
@@ -30,6 +31,14 @@ class ViewerTrack:
     status: StatusMessage | None = None
     meter: Meter = field(default_factory=Meter)
     notices: deque[Notice] = field(default_factory=lambda: deque(maxlen=MAX_NOTICES))
+
+    @property
+    def camera_names(self) -> tuple[str, ...]:
+        """The cameras in the order of the rig; those of the status while no rig is known."""
+        if self.rig is not None:
+            return CAMERA_NAMES[: len(self.rig.cameras)]
+        told = () if self.status is None else self.status.cameras
+        return tuple(name for name in CAMERA_NAMES if name in told)
 
     def add(self, message: Message, t_ns: int, t_received_ns: int | None = None) -> None:
         """Add a message of time t_ns; t_received_ns: time of receipt on the publisher's clock, None if unknown."""

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.judge
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 SUBJECT = person("locomotion", 3)
 SKELETON = replace(skeleton_message(SUBJECT), markers=("chest", "hand"))
-FAKE = fakes.pose(5, 1_000_000_000, np.array([0.5, 1.0, -0.25]))
+FAKE = fakes.pose(5, 1_000_000_000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 
 PROGRAM = """
 import json, sys, time

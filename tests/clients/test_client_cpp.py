@@ -20,7 +20,7 @@ pytestmark = pytest.mark.judge
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "cpp"
 SUBJECT = fakes.subject()
 SKELETON = skeleton_message(SUBJECT)
-FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]))
+FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from duocap_client import Client, MalformedMessageError, Pose, Skeleton, decode 
 
 SUBJECT = fakes.subject()
 SKELETON = skeleton_message(SUBJECT)
-FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]))
+FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 POSE = pose_message(FAKE, SKELETON, "run", 9, 2000)
 
 
@@ -57,6 +57,7 @@ def test_positions_are_ours() -> None:
     places = skeleton.joint_positions(pose)
     expected = forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
     np.testing.assert_allclose([places[name] for name in JOINTS], expected, atol=5e-6)
+    assert [marker.cameras for marker in pose.markers] == [(0, 1, 2, 3), (1,)]
     assert pose.markers[0].name == "chest" and pose.markers[0].residual == 0.004 and pose.state == "tracking"
     with pytest.raises(ValueError, match="wait for the new skeleton"):
         skeleton.joint_positions(decode(encode(replace(POSE, hash="other")))[1])

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.judge
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "typescript"
 SUBJECT = fakes.subject()
 SKELETON = skeleton_message(SUBJECT)
-FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]))
+FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 POSE = pose_message(FAKE, SKELETON, "run", 0, 2000)
 
 NODE_PROGRAM = """
@@ -123,6 +123,7 @@ def test_node_hears_the_stream(built: Path, publisher: Publisher) -> None:
     heard = [json.loads(line) for line in lines[:20]]
     assert np.all(np.diff([pose["seq"] for pose in heard]) == 1)
     assert heard[0]["state"] == "tracking" and heard[0]["marker"]["xyz"] == [1.0, 2.0, 3.0]
+    assert heard[0]["marker"]["cameras"] == [0, 1, 2, 3]
     check_places(heard[-1]["places"])
 
 

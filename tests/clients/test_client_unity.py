@@ -22,7 +22,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "clients" / "unity" / "Runtime"
 PURE = [str(RUNTIME / name) for name in ("MsgPack.cs", "Kinematics.cs", "Messages.cs")]
 SUBJECT = person("locomotion", 3)
 SKELETON = skeleton_message(SUBJECT)
-FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]))
+FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 POSE = pose_message(FAKE, skeleton_message(fakes.subject()), "run", 9_000_000_000, 2000)
 
 PROGRAM = """

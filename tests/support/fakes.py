@@ -104,8 +104,8 @@ def often_learning(pipeline: object) -> SessionStyle:
     return EagerSessionStyle(subject().skeleton, options=LearnOptions(active=20, steps=10))
 
 
-def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:
-    """Return a tracked pose of the fake subject."""
+def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0, n_cameras: int = 2) -> Pose:
+    """Return a tracked pose of the fake subject; cameras beyond the second see its first marker."""
     rotvec = np.linspace(-0.6, 0.7, N_JOINTS * 3).reshape(N_JOINTS, 3)
     return Pose(
         index=index,
@@ -119,8 +119,8 @@ def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:
         marker_m=np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
         measured=np.array([True, False]),
         residual_m=np.array([0.004, 0.0]),
-        seen=np.array([[True, False], [True, True]]),
-        residual_px=np.zeros((2, 2)),
+        seen=np.array([[True, False], [True, True], *[[True, False]] * (n_cameras - 2)]),
+        residual_px=np.zeros((n_cameras, 2)),
         latency_ns={"solve": 1000},
     )
 

@@ -1,13 +1,19 @@
-"""What doctor sees of cameras: each opened for a second in a process of its own, with the formats and rates really reached."""
+"""What doctor sees of cameras: each opened for a second in a process of its own, with the formats and rates really reached, then
+all of them at once.
+"""
 
 import multiprocessing
 import os
 import platform
 import queue
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from threading import BrokenBarrierError
 from typing import Any
 
 import cv2
@@ -26,6 +32,7 @@ from tools.run.prepared import one_thread
 
 OPEN_S = 40.0  # Media Foundation may take 20 to open a camera, and a new process a few to begin
 LOOK_S = 1.0
+SETTLE_S = 0.3  # frames of before all cameras were open are not counted
 SLOW_SHARE = 0.85
 # What a camera's rate and picture need on the cable, roughly: of USB 2's 480 Mbit/s some 280 are left for pictures.
 USB2_MBIT = 280.0
@@ -67,7 +74,11 @@ def cameras(settings: Settings, devices: DeviceProvider | None = None, folder: P
         if camera.path not in closed:
             looks[camera.label] = look_at(partial(open_camera, _exact(camera), 0, None, wanted, None, devices))
             findings.append(local_finding(camera, looks[camera.label], wanted))
-    return findings + shared_usb(found, looks)
+    opened = {label: look for label, look in looks.items() if not look.error}
+    if len(opened) < 2:
+        return findings
+    openers = [partial(open_camera, _exact(camera), 0, None, wanted, None, devices) for camera in found if camera.label in opened]
+    return [*findings, together_finding(found, opened, dict(zip(opened, look_at_all(openers), strict=True)))]
 
 
 def _exact(camera: LocalCamera) -> str:
@@ -90,11 +101,21 @@ def _none_listed() -> DoctorFinding:
     return note("cameras", "this system lists no camera", f"plug one in, or try it by number: --left 0; {others}")
 
 
-def look_at(opener: Opener, open_s: float = OPEN_S) -> CameraProbe:
-    """Open a camera for a second in a process of its own, so that a driver that hangs, or crashes, takes nothing with it."""
+def look_at_all(openers: Sequence[Opener], open_s: float = OPEN_S) -> list[CameraProbe]:
+    """Open cameras and, once all are open, read them at the same time for a second."""
+    meeting = multiprocessing.get_context("spawn").Barrier(len(openers), timeout=open_s)
+    with ThreadPoolExecutor(len(openers)) as threads:
+        return list(threads.map(lambda opener: look_at(opener, 2.0 * open_s, meeting), openers))
+
+
+def look_at(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None = None) -> CameraProbe:
+    """Open a camera for a second in a process of its own, so that a driver that hangs, or crashes, takes nothing with it.
+
+    meeting: where the processes of cameras that are read at once wait for each other.
+    """
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.Queue[CameraProbe] = context.Queue()
-    process = context.Process(target=_look, args=(opener, answers), name="duocap-doctor-camera", daemon=True)
+    process = context.Process(target=_look, args=(opener, answers, meeting), name="duocap-doctor-camera", daemon=True)
     with one_thread():
         process.start()
     try:
@@ -121,11 +142,11 @@ def _answer(process: Any, answers: "multiprocessing.Queue[CameraProbe]", open_s:
     return CameraProbe({}, error=f"its driver did not answer within {open_s:g} s", driver_failed=True)
 
 
-def _look(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]") -> None:
+def _look(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]", meeting: Barrier | None) -> None:
     """Open a camera, count frames over a second, tell; the target of a process."""
     cv2.setNumThreads(1)
     try:
-        answers.put(seen(opener))
+        answers.put(seen(opener, meeting=meeting))
     except CameraError as error:
         answers.put(CameraProbe({}, error=" ".join(error.problem.split())))
     except DuocapError as error:
@@ -135,10 +156,19 @@ def _look(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]") -> None
     os._exit(0)  # without waiting for a driver's threads
 
 
-def seen(opener: Opener, clock: Callable[[], int] = now_ns) -> CameraProbe:
-    """Return what a source shows within a second. Raises what opening and reading raise."""
-    source = opener()
+def seen(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
+    """Return what a source shows within a second. Raises what opening and reading raise.
+
+    meeting: where it waits, once it is open or cannot be opened, for those that are read at the same time.
+    """
     try:
+        source = opener()
+    finally:
+        _meet(meeting)
+    try:
+        t_settled_ns = clock() + round(SETTLE_S * 1e9)
+        while meeting is not None and clock() < t_settled_ns and source.read() is not None:
+            pass
         stamps, light, t_begin_ns = [], 0.0, clock()
         while clock() - t_begin_ns < LOOK_S * 1e9 and (frame := source.read()) is not None:
             stamps.append(frame.t_capture_ns)
@@ -148,6 +178,13 @@ def seen(opener: Opener, clock: Callable[[], int] = now_ns) -> CameraProbe:
         return CameraProbe(dict(source.facts), source.size, rate, light)
     finally:
         source.close()
+
+
+def _meet(meeting: Barrier | None) -> None:
+    """Wait for the others; without those that do not come in time."""
+    if meeting is not None:
+        with suppress(BrokenBarrierError):
+            meeting.wait()
 
 
 def local_finding(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
@@ -216,28 +253,57 @@ def network_finding(url: str, look: Callable[[Opener], CameraProbe] = look_at) -
     return finding
 
 
-def shared_usb(
-    found: Sequence[LocalCamera], looks: Mapping[str, CameraProbe], place: Callable[[str], str] = usb_port
-) -> list[DoctorFinding]:
-    """Hint at cameras that share a cable to the machine and may be too much for it together; silent where that is unknown."""
-    groups: dict[str, list[LocalCamera]] = {}
+def together_finding(
+    found: Sequence[LocalCamera],
+    alone: Mapping[str, CameraProbe],
+    together: Mapping[str, CameraProbe],
+    place: Callable[[str], str] = usb_port,
+) -> DoctorFinding:
+    """Return whether cameras that are read at once reach the rates of each alone; if not, which share a cable, and what to do.
+
+    alone, together: what was seen of each, by label; place: bus and port of a device.
+    """
+    told = [f"{label!r} {_rate_words(probe)}" for label, probe in together.items()]
+    short = [label for label, probe in together.items() if probe.error or probe.rate_hz < SLOW_SHARE * alone[label].rate_hz]
+    figures = {"together_hz": {label: round(probe.rate_hz, 2) for label, probe in together.items()}}
+    if not short:
+        return good("cameras", f"all {len(together)} at once reach their rates: {', '.join(told)}", **figures)
+    text = f"all {len(together)} at once are slower than each alone: " + ", ".join(
+        f"{words} (alone {alone[label].rate_hz:.1f})" if label in short else words
+        for label, words in zip(together, told, strict=True)
+    )
+    shared = [line for line in _sharing(found, alone, place) if any(repr(label) in line for label in short)]
+    packed = "a lower rate or smaller pictures (--set camera.fps=..., width, height)"
+    if any(str(alone[label].facts.get("fourcc", "MJPG")) != "MJPG" for label in short):
+        packed = f"--set camera.fourcc=MJPG, or {packed}"
+    fix = f"plug one of them into a port of its own, best at another controller; else {packed}"
+    if not shared:
+        fix = f"they share no cable that is known of, so the machine may be short: {packed}, or a node for some of them"
+    return note("cameras", "; ".join((text, *shared)), fix, **figures)
+
+
+def _rate_words(probe: CameraProbe) -> str:
+    """Return in words what came of a camera while the others were read."""
+    return f"is not read: {probe.error}" if probe.error else f"{probe.rate_hz:.1f} frames/s"
+
+
+def _sharing(found: Sequence[LocalCamera], alone: Mapping[str, CameraProbe], place: Callable[[str], str]) -> list[str]:
+    """Return in words which cameras share a port of the machine, else a bus, and what they need there; empty where unknown."""
+    ports: dict[str, list[str]] = {}
     for camera in found:
         where = place(Path(camera.path).name) if camera.path.startswith("/dev/") else ""
-        if (trunk := usb_trunk(where)) and camera.label in looks:
-            groups.setdefault(trunk, []).append(camera)
-    findings = []
-    for trunk, sharing in groups.items():
-        if len(sharing) > 1:
-            needed = sum(mbit(looks[camera.label]) for camera in sharing)
-            names = " and ".join(repr(camera.label) for camera in sharing)
-            text = f"{names} share the USB port {trunk} and need about {needed:.0f} Mbit/s together"
-            if needed > USB2_MBIT:
-                findings.append(
-                    note("cameras", text, "plug one into another port of the machine itself, or ask for MJPG", mbit=needed)
-                )
-            else:
-                findings.append(good("cameras", text, mbit=needed))
-    return findings
+        if (trunk := usb_trunk(where)) and camera.label in alone:
+            ports.setdefault(trunk, []).append(camera.label)
+    buses: dict[str, list[str]] = {}
+    for trunk, labels in ports.items():
+        buses.setdefault(trunk.partition("-")[0], []).extend(labels)
+    groups = {f"port {trunk}": labels for trunk, labels in ports.items() if len(labels) > 1}
+    groups |= {f"bus {bus}": labels for bus, labels in buses.items() if len(labels) > 1 and labels not in groups.values()}
+    return [
+        f"{' and '.join(map(repr, labels))} share the USB {name} and need about "
+        f"{sum(mbit(alone[label]) for label in labels):.0f} of some {USB2_MBIT:.0f} Mbit/s of USB 2"
+        for name, labels in groups.items()
+    ]
 
 
 def usb_trunk(place: str) -> str:

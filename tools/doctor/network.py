@@ -232,7 +232,7 @@ def _latency(settings: Settings, receipts: list[Receipt]) -> list[DoctorFinding]
     """Hold the latency against the budget."""
     latency = latency_of(receipts, settings.stream.budget_ms)
     if latency.total_ms is None:
-        return [note("stream", "no pose was made from new pictures while doctor listened", "do both cameras send? see below")]
+        return [note("stream", "no pose was made from new pictures while doctor listened", "do the cameras send? see below")]
     p50, p95, _ = latency.total_ms
     text = f"{len(receipts) / LISTEN_S:.0f} poses/s, latency p50 {p50:.1f} ms, p95 {p95:.1f} of {latency.budget_ms:g} ms allowed"
     stages = {name: values[1] for name, values in latency.stages_ms.items() if name != "total"}

@@ -12,7 +12,7 @@ from capture.process.board_detection import BoardDetection, BoardMatch, BoardPai
 from capture.process.preview_image import Preview
 from config.arrays import Image
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from stream.guidance.page import AGAIN, FINISH
 from stream.guidance.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
@@ -84,7 +84,8 @@ class BoardSession:
         guide = self.guide
         if guide is None or not self.ready:
             n = 0 if guide is None else guide.n_shared
-            by = " by both cameras" if guide is None or len(guide.sizes) > 1 else ""
+            n_cameras = 2 if guide is None else len(guide.sizes)
+            by = {1: "", 2: " by both cameras"}.get(n_cameras, " by two of the cameras that hold the rig together")
             seen = f"; seen last: {self._instead()}" if self._instead() else ""
             raise CalibrationError(
                 f"only {n} good view{'' if n == 1 else 's'} of the board {self._board.text}{by}, at least {LEAST_VIEWS} are "
@@ -92,7 +93,7 @@ class BoardSession:
             )
         if not guide.done:
             self._tell("not quite complete: " + ", ".join(replace(self._advice, needs=guide.needs()).missing))
-        return CollectedViews(guide.moments, guide.sizes, CAMERAS[: len(guide.sizes)])
+        return CollectedViews(guide.moments, guide.sizes, CAMERA_NAMES[: len(guide.sizes)])
 
     def _begin(self, sizes: Sequence[tuple[int, int]]) -> None:
         """Begin, or begin again."""
@@ -131,7 +132,7 @@ class BoardSession:
         for sight, size in zip(moment.detections, sizes, strict=True):
             if sight.size != size:
                 raise CalibrationError(
-                    f"the {CAMERAS[sight.camera]} camera now gives {sight.size[0]}x{sight.size[1]}, at first it gave "
+                    f"the {CAMERA_NAMES[sight.camera]} camera now gives {sight.size[0]}x{sight.size[1]}, at first it gave "
                     f"{size[0]}x{size[1]}; all views must have one size, so calibrate again"
                 )
 
@@ -158,5 +159,5 @@ class BoardSession:
         flash = view is not None and 0 <= t_ns - self._taken_ns < FLASH_NS
         size = self.guide.sizes[n] if self.guide is not None else preview.size if preview is not None else (640, 480)
         cover = self.guide.cover[n] if self.guide is not None else None
-        name = CAMERAS[n] if self.guide is None or len(self.guide.sizes) > 1 else "camera"
+        name = CAMERA_NAMES[n] if self.guide is None or len(self.guide.sizes) > 1 else "camera"
         return CameraPicture(name, image, size, view, cover=cover, color=color, flash=flash, message=wrong)

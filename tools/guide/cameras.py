@@ -9,7 +9,7 @@ from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from capture.sources.network.address import without_secrets
 from config.errors import SourceError
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from stream.guidance.html import CameraCondition
 from tools.run.cameras import CameraKind, camera_plan, check_camera, check_cameras, kind_of
 from tools.run.child import ChildProcess
@@ -26,7 +26,7 @@ SILENT_NS = 2_000_000_000
 def checked_plans(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, room: RoomSettings | None = None
 ) -> tuple[CameraPlan, ...]:
-    """Plan one camera or two, after a look at what can be seen of them beforehand. Raises SourceError, SettingsError."""
+    """Plan the cameras, after a look at what can be seen of them beforehand. Raises SourceError, SettingsError."""
     for source in sources:
         if kind_of(source) is CameraKind.NODE:
             raise SourceError(
@@ -42,7 +42,7 @@ def checked_plans(
 
 
 class GuidedCameras:
-    """One camera or two that run; use it as a context manager and call `turn` often.
+    """Cameras that run; use it as a context manager and call `turn` often.
 
     address: where they send blobs; learn_s: for so long everybody is out of view at first, and the background is learned. Raises
     RunError, ProcessFaultError as the supervisor does.
@@ -79,7 +79,7 @@ class GuidedCameras:
 
     @property
     def period_ns(self) -> int:
-        """Time between two frames of the slower camera."""
+        """Time between two frames of the slowest camera."""
         rates_mhz = [child.counts["fps_mhz"] for child in self._run.cameras if child.counts.get("fps_mhz")]
         return round(1e12 / min(rates_mhz)) if rates_mhz else 33_000_000
 
@@ -119,7 +119,7 @@ class GuidedCameras:
         left_s = (self._start_ns - now_ns()) * 1e-9
         if self._start_ns and self._learn_ns and left_s + 1e-9 * self._learn_ns > 0.0:
             if left_s > 0.0:
-                return f"step out of both cameras' view: {left_s + 1.0:.0f}"
+                return f"step out of the cameras' view: {left_s + 1.0:.0f}"
             return f"stay out of view: {left_s + 1e-9 * self._learn_ns + 1.0:.0f} s more, the background is learned"
         if not self.started:
             return ""
@@ -143,7 +143,7 @@ class GuidedCameras:
     def _camera_words(self, n: int, child: ChildProcess) -> CameraCondition:
         """Return how a camera is."""
         wrong = self._wrong(n, child)
-        name = f"{CAMERAS[n]} camera" if len(self._sources) > 1 else "camera"
+        name = f"{CAMERA_NAMES[n]} camera" if len(self._sources) > 1 else "camera"
         called = without_secrets(self._sources[n])
         if wrong:
             return CameraCondition(name, False, f"{called}: {wrong}")

@@ -15,8 +15,7 @@ from capture.clock import now_ns
 from capture.process.board_detection import BoardInbox
 from capture.process.board_watch import TICK_NS, no_detector, open_board_watch
 from capture.process.plan import CameraPlan
-from config.errors import DuocapError
-from config.settings import CAMERAS, Settings
+from config.settings import Settings
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
 from tools.calibrate.rig import RigTask, calibrate_moments
@@ -46,7 +45,7 @@ def watch_boards(
     browser: bool = True,
     tell: Tell = print,
 ) -> GuideOutcome:
-    """Guide somebody with a board before one camera or two, then have `finish` calibrate with what was seen.
+    """Guide somebody with a board before one camera to eight, then have `finish` calibrate with what was seen.
 
     sources: CAM, or recordings to try it out with; finish: gets views and a way to tell how far it is (words, share or None),
     and gives what came out; what it raises as DuocapError is shown on the page, too. Ctrl-C and `Finish now` calibrate with what
@@ -100,14 +99,7 @@ def _collected(
 def calibrate_live(
     settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, browser: bool, tell: Tell
 ) -> None:
-    """Guide, then calibrate; the page shows the verdict too.
-
-    Raises DuocapError: no camera or more than two, too few views, or a fail.
-    """
-    if len(sources) > len(CAMERAS):
-        raise DuocapError(
-            f"{len(sources)} live cameras: the guide takes one or two; record the board with all at once, and give the videos"
-        )
+    """Guide, then calibrate; the page shows the verdict too. Raises DuocapError: no camera, too few views, or a fail."""
 
     def finish(collected: CollectedViews, progress: Callable[[str, float | None], None]) -> GuideOutcome:
         lines: list[str] = []
@@ -116,7 +108,8 @@ def calibrate_live(
             lines.append(line)
             tell(line)
 
-        done = calibrate_moments(collected.moments, collected.sizes, task, say)
+        named = task if task.names else replace(task, names=collected.names)
+        done = calibrate_moments(collected.moments, collected.sizes, named, say)
         return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
     watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)

@@ -51,14 +51,16 @@ def watch_tpose(
     browser: bool = True,
     tell: Tell = print,
 ) -> GuideOutcome:
-    """Guide a performer into a T-pose before two cameras, then have `finish` fit the subject to what was seen of it.
+    """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to what was seen of it.
 
-    sources: CAM left and right, or recordings to try it out with; markers: that are worn; skeletons: of the database; learn_s:
-    for so long the performer is out of view at first and the background is learned; finish: gets the pairs of views in which the
-    pose was held. Raises DuocapError: no camera, another size than the rig's, no T-pose held, what `finish` raised or gave.
+    sources: CAM of each camera of the rig, or recordings to try it out with; markers: that are worn; skeletons: of the database;
+    learn_s: for so long the performer is out of view at first and the background is learned; finish: gets the views in which the
+    pose was held. Raises DuocapError: no camera, other cameras than the rig's, no T-pose held, what `finish` raised or gave.
     """
-    if len(sources) != 2:
-        raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give both")
+    if len(sources) < 2:
+        raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give another")
+    if len(sources) != len(rig.cameras):
+        raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     plans = checked_plans(sources, settings, fps, tell, RoomSettings(colors, learn_s))
     make_guide = partial(SubjectGuide, rig, markers, skeletons)

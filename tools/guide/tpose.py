@@ -15,7 +15,7 @@ from capture.stereo.matching import match, with_rig_error
 from capture.timing.grouping import Grouping
 from config.arrays import Image
 from config.errors import CalibrationError
-from config.settings import CAMERAS, MatchSettings
+from config.settings import CAMERA_NAMES, MatchSettings
 from stream.guidance.page import AGAIN
 from stream.guidance.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
@@ -80,7 +80,9 @@ class TposeSession:
         self._look_due_ns = t_ns + LOOK_NS
         points = match(with_rig_error(pair, 0.0), self._rig, self._match, None)
         lone = tuple(pair[c].points_px[single] for c, single in enumerate(points.single))
-        self._advice = self.guide.add(UnlabelledPoints(t_ns, np.asarray(points.point_m), lone))
+        shared = (points.blob >= 0).sum(axis=1).tolist()
+        n_spots = tuple(n + len(spots) for n, spots in zip(shared, lone, strict=True))
+        self._advice = self.guide.add(UnlabelledPoints(t_ns, np.asarray(points.point_m), lone, n_spots))
         self._last_words = self._advice.words
         since_ns = self.guide.since_ns
         while self._pairs and (since_ns is None or self._pairs[0].t_capture_ns < since_ns):
@@ -92,4 +94,4 @@ class TposeSession:
         color = GREEN if advice.good else AMBER if advice.words == HOLD else FRAME
         points = preview.points_px if preview is not None else np.zeros((0, 2))
         size = preview.size if preview is not None else self._rig.cameras[n].size
-        return CameraPicture(CAMERAS[n], image, size, points_px=points, color=color, flash=advice.done, message=wrong)
+        return CameraPicture(CAMERA_NAMES[n], image, size, points_px=points, color=color, flash=advice.done, message=wrong)

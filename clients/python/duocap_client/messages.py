@@ -46,7 +46,7 @@ class Skeleton:
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker: place as the pose has it, residual [m] and place as measured where both cameras saw it, the cameras that did."""
+    """A marker: place as the pose has it, residual [m] and place as measured where two cameras saw it or more; which did."""
 
     name: str
     xyz: Vector

@@ -14,7 +14,7 @@ export interface Skeleton {
   subject: string;
 }
 
-/** A marker: place as the pose has it, residual [m] and place where both cameras measured it, cameras that saw it. */
+/** A marker: place as the pose has it; residual [m] and place as measured where two cameras saw it or more; which did. */
 export interface Marker {
   name: string;
   xyz: Vector;

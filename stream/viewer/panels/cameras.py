@@ -6,11 +6,11 @@ import numpy as np
 import viser
 
 from config.arrays import Image
+from config.settings import CAMERA_NAMES
 from stream.viewer.html import box
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
 
-NAMES = ("left camera", "right camera")
 EMPTY = np.zeros((9, 16, 3), np.uint8)
 
 
@@ -21,11 +21,11 @@ class PictureProvider(Protocol):
         """Have the cameras send pictures, or no longer."""
 
     def pictures(self) -> tuple[Image | None, ...]:
-        """Return the newest ones, left first."""
+        """Return the newest ones, by camera."""
 
 
 class CamerasPanel:
-    """Pictures of both cameras, a few a second; the cameras encode them only while a page is open. hidden: shown elsewhere."""
+    """Pictures of all cameras, a few a second; the cameras encode them only while a page is open. hidden: shown elsewhere."""
 
     period_s = 0.2
 
@@ -38,14 +38,14 @@ class CamerasPanel:
         wanted = gui.add_checkbox("Pictures", True, hint="Off: the cameras encode none")
         wanted.on_update(lambda event: self._want(event.target.value))
         self._message = gui.add_html("")
-        self._images = [gui.add_image(EMPTY, label=name, jpeg_quality=70, visible=False) for name in NAMES]
-        self._last: list[Image | None] = [None] * len(NAMES)
+        self._images = [gui.add_image(EMPTY, label=f"{name} camera", jpeg_quality=70, visible=False) for name in CAMERA_NAMES]
+        self._last: list[Image | None] = [None] * len(CAMERA_NAMES)
 
     def update(self, view: AppSnapshot) -> None:
         """Show new pictures, unless they are shown elsewhere."""
-        pictures: tuple[Image | None, ...] = (None,) * len(NAMES) if self.hidden else self._provider.pictures()
-        for n, picture in enumerate(pictures):
-            handle = self._images[n]
+        pictures: tuple[Image | None, ...] = () if self.hidden else self._provider.pictures()
+        for n, handle in enumerate(self._images):
+            picture = pictures[n] if n < len(pictures) else None
             if picture is not None and picture is not self._last[n]:
                 handle.image = picture
                 self._last[n] = picture

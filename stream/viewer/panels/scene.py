@@ -6,6 +6,7 @@ from typing import Protocol
 
 import viser
 
+from config.settings import CAMERA_NAMES
 from stream.viewer.scene.framing import View
 from stream.viewer.scene.scenery import APART_M, SceneItem
 from stream.viewer.view import AppSnapshot, PageActions
@@ -23,6 +24,8 @@ LABELS = {
     SceneItem.FLOOR: "Floor",
     SceneItem.AXES: "Axes",
 }
+CAMERA_LABELS = tuple(name.capitalize() for name in CAMERA_NAMES)
+ROW = 3  # buttons of cameras in a row
 OFF = (SceneItem.BONES, SceneItem.JOINTS, SceneItem.LABELS, SceneItem.AXES)  # at first
 
 
@@ -32,8 +35,8 @@ class SceneControls(Protocol):
     def switch(self, item: SceneItem, on: bool) -> None:
         """Show an item or hide it."""
 
-    def look(self, view: View) -> None:
-        """Look from one of the views."""
+    def look(self, view: View | int) -> None:
+        """Look from one of the views, or through a camera by its number."""
 
     def follow(self, on: bool) -> None:
         """Let the view follow the performer, or stay."""
@@ -56,9 +59,13 @@ class ScenePanel:
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
         with gui.add_folder("Look from"):
-            views = tuple(view.value for view in View)
-            for labels in (views[:3], views[3:]):
-                gui.add_button_group("", labels).on_click(self._look)
+            gui.add_button_group("", tuple(View)).on_click(self._look)
+            starts = range(0, len(CAMERA_LABELS), ROW)
+            self._cameras = [
+                gui.add_button_group("" if k else "Camera", CAMERA_LABELS[k : k + ROW], visible=False) for k in starts
+            ]
+            for row in self._cameras:
+                row.on_click(self._look)
             self._checkbox(gui, "Follow the performer", True, self._controls.follow)
         with gui.add_folder("Show"):
             for item, label in LABELS.items():
@@ -71,10 +78,17 @@ class ScenePanel:
         self._checkbox(gui, "Dark page", self._dark, self._controls.set_dark)
 
     def update(self, view: AppSnapshot) -> None:
-        """Offer forces once a pose has some."""
+        """Offer the views of the cameras once they are known, forces once a pose has some."""
+        labels = CAMERA_LABELS[: len(view.tracks[0].camera_names)]
+        for k, row in enumerate(self._cameras):
+            shown = labels[ROW * k : ROW * k + ROW]
+            if shown and row.options != shown:
+                row.options = shown
+            if row.visible != bool(shown):
+                row.visible = bool(shown)
         if not self._forces.visible:
-            shown = [track.pose_at(view.cursor_s) for track in view.tracks]
-            self._forces.visible = any(pose is not None and pose.ground_forces for pose in shown)
+            poses = [track.pose_at(view.cursor_s) for track in view.tracks]
+            self._forces.visible = any(pose is not None and pose.ground_forces for pose in poses)
 
     def _checkbox(self, gui: viser.GuiApi, label: str, on: bool, switch: Callable[[bool], None]) -> viser.GuiCheckboxHandle:
         """Create a checkbox that switches something."""
@@ -89,7 +103,8 @@ class ScenePanel:
 
     def _look(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
         """Look from the view of a button."""
-        view = View(str(event.target.value))
+        label = str(event.target.value)
+        view = CAMERA_LABELS.index(label) if label in CAMERA_LABELS else View(label)
         self._actions.put(lambda: self._controls.look(view))
 
     def _set_apart(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:

@@ -6,11 +6,12 @@ from typing import Protocol
 
 import viser
 
-from stream.viewer.html import box, clock_text, legend_html, strip_svg
+from stream.viewer.html import box, clock_text, legend_html, strip_svg, take_square
 from stream.viewer.player import MAX_SPEED, MIN_SPEED, Playhead, TimeSpan
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
 
+STRIP = "display:flex;align-items:center;margin-bottom:3px"
 HANDS_OFF_S = 0.6  # after a user moved the slider, it is not moved by the player
 STEP_S = 1.0
 Change = Callable[[Playhead, TimeSpan], Playhead]
@@ -53,7 +54,8 @@ class TransportPanel:
         if time.monotonic() - self._moved_s > HANDS_OFF_S:
             self._follow(span, player)
         strips = "".join(
-            f'<div style="margin-bottom:3px">{strip_svg(track.history.runs, span, view.cursor_s)}</div>' for track in view.tracks
+            f'<div style="{STRIP}">{take_square(view, n)}{strip_svg(track.history.runs, span, view.cursor_s)}</div>'
+            for n, track in enumerate(view.tracks)
         )
         position = "live" if player.live and not view.silent else f"{clock_text(view.cursor_s)} of {clock_text(span.end_s)}"
         legend = legend_html([run for track in view.tracks for run in track.history.runs])

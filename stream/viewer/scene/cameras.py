@@ -13,17 +13,17 @@ import viser
 from calibration.camera import Camera
 from capture.process.preview_image import Preview
 from config.arrays import Floats, Image
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.pose import TrackingState
 from stream.protocol.joints import joints_of, wxyz_from_matrix
 from stream.protocol.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.bones import Atomic
-from stream.viewer.scene.colors import LEFT, RIGHT, Color, marker_color, side_color
+from stream.viewer.scene.colors import CAMERA_COLORS, Color, marker_color, side_color
 from stream.web.preview import CameraPreview
 
-COLORS: tuple[Color, Color] = (LEFT, RIGHT)
 FRUSTUM_M = 0.28
+NAME_UP_M = 0.16  # above a camera
 THICKNESS_PX = 2.0
 BRIGHT_LEVEL = 200.0  # dark pictures are amplified until their brightest pixels have this level
 MAX_GAIN = 8.0
@@ -63,10 +63,22 @@ class Cameras:
 
     def __init__(self, scene: viser.SceneApi, prefix: str, rig: RigMessage, atomic: Atomic = nullcontext) -> None:
         self._atomic = atomic
-        self._cameras = [camera_of(reading) for reading in rig.cameras[: len(CAMERAS)]]
+        self._cameras = [camera_of(reading) for reading in rig.cameras]
+        self._names = CAMERA_NAMES[: len(self._cameras)]
         self._nodes: list[viser.CameraFrustumHandle] = []
-        for camera, name, color in zip(self._cameras, CAMERAS, COLORS, strict=False):
+        self._labels: list[viser.LabelHandle] = []
+        for camera, name, color in zip(self._cameras, self._names, CAMERA_COLORS, strict=False):
             frustum = frustum_of(camera)
+            x, y, z = frustum.position_m.tolist()
+            self._labels.append(
+                scene.add_label(
+                    f"{prefix}/{name}_name",
+                    name,
+                    position=(x, y + NAME_UP_M, z),
+                    font_screen_scale=0.8,
+                    anchor="bottom-center",
+                )
+            )
             self._nodes.append(
                 scene.add_camera_frustum(
                     f"{prefix}/{name}",
@@ -89,8 +101,11 @@ class Cameras:
 
     def update_status(self, status: StatusMessage) -> None:
         """Take the addresses of the previews from a status."""
-        self._addresses = [status.camera(name).get("preview") for name in CAMERAS[: len(self._nodes)]]
+        self._addresses = [status.camera(name).get("preview") for name in self._names]
         self._subscribe()
+
+    def __len__(self) -> int:
+        return len(self._cameras)
 
     @property
     def n_malformed(self) -> int:
@@ -105,7 +120,7 @@ class Cameras:
     @on.setter
     def on(self, on: bool) -> None:
         self._on = on
-        for node in self._nodes:
+        for node in (*self._nodes, *self._labels):
             node.visible = on
 
     @property
@@ -133,14 +148,14 @@ class Cameras:
         return bool(came)
 
     def picture(self, n: int, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None) -> Image | None:
-        """Return the newest picture of camera n (0 left), RGB (h, w, 3), with the detections drawn in; None without one."""
-        newest = self._previews[n].newest if n < len(self._previews) else None
+        """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one."""
+        newest = self._previews[n].newest
         return None if newest is None else drawn(newest[1], newest[0], self._cameras[n], skeleton, pose)
 
     def remove(self) -> None:
         """Remove the cameras from the scene and unsubscribe."""
         self.pictures = False
-        for node in self._nodes:
+        for node in (*self._nodes, *self._labels):
             node.remove()
 
     def _subscribe(self) -> None:

@@ -1,6 +1,7 @@
 """The colours of the 3D scene: distinct for colour-blind eyes, and readable on dark and light ground.
 
-The hues are those of Okabe and Ito (Color Universal Design, 2008): blue, orange, bluish green, vermilion, purple.
+The hues are those of Okabe and Ito (Color Universal Design, 2008): blue, orange, bluish green, vermilion, purple, yellow; and a
+violet.
 """
 
 from dataclasses import dataclass
@@ -21,17 +22,19 @@ YELLOW: Color = (240, 228, 66)
 ORANGE: Color = (230, 159, 0)
 VERMILION: Color = (213, 94, 0)
 PURPLE: Color = (204, 121, 167)
+VIOLET: Color = (128, 32, 224)
 PLUM: Color = (160, 60, 120)
 PALE: Color = (224, 226, 232)
 SLATE: Color = (92, 100, 116)
 GREY: Color = (140, 140, 146)
 
 BODY: Color = (96, 150, 196)
-SECOND_BODY: Color = (170, 128, 186)
+BODIES = (BODY, (190, 150, 120))  # of two takes at once
 LEFT: Color = SKY
 RIGHT: Color = ORANGE
 MIDDLE: Color = PURPLE
 CONTACT: Color = GREEN
+CAMERA_COLORS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILION, BLUE, VIOLET)  # by their place in the rig
 
 MEASURED, ONE_VIEW, INFERRED = GREEN, YELLOW, VERMILION  # of markers
 SOURCES = np.array([BLUE, ORANGE, GREY], np.uint8)  # of joints, by JointSource
@@ -67,7 +70,7 @@ def body_color(state: TrackingState, own: Color) -> Color:
 
 
 def marker_color(marker: MarkerReading) -> Color:
-    """Return a marker's colour: measured by both cameras, seen by one, or inferred from the rest."""
+    """Return a marker's colour: measured by two cameras at least, seen by one, or inferred from the rest."""
     if marker.measured is not None or len(marker.cameras) > 1:
         return MEASURED
     return ONE_VIEW if marker.cameras else INFERRED

@@ -17,16 +17,15 @@ FOV_RAD = 0.72
 SIDE_TANGENTS = (0.4, 0.7, -0.7, 1.0, -1.0, 1.5, -1.5)  # the first viewpoint is a little to the side, which shows depth
 NEAR_M = 2.5
 DRAWN_M = 0.45  # extent of a drawn camera about its centre
+AROUND = 0.3  # cameras whose middle is nearer to the performer than by this share of their distance stand around
 
 
 class View(StrEnum):
-    """A view of the scene, by the label of its button."""
+    """A view of the scene that is no camera's, by the label of its button."""
 
     FRONT = "Front"
     SIDE = "Side"
     TOP = "Top"
-    LEFT_CAMERA = "Left camera"
-    RIGHT_CAMERA = "Right camera"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +44,14 @@ def distance_m(aspect: float, height_m: float, width_m: float) -> float:
     return float(0.5 * max(height_m / half, width_m / (half * max(aspect, 0.1))))
 
 
-def viewpoint(view: View, root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
+def viewpoint(view: View | int, root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
     """Return the viewpoint of a view on a performer whose hips are at root_m, (3,).
 
-    aspect: width of the picture by its height; apart_m: distance between the outer performers. The view of a camera that does not
-    exist is the front.
+    view: or the number of a camera; aspect: width of the picture by its height; apart_m: distance between the outer performers.
+    The view of a camera that does not exist is the front.
     """
-    cameras = rig.cameras if rig is not None else ()
-    if view is View.LEFT_CAMERA and cameras:
-        return camera_viewpoint(cameras[0])
-    if view is View.RIGHT_CAMERA and len(cameras) > 1:
-        return camera_viewpoint(cameras[1])
+    if isinstance(view, int) and rig is not None and view < len(rig.cameras):
+        return camera_viewpoint(rig.cameras[view])
     target = np.array([root_m[0], MIDDLE_M, root_m[2]])
     front = facing(rig, root_m)
     side = np.array([front[2], 0.0, -front[0]])
@@ -99,13 +95,13 @@ def is_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
 
 
 def facing(rig: RigMessage | None, root_m: Floats) -> Floats:
-    """Return the horizontal direction from the performer to the middle of the cameras, (3,); z where there are none."""
+    """Return the horizontal direction from the performer to the middle of the cameras, (3,); z where they are around."""
     if rig is None or not rig.cameras:
         return np.array([0.0, 0.0, 1.0])
-    middle = np.mean([position_of(camera) for camera in rig.cameras], axis=0)
-    out = (middle - root_m) * [1.0, 0.0, 1.0]
-    length = float(np.linalg.norm(out))
-    return np.asarray(out / length) if length > 0.1 else np.array([0.0, 0.0, 1.0])
+    out = (np.array([position_of(camera) for camera in rig.cameras]) - root_m) * [1.0, 0.0, 1.0]
+    middle, distance_m = out.mean(axis=0), float(np.linalg.norm(out, axis=1).mean())
+    length = float(np.linalg.norm(middle))
+    return np.asarray(middle / length) if length > max(AROUND * distance_m, 0.1) else np.array([0.0, 0.0, 1.0])
 
 
 def position_of(camera: CameraReading) -> Floats:

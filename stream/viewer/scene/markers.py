@@ -39,7 +39,7 @@ class MarkerParts(NodePart):
 
 
 class Labels:
-    """The names of the markers above them; one message a marker and frame, so off until asked for."""
+    """The names of the markers above them, and how many cameras see each; a message a marker, so off until asked for."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
         self._labels = {
@@ -55,6 +55,9 @@ class Labels:
             if label is not None:
                 x, y, z = marker.measured or marker.xyz
                 label.position = (x, y + LABEL_UP_M, z)
+                text = f"{marker.name} ({len(marker.cameras)})"
+                if label.text != text:
+                    label.text = text
 
     @property
     def on(self) -> bool:

@@ -11,7 +11,7 @@ from config.arrays import Floats, Image
 from stream.protocol.codec import encode
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
 from stream.viewer.scene.cameras import Cameras
-from stream.viewer.scene.colors import BODY, SECOND_BODY
+from stream.viewer.scene.colors import BODIES
 from stream.viewer.scene.framing import View, Viewpoint, first_viewpoint, viewpoint
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, World
@@ -114,8 +114,8 @@ class Scenery:
         self._world.set_dark(dark)
         self._fit()
 
-    def look(self, view: View) -> None:
-        """Have all pages look from one of the views."""
+    def look(self, view: View | int) -> None:
+        """Have all pages look from one of the views, or through a camera by its number."""
         rig = self._tracks[0].rig if self._tracks else None
         root_m, apart_m = self._root_m(), self._width_m()
         self._set_viewpoint(lambda aspect: viewpoint(view, root_m, rig, aspect, apart_m))
@@ -132,11 +132,11 @@ class Scenery:
             self._cameras.pictures = wanted
 
     def pictures(self) -> tuple[Image | None, ...]:
-        """Return the cameras' newest pictures with the detections drawn in, left first; None where there is none."""
+        """Return the cameras' newest pictures with the detections drawn in, by camera; None where there is none."""
         if self._cameras is None or not self._tracks:
             return ()
         skeleton, pose = self._tracks[0].skeleton, self._shown[0]
-        return tuple(self._cameras.picture(n, skeleton, pose) for n in (0, 1))
+        return tuple(self._cameras.picture(n, skeleton, pose) for n in range(len(self._cameras)))
 
     def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
         """Return the stage of a track; another skeleton gets a new one."""
@@ -158,7 +158,7 @@ class Scenery:
     def _options_of(self, n: int) -> StageOptions:
         """Return the options of one stage."""
         middle = 0.5 * (len(self._tracks) - 1)
-        return replace(self._options, color=(BODY, SECOND_BODY)[n], offset_x_m=(n - middle) * self._apart_m)
+        return replace(self._options, color=BODIES[n], offset_x_m=(n - middle) * self._apart_m)
 
     def _apply(self) -> None:
         """Apply the options to the stages."""

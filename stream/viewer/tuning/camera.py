@@ -53,11 +53,11 @@ SLIDERS = (
 class TuningPanel:
     """The column of one camera. Build it in an open container; `show` and `update` belong to the app's thread.
 
-    side: left or right; preview: of the camera; kind: picture or foreground.
+    name: its place in the rig; preview: of the camera; kind: picture or foreground.
     """
 
-    def __init__(self, side: str, requests: TuningRequests) -> None:
-        self.side, self._requests = side, requests
+    def __init__(self, name: str, requests: TuningRequests) -> None:
+        self.name, self._requests = name, requests
         self.preview = CameraPreview()
         self.kind = PreviewKind.FOREGROUND
         self._moved_s: dict[str, float] = {}
@@ -120,12 +120,12 @@ class TuningPanel:
         zoomed = float(self._zoom.value) > 1.0
         preview, image = self.preview.newest or (None, None)
         sharp = sharpness(image) if image is not None and zoomed else None
-        set_html(self._state, camera_html(self.side, status, preview, sharp))
+        set_html(self._state, camera_html(self.name, status, preview, sharp))
         if self._across.visible != zoomed:
             self._across.visible = self._down.visible = zoomed
             if preview is not None and zoomed:
                 self._aim(preview)
-        details: Mapping[str, Any] = {} if status is None else status.camera(self.side)
+        details: Mapping[str, Any] = {} if status is None else status.camera(self.name)
         tuning = details.get("tuning")
         in_force = {**settings, **(tuning if isinstance(tuning, dict) else {})}
         self._show_settings(in_force)
@@ -197,14 +197,14 @@ class TuningPanel:
             self._moved_s.clear()
             has = [f"camera.{name}" for name, (automatic, _) in self._controls.items() if automatic.visible]
             keys = [*(slider.key for slider in SLIDERS), "detector.mode", *has]
-            self._requests.tune(self.side, dict.fromkeys(keys))
+            self._requests.tune(self.name, dict.fromkeys(keys))
         else:
-            self._requests.tune(self.side, {"background": "learn"})
+            self._requests.tune(self.name, {"background": "learn"})
 
     def _request(self, key: str, value: Value) -> None:
         """Request a setting, and leave its control alone for a while."""
         self._moved_s[key] = time.monotonic()
-        self._requests.tune(self.side, {key: value})
+        self._requests.tune(self.name, {key: value})
 
     def _free(self, key: str) -> bool:
         """Return whether no user has moved a control lately."""

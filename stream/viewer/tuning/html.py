@@ -1,4 +1,4 @@
-"""How a camera and the cameras' time offset are, as HTML; all text from the stream is escaped."""
+"""How a camera and the cameras' time offsets are, as HTML; all text from the stream is escaped."""
 
 from collections.abc import Mapping
 from html import escape
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from capture.process.preview_image import Preview
+from config.settings import CAMERA_NAMES
 from stream.protocol.messages import StatusMessage
 from stream.viewer.html import box
 from stream.web.html import BAD, GOOD, NEUTRAL, pill
@@ -28,12 +29,12 @@ MODES = {"dark": "bright spots in the dark", "bright": "bright spots in a lit ro
 COUNTS = {"skipped": "skipped", "repeated": "the same again", "unsent": "unsent", "damaged": "damaged"}
 
 
-def camera_html(side: str, status: StatusMessage | None, preview: Preview | None, sharpness: float | None = None) -> str:
+def camera_html(camera: str, status: StatusMessage | None, preview: Preview | None, sharpness: float | None = None) -> str:
     """Return how a camera is: state, health, rate, time stamps, drops, and the mode of its detector.
 
     sharpness: of the picture, shown where it is known.
     """
-    details: Mapping[str, Any] = {} if status is None else status.camera(side)
+    details: Mapping[str, Any] = {} if status is None else status.camera(camera)
     state, color = STATES.get(str(details.get("state", "")), ("no word of it", NEUTRAL))
     name = str(details.get("name", ""))[:60]
     health = str(details.get("health", "") or "")[:300]
@@ -48,15 +49,23 @@ def camera_html(side: str, status: StatusMessage | None, preview: Preview | None
 
 
 def offset_html(status: StatusMessage | None) -> str:
-    """Return the cameras' time offset as far as it is known."""
+    """Return how late each camera's stamps are beside those of the first, as far as that is known."""
     calibration = status.calibration if status is not None else {}
-    offset, sigma = _number(calibration.get("time_offset_ms")), _number(calibration.get("time_offset_sigma_ms"))
+    lines = [_offset_words(name, calibration) for name in CAMERA_NAMES[1:]]
+    known = "".join(f"<div>{line}</div>" for line in lines if line)
+    return box(known or '<div class="dim">Nothing is known of it yet.</div>')
+
+
+def _offset_words(camera: str, calibration: Mapping[str, float]) -> str:
+    """Return how late a camera's stamps are; empty where that is unknown."""
+    prefix = "" if camera == CAMERA_NAMES[1] else f"{camera}_"
+    offset, sigma = (_number(calibration.get(f"{prefix}time_offset_{figure}")) for figure in ("ms", "sigma_ms"))
     if offset is None:
-        return box('<div class="dim">Nothing is known of it yet.</div>')
+        return ""
     if sigma is not None and abs(offset) < sigma:
-        return box(f"Both cameras' stamps agree, to <b>{sigma:.1f} ms</b>.")
+        return f"The {camera} camera's stamps and the first one's agree, to <b>{sigma:.1f} ms</b>."
     interval = f" ± {sigma:.1f}" if sigma is not None and 0.0 < sigma < 100.0 else ""
-    return box(f"The right camera's stamps are <b>{abs(offset):.1f}{interval} ms</b> {'late' if offset >= 0.0 else 'early'}.")
+    return f"The {camera} camera's stamps are <b>{abs(offset):.1f}{interval} ms</b> {'late' if offset >= 0.0 else 'early'}."
 
 
 def _found(preview: Preview | None) -> str:

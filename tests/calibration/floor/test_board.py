@@ -14,7 +14,7 @@ from calibration.floor.frame import floored
 from calibration.quality.report import Grade
 from config.errors import CalibrationError
 from database.geometry.rotations import matrix_from_rotvec
-from tests.calibration.floor.scenes import errors, in_left_frame, on_floor, pair_of, world_rig
+from tests.calibration.floor.scenes import errors, in_left_frame, on_floor, pair_of, view_of, world_rig
 from tests.support.rigs import synthetic_rig
 
 BOARD = board_from_text("9x6:40")
@@ -34,6 +34,23 @@ def test_both_cameras_find_it() -> None:
         and all(finding.grade is Grade.PASS for finding in floor.findings)
         and floor.figures["reprojection_px"] < 0.15
     )
+
+
+def test_three_cameras_find_it() -> None:
+    """The third stands at the side; the first does not see the board."""
+    two = world_rig()
+    side = synthetic_rig((2.4, 1.4, 0.6), (2.9, 1.4, 0.6), (0.0, 0.2, 0.2)).left
+    world = Rig((*two.cameras, replace(side, name="side")))
+    rig = in_left_frame(world)
+    moments = [
+        BoardMoment(
+            (None, *(view_of(BOARD, camera, on_floor(), 0.1, np.random.default_rng(seed)) for camera in world.cameras[1:]))
+        )
+        for seed in range(5)
+    ]
+    floor = floor_from_board(rig, BOARD, moments)
+    tilt, height = errors(world, rig, floor, AT)
+    assert tilt < 0.3 and abs(height) < 2e-3 and not floor.one_camera and abs(floor.size_ratio - 1.0) < 0.01
 
 
 def test_origin_is_its_middle_and_z_along_the_edge_that_points_to_the_cameras() -> None:

@@ -238,6 +238,25 @@ def test_enough_is_enough_and_progress_never_falls() -> None:
     assert advice.missing == []
 
 
+def test_of_three_cameras_the_pairs_that_lack_shared_views_are_named() -> None:
+    """The first and the second see the board together, then the second and the third: these two pairs hold the rig together."""
+    guide = RigGuide(BOARD, [SIZE] * 3, stills=True)
+    for view in everything():
+        advice = guide.add((view, view, None))
+    needs = {need.name: need for need in advice.needs}
+    assert needs["left and right"].have >= 1.0
+    assert (needs["left and third"].have, needs["left and third"].figure) == (0.0, f"0 of {ENOUGH_VIEWS}")
+    assert needs["left and third"].words == "hold it where the left and the third camera see it together"
+    assert "third picture" in needs and not advice.done
+    assert guide.add((None, None, board_view(0.5, 0.5, 0.4))).taken, "its lens is learned from it alone"
+    for view in everything():
+        advice = guide.add((None, view, view))
+    assert {need.name for need in advice.needs if " and " in need.name} == {"left and right", "right and third", "near and far"}
+    assert advice.done
+    assert [link.n_views for link in guide.links()] == [len(everything())] * 2
+    assert f"{len(everything())} views by left and right" in advice.counts
+
+
 def test_one_camera_alone() -> None:
     guide = RigGuide(BOARD, [SIZE], stills=True)
     for view in everything():

@@ -1,6 +1,7 @@
 """Guidance into a T-pose: simulated points of people who stand in all sorts of ways."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from calibration.guidance.subject import (
     SubjectGuide,
     UnlabelledPoints,
     arm_words,
+    count_words,
     few_words,
     forward_words,
     missing_words,
@@ -44,6 +46,11 @@ def skeletons() -> list[Skeleton]:
     return [body(height) for height in (1.55, 1.65, 1.75, 1.85)]
 
 
+def moment(t_ns: int, point_m: Floats, left_px: Floats = NONE) -> UnlabelledPoints:
+    """Return what two cameras see: points, and lone spots of the left one."""
+    return UnlabelledPoints(t_ns, point_m, (left_px, NONE), (len(point_m) + len(left_px), len(point_m)))
+
+
 class Performer:
     """Somebody who wears markers a little off their places and stands before the rig."""
 
@@ -66,8 +73,8 @@ class Performer:
         self.t_ns += TICK_NS
         noisy = points + self._rng.normal(0.0, 0.006, points.shape) + [step_m, 0.0, 0.0]
         kept = np.delete(noisy, list(hidden), axis=0)
-        lone = RIG.left.project(points[list(hidden)]) if hidden and left_sees_hidden else NONE
-        return UnlabelledPoints(self.t_ns, kept[self._rng.permutation(len(kept))], (lone, NONE))
+        lone = RIG.cameras[0].project(points[list(hidden)]) if hidden and left_sees_hidden else NONE
+        return moment(self.t_ns, kept[self._rng.permutation(len(kept))], lone)
 
     def words(self, points: Floats, ticks: int = 12, **seen: object) -> str:
         for _ in range(ticks):
@@ -167,11 +174,11 @@ def test_motion_and_slips(skeletons: list[Skeleton]) -> None:
 
 def test_nobody_too_few_markers_and_no_pose_at_all(skeletons: list[Skeleton]) -> None:
     performer = Performer("dark_room", skeletons)
-    assert performer.guide.add(UnlabelledPoints(1, np.zeros((0, 3)), (NONE, NONE))).words == COME_IN
-    few = performer.guide.add(UnlabelledPoints(2, performer.points()[:3], (np.ones((9, 2)), NONE)))
+    assert performer.guide.add(moment(1, np.zeros((0, 3)))).words == COME_IN
+    few = performer.guide.add(moment(2, performer.points()[:3], np.ones((9, 2))))
     assert few.words == "step back or turn: the right camera sees 3 of 14 markers"
     heap = np.random.default_rng(0).uniform(0.0, 0.5, (14, 3))
-    assert performer.guide.add(UnlabelledPoints(3, heap, (NONE, NONE))).words == NO_TPOSE
+    assert performer.guide.add(moment(3, heap)).words == NO_TPOSE
 
 
 def test_words() -> None:
@@ -179,9 +186,32 @@ def test_words() -> None:
     assert arm_words((10.0, -10.0), 14.0) == ""
     assert forward_words((0.0, 40.0), 25.0) == "right arm straight to the side, not forward"
     assert forward_words((-40.0, 0.0), 25.0) == "left arm straight to the side, not back"
-    assert few_words((9, 9), 14) == "step back or turn: both cameras see 9 of 14 markers"
+    assert few_words(moment(0, np.zeros((9, 3))), 14) == "step back or turn: both cameras see 9 of 14 markers"
     assert missing_words([("head", "left"), ("hand", "left")]) == "the left camera does not see head and hand"
     assert missing_words([("head", "left"), ("hand", "right")]) == "not seen: head and hand"
     assert missing_words([("a", "left"), ("b", "right"), ("c", "both"), ("d", "both")]).startswith(
         "4 markers are not seen: a, b, c"
     )
+
+
+def test_with_more_cameras_two_of_them_are_enough(skeletons: list[Skeleton]) -> None:
+    """A third camera behind the performer: it sees half of the markers, and asks for nothing that the others show."""
+    behind = synthetic_rig((0.0, 1.2, -3.5), (0.5, 1.2, 3.5), (0.0, 1.0, 0.0)).cameras[0]
+    performer = Performer("dark_room", skeletons)
+    performer.guide = SubjectGuide(replace(RIG, cameras=(*RIG.cameras, behind)), performer.markers, skeletons)
+
+    def words(points: Floats, ticks: int = 12, hidden: Sequence[int] = ()) -> str:
+        for _ in range(ticks):
+            pair = performer.seen(points, hidden)
+            n_behind = len(points) // 2
+            seen = UnlabelledPoints(pair.t_ns, pair.point_m, (*pair.lone_px, NONE), (*pair.n_spots, n_behind))
+            advice = performer.guide.add(seen)
+        return advice.words
+
+    points = performer.points()
+    assert words(points).startswith("good: hold it")
+    assert words(performer.points(turned_deg=65.0), 1) == "face the left and the right camera"
+    assert words(points, 1, hidden=[4]) == f"not seen by two cameras: {performer.markers.names[4]}"
+    assert words(points[:5], 1) == "step back or turn: two cameras together see 5 of 14 markers"
+    few = UnlabelledPoints(1, points[:5], (NONE,) * 3, (5, 4, 2))
+    assert count_words(few, 14) == "5 of 14 markers by two cameras: left camera 5, right camera 4, third camera 2"

@@ -17,6 +17,7 @@ from calibration.quality.evidence import (
     evidence_of,
     fixed_lens_directions,
     misfit,
+    move_directions,
 )
 from calibration.quality.suspects import suspects_of, unmodelled_directions
 from calibration.quality.world_error import N_LENS
@@ -92,9 +93,10 @@ def test_a_bend_is_found_in_its_own_direction() -> None:
 
 def test_a_move_is_found_where_it_was() -> None:
     made, evidence = scene(14, "bumped"), evidence_of(fitted(14, "bumped"))
-    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.moments) - 4))]
+    right = move_directions(evidence, made.truth, 1)
+    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.moments) - 4), right)]
     assert int(np.argmax(gains)) + 4 == len(made.moments) // 2 and max(gains) > 50.0
-    (other,) = camera_moves(evidence, [len(made.moments) // 2])
+    (other,) = camera_moves(evidence, [len(made.moments) // 2], right)
     assert np.allclose(other.extra[:3], (0.004, -0.006, 0.003), atol=8e-4)
 
 
@@ -103,8 +105,9 @@ def test_one_spoilt_place_does_not_pass_for_a_move() -> None:
     residual = solution.residual_px.copy()
     residual[1, 2] += np.array([0.0, 6.0 * made.noise_px])
     evidence = evidence_of(replace(solution, residual_px=residual))
-    plain = max(move.f_statistic for move in camera_moves(evidence, range(3, 10)))
-    calm = max(move.f_statistic for move in camera_moves(downweight_misfits(evidence), range(3, 10)))
+    right = move_directions(evidence, made.truth, 1)
+    plain = max(move.f_statistic for move in camera_moves(evidence, range(3, 10), right))
+    calm = max(move.f_statistic for move in camera_moves(downweight_misfits(evidence), range(3, 10), right))
     assert calm < 14.0 and calm < plain
 
 

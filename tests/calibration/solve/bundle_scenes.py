@@ -21,7 +21,7 @@ from calibration.solve.equations import (
 from calibration.solve.rig import BundleUncertainty, uncertainty_at
 from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats
-from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 BOARD = Board("chessboard", 9, 6, 0.03)
 SIZE = (640, 480)
@@ -138,7 +138,14 @@ def rig_around(n: int = 4) -> Rig:
 
 def moments_around(rig: Rig, n: int, sigma_px: float = 0.2, seed: int = 1, part: int = 2) -> list[BoardMoment]:
     """What the cameras see of a board that is turned about the room's middle, at most `part` of them at a time."""
-    rng, out = np.random.default_rng(seed), list[BoardMoment]()
+    return places_around(rig, n, sigma_px, seed, part)[0]
+
+
+def places_around(
+    rig: Rig, n: int, sigma_px: float = 0.2, seed: int = 1, part: int = 2
+) -> tuple[list[BoardMoment], list[Floats]]:
+    """Return what `moments_around` does, and where the board was, rotation vector and translation, (6,) each."""
+    rng, out, places = np.random.default_rng(seed), list[BoardMoment](), list[Floats]()
     middle = BOARD.points_m.mean(axis=0)
     while len(out) < n:
         towards = rig.cameras[rng.integers(len(rig))].center_m * (1.0, 0.0, 1.0)
@@ -148,7 +155,8 @@ def moments_around(rig: Rig, n: int, sigma_px: float = 0.2, seed: int = 1, part:
             @ matrix_from_rotvec([np.pi, 0.0, 0.0])
             @ matrix_from_rotvec(rng.normal(size=3) * 0.3)
         )
-        world = (BOARD.points_m - middle) @ R.T + np.array([0.0, 1.0, 0.0]) + rng.uniform(-0.45, 0.45, 3)
+        at = np.array([0.0, 1.0, 0.0]) + rng.uniform(-0.45, 0.45, 3) - R @ middle
+        world = BOARD.points_m @ R.T + at
         views: list[BoardView | None] = []
         for camera in rig.cameras:
             px, towards = camera.project(world), camera.to_camera(world).mean(axis=0)
@@ -162,4 +170,5 @@ def moments_around(rig: Rig, n: int, sigma_px: float = 0.2, seed: int = 1, part:
             views[int(c)] = None
         if seen:
             out.append(BoardMoment(tuple(views)))
-    return out
+            places.append(np.concatenate([rotvec_from_matrix(R), at]))
+    return out, places

@@ -1,13 +1,14 @@
 """A rig of more than two cameras from views that any two share: the truth, its weakest link, cameras that share none."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from calibration.board.views import BoardMoment
-from calibration.camera import Rig, relative_pose
+from calibration.board.views import BoardMoment, BoardView
+from calibration.camera import Camera, Rig, relative_pose
 from calibration.quality.links import camera_link, weakest_link
 from calibration.quality.rig import rig_report
 from calibration.quality.rig_picture import draw_rig
@@ -15,8 +16,8 @@ from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_rig
 from calibration.solve.solution import DropReason, RigSolution
 from config.errors import CalibrationError
-from database.geometry.rotations import geodesic_rad
-from tests.calibration.solve.bundle_scenes import BOARD, SIZE, moments_around, rig_around
+from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from tests.calibration.solve.bundle_scenes import BOARD, SIZE, moments_around, places_around, rig_around
 
 NAMES = tuple(camera.name for camera in rig_around().cameras)
 
@@ -109,6 +110,45 @@ def test_a_picture_of_another_moment_is_left_out() -> None:
     solution = solved(moments, rig_around())
     assert {dropped.reason for dropped in solution.dropped} == {DropReason.INCONSISTENT} and len(solution.dropped) == 2
     assert abs(apart(solution, rig_around(), 0, 2)[0]) < 0.02
+
+
+def test_clocks_that_are_apart_are_found_by_a_board_that_moves() -> None:
+    """Stamps 12 ms late and 8 ms early; a moment that the first camera does not see tells of the other two."""
+    rig, late_s, rng = rig_around(3), (0.0, 0.012, -0.008), np.random.default_rng(5)
+    moments = []
+    for moment, place in zip(*places_around(rig, 60), strict=True):
+        turn, speed = rng.normal(0.0, 0.3, 3), rng.normal(0.0, 0.25, 3)
+        views: list[BoardView | None] = []
+        for camera, view, late in zip(rig.cameras, moment.views, late_s, strict=True):
+            lag_s = rng.uniform(-0.012, 0.012)
+
+            def seen(at_s: float, camera: Camera = camera) -> np.ndarray:
+                R = matrix_from_rotvec(at_s * turn) @ matrix_from_rotvec(place[:3])  # noqa: B023
+                return np.asarray(camera.project(BOARD.points_m @ R.T + place[3:] + at_s * speed))  # noqa: B023
+
+            stamp_ns = moment.t_ns + round(1e9 * (lag_s + late))
+            px = seen(lag_s) + rng.normal(0.0, 0.2, (54, 2))
+            velocity = (seen(lag_s + 0.01) - seen(lag_s - 0.01)) / 0.02
+            views.append(view and BoardView(px, np.ones(54, bool), stamp_ns, velocity_px_s=velocity))
+        moments.append(BoardMoment(tuple(views)))
+    lenses = [KnownLens(camera) for camera in rig.cameras]
+    solution = solve_rig(BOARD, moments, [SIZE] * 3, names=NAMES[:3], known=lenses, solve_offset=True)
+    assert any(moment.views[0] is None and len(moment.seen_by) == 2 for moment in moments)
+    assert np.all(solution.offset_sigma_s < 5e-4) and solution.offset_s[0] == 0.0
+    assert np.all(np.abs(solution.offset_s - late_s) < 4.0 * solution.offset_sigma_s + 1e-4)
+
+
+@pytest.mark.parametrize("moved", [0, 2])
+def test_the_camera_that_was_moved_is_named(moved: int) -> None:
+    """By 4 mm, before the second half of the views; also the first, whose frame is the world."""
+    rig = rig_around()
+    camera = rig.cameras[moved]
+    later = replace(camera, translation=camera.translation + [0.004, 0.001, -0.002])
+    after = Rig((*rig.cameras[:moved], later, *rig.cameras[moved + 1 :]))
+    first, second = moments_around(rig, 45), moments_around(after, 45, seed=2)
+    moments = [*first, *(BoardMoment(tuple(view and replace(view, t_ns=view.t_ns + 10**11) for view in m.views)) for m in second)]
+    lines = [line for line in rig_report(solved(moments, rig)).lines if "was moved during the calibration" in line]
+    assert len(lines) == 1 and f"the {camera.name} camera was moved" in lines[0]
 
 
 @pytest.mark.slow

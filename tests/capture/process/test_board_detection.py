@@ -46,7 +46,7 @@ def test_nothing_seen_and_blur_unknown() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("camera", 2),
+        ("camera", 8),
         ("corners", b"12345"),
         ("corners", np.full((3, 2), np.inf).tobytes()),
         ("seen", b"\x01"),

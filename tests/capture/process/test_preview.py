@@ -108,7 +108,7 @@ def content_of() -> dict[str, object]:
 @pytest.mark.parametrize(
     "change",
     [
-        {"camera": 2},
+        {"camera": 8},
         {"width": 0},
         {"height": 1 << 20},
         {"width": True},

@@ -16,6 +16,7 @@ from stream.export.points import points_of, unique_names
 from stream.export.take import MarkerTracks, Take, TakeInfo
 from tests.support.files.takes import take
 
+CAMERAS = np.array([0b11, 0b1000101, 0b10000010], np.uint8)  # two, three, and two of which one is the eighth
 INFO = TakeInfo("Åsa", "run-7", "2025-05-04T10:00:00+00:00", "walk.mcap")
 
 
@@ -28,7 +29,9 @@ def with_markers(n: int = 20, n_markers: int = 3) -> Take:
     names = ("leftHand", "Küre 1", *(f"m{k}" for k in range(2, n_markers)))[:n_markers]
     point_m = np.where(valid[..., None], rng.normal(0.0, 1.0, (n, n_markers, 3)), 0.0)
     states = (TrackingState.TRACKING, TrackingState.LOST, *[TrackingState.TRACKING] * (n - 2))
-    return replace(take(n, states=states), markers=MarkerTracks(names, point_m, valid), info=INFO)
+    return replace(
+        take(n, states=states), markers=MarkerTracks(names, point_m, valid, CAMERAS[rng.integers(0, 3, valid.shape)]), info=INFO
+    )
 
 
 def test_names_are_legal_and_never_twice() -> None:
@@ -126,6 +129,8 @@ def test_c3d_for_python_agrees(tmp_path: Path, n_frames: int) -> None:
     error_mm = np.abs(found[..., :3] - 1000.0 * points.point_m)[valid].max()
     print(f"c3d: {error_mm:.6f} mm over {n_frames} frames")
     assert error_mm < 0.001
-    # Joint centres were computed, markers seen by the first two cameras.
-    assert not found[:, :23, 4][valid[:, :23]].any() and (found[:, 23:, 4][valid[:, 23:]] == 0b11).all()
+    # Joint centres were computed; of the markers' cameras there is room for seven.
+    assert not found[:, :23, 4][valid[:, :23]].any()
+    assert motion.markers is not None and motion.markers.cameras is not None
+    assert np.array_equal(found[:, 23:, 4][valid[:, 23:]], (motion.markers.cameras & 0b1111111)[valid[:, 23:]])
     assert not found[..., 3][valid].any()

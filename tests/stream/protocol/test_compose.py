@@ -50,12 +50,23 @@ def test_message_has_markers_where_they_were_measured() -> None:
     assert chest.measured == (1.0, 2.0, 3.004) and hand.measured is None  # the hand's point was not measured
 
 
-def test_rig_message_describes_one_camera_or_two() -> None:
+def test_a_marker_names_every_camera_that_saw_it() -> None:
+    pose = replace(fakes.pose(5, 1000, np.zeros(3)), seen=np.array([[1, 0], [0, 0], [1, 0], [1, 0], [0, 0]], bool))
+    message = decode(encode(pose_message(pose, SKELETON, "run", 9, 2000)))
+    assert isinstance(message, PoseMessage) and [marker.cameras for marker in message.markers] == [(0, 2, 3), ()]
+
+
+def test_rig_message_describes_one_camera_to_eight() -> None:
     rig = fakes.rig()
+    first, second = rig.cameras
     message = rig_message(rig, "run")
-    assert [camera.name for camera in message.cameras] == [rig.left.name, rig.right.name] and message.floor_known
-    assert message.cameras[1].translation.tolist() == [-2.0, 0.0, 0.0] and message.cameras[0].matrix is rig.left.matrix
-    assert len(rig_message(replace(rig, cameras=rig.cameras[:1]), "run").cameras) == 1
+    assert [camera.name for camera in message.cameras] == [first.name, second.name] and message.floor_known
+    assert message.cameras[1].translation.tolist() == [-2.0, 0.0, 0.0] and message.cameras[0].matrix is first.matrix
+    for n in (1, 3, 8):
+        many = decode(encode(replace(message, cameras=(message.cameras * n)[:n])))
+        assert isinstance(many, RigMessage) and len(many.cameras) == n
+    with pytest.raises(MalformedMessageError, match="9 cameras, expected one to 8"):
+        decode(encode(replace(message, cameras=message.cameras[:1] * 9)))
 
 
 def test_an_up_direction_of_a_recording_of_before_has_length_1() -> None:

@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 
 from reconstruct.pose import TrackingState
+from stream.protocol.messages import MarkerReading
 from stream.viewer.history import PoseHistory, StateSpan
 from stream.viewer.html import clock_text, head_html, legend_html, notices_html, strip_svg
 from stream.viewer.meter import Meter, MeterSample
 from stream.viewer.panels.charts import latency_html, missed, rates, stacked_stages
 from stream.viewer.player import Playhead, TimeSpan
+from stream.viewer.scene.colors import BODIES
 from stream.viewer.track import Notice, ViewerTrack
 from stream.viewer.view import AppSnapshot
 from stream.web.html import BAD, GOOD
 from tests.support.stream_messages import POSE, SKELETON, STATUS
+from tests.support.viewer.walking_stream import rig
 
 MS = 1_000_000
 TOTAL = (20.0, 30.0, 40.0)
@@ -122,6 +125,29 @@ def test_the_head_says_who_and_how_fast_and_how_late() -> None:
     assert "14.8 s behind" in head_html(view(track, player=Playhead(75.25)), POSE)
     assert "stream ended" in head_html(view(track, silent=True), POSE)
     assert "recording to walk.mcap" in head_html(view(track, recording="walk.mcap"), POSE)
+
+
+def test_two_takes_have_the_names_and_colours_of_their_bodies() -> None:
+    first, second = (ViewerTrack(title, PoseHistory(60.0), "s1", SKELETON) for title in ("walk", "walk again"))
+    words = head_html(view(first, tracks=(first, second), live=False), POSE)
+    for name, color in (("walk (Änne)", BODIES[0]), ("walk again (Änne)", BODIES[1])):
+        assert f"background:rgb{color}" in words.split(name)[0].rpartition("<span")[2]
+    assert f"background:rgb{BODIES[0]}" not in head_html(view(first), POSE)
+
+
+def test_the_head_says_how_many_cameras_see_the_performer() -> None:
+    track = ViewerTrack("stream", PoseHistory(60.0), "s1", SKELETON)
+    names = [f"m{n}" for n in range(5)]
+    cameras = [(0, 2, 3), (0, 2), (2, 3), (3,), ()]
+    pose = replace(
+        POSE, markers=tuple(MarkerReading(name, (0.0,) * 3, None, seen) for name, seen in zip(names, cameras, strict=True))
+    )
+    track.rig = rig("s1", 4)
+    words = head_html(view(track), pose)
+    assert "seen by 3 of 4 cameras (not right); markers: 1 by 3, 2 by 2, 1 by 1, 1 by none" in words
+    track.rig = None
+    assert "seen by 3 cameras;" in head_html(view(track), pose)
+    assert "seen by" not in head_html(view(track), replace(POSE, markers=()))
 
 
 def test_waiting_says_for_what_and_what_to_do() -> None:

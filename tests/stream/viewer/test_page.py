@@ -182,7 +182,7 @@ def test_mouse_and_views_change_the_viewpoint(browser: Browser) -> None:
     browser.drag((400, 260), (520, 290), steps=4)
     wait_for_change(browser, before, 0.05)  # the floor's grid, too
     press(browser, "Scene")
-    for view in ("Top", "Left camera"):
+    for view in ("Top", "Left"):
         before = still(browser)
         press(browser, view)
         wait_for_change(browser, before, 0.02)

@@ -11,8 +11,9 @@ import numpy as np
 
 from capture.clock import now_ns
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
-from config.settings import StreamSettings
+from config.settings import CAMERA_NAMES, StreamSettings
 from database.builtin.bodies import body
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import (
     CameraReading,
@@ -49,14 +50,25 @@ def skeleton() -> SkeletonMessage:
     )
 
 
-def rig(session: str) -> RigMessage:
+def rig(session: str, n_cameras: int = 2) -> RigMessage:
+    """Two cameras in front, further ones around: at the sides, behind."""
     matrix = np.array([[900.0, 0, 640], [0, 900, 360], [0, 0, 1]])
     # Half a turn about x: the cameras look along -z of the world, their y axes point down.
     cameras = tuple(
         CameraReading(name, (1280, 720), matrix, np.zeros(5), np.array([np.pi, 0.0, 0.0]), np.array([-x, 1.2, 4.5]))
         for name, x in (("left", -1.0), ("right", 1.0))
     )
-    return RigMessage(session, cameras, floor_known=True)
+    around = tuple(
+        replace(cameras[0], name=f"cam_{n}", rotation=turned(angle), translation=np.array([0.0, 1.2, 4.5]))
+        for n, angle in enumerate(np.deg2rad([90.0, -90.0, 180.0, 135.0, -135.0, 60.0]), 2)
+    )
+    return RigMessage(session, (*cameras, *around)[:n_cameras], floor_known=True)
+
+
+def turned(angle_rad: float) -> np.ndarray:
+    """Return the rotation of a camera that stands so far around the performer, (3,)."""
+    rotation = matrix_from_rotvec(np.array([np.pi, 0.0, 0.0])) @ matrix_from_rotvec(np.array([0.0, -angle_rad, 0.0]))
+    return np.asarray(rotvec_from_matrix(rotation))
 
 
 def state_at(t_s: float) -> TrackingState:
@@ -67,7 +79,7 @@ def state_at(t_s: float) -> TrackingState:
     return TrackingState.COASTING if 6.0 < within <= 6.4 else TrackingState.TRACKING
 
 
-def pose(session: str, seq: int, t_ns: int | None = None) -> PoseMessage:
+def pose(session: str, seq: int, t_ns: int | None = None, n_cameras: int = 2) -> PoseMessage:
     t_s = seq / HZ
     angle = 0.5 * t_s
     now = now_ns() if t_ns is None else t_ns
@@ -84,7 +96,7 @@ def pose(session: str, seq: int, t_ns: int | None = None) -> PoseMessage:
             name,
             (x + root[0], y, z + root[2]),
             0.006 + 0.002 * np.sin(t_s) if seen and m != 2 else None,
-            (0, 1) if seen and m != 2 else (0,),
+            tuple(range(n_cameras))[m % 2 :] if seen and m != 2 and n_cameras > 2 else (0, 1) if seen and m != 2 else (0,),
             (x + root[0], y + 0.005, z + root[2]) if seen and m != 2 else None,
         )
         for m, (name, (x, y, z)) in enumerate(zip(MARKERS, places, strict=True))
@@ -109,8 +121,8 @@ def pose(session: str, seq: int, t_ns: int | None = None) -> PoseMessage:
     )
 
 
-def status(session: str, t_ns: int, state: str) -> StatusMessage:
-    cameras = {name: {"state": "live", "frames": 100, "fps": 59.8} for name in ("left", "right")}
+def status(session: str, t_ns: int, state: str, n_cameras: int = 2) -> StatusMessage:
+    cameras = {name: {"state": "live", "frames": 100, "fps": 59.8} for name in CAMERA_NAMES[:n_cameras]}
     rates = {"left": 59.8, "right": 60.1, "pose": 59.7}
     return StatusMessage(session, t_ns, state, rates, {"late": 0, "unpaired": 1}, {"median": 1e5}, {"baseline_m": 2.0}, cameras)
 
@@ -128,9 +140,10 @@ def performance(session: str, seconds: float) -> list[tuple[int, Message]]:
 
 @dataclass
 class WalkingStream:
-    """Publish the performance in a thread until closed, as a run does; recordings: the folder, None: no service;
-    hz: poses a second; tuning: of the cameras, if the service has some; cameras: what the status says of them besides.
+    """Publish the performance in a thread until closed, as a run does.
 
+    recordings: the folder, None: no service; hz: poses a second; n_cameras: that see the performer; tuning: of the cameras, if
+    the service has some; cameras: what the status says of them besides.
     worst_s: the longest that a publish took; service: the address of requests.
     """
 
@@ -141,6 +154,7 @@ class WalkingStream:
     recordings: Path | None = None
     service: str = ""
     hz: int = HZ
+    n_cameras: int = 2
     tuning: TuningState | None = None
     cameras: dict[str, dict[str, Any]] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -167,17 +181,17 @@ class WalkingStream:
 
     def _run(self) -> None:
         self._publisher.publish(skeleton())
-        self._publisher.publish(rig(self.session))
+        self._publisher.publish(rig(self.session, self.n_cameras))
         due_s = time.monotonic()
         while not self._stop.is_set():
-            message = pose(self.session, self.seq * HZ // self.hz)
+            message = pose(self.session, self.seq * HZ // self.hz, n_cameras=self.n_cameras)
             message = replace(message, seq=self.seq)
             begun_s = time.monotonic()
             self._publisher.publish(message)
             self.worst_s = max(self.worst_s, time.monotonic() - begun_s)
             if self.seq % max(self.hz // 4, 1) == 0:
-                self._publisher.publish(rig(self.session))
-                told = status(self.session, now_ns(), message.state)
+                self._publisher.publish(rig(self.session, self.n_cameras))
+                told = status(self.session, now_ns(), message.state, self.n_cameras)
                 told = replace(told, cameras={name: camera | self.cameras.get(name, {}) for name, camera in told.cameras.items()})
                 self._publisher.publish(told)
             if self.seq % (5 * self.hz) == self.hz:

@@ -21,14 +21,15 @@ from tools.doctor.cameras import (
     cameras,
     local_finding,
     look_at,
+    look_at_all,
     mbit,
     network_finding,
     seen,
-    shared_usb,
+    together_finding,
     usb_trunk,
 )
 from tools.doctor.doctor import MACHINE
-from tools.doctor.finding import Severity
+from tools.doctor.finding import DoctorFinding, Severity
 
 WANTED = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
 CAMERA = LocalCamera(2, "Cam", "Cam #2", "046d:0825", "/dev/video2", "1-4.2:1.0")
@@ -104,18 +105,60 @@ def test_a_network_camera_by_its_address_without_its_password() -> None:
     assert network_finding("http://").verdict is Severity.BAD
 
 
-def test_cameras_at_one_port_are_held_against_what_it_carries() -> None:
-    raw, packed = CameraProbe({"fourcc": "YUYV"}, (640, 480), 30.0), CameraProbe({"fourcc": "MJPG"}, (640, 480), 30.0)
-    assert mbit(raw) == pytest.approx(147.456) and mbit(packed) == pytest.approx(18.432)
-    two = [LocalCamera(k, "Cam", label, "", f"/dev/video{k}") for k, label in ((0, "A"), (2, "B"))]
-    places = {"video0": "1-4.1:1.0", "video2": "1-4.2:1.0"}
-    (much,) = shared_usb(two, {"A": raw, "B": raw}, lambda name: places[name])
-    assert much.verdict is Severity.NOTE and "share the USB port 1-4 and need about 295 Mbit/s" in much.text
-    (little,) = shared_usb(two, {"A": packed, "B": packed}, lambda name: places[name])
-    assert little.verdict is Severity.GOOD
-    assert shared_usb(two, {"A": raw, "B": raw}, lambda name: {"video0": "1-4:1.0", "video2": "1-5:1.0"}[name]) == []
-    assert shared_usb(two, {"A": raw, "B": raw}, lambda name: "") == []
+PLACES = {"video0": "1-4.1:1.0", "video2": "1-4.2:1.0", "video4": "1-5:1.0", "video6": "2-1:1.0"}
+FOUR = [LocalCamera(2 * k, "Cam", label, "", f"/dev/video{2 * k}") for k, label in enumerate("ABCD")]
+
+
+def probe(rate_hz: float, fourcc: str = "MJPG", error: str = "") -> CameraProbe:
+    return CameraProbe({"fourcc": fourcc}, (640, 480), rate_hz, error=error)
+
+
+def together(rates_hz: dict[str, float], places: dict[str, str] = PLACES, fourcc: str = "YUYV") -> DoctorFinding:
+    alone = dict.fromkeys("ABCD", probe(30.0, fourcc))
+    return together_finding(
+        FOUR, alone, {label: probe(rate, fourcc) for label, rate in rates_hz.items()}, lambda name: places[name]
+    )
+
+
+def test_cameras_that_reach_their_rates_together_are_well() -> None:
+    finding = together({"A": 30.0, "B": 29.0, "C": 30.0, "D": 26.0})
+    assert finding.verdict is Severity.GOOD and "all 4 at once reach their rates: 'A' 30.0 frames/s, 'B' 29.0" in finding.text
+    assert finding.figures == {"together_hz": {"A": 30.0, "B": 29.0, "C": 30.0, "D": 26.0}}
+
+
+def test_cameras_that_are_slower_together_are_named_with_the_cable_they_share() -> None:
+    finding = together({"A": 14.0, "B": 15.0, "C": 30.0, "D": 30.0})
+    assert finding.verdict is Severity.NOTE
+    assert "'A' 14.0 frames/s (alone 30.0), 'B' 15.0 frames/s (alone 30.0), 'C' 30.0 frames/s, 'D' 30.0" in finding.text
+    assert "'A' and 'B' share the USB port 1-4 and need about 295 of some 280 Mbit/s" in finding.text
+    assert "port of its own" in finding.fix and "fourcc=MJPG" in finding.fix
+    bus = together({"A": 30.0, "B": 30.0, "C": 9.0, "D": 30.0})
+    assert "'A' and 'B' and 'C' share the USB bus 1" in bus.text and "port 1-4" not in bus.text
+    packed = together({"A": 30.0, "B": 30.0, "C": 30.0, "D": 9.0}, fourcc="MJPG")
+    assert "share" not in packed.text and "the machine may be short" in packed.fix and "MJPG" not in packed.fix
+    assert "share the USB" not in together({"A": 9.0, "B": 9.0, "C": 9.0, "D": 9.0}, dict.fromkeys(PLACES, "")).text
+
+
+def test_a_camera_that_does_not_open_beside_the_others_is_named() -> None:
+    alone = {"A": probe(30.0), "B": probe(30.0)}
+    finding = together_finding(FOUR, alone, {"A": probe(30.0), "B": probe(0.0, error="no space left")}, lambda name: PLACES[name])
+    assert finding.verdict is Severity.NOTE and "'B' is not read: no space left (alone 30.0)" in finding.text
+
+
+def test_what_is_sent_over_the_cable_is_estimated() -> None:
+    assert mbit(probe(30.0, "YUYV")) == pytest.approx(147.456) and mbit(probe(30.0)) == pytest.approx(18.432)
     assert [usb_trunk(place) for place in ("1-4.2.1:1.0", "3-2:1.0", "", "platform-x")] == ["1-4", "3-2", "", ""]
+
+
+@pytest.mark.timeout(200)
+def test_all_cameras_are_read_at_the_same_time() -> None:
+    """Two of three are there in time; the third cannot be opened, and holds nobody up."""
+    from tools.run.cameras import open_camera
+
+    machine = two_cameras()
+    openers = [partial(open_camera, name, 0, None, WANTED, None, machine.devices()) for name in ("0", "2", "7")]
+    left, right, missing = look_at_all(openers, 60.0)
+    assert left.rate_hz > 5.0 and right.rate_hz > 5.0 and not left.error and missing.error
 
 
 def test_without_cameras_and_with_a_wrong_backend(tmp_path: Path) -> None:

@@ -86,9 +86,9 @@ def test_a_camera_that_is_lost_silent_or_opened_anew(monkeypatch: pytest.MonkeyP
 
 def test_an_empty_room_is_learned_first(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(monkeypatch, learn_s=3.0)
-    assert bench.turn() == "step out of both cameras' view: 6"
+    assert bench.turn() == "step out of the cameras' view: 6"
     assert not bench.cameras.started
-    assert bench.turn(4.5) == "step out of both cameras' view: 2"
+    assert bench.turn(4.5) == "step out of the cameras' view: 2"
     assert bench.turn(0.6).startswith("stay out of view: 4 s more")
     assert (bench.cameras.started, bench.run.n_starts) == (True, 1)
     for camera in range(2):

@@ -28,10 +28,11 @@ NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class PictureRow:
-    """The pictures of one moment by camera, None where a camera has none, and small grey ones of them."""
+    """The pictures of one moment by camera, None where a camera has none, small grey ones of them, and the moment."""
 
     frames: tuple[Frame | None, ...]
     small: tuple[Image | None, ...]
+    t_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,16 @@ class FilmedRow:
 def rows_of(films: Sequence[Source], late_s: Sequence[float] = ()) -> Iterator[PictureRow]:
     """Bring the pictures of sources together by time: each of the first with the nearest of every other one.
 
-    late_s: by which each camera's stamps are late, none where all are right.
+    Of more than two cameras the longest takes the place of the first. late_s: by which each camera's stamps are late, none where
+    all are right.
     """
-    first, *rest = films
+    base = 0 if len(films) < 3 else max(range(len(films)), key=lambda c: (films[c].n_frames or 0) / films[c].fps)
     late_ns = [round(late * NS) for late in late_s] or [0] * len(films)
-    others = [_Follower(film, late, first.fps) for film, late in zip(rest, late_ns[1:], strict=True)]
-    while (frame := first.read()) is not None:
-        frames = (frame, *(other.nearest(frame.t_capture_ns) for other in others))
-        yield PictureRow(frames, tuple(None if each is None else small(each.image) for each in frames))
+    others = {c: _Follower(film, late_ns[c] - late_ns[base], films[base].fps) for c, film in enumerate(films) if c != base}
+    while (frame := films[base].read()) is not None:
+        t_ns = frame.t_capture_ns
+        frames = tuple(frame if c == base else others[c].nearest(t_ns) for c in range(len(films)))
+        yield PictureRow(frames, tuple(None if each is None else small(each.image) for each in frames), t_ns)
 
 
 class _Follower:
@@ -92,7 +95,7 @@ def moments_of(rows: Iterator[PictureRow], moment_s: float, moving: bool = False
     while now is not None:
         after = next(rows, None)
         count += 1
-        t_ns = _time_ns(now)
+        t_ns = now.t_ns
         if best is not None and t_ns >= ends_ns:
             yield best, count
             best = None
@@ -105,12 +108,6 @@ def moments_of(rows: Iterator[PictureRow], moment_s: float, moving: bool = False
         before, now = now, after
     if best is not None:
         yield best, count
-
-
-def _time_ns(row: PictureRow) -> int:
-    """Return the time of the first camera's picture."""
-    assert row.frames[0] is not None
-    return row.frames[0].t_capture_ns
 
 
 def _change(one: PictureRow | None, other: PictureRow | None) -> float:

@@ -11,6 +11,7 @@ import viser
 from capture.packets import Blobs, Frame
 from capture.process.preview import PreviewPublisher
 from capture.process.preview_image import make_preview
+from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import StatusMessage
@@ -33,7 +34,7 @@ def server() -> Iterator[viser.ViserServer]:
 
 
 def status(addresses: tuple[object, ...]) -> StatusMessage:
-    cameras = {name: {"preview": address} for name, address in zip(("left", "right"), addresses, strict=False)}
+    cameras = {name: {"preview": address} for name, address in zip(CAMERA_NAMES, addresses, strict=False)}
     return StatusMessage("s", 0, "tracking", {}, {}, {}, {}, cameras)
 
 
@@ -60,10 +61,11 @@ def test_the_corners_of_a_frustum_are_those_of_the_picture(n: int) -> None:
         np.testing.assert_allclose(ideal[:2] / ideal[2] - offset, expected, atol=1e-6)
 
 
-def test_pictures_come_from_both_cameras_while_wanted(server: viser.ViserServer) -> None:
-    publishers = PreviewPublisher(), PreviewPublisher()
-    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
-    cameras.update_status(status((publishers[0].address, publishers[1].address)))
+@pytest.mark.parametrize("n_cameras", [1, 4])
+def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, n_cameras: int) -> None:
+    publishers = [PreviewPublisher() for _ in range(n_cameras)]
+    cameras = Cameras(server.scene, "/world/cameras", replace(RIG, cameras=(RIG.cameras * 2)[:n_cameras]), server.atomic)
+    cameras.update_status(status(tuple(publisher.address for publisher in publishers)))
     assert not publishers[0].wanted and cameras.picture(0) is None
     cameras.pictures = True
     index = itertools.count(1)
@@ -71,17 +73,21 @@ def test_pictures_come_from_both_cameras_while_wanted(server: viser.ViserServer)
     def shown() -> bool:
         k = next(index)
         for n, publisher in enumerate(publishers):
-            publisher.offer(picture(n, k, 60 + 60 * n), no_blobs(np.zeros((0, 2))))
+            publisher.offer(picture(n, k, 60 + 40 * n), no_blobs(np.zeros((0, 2))))
         cameras.update()
-        return all(cameras.picture(n) is not None for n in (0, 1))
+        return all(cameras.picture(n) is not None for n in range(n_cameras))
 
     wait_until(shown, pause_s=0.02)
-    left, right = cameras.picture(0), cameras.picture(1)
-    assert left is not None and right is not None and left.shape == right.shape == (360, 480, 3)
-    node = server.scene.get_handle_by_name("/world/cameras/right")
-    assert node is not None and node.image.shape == (360, 480, 3)
+    pictures = [cameras.picture(n) for n in range(n_cameras)]
+    assert all(shown is not None and shown.shape == (360, 480, 3) for shown in pictures)
+    names = CAMERA_NAMES[:n_cameras]
+    nodes = [server.scene.get_handle_by_name(f"/world/cameras/{name}") for name in names]
+    assert all(isinstance(node, viser.CameraFrustumHandle) and node.image.shape == (360, 480, 3) for node in nodes)
+    assert len({node.color for node in nodes}) == n_cameras
+    labels = [server.scene.get_handle_by_name(f"/world/cameras/{name}_name") for name in names]
+    assert [label.text for label in labels] == list(names)
     cameras.pictures = False
-    assert cameras.picture(0) is None and node.image is None
+    assert cameras.picture(0) is None and all(node.image is None for node in nodes)
     wait_until(lambda: not publishers[0].wanted)
     cameras.remove()
     for publisher in publishers:
@@ -96,7 +102,6 @@ def test_nonsense_and_addresses_of_other_machines_are_not_looked_at(server: vise
         cameras.update_status(status((address,)))
         assert not cameras.update() and cameras.picture(0) is None
     assert cameras.n_malformed == 5
-    assert cameras.picture(5) is None
     cameras.remove()
 
 

@@ -1,10 +1,12 @@
 """Viewpoints: the whole performer is in the picture, no camera covers it, and a camera's view is its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from database.geometry.rotations import matrix_from_rotvec
-from stream.viewer.scene.framing import View, camera_viewpoint, distance_m, first_viewpoint, is_covered, viewpoint
+from stream.viewer.scene.framing import View, camera_viewpoint, distance_m, facing, first_viewpoint, is_covered, viewpoint
 from tests.support.viewer.walking_stream import rig
 
 
@@ -42,11 +44,25 @@ def test_a_narrow_picture_is_taken_from_farther_away() -> None:
 
 def test_a_camera_s_view_is_where_the_camera_is() -> None:
     left = rig("s").cameras[0]
-    look = viewpoint(View.LEFT_CAMERA, np.zeros(3), rig("s"))
+    look = viewpoint(0, np.zeros(3), rig("s"))
     assert np.allclose(look.position, [-1.0, 1.2, 4.5]) or np.allclose(look.position, [1.0, 1.2, 4.5])
     world_to_camera = matrix_from_rotvec(left.rotation)
     assert np.allclose(world_to_camera @ look.position + left.translation, 0.0), "the centre of the camera"
     assert np.allclose(world_to_camera @ (look.look_at - look.position), [0, 0, 3.0]) and np.allclose(look.up, [0, 1, 0])
     assert look.fov_rad == pytest.approx(2 * np.arctan(360 / 900))
     assert np.allclose(camera_viewpoint(left).position, look.position)
+    assert np.allclose(viewpoint(2, np.zeros(3), rig("s")).position[0], 0.0), "the front: there is no third one"
     assert viewpoint(View.TOP, np.zeros(3), None).position[1] > 4.0
+
+
+def test_with_cameras_all_around_the_front_is_where_the_world_s_is() -> None:
+    """Two at the front and two behind: their middle is near the performer, and tells no direction."""
+    two = rig("s")
+    root = np.array([0.1, 0.95, 0.0])
+    turned = [
+        replace(c, rotation=np.array([0.0, 0.0, np.pi]), translation=np.array([x, 1.2, 4.5]))
+        for c, x in zip(two.cameras, (-1, 1), strict=True)
+    ]
+    around = replace(two, cameras=(*two.cameras, *turned))
+    assert facing(two, root)[2] > 0.9
+    assert np.array_equal(facing(around, root), [0.0, 0.0, 1.0])

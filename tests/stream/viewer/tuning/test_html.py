@@ -52,4 +52,9 @@ def test_the_offset_is_said_with_its_sign_and_when_it_matters() -> None:
     assert "8.3 ± 0.4 ms</b> late" in words(8.26, 0.4)
     assert "12.0 ± 1.0 ms</b> early" in words(-12.0, 1.0)
     assert "agree, to <b>2.0 ms" in words(0.5, 2.0)
+    third = offset_html(status({}, {"time_offset_ms": 8.26, "third_time_offset_ms": -12.0, "third_time_offset_sigma_ms": 1.0}))
+    assert (
+        "right camera's stamps are <b>8.3 ms</b> late" in third
+        and "third camera's stamps are <b>12.0 ± 1.0 ms</b> early" in third
+    )
     assert "Nothing is known" in words("x", 1.0) and "Nothing is known" in offset_html(None)

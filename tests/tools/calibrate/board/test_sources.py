@@ -147,6 +147,15 @@ def test_pictures_are_paired_by_time() -> None:
     assert indices(Film(0, left), Film(1, fast, fps=60.0)) == [(0, 0), (1, 2), (2, 4), (3, 6), (4, 8)]
 
 
+def test_of_three_films_the_longest_sets_the_pace() -> None:
+    """The first breaks off after three frames; the other two are brought together until their end."""
+    films = [Film(0, [0.0, 33.0, 67.0]), Film(1, [33.0 * k for k in range(9)]), Film(2, [10.0 + 33.0 * k for k in range(8)])]
+    rows = list(rows_of(films))
+    assert [row.frames[1].index if row.frames[1] else None for row in rows] == list(range(9))
+    assert [row.frames[0].index if row.frames[0] else None for row in rows] == [0, 1, 2] + [None] * 6
+    assert [row.frames[2].index if row.frames[2] else None for row in rows] == [*range(8), None]
+
+
 def test_films_of_unequal_length_are_told() -> None:
     one, other = Film(0, [0.0, 33.0, 67.0]), Film(1, [33.0 * k for k in range(9)])
     assert length_words([one]) == () and length_words([one, Film(1, [0.0])]) == ()
