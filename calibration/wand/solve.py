@@ -33,7 +33,7 @@ from calibration.wand.tracks import WandSolution, WandTrack, WandViews, shared_v
 from calibration.wand.world_error import lens_sigmas, uncertainty
 from config.arrays import Floats
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from database.geometry.rotations import skew
 
 STIFFNESS = 1e-3  # standard deviation of the wand's length as a share of it
@@ -184,7 +184,7 @@ def solve_wand(
     Raises: CalibrationError: too little seen, cameras that the wand does not link, a volume that is flat or a line, left and
         right swapped, nothing that fits.
     """
-    names = CAMERAS if len(cameras) == 2 else tuple(camera.name for camera in cameras)
+    names = CAMERA_NAMES[:2] if len(cameras) == 2 else tuple(camera.name for camera in cameras)
     most = MOST_MOMENTS // (len(tracks) - 1) + MOST_MOMENTS // 2 * (len(tracks) > 2)
     given = WandInput(tuple(cameras), names, tuple(tracks), tuple(thinned(track, most) for track in tracks))
     synchronised |= given.moments[0].of_stills
@@ -417,7 +417,7 @@ def _check_volume(points_m: Floats) -> None:
 
 def _check_sides(rig: Rig) -> None:
     """Raise CalibrationError where the right camera stands to the left of the left one and both look the same way."""
-    R, shift = rig.right.rotation, rig.right.center_m
+    R, shift = rig.cameras[1].rotation, rig.cameras[1].center_m
     if R[2, 2] > 0.3 and R[0, 0] > 0.3 and shift[0] < -0.5 * rig.baseline_m:
         raise CalibrationError(
             f"left and right are swapped: the right camera stands {1e3 * abs(shift[0]):.0f} mm to the left of the left one; "
