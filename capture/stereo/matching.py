@@ -37,6 +37,7 @@ UNSEEN = 0.5 * UNPAIRED  # a view that does not see a point, as an unpaired blob
 MAX_COLOR, MAX_POSITION = 4.0, 6.0  # largest costs of colour and position, so that neither excludes a pair on its own
 MAX_DEPTHS = 48  # tried without a prediction
 UNPREDICTED = 2.0  # additional cost of a position within the body but near no prediction
+LIKELIER = 1.0  # by how much less two blobs must cost as images of two predicted markers than as a point, not to be one
 IMPOSSIBLE = 1e6
 NO_PREDICTION = read_only(np.zeros((0, 3)))
 NO_MATCH = np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0)
@@ -324,7 +325,7 @@ def _match_many(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, pre
     confirmed = score < edges.cost
     if len(predicted_m):
         apart = _cost_apart(blobs, lenses, edges, predicted_m, s.temporal_sigma_m)
-        score = np.where(confirmed | (edges.cost <= apart), score, UNPAIRED)
+        score = np.where(confirmed | (edges.cost < apart + LIKELIER), score, UNPAIRED)
     else:
         score = score + np.where(confirmed, 0.0, _cost_outside(edges.point_m, edges.point_m[confirmed], s.extent_m))
     order = np.argsort(score, kind="stable")

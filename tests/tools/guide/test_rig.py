@@ -1,5 +1,6 @@
 """Guided calibration with real camera processes: a board before two network cameras, files that end too early, a T-pose."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import cv2
@@ -86,8 +87,9 @@ def test_cameras_that_cannot_be_are_refused_before_anything_starts() -> None:
         watch_boards(load_settings(), ["nowhere.avi"], BOARD, no_finish, browser=False)
 
 
-def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
-    performer, (left, right) = tpose_movie()
+@pytest.mark.parametrize("n_cameras", [2, 3])
+def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
+    performer, movies = tpose_movie(n_cameras)
     database, told, heights = default_database(), list[str](), list[float]()
     settings = load_settings()
 
@@ -96,10 +98,10 @@ def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
         heights.append(result.subject.skeleton.height_m)
         return GuideOutcome(result.report)
 
-    with MjpegServer(left, fps=20.0) as a, MjpegServer(right, fps=20.0) as b:
+    with ExitStack() as servers:
         watch_tpose(
             settings,
-            [a.url, b.url],
+            [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies],
             performer.rig,
             performer.markers,
             database.skeletons,
@@ -107,7 +109,7 @@ def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
             browser=False,
             tell=told.append,
         )
-    assert any("more" in line and "good: hold it" in line for line in told)
+    assert any("more" in line and "good: hold it" in line for line in told), told
     assert any(line.endswith(HELD) for line in told)
     assert heights == [pytest.approx(performer.clip.skeleton.height_m, abs=0.08)]
 
