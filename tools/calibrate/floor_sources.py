@@ -211,7 +211,7 @@ def check_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
     n = len(session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)
     if n > 1 and rig.is_monocular:
         raise DuocapError(
-            f"pictures of {'two' if n == 2 else n} cameras, but the rig has one, {rig.left.name}; give its pictures alone"
+            f"pictures of {'two' if n == 2 else n} cameras, but the rig has one, {rig.cameras[0].name}; give its pictures alone"
         )
     if by != "board" and (rig.is_monocular or n < 2):
         raise DuocapError(f"one camera measures no depth, which --by {by} takes; give both cameras, or use --by board")

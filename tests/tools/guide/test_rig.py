@@ -48,7 +48,7 @@ def test_a_board_before_two_cameras_until_it_is_enough() -> None:
     truth, solution = boards_rig(), solve_rig(BOARD, collected.moments, ((640, 480), (640, 480)))
     assert solution.rms_px < 0.2
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.01)
-    assert solution.rig.left.focal_px == pytest.approx(truth.left.focal_px, rel=0.01)
+    assert solution.rig.cameras[0].focal_px == pytest.approx(truth.cameras[0].focal_px, rel=0.01)
 
 
 def test_files_that_end_before_it_is_enough(tmp_path: Path) -> None:
