@@ -146,16 +146,6 @@ class Rig:
         return len(self.cameras)
 
     @property
-    def left(self) -> Camera:
-        """The first camera."""
-        return self.cameras[0]
-
-    @property
-    def right(self) -> Camera:
-        """The last camera."""
-        return self.cameras[-1]
-
-    @property
     def is_monocular(self) -> bool:
         """Whether there is one camera only."""
         return len(self.cameras) == 1

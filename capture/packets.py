@@ -68,16 +68,6 @@ class Views:
     blobs: tuple[Blobs | None, ...]
     measured_skew_ns: int | None = None
 
-    @property
-    def left(self) -> Blobs:
-        """The first camera's blobs."""
-        return self[0]
-
-    @property
-    def right(self) -> Blobs:
-        """The second camera's blobs."""
-        return self[1]
-
     def __len__(self) -> int:
         return len(self.blobs)
 

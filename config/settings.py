@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 CAMERA_NAMES: Final = ("left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth")  # of a rig, in its order
-CAMERAS: Final = CAMERA_NAMES[:2]
 LOCAL_MODELS: Final = ("gaussian", "paper")  # the names of the registry (reconstruct/models/local/neighbourhood.py)
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]

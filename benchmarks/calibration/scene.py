@@ -36,7 +36,7 @@ class Scene:
         """The cameras when the calibration is used: moved, if one was moved."""
         if self.adversity != "bumped":
             return self.truth
-        return Rig((self.truth.left, bumped(self.truth.right)))
+        return Rig((self.truth.cameras[0], bumped(self.truth.cameras[1])))
 
 
 def random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
@@ -134,7 +134,7 @@ def random_pose(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, ne
         angle = rng.uniform(0.0, 2.0 * np.pi)
         turn = matrix_from_rotvec(np.array([tilt * np.cos(angle), tilt * np.sin(angle), 0.0]))
         roll = matrix_from_rotvec(np.array([0.0, 0.0, rng.normal(0.0, 0.03 if poor else 0.35)]))
-        facing = rig.left.rotation.T @ matrix_from_rotvec(0.5 * rotvec_from_matrix(rig.right.rotation)).T
+        facing = rig.cameras[0].rotation.T @ matrix_from_rotvec(0.5 * rotvec_from_matrix(rig.cameras[1].rotation)).T
         R = facing @ turn @ roll
         t = center - R @ board.points_m.mean(axis=0)
         seen = [in_view(c, points @ R.T + center) and shows_its_face(c, R[:, 2], center) for c in rig.cameras]
@@ -153,7 +153,7 @@ def random_scene(index: int, seed: int = 6, adversity: str | None = None) -> Sce
         near_m, reach = 0.0, performer_distance_m(rig)
         square = float(rng.uniform(0.025, 0.07))
         board = Board("chessboard", 9, 6, square)
-        near_m = 2.0 * 8 * square * rig.left.focal_px / rig.left.size[0] * 0.8
+        near_m = 2.0 * 8 * square * rig.cameras[0].focal_px / rig.cameras[0].size[0] * 0.8
         n_views = int(rng.integers(6, 9)) if adversity == "few views" else int(rng.integers(10, 41))
         poor = adversity == "poor coverage"
         try:

@@ -53,7 +53,7 @@ def row_of(scene: Scene) -> Row:
     """Calibrate a scene and compare its quality report with the truth."""
     begin_s = time.perf_counter()
     try:
-        solution = solve_rig(scene.board, scene.moments, (scene.truth.left.size, scene.truth.right.size))
+        solution = solve_rig(scene.board, scene.moments, (scene.truth.cameras[0].size, scene.truth.cameras[1].size))
     except CalibrationError as error:
         return Row(scene.name, scene.adversity, "refused", text=str(error))
     report = rig_report(solution)
@@ -71,10 +71,12 @@ def row_of(scene: Scene) -> Row:
 def _errors(scene: Scene, rig: Rig) -> dict[str, float]:
     """Return the errors of QUANTITIES."""
     truth = scene.truth
-    between = rotvec_from_matrix(rig.right.rotation @ rig.left.rotation.T @ truth.left.rotation @ truth.right.rotation.T)
+    between = rotvec_from_matrix(
+        rig.cameras[1].rotation @ rig.cameras[0].rotation.T @ truth.cameras[0].rotation @ truth.cameras[1].rotation.T
+    )
     return {
-        "left focal": rig.left.focal_px - truth.left.focal_px,
-        "right focal": rig.right.focal_px - truth.right.focal_px,
+        "left focal": rig.cameras[0].focal_px - truth.cameras[0].focal_px,
+        "right focal": rig.cameras[1].focal_px - truth.cameras[1].focal_px,
         "baseline": 1e3 * (rig.baseline_m - truth.baseline_m),
         "rotation": float(np.degrees(np.linalg.norm(between))),
     }
@@ -86,7 +88,7 @@ def _bounds(scene: Scene) -> dict[str, float]:
     focal = np.zeros((2, len(covariance)))
     for side in range(2):
         focal[side, side * N_LENS : side * N_LENS + 2] = 0.5
-    t = scene.truth.right.translation
+    t = scene.truth.cameras[1].translation
     along = np.zeros(len(covariance))
     along[2 * N_LENS + 3 : 2 * N_LENS + 6] = t / np.linalg.norm(t)
     rotation = covariance[2 * N_LENS : 2 * N_LENS + 3, 2 * N_LENS : 2 * N_LENS + 3]

@@ -87,9 +87,7 @@ def without(blobs: Blobs, points_px: Floats) -> Blobs:
 def taken_out(pair: Views, markers: MarkerFrame, taken: tuple[int, ...]) -> Views:
     """Take markers out of both views of a pair, as far as they were labelled there."""
     index = list(taken)
-    views = [
-        without(blobs, markers.image_px[c, index][markers.seen[c, index]]) for c, blobs in enumerate((pair.left, pair.right))
-    ]
+    views = [without(blobs, markers.image_px[c, index][markers.seen[c, index]]) for c, blobs in enumerate((pair[0], pair[1]))]
     return replace(pair, left=views[0], right=views[1])
 
 

@@ -23,7 +23,7 @@ from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.process.detector import open_detector
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from database.default import default_database
 from database.store import PoseDatabase
 from reconstruct.labelling.labeller import swapped_markers
@@ -56,8 +56,8 @@ class Tally:
     complete: int = 0
     swaps: int = 0
     tracked: int = 0
-    blobs: dict[str, list[int]] = field(default_factory=lambda: {view: [] for view in CAMERAS})
-    false: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAMERAS, 0))
+    blobs: dict[str, list[int]] = field(default_factory=lambda: {view: [] for view in CAMERA_NAMES[:2]})
+    false: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAMERA_NAMES[:2], 0))
     missing: Counter[str] = field(default_factory=Counter)
     missing_by: Counter[str] = field(default_factory=Counter)
     unpaired: Counter[str] = field(default_factory=Counter)
@@ -73,8 +73,8 @@ class Tally:
         whole = bool(seen.markers.valid.all())
         self.complete += whole
         if not whole:
-            self.incomplete.append(seen.pair.left.index)
-        for view, (name, blobs) in enumerate(zip(CAMERAS, (seen.pair.left, seen.pair.right), strict=True)):
+            self.incomplete.append(seen.pair[0].index)
+        for view, (name, blobs) in enumerate(zip(CAMERA_NAMES[:2], (seen.pair[0], seen.pair[1]), strict=True)):
             self.blobs[name].append(len(blobs))
             self.false[name] += int((~labelled(blobs, seen.markers, view)).sum())
             for m in np.flatnonzero(~seen.markers.seen[view]):
@@ -110,7 +110,7 @@ class Tally:
                     "largest_step_percent": round(100.0 * float(np.expm1(steps[:, k].max())), 1),
                     "mean_step_percent": round(100.0 * float(steps[:, k].mean()), 3),
                 }
-                for k, view in enumerate(CAMERAS)
+                for k, view in enumerate(CAMERA_NAMES[:2])
             },
         }
 
@@ -126,7 +126,7 @@ def labelled(blobs: Blobs, markers: MarkerFrame, view: int) -> np.ndarray:
 def cause(seen: Seen, view: int, marker: int, camera: Camera) -> str:
     """Return why a marker has no label in a view: out of view, merged with another, too dim, found but unlabelled, or hidden."""
     expected = camera.project(seen.pose.marker_m[marker : marker + 1])[0]
-    image, blobs = seen.frames[view].image, (seen.pair.left, seen.pair.right)[view]
+    image, blobs = seen.frames[view].image, (seen.pair[0], seen.pair[1])[view]
     height, width = image.shape[:2]
     if not (0 <= expected[0] < width and 0 <= expected[1] < height):
         return "out of view"

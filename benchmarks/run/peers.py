@@ -60,7 +60,7 @@ def _undistorted(camera: Camera, points_px: Floats) -> Floats:
 
 def matched(rig: Rig, left_px: Floats, right_px: Floats) -> Floats:
     """Return the points of pairs of least distance from each other's epipolar lines, (N, 3) [m]."""
-    left, right = _undistorted(rig.left, left_px), _undistorted(rig.right, right_px)
+    left, right = _undistorted(rig.cameras[0], left_px), _undistorted(rig.cameras[1], right_px)
     lines = np.c_[left, np.ones(len(left))] @ fundamental_matrix(*rig.cameras).T
     far = np.abs(lines @ np.c_[right, np.ones(len(right))].T) / np.linalg.norm(lines[:, :2], axis=1)[:, None]
     i, j = linear_sum_assignment(far)

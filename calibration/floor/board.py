@@ -365,7 +365,7 @@ def _height_variance(fit: _PlaneFit, middle: Floats) -> float:
 def _residual_mm(rig: Rig, fit: _PlaneFit, points_m: Floats) -> float:
     """Return the corners' error in the pictures as a length on the board [mm]."""
     distance = min(float(np.median(np.linalg.norm(points_m - camera.center_m, axis=1))) for camera in rig.cameras)
-    return 1e3 * fit.rms_px * distance / rig.left.focal_px
+    return 1e3 * fit.rms_px * distance / rig.cameras[0].focal_px
 
 
 def _edge_to_cameras(rig: Rig, rotation: Floats, origin_m: Floats, up: Floats) -> Floats:

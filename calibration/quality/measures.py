@@ -13,7 +13,7 @@ from calibration.quality.report import Finding, Grade
 from calibration.solve.solution import RigSolution
 from calibration.triangulate import triangulate_views
 from config.arrays import Bools, Floats
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_rotvec
 
 ASPECT = (0.05, 0.2)  # relative difference of fx and fy that is unusual, and that no camera has
@@ -62,7 +62,7 @@ def shared_corners(solution: RigSolution) -> Bools:
 
 def camera_keys(rig: Rig) -> tuple[str, ...]:
     """Return the cameras' names in figures: left and right of two, their own of more."""
-    return CAMERAS if len(rig) <= len(CAMERAS) else tuple(camera.name for camera in rig.cameras)
+    return CAMERA_NAMES[:2] if len(rig) <= 2 else tuple(camera.name for camera in rig.cameras)
 
 
 def corners_px(solution: RigSolution, side: int) -> Floats:
@@ -218,7 +218,7 @@ def _sides(solution: RigSolution) -> list[Finding]:
         return [Finding(Grade.FAIL, text, "is the square size right, and do both pictures of a view show the same moment?")]
     if len(rig) > 2:
         return []
-    to_right = rig.left.rotation @ (rig.right.center_m - rig.left.center_m)
+    to_right = rig.cameras[0].rotation @ (rig.cameras[1].center_m - rig.cameras[0].center_m)
     if to_right[0] < -SIDEWAYS * rig.baseline_m:
         text = f"the left camera stands {-1e3 * to_right[0]:.0f} mm to the right of the right one: they are exchanged"
         return [Finding(Grade.FAIL, text, "give them in the other order")]

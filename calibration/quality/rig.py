@@ -66,7 +66,7 @@ def _placement(solution: RigSolution) -> list[QualityReport]:
     if rig.is_monocular:
         return []
     if len(rig) == 2:
-        angle_deg = float(np.degrees(np.linalg.norm(rotvec_from_matrix(relative_pose(rig.left, rig.right)[0]))))
+        angle_deg = float(np.degrees(np.linalg.norm(rotvec_from_matrix(relative_pose(rig.cameras[0], rig.cameras[1])[0]))))
         text = f"the cameras are {1e3 * rig.baseline_m:.0f} mm apart and turned by {angle_deg:.0f} degrees to each other"
         return [QualityReport((Finding(Grade.PASS, text),), {"angle_deg": angle_deg})]
     apart_m = [float(np.linalg.norm(a.center_m - b.center_m)) for a, b in combinations(rig.cameras, 2)]

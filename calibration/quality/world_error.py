@@ -32,8 +32,8 @@ def point_pairs(points_m: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def remeasure(points_m: Floats, true_rig: Rig, rig: Rig) -> Floats:
     """Return where `rig` puts the points that `true_rig` sees, (N, 3) [m]; the depth is given to a single camera."""
     if true_rig.is_monocular:
-        x = true_rig.left.to_camera(points_m)
-        return np.asarray(rig.left.rays(true_rig.left.project(points_m)) * x[:, 2:])
+        x = true_rig.cameras[0].to_camera(points_m)
+        return np.asarray(rig.cameras[0].rays(true_rig.cameras[0].project(points_m)) * x[:, 2:])
     px = np.stack([camera.project(points_m) for camera in true_rig.cameras])
     seen = np.ones(px.shape[:2], bool)
     if len(true_rig) > 2:

@@ -293,6 +293,8 @@ def view_equations(
     points = camera_points(state, seen.points_m)
     for c in range(C):
         views = np.flatnonzero((seen.weight[c] > 0).any(axis=1))
+        if not len(views):
+            continue
         motion = None if seen.motion is None else seen.motion.at(views)
         part, weight, off = subset(state, views), seen.weight[c, views], residual[c, views]
         columns, shared, pose = _camera_jacobian(part, seen.points_m, motion, freedom, c, points[c][views])

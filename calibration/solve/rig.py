@@ -41,7 +41,7 @@ from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedMoment, D
 from calibration.solve.start import as_camera, weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from database.geometry.rotations import rotvec_from_matrix, skew
 from numerics.least_squares import shared_covariance
 
@@ -93,7 +93,7 @@ def solve_rig(
     moments: Sequence[BoardMoment],
     sizes: Sequence[Size],
     *,
-    names: Sequence[str] = CAMERAS,
+    names: Sequence[str] = CAMERA_NAMES[:2],
     known: Sequence[KnownLens] | None = None,
     solve_offset: bool = False,
     lens: LensKind = "auto",

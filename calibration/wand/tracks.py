@@ -18,7 +18,7 @@ from scipy import ndimage
 from calibration.camera import Rig
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ def _stills(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) ->
     return WandTrack(sightings.t_s[chosen], px, np.arange(len(chosen)))
 
 
-def wand_tracks(sightings: Sequence[Sightings], n_markers: int, names: Sequence[str] = CAMERAS) -> tuple[WandTrack, ...]:
+def wand_tracks(sightings: Sequence[Sightings], n_markers: int, names: Sequence[str] = CAMERA_NAMES[:2]) -> tuple[WandTrack, ...]:
     """Find the wand in all cameras.
 
     Raises CalibrationError: nothing moves, or another number of markers than the wand has.

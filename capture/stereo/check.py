@@ -28,6 +28,14 @@ class SwappedCamerasError(CalibrationError):
     """Two cameras are swapped."""
 
 
+class StrangeCameraError(CalibrationError):
+    """One camera, by its number, does not fit the rig, while the others do."""
+
+    def __init__(self, text: str, camera: int) -> None:
+        super().__init__(text)
+        self.camera = camera
+
+
 @dataclass(frozen=True, slots=True)
 class RigFit:
     """How well two views of a sample fit. quality: 0..1; epipolar_px: median distance; matched: share of the blobs."""
@@ -49,7 +57,7 @@ def check_rig_fits(
 
     sizes: width and height of each camera's images; sample: ten or more moments spread over the recording. Where no two cameras
     have three moments of four blobs, or with one camera, only the sizes are checked. what: name of what is checked in the error
-    sentences. Raises SwappedCamerasError, or CalibrationError: another size, markers too far from their epipolar lines.
+    sentences. Raises SwappedCamerasError, StrangeCameraError, or CalibrationError: another size, markers far from their lines.
     """
     _check_sizes(rig, sizes)
     check = _Check(rig, list(sample), settings or MatchSettings(), what)
@@ -59,7 +67,7 @@ def check_rig_fits(
         check.check_order()
     if check.bad:
         check.check_mirrored()
-        raise CalibrationError(check.describe())
+        raise check.misfit()
     return min(check.fits.values(), key=lambda fit: fit.quality)
 
 
@@ -121,7 +129,7 @@ class _Check:
                     "switch mirroring off in the camera's own program, or turn the video"
                 )
 
-    def describe(self) -> str:
+    def misfit(self) -> CalibrationError:
         """Return why the rig does not fit: the camera that is in all bad pairs, where there is one."""
         worst = min((self.fits[pair] for pair in self.bad), key=lambda fit: fit.quality)
         shown = (
@@ -132,12 +140,13 @@ class _Check:
             camera for camera in range(len(self._rig)) if all((camera in pair) == (pair in self.bad) for pair in self.fits)
         ]
         if len(self._rig) > 2 and len(strange) == 1:
-            return (
+            text = (
                 f"the {CAMERA_NAMES[strange[0]]} of these {self._what} does not fit the rig, the others do: {shown}; that camera "
                 "has moved, or it is another one: leave it out, or calibrate again"
             )
+            return StrangeCameraError(text, strange[0])
         then = "a camera has moved, or the rig is of other cameras: calibrate again"
-        return f"the rig does not fit these {self._what}: {shown}; {then}"
+        return CalibrationError(f"the rig does not fit these {self._what}: {shown}; {then}")
 
 
 def _see_alike(rig: Rig, pair: Pair) -> bool:
@@ -176,7 +185,7 @@ def rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit
     qualities, distances, matched = [], [np.zeros(0)], []
     for pair in pairs:
         points = match(pair, rig, settings)
-        n = min(len(pair.left), len(pair.right))
+        n = min(len(pair[0]), len(pair[1]))
         qualities.append(float((1.0 / (1.0 + (points.epipolar_px / GOOD_PX) ** 2)).sum()) / n)
         distances.append(points.epipolar_px)
         matched.append(len(points.point_m) / n)

@@ -172,12 +172,12 @@ class PairWatch:
         t_ns, before, self._before = pair.t_capture_ns, self._before, pair
         if before is None or not 0 < t_ns - before.t_capture_ns < USUAL_NS:
             return
-        self._update_speed(before.right, pair.right)
-        if 0 <= self._due_ns - t_ns <= SAMPLE_NS or min(len(pair.left), len(pair.right)) < MIN_BLOBS:
+        self._update_speed(before[1], pair[1])
+        if 0 <= self._due_ns - t_ns <= SAMPLE_NS or min(len(pair[0]), len(pair[1])) < MIN_BLOBS:
             return
         self._due_ns = t_ns + SAMPLE_NS
         distances = self._distances_px(
-            slow_blobs(before.left, pair.left, self._across[0]), slow_blobs(before.right, pair.right, self._across[1])
+            slow_blobs(before[0], pair[0], self._across[0]), slow_blobs(before[1], pair[1], self._across[1])
         )
         if min(distances.shape) < MIN_VOTERS:
             return
@@ -216,11 +216,11 @@ class PairWatch:
 
         The line is l = E x in the right camera's ideal coordinates; all lines are given the same orientation.
         """
-        left, right = self._rig.left.rays(left_px), self._rig.right.rays(right_px)
+        left, right = self._rig.cameras[0].rays(left_px), self._rig.cameras[1].rays(right_px)
         lines = left @ self._essential.T
         lengths = np.hypot(lines[:, 0], lines[:, 1])
         side = np.where(np.abs(lines[:, 1]) >= np.abs(lines[:, 0]), np.sign(lines[:, 1]), np.sign(lines[:, 0]))
-        focal_px = float(self._rig.right.matrix[0, 0])
+        focal_px = float(self._rig.cameras[1].matrix[0, 0])
         return np.asarray(focal_px * (lines @ right.T) * (side / np.maximum(lengths, 1e-12))[:, None])
 
     def _judge(self, t_ns: int) -> None:

@@ -9,12 +9,12 @@ from itertools import combinations
 
 from calibration.camera import Rig
 from capture.packets import Views
-from capture.stereo.check import MIN_BLOBS, SwappedCamerasError, check_rig_fits
+from capture.stereo.check import MIN_BLOBS, StrangeCameraError, SwappedCamerasError, check_rig_fits
 from capture.stereo.pair_watch import SAMPLE_NS, PairWatch
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
 
-SETTLE_NS = 2_000_000_000  # more pairs may follow the first that no longer agrees: each is judged once a second
+SETTLE_NS = 1_200_000_000  # more pairs may follow the first that no longer agrees: each is judged once a second
 CHECK_VIEWS, CHECK_RESTING = 40, 12
 
 Pair = tuple[int, int]
@@ -25,7 +25,7 @@ class RigWatch:
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
-        self._pairs = {pair: PairWatch(Rig(tuple(rig.cameras[c] for c in pair)), _who(rig, pair)) for pair in _pairs_of(rig)}
+        self._pairs = {pair: self._watch_of(pair) for pair in combinations(range(len(rig)), 2)}
         self.moved: tuple[int, ...] = ()
         self._notices: list[str] = []
         self._disagreeing: frozenset[Pair] = frozenset()
@@ -39,8 +39,16 @@ class RigWatch:
             if first is not None and second is not None:
                 watch.add(Views((first, second), views.measured_skew_ns))
                 self._notices += watch.notices()
+        strange = self._start.strange
         self._notices += self._start.add(views, all(watch.is_resting for watch in self._pairs.values()))
+        if strange is not None and strange != self._start.strange:
+            self._pairs |= {pair: self._watch_of(pair) for pair in self._pairs if strange in pair}
         self._find_moved(views.t_capture_ns)
+
+    def _watch_of(self, pair: Pair) -> PairWatch:
+        """Return the watch of two cameras at its start."""
+        who = "a camera" if len(self._rig) == 2 else " or ".join(f"the {CAMERA_NAMES[camera]}" for camera in pair) + " camera"
+        return PairWatch(Rig(tuple(self._rig.cameras[camera] for camera in pair)), who)
 
     def notices(self) -> list[str]:
         """Return the notices since the last call."""
@@ -64,8 +72,9 @@ class RigWatch:
         if len(self._pairs) > 1 and 0 <= t_ns - self._since_ns < SETTLE_NS:
             return
         agreeing = [pair for pair, watch in self._pairs.items() if watch.now is not None and not watch.moved]
-        before, self.moved = self.moved, find_moved(disagreeing, agreeing)
-        self._notices += [self._describe(camera) for camera in self.moved if camera not in before]
+        before, found, strange = self.moved, find_moved(disagreeing, agreeing), self._start.strange
+        self.moved = found if strange is None else tuple(sorted({*found, strange}))
+        self._notices += [self._describe(camera) for camera in self.moved if camera not in (*before, strange)]
         back = [camera for camera in before if camera not in self.moved]
         if back and len(self._pairs) == 1:
             self._notices.append("the cameras are where they were at the start again")
@@ -81,13 +90,17 @@ class RigWatch:
 
 
 class StartCheck:
-    """Checks by the first views of a run that the rig is that of these cameras."""
+    """Checks by the first views of a run that the rig is that of these cameras.
+
+    strange: the camera that does not fit while the others do, None for none; it is checked again and again.
+    """
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self._sample: list[Views] = []
         self._due_ns = 0
         self._checked = self._in_doubt = False
+        self.strange: int | None = None
         self._n_resting = 0
 
     def add(self, views: Views, resting: bool) -> list[str]:
@@ -103,9 +116,16 @@ class StartCheck:
         if len(self._sample) < (CHECK_RESTING if self._in_doubt else CHECK_VIEWS):
             return []
         sample, self._sample = self._sample, []
+        before, self.strange = self.strange, None
         try:
             check_rig_fits(self._rig, [camera.size for camera in self._rig.cameras], sample, what="cameras")
             self._checked = True
+        except StrangeCameraError as error:
+            if before is None and not self._in_doubt and self._n_resting <= 0.7 * len(sample):
+                self._in_doubt = True  # as below
+                return []
+            self.strange = error.camera
+            return [str(error)] if error.camera != before else []
         except CalibrationError as error:
             # An unknown time offset looks the same unless the body rests; swapped cameras are certain in any case.
             self._checked = self._in_doubt or isinstance(error, SwappedCamerasError) or self._n_resting > 0.7 * len(sample)
@@ -123,13 +143,3 @@ def find_moved(disagreeing: Iterable[Pair], agreeing: Iterable[Pair]) -> tuple[i
         moved.append(worst)
         left = {pair for pair in left if worst not in pair}
     return tuple(sorted(moved))
-
-
-def _pairs_of(rig: Rig) -> list[Pair]:
-    """Return all pairs of cameras."""
-    return list(combinations(range(len(rig)), 2))
-
-
-def _who(rig: Rig, pair: Pair) -> str:
-    """Return in words which camera it is that a pair tells of."""
-    return "a camera" if len(rig) == 2 else f"the {CAMERA_NAMES[pair[0]]} or the {CAMERA_NAMES[pair[1]]} camera"

@@ -148,11 +148,13 @@ class Reconstruction:
 
     def turn(self, received: list[Received], t_ns: int) -> None:
         """Step on the newest moments that the received blobs complete; watch for silence."""
-        moments = self._grouped(received)
+        came = self._grouped(received)
+        moments = came[-self._backlog :]
+        self._n_overrun += len(came) - len(moments)
         self._watch_load(len(moments), t_ns)
         for waiting in moments:
             self._step(waiting)
-        for waiting in moments:  # after the poses, which somebody waits for
+        for waiting in came:  # after the poses, which somebody waits for
             self._watch_rig(waiting)
         self._watch_silence(t_ns)
         if self._last is not None and t_ns - self._t_last_step_ns >= self._silent_ns:
@@ -175,16 +177,15 @@ class Reconstruction:
         if n_kept:
             self._backlog = BACKLOG if n_kept == 1 and not n_skipped and not self._load.late else 1
 
-    def _grouped(self, received: Iterable[Received]) -> deque[Waiting]:
-        """Return the newest moments that the blobs complete."""
-        moments: deque[Waiting] = deque(maxlen=self._backlog)
+    def _grouped(self, received: Iterable[Received]) -> list[Waiting]:
+        """Return the moments that the blobs complete."""
+        moments: list[Waiting] = []
         for sent, t_received_ns in received:
             if sent.blobs.camera >= len(self._seen):
                 continue  # of another rig
             self._seen[sent.blobs.camera].add(t_received_ns)
             views = self._synchroniser.push(sent.blobs)
             if views is not None:
-                self._n_overrun += len(moments) == self._backlog
                 moments.append(Waiting(views, sent, t_received_ns))
         return moments
 
@@ -195,11 +196,13 @@ class Reconstruction:
             self._notices.add(key, text, t_ns)
 
     def _watch_rig(self, waiting: Waiting) -> None:
-        """Check whether the cameras are where they were at the calibration."""
-        if self._rig_watch is not None and not self._load.late:
-            self._rig_watch.add(waiting.views)
-            for text in self._rig_watch.notices():
-                self._sink.event(waiting.t_received_ns, "calibration", text)
+        """Check whether the cameras are where they were at the calibration; a camera that was moved may be why poses are lost."""
+        watch = self._rig_watch
+        if watch is None or (self._load.late and self._state is TrackingState.TRACKING and not watch.moved):
+            return
+        watch.add(waiting.views)
+        for text in watch.notices():
+            self._sink.event(waiting.t_received_ns, "calibration", text)
 
     def _step(self, waiting: Waiting) -> None:
         """Solve one moment and publish the pose, with the latencies of the latest view.

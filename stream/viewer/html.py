@@ -86,9 +86,11 @@ def _error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
 
 
 def _seen_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
-    """Return by how many cameras a pose and its markers are seen, empty where no marker is worn."""
-    if pose is None or not pose.markers:
+    """Return by how many cameras a pose and its markers are seen, empty where that is unknown."""
+    if pose is None or not (pose.markers or pose.views):
         return ""
+    if not pose.markers:
+        return f'<div class="dim">seen by {pose.views} of {max(len(track.camera_names), pose.views)} cameras</div>'
     seeing = {camera for marker in pose.markers for camera in marker.cameras}
     names = track.camera_names
     blind = [name for camera, name in enumerate(names) if camera not in seeing]

@@ -123,9 +123,9 @@ def test_rays_lead_to_what_is_seen() -> None:
 
 def test_from_the_left_camera_to_the_right_one() -> None:
     rig = synthetic_rig((-0.3, 1.0, 2.0), (0.5, 1.1, 2.6), (0.1, 0.9, 0.0))
-    R, t = relative_pose(rig.left, rig.right)
+    R, t = relative_pose(rig.cameras[0], rig.cameras[1])
     point = np.array([0.3, 1.2, -0.4])
-    np.testing.assert_allclose(R @ rig.left.to_camera(point) + t, rig.right.to_camera(point), atol=1e-12)
+    np.testing.assert_allclose(R @ rig.cameras[0].to_camera(point) + t, rig.cameras[1].to_camera(point), atol=1e-12)
     assert np.linalg.norm(t) == pytest.approx(rig.baseline_m)
 
 
@@ -144,6 +144,6 @@ def test_far_outside_the_image_stays_finite() -> None:
 def test_rig() -> None:
     rig: Rig = synthetic_rig((-0.3, 1.0, 2.0), (0.5, 1.0, 2.6), (0.0, 1.0, 0.0))
     assert rig.baseline_m == pytest.approx(1.0)
-    assert rig.cameras == (rig.left, rig.right)
+    assert rig.cameras == (rig.cameras[0], rig.cameras[1])
     with pytest.raises(ValueError, match="read-only"):
-        rig.left.matrix[0, 0] = 1.0
+        rig.cameras[0].matrix[0, 0] = 1.0

@@ -17,18 +17,18 @@ def parallel(baseline_m: float) -> Rig:
 @pytest.mark.parametrize(("baseline_m", "distance_m", "sigma_px"), [(0.366, 4.0, 0.2), (0.1, 2.0, 0.5), (0.8, 6.0, 0.1)])
 def test_parallel_cameras_follow_the_formula(baseline_m: float, distance_m: float, sigma_px: float) -> None:
     rig = parallel(baseline_m)
-    expected = distance_m**2 * sigma_px * np.sqrt(2.0) / (rig.left.focal_px * baseline_m)
+    expected = distance_m**2 * sigma_px * np.sqrt(2.0) / (rig.cameras[0].focal_px * baseline_m)
     assert depth_sigma_m(rig, distance_m, sigma_px) == pytest.approx(expected, rel=0.02)
 
 
 def test_cameras_wide_apart_measure_depth_as_well_as_anything() -> None:
     rig = synthetic_rig((-3.0, 1.0, 3.0), (3.0, 1.0, 3.0), (0.0, 1.0, 0.0))  # at right angles
     # Each camera alone gives sigma z / f across its own axis, z = 3 sqrt(2) m.
-    assert depth_sigma_m(rig, 3.0, 0.2) == pytest.approx(0.2 * 3.0 * np.sqrt(2.0) / rig.left.focal_px, rel=0.05)
+    assert depth_sigma_m(rig, 3.0, 0.2) == pytest.approx(0.2 * 3.0 * np.sqrt(2.0) / rig.cameras[0].focal_px, rel=0.05)
 
 
 def test_one_camera_measures_none() -> None:
-    left = parallel(0.3).left
+    left = parallel(0.3).cameras[0]
     with pytest.raises(CalibrationError, match="one camera alone measures no depth"):
         depth_sigma_m(Rig((left,)), 3.0, 0.2)
 
@@ -49,6 +49,6 @@ def test_cameras_that_look_past_each_other_share_no_room() -> None:
     from dataclasses import replace
 
     rig = parallel(0.3)
-    back = np.diag([-1.0, 1.0, -1.0]) @ rig.right.rotation
-    away = Rig((rig.left, replace(rig.right, rotation=back, translation=-back @ rig.right.center_m)))
+    back = np.diag([-1.0, 1.0, -1.0]) @ rig.cameras[1].rotation
+    away = Rig((rig.cameras[0], replace(rig.cameras[1], rotation=back, translation=-back @ rig.cameras[1].center_m)))
     assert len(volume_points_m(away, 3.0)) == 0

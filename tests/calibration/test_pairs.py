@@ -26,10 +26,10 @@ def test_two_cameras_at_right_angles_measure_best_and_left_is_left() -> None:
     np.testing.assert_allclose(volume.center_m, [0.5, 1.0, -0.3], atol=1e-6)
     ranked = ranked_pairs(CIRCLE, volume)
     best = ranked[0]
-    assert {best.rig.left.name, best.rig.right.name} in ({"a", "c"}, {"b", "c"}, {"c", "d"})
+    assert {best.rig.cameras[0].name, best.rig.cameras[1].name} in ({"a", "c"}, {"b", "c"}, {"c", "d"})
     assert best.angle_deg == pytest.approx(85.0, abs=10.0) and best.share > 0.9
-    to_right = best.rig.right.center_m - best.rig.left.center_m
-    assert best.rig.left.rotation[0] @ to_right > 0.0
+    to_right = best.rig.cameras[1].center_m - best.rig.cameras[0].center_m
+    assert best.rig.cameras[0].rotation[0] @ to_right > 0.0
     assert ranked[-1].angle_deg in (pytest.approx(8.0, abs=3.0), pytest.approx(178.0, abs=10.0))
 
 
@@ -49,15 +49,15 @@ def test_a_larger_volume_wants_other_cameras() -> None:
     near, far = [camera("n1", -40.0, 1.9), camera("n2", 40.0, 1.9)], [camera("f1", -35.0, 6.0), camera("f2", 35.0, 6.0)]
     cameras = [*near, *far]
     small, large = (ranked_pairs(cameras, volume_of(cameras, True, sides))[0] for sides in ((0.8, 1.4, 0.8), (4.0, 2.2, 4.0)))
-    assert {small.rig.left.name, small.rig.right.name} == {"n1", "n2"}
-    assert {large.rig.left.name, large.rig.right.name} == {"f1", "f2"}
+    assert {small.rig.cameras[0].name, small.rig.cameras[1].name} == {"n1", "n2"}
+    assert {large.rig.cameras[0].name, large.rig.cameras[1].name} == {"f1", "f2"}
 
 
 def test_parallel_cameras_look_at_a_performer_before_them() -> None:
     left, right = (looking_at(n, SIZE, K, np.array([x, 1.0, 3.0]), np.array([x, 1.0, 0.0])) for n, x in (("l", -0.3), ("r", 0.3)))
     center = volume_of([left, right], floor_known=False).center_m
     assert abs(center[0]) < 0.2 and center[2] < 2.0
-    assert ranked_pairs([left, right], volume_of([left, right], floor_known=False))[0].rig.left.name == "l"
+    assert ranked_pairs([left, right], volume_of([left, right], floor_known=False))[0].rig.cameras[0].name == "l"
 
 
 def test_cameras_that_see_nothing_together_are_no_pair() -> None:

@@ -29,12 +29,12 @@ def test_camera_looks_at_its_target_with_the_image_upright() -> None:
 
 def test_left_camera_stands_at_minus_x_of_a_performer_who_faces_plus_z() -> None:
     rig = facing_rig(SIZE, 60.0, 4.0, 0.8, 1.3, (0.2, 0.9, -0.5))
-    assert rig.left.center_m == pytest.approx([-0.2, 1.3, 3.5])
-    assert rig.right.center_m == pytest.approx([0.6, 1.3, 3.5])
+    assert rig.cameras[0].center_m == pytest.approx([-0.2, 1.3, 3.5])
+    assert rig.cameras[1].center_m == pytest.approx([0.6, 1.3, 3.5])
     assert rig.baseline_m == pytest.approx(0.8)
     assert rig.floor_known
     near = np.array([0.2, 0.9, 0.5])
-    assert rig.left.project(near)[0] > rig.right.project(near)[0]
+    assert rig.cameras[0].project(near)[0] > rig.cameras[1].project(near)[0]
 
 
 def test_distance_in_view_is_the_smallest_that_shows_all() -> None:

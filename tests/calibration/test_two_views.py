@@ -44,8 +44,8 @@ def test_parallel_cameras_by_hand() -> None:
 def test_projections_of_one_point_lie_on_each_others_lines(points: list[tuple[float, float, float]]) -> None:
     rig = askew_rig()
     F = fundamental_matrix(*rig.cameras)
-    left, right = rig.left.project(points), rig.right.project(points)
-    algebraic = np.einsum("ni,ij,nj->n", ideal_pixels(rig.right, right), F, ideal_pixels(rig.left, left))
+    left, right = rig.cameras[0].project(points), rig.cameras[1].project(points)
+    algebraic = np.einsum("ni,ij,nj->n", ideal_pixels(rig.cameras[1], right), F, ideal_pixels(rig.cameras[0], left))
     np.testing.assert_allclose(algebraic, 0.0, atol=1e-5)
     assert epipolar_distances(rig.cameras, left, right).diagonal().max() < 1e-4
 
@@ -54,8 +54,8 @@ def test_distances_against_one_pair_at_a_time() -> None:
     rig, random = askew_rig(), np.random.default_rng(3)
     left, right = random.uniform(50, 430, (4, 2)), random.uniform(50, 550, (3, 2))
     F = fundamental_matrix(*rig.cameras)
-    for a, x in enumerate(ideal_pixels(rig.left, left)):
-        for b, y in enumerate(ideal_pixels(rig.right, right)):
+    for a, x in enumerate(ideal_pixels(rig.cameras[0], left)):
+        for b, y in enumerate(ideal_pixels(rig.cameras[1], right)):
             in_right, in_left = F @ x, F.T @ y
             expected = 0.5 * (abs(in_right @ y) / np.hypot(*in_right[:2]) + abs(in_left @ x) / np.hypot(*in_left[:2]))
             assert epipolar_distances(rig.cameras, left, right)[a, b] == pytest.approx(expected, rel=1e-9)
@@ -67,13 +67,15 @@ def test_no_points() -> None:
 
 def residuals(point: Floats, rig: Rig, left: Floats, right: Floats, sigmas: tuple[float, float]) -> Floats:
     """Weighted reprojection error through OpenCV's own projection."""
-    return np.concatenate([(rig.left.project(point) - left) / sigmas[0], (rig.right.project(point) - right) / sigmas[1]])
+    return np.concatenate(
+        [(rig.cameras[0].project(point) - left) / sigmas[0], (rig.cameras[1].project(point) - right) / sigmas[1]]
+    )
 
 
 @given(st.lists(st.tuples(st.floats(-0.9, 0.9), st.floats(0.0, 2.0), st.floats(-1.0, 1.0)), min_size=0, max_size=6))
 def test_exact_images_give_the_point_back(points: list[tuple[float, float, float]]) -> None:
     rig, world = askew_rig(), np.array(points).reshape(-1, 3)
-    point, covariance = triangulate(rig, rig.left.project(world), rig.right.project(world), 0.3, 0.5)
+    point, covariance = triangulate(rig, rig.cameras[0].project(world), rig.cameras[1].project(world), 0.3, 0.5)
     np.testing.assert_allclose(point, world, atol=1e-8)
     assert covariance.shape == (len(world), 3, 3)
 
@@ -81,8 +83,8 @@ def test_exact_images_give_the_point_back(points: list[tuple[float, float, float
 def test_against_brute_force() -> None:
     rig, random = askew_rig(), np.random.default_rng(5)
     world = random.uniform((-0.8, 0.0, -1.0), (0.8, 2.0, 1.0), (12, 3))
-    left = rig.left.project(world) + random.normal(0.0, 2.0, (12, 2))
-    right = rig.right.project(world) + random.normal(0.0, 4.0, (12, 2))
+    left = rig.cameras[0].project(world) + random.normal(0.0, 2.0, (12, 2))
+    right = rig.cameras[1].project(world) + random.normal(0.0, 4.0, (12, 2))
     sigma_left, sigma_right = random.uniform(0.1, 3.0, 12), random.uniform(0.1, 3.0, 12)
     point, covariance = triangulate(rig, left, right, sigma_left, sigma_right)
     for n in range(12):
@@ -95,8 +97,8 @@ def test_against_brute_force() -> None:
 def test_covariance_against_noisy_trials() -> None:
     rig, random, n = askew_rig(), np.random.default_rng(7), 4000
     world = np.array([0.35, 1.3, -0.4])
-    left = rig.left.project(world) + random.normal(0.0, 0.4, (n, 2))
-    right = rig.right.project(world) + random.normal(0.0, 0.8, (n, 2))
+    left = rig.cameras[0].project(world) + random.normal(0.0, 0.4, (n, 2))
+    right = rig.cameras[1].project(world) + random.normal(0.0, 0.8, (n, 2))
     point, covariance = triangulate(rig, left, right, 0.4, 0.8)
     measured = np.cov(point.T)
     # A sample covariance of n trials is known to about sqrt(2 / n) of each variance: 2%, and four times that is allowed.
@@ -108,21 +110,25 @@ def test_covariance_against_noisy_trials() -> None:
 def test_a_sharper_camera_counts_more() -> None:
     rig = askew_rig()
     world = np.array([[0.2, 1.1, 0.3]])
-    left, right = rig.left.project(world), rig.right.project(world) + [0.0, 6.0]
+    left, right = rig.cameras[0].project(world), rig.cameras[1].project(world) + [0.0, 6.0]
     to_left, _ = triangulate(rig, left, right, 0.01, 1.0)
     to_right, _ = triangulate(rig, left, right, 1.0, 0.01)
-    assert np.linalg.norm(rig.left.project(to_left) - left) < 0.01 < np.linalg.norm(rig.left.project(to_right) - left)
-    assert np.linalg.norm(rig.right.project(to_right) - right) < 0.01 < np.linalg.norm(rig.right.project(to_left) - right)
+    assert np.linalg.norm(rig.cameras[0].project(to_left) - left) < 0.01 < np.linalg.norm(rig.cameras[0].project(to_right) - left)
+    assert (
+        np.linalg.norm(rig.cameras[1].project(to_right) - right) < 0.01 < np.linalg.norm(rig.cameras[1].project(to_left) - right)
+    )
 
 
 def test_rays_that_meet_behind_or_nowhere_stay_finite() -> None:
     rig = askew_rig()
-    swapped = Rig((dataclasses.replace(rig.right, size=rig.left.size), rig.left))
+    swapped = Rig((dataclasses.replace(rig.cameras[1], size=rig.cameras[0].size), rig.cameras[0]))
     world = np.array([[0.2, 1.1, 0.3], [-0.5, 0.4, 0.1]])
-    point, covariance = triangulate(swapped, rig.left.project(world), rig.right.project(world))
+    point, covariance = triangulate(swapped, rig.cameras[0].project(world), rig.cameras[1].project(world))
     assert np.isfinite(point).all()
     assert np.isfinite(covariance).all()
-    parallel = Rig((rig.left, dataclasses.replace(rig.left, translation=rig.left.translation - [0.5, 0.0, 0.0])))
+    parallel = Rig(
+        (rig.cameras[0], dataclasses.replace(rig.cameras[0], translation=rig.cameras[0].translation - [0.5, 0.0, 0.0]))
+    )
     point, covariance = triangulate(parallel, np.array([[300.0, 200.0]]), np.array([[300.0, 200.0]]))
     assert np.isfinite(point).all()
     assert np.isfinite(covariance).all()

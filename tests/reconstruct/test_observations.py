@@ -35,8 +35,8 @@ def test_a_monocular_marker_is_weighed_in_pixels() -> None:
     frame = replace(marker_frame_of(POINTS_M, valid), seen=seen, image_px=image)
     found = observations_from_markers(frame, rig, np.full(3, 0.02))
     assert (found.weight_px > 0).tolist() == [[False, True, False], [False, False, False]]
-    depth = np.median([rig.left.to_camera(POINTS_M[m])[2] for m in (0, 2)])
-    expected = 1.0 / (0.3**2 + (rig.left.focal_px * 0.02 / depth) ** 2)
+    depth = np.median([rig.cameras[0].to_camera(POINTS_M[m])[2] for m in (0, 2)])
+    expected = 1.0 / (0.3**2 + (rig.cameras[0].focal_px * 0.02 / depth) ** 2)
     assert np.isclose(found.weight_px[0, 1], expected, rtol=1e-9)
     inside = found.view_rotation[0] @ POINTS_M[1] + found.view_translation[0]
     np.testing.assert_allclose(found.ideal[0, 1], inside[:2] / inside[2], atol=1e-6)
@@ -61,7 +61,7 @@ def plain_rig() -> Rig:
 
 def seen_by_left(rig: Rig, points_m: Floats) -> MarkerFrame:
     """Return the frame in which the left camera alone sees points, in order."""
-    pair = lone_views(blobs_of(0, 3, rig.left.project(points_m), 0.5), len(rig))
+    pair = lone_views(blobs_of(0, 3, rig.cameras[0].project(points_m), 0.5), len(rig))
     return frame_of_view(pair, 0, np.arange(len(points_m)))
 
 
@@ -84,9 +84,9 @@ def test_triangulated_markers_are_not_alone_and_the_right_camera_counts() -> Non
     seen = np.zeros((2, n), bool)
     seen[1, 2] = True
     image = np.zeros((2, n, 2))
-    image[1, 2] = rig.right.project(BODY_M[2])
+    image[1, 2] = rig.cameras[1].project(BODY_M[2])
     rays = monocular_rays(replace(frame, valid=np.zeros(n, bool), seen=seen, image_px=image), rig)
     assert np.flatnonzero(rays.monocular).tolist() == [2]
-    assert rays.from_m[2] == pytest.approx(rig.right.center_m)
+    assert rays.from_m[2] == pytest.approx(rig.cameras[1].center_m)
     assert nearest_on_rays(rays, BODY_M)[2] == pytest.approx(BODY_M[2], abs=1e-6)
     assert not rays.direction[[0, 1, 3, 4, 5]].any()

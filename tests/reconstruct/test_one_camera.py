@@ -54,7 +54,7 @@ def one_camera(session: Session) -> Pipeline:
 @pytest.fixture(scope="module")
 def tracked(session: Session) -> list[Pose]:
     pipeline = one_camera(session)
-    return [pipeline.step(lone_views(pair.left, 1)) for pair in session.pairs()]
+    return [pipeline.step(lone_views(pair[0], 1)) for pair in session.pairs()]
 
 
 def test_every_frame_is_tracked_near_the_truth(session: Session, tracked: list[Pose]) -> None:
@@ -80,10 +80,10 @@ def test_labels_are_the_true_ones(session: Session) -> None:
     pipeline = one_camera(session)
     wrong = 0
     for k, pair in enumerate(session.pairs(seed=5)):
-        pipeline.step(lone_views(pair.left, 1))
+        pipeline.step(lone_views(pair[0], 1))
         frame = pipeline.markers
         assert frame is not None
-        error = np.linalg.norm(frame.image_px[0] - session.rig.left.project(session.markers[k]), axis=1)
+        error = np.linalg.norm(frame.image_px[0] - session.rig.cameras[0].project(session.markers[k]), axis=1)
         wrong += int((error[frame.seen[0]] > 6 * NOISE_PX).sum())
     assert wrong == 0
 
@@ -94,7 +94,7 @@ def test_same_input_same_poses(session: Session, tracked: list[Pose]) -> None:
     pipeline.warm()
     for _ in range(2):
         for expected, pair in zip(tracked[:30], session.pairs(), strict=False):
-            pose = pipeline.step(lone_views(pair.left, 1))
+            pose = pipeline.step(lone_views(pair[0], 1))
             assert np.array_equal(pose.rotvec, expected.rotvec) and np.array_equal(pose.root_m, expected.root_m)
         pipeline.forget()
 
@@ -105,7 +105,7 @@ def test_all_gone_for_a_second(session: Session) -> None:
     poses = []
     for k, pair in enumerate(session.pairs()):
         gone = blobs_of(0, k, np.zeros((0, 2)))
-        poses.append(pipeline.step(lone_views(gone if 20 <= k < 80 else pair.left, 1)))
+        poses.append(pipeline.step(lone_views(gone if 20 <= k < 80 else pair[0], 1)))
     states = [pose.state for pose in poses]
     assert (
         states[:20] == [TrackingState.TRACKING] * 20 and states[22] is TrackingState.COASTING and states[75] is TrackingState.LOST
@@ -121,7 +121,7 @@ def test_two_cameras_outlive_the_loss_of_one(session: Session, side: int) -> Non
     poses = []
     for k, pair in enumerate(session.pairs()):
         if 60 <= k < 100:
-            views = [pair.left, pair.right]
+            views = [pair[0], pair[1]]
             views[side] = blobs_of(side, k, np.zeros((0, 2)))
             pair = Views(tuple(views))
         poses.append(pipeline.step(pair))
@@ -154,7 +154,7 @@ def test_nothing_the_camera_shows_breaks_it(session: Session) -> None:
         t_ns += int(rng.choice([0, 1, PERIOD_NS, 900_000_000], p=[0.05, 0.05, 0.85, 0.05]))
         n = int(rng.integers(0, 30))
         kinds = [
-            session.rig.left.project(session.markers[k % N]) + rng.normal(0.0, 0.3, (14, 2)),
+            session.rig.cameras[0].project(session.markers[k % N]) + rng.normal(0.0, 0.3, (14, 2)),
             rng.uniform(-50.0, 700.0, (n, 2)),
             np.full((n, 2), 300.0),
             rng.normal(0.0, 1e6, (n, 2)),

@@ -225,11 +225,11 @@ def test_after_anything_tracking_comes_back_at_once(stage: Stage, happenings: li
         if what in ("clutter", "twice", "far"):
             noise = {
                 "clutter": rng.uniform(0.0, 640.0, (20, 2)),
-                "twice": pair.left.points_px,
+                "twice": pair[0].points_px,
                 "far": rng.normal(0.0, 1e5, (9, 2)),
             }
-            points = np.concatenate([pair.left.points_px, noise[what]])
-            pair = Views((blobs_of(0, k, points), pair.right))
+            points = np.concatenate([pair[0].points_px, noise[what]])
+            pair = Views((blobs_of(0, k, points), pair[1]))
         assert_sound(pipeline.step(pair))
     pose = pipeline.step(replace_time(stage.pair(k + 1, rng), (k + 1) * PERIOD_NS))
     assert_sound(pose)
@@ -238,7 +238,7 @@ def test_after_anything_tracking_comes_back_at_once(stage: Stage, happenings: li
 
 def replace_time(pair: Views, t_ns: int) -> Views:
     """Stamp both views alike."""
-    return Views((replace(pair.left, t_capture_ns=t_ns), replace(pair.right, t_capture_ns=t_ns)))
+    return Views((replace(pair[0], t_capture_ns=t_ns), replace(pair[1], t_capture_ns=t_ns)))
 
 
 _PIPELINES: dict[int, Pipeline] = {}

@@ -253,7 +253,7 @@ def scene_views(
     for number in range(first, first + n):
         for attempt in range(4000):
             aim = np.array([number % 3, number // 3 % 3]) if attempt < 2000 else rng.integers(0, 3, 2)
-            pose = _random_pose(board, rig.left, rng, aim, rng.uniform(*share), tilt_rad)
+            pose = _random_pose(board, rig.cameras[0], rng, aim, rng.uniform(*share), tilt_rad)
             if _in_view(board, rig, pose):
                 poses.append(pose)
                 break

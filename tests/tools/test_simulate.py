@@ -93,7 +93,7 @@ def test_truth_agrees_with_itself(folder: Path) -> None:
         away = np.linalg.norm(camera.project(truth["marker_m"]) - truth["image_px"][side], axis=-1)
         assert away.max() < 1.5
     still = stamps.mean(axis=1) < 0.28  # in the T-pose nothing moves
-    away = rig.left.project(truth["marker_m"][still]) - truth["image_px"][0][still]
+    away = rig.cameras[0].project(truth["marker_m"][still]) - truth["image_px"][0][still]
     assert np.abs(away).max() < 1e-5
 
 

@@ -53,8 +53,8 @@ def place(board: Board, seed: int, aside: float = 0.0) -> Floats:
     R = matrix_from_rotvec(pose[:3])
     middle = 0.5 * (board.points_m.min(axis=0) + board.points_m.max(axis=0))
     pose[3:] += R @ (STAND_IN.points_m.mean(axis=0) - middle)
-    depth = RIG.left.to_camera(pose[3:])[2]
-    pose[3:] += RIG.left.rotation.T @ [aside * RIG.left.size[0] / RIG.left.focal_px * depth, 0.0, 0.0]
+    depth = RIG.cameras[0].to_camera(pose[3:])[2]
+    pose[3:] += RIG.cameras[0].rotation.T @ [aside * RIG.cameras[0].size[0] / RIG.cameras[0].focal_px * depth, 0.0, 0.0]
     return pose
 
 
@@ -63,7 +63,7 @@ def picture_of(board: Board, seed: int = 3, aside: float = 0.0) -> tuple[Image, 
     pose = place(board, seed, aside)
     margin = {"aruco": 0.25, "circles": 1.5}.get(board.kind, 1.0)
     draw = render_circles if board.kind == "circles" else render_board
-    return draw(board, RIG.left, pose[:3], pose[3:], Look(), seed, margin), true_corners(board, RIG.left, pose)
+    return draw(board, RIG.cameras[0], pose[:3], pose[3:], Look(), seed, margin), true_corners(board, RIG.cameras[0], pose)
 
 
 def found(text: str, finish: Finish = as_taken, aside: float = 0.0, legacy: bool | None = None) -> Callable[[Path], Outcome]:

@@ -40,7 +40,7 @@ def board_poses(rig: Rig, n: int, seed: int, board: Board = BOARD, share: tuple[
 
     share: how much of the left picture's width the board spans where the axis is, from far to near.
     """
-    rng, out, left = np.random.default_rng(seed), [], rig.left
+    rng, out, left = np.random.default_rng(seed), [], rig.cameras[0]
     middle = board.points_m.mean(axis=0)
     for _ in range(200_000):
         ray = left.rays(rng.uniform((0.0, 0.0), left.size))
@@ -91,13 +91,13 @@ def seen_pairs(rig: Rig, poses: Floats, noise_px: float = 0.1, seed: int = 0, bo
 
 def calibrated(rig: Rig, pairs: Sequence[BoardMoment], board: Board = BOARD) -> Outcome:
     """Solve, judge, and return the grade and by how much the baseline is off [%]."""
-    chosen = select_views(pairs, (rig.left.size, rig.right.size), board)
-    return judged(rig, solve_rig(board, chosen.moments, (rig.left.size, rig.right.size)))
+    chosen = select_views(pairs, (rig.cameras[0].size, rig.cameras[1].size), board)
+    return judged(rig, solve_rig(board, chosen.moments, (rig.cameras[0].size, rig.cameras[1].size)))
 
 
 def judged(rig: Rig, solution: RigSolution) -> Outcome:
     """Return the grade of a solution, its lens model and how far its baseline is from the true rig's [%]."""
     report = rig_report(solution)
     off = 100.0 * abs(solution.rig.baseline_m / rig.baseline_m - 1.0)
-    model = "fisheye" if solution.rig.left.fisheye else "pinhole"
+    model = "fisheye" if solution.rig.cameras[0].fisheye else "pinhole"
     return Outcome(f"{report.grade.word}: {report.findings[0].text}; {model}, RMS {solution.rms_px:.2f} px", off)

@@ -41,10 +41,10 @@ def _offset(folder: Path) -> Outcome:
         earlier = pose - APART_S * speed  # what the right camera took, stamped as now
         velocity = (seen(1, earlier + STEP_S * speed) - seen(1, earlier - STEP_S * speed)) / (2.0 * STEP_S)
         px = seen(0, pose), seen(1, earlier)
-        inside = [np.all((each > 0.0) & (each < np.array(rig.left.size) - 1.0), axis=1) for each in px]
+        inside = [np.all((each > 0.0) & (each < np.array(rig.cameras[0].size) - 1.0), axis=1) for each in px]
         right_view = BoardView(px[1], inside[1], k * 10**9, velocity_px_s=velocity)
         pairs.append(BoardMoment((BoardView(px[0], inside[0], k * 10**9), right_view)))
-    solution = solve_rig(board, pairs, (rig.left.size, rig.right.size), solve_offset=True)
+    solution = solve_rig(board, pairs, (rig.cameras[0].size, rig.cameras[1].size), solve_offset=True)
     outcome = judged(rig, solution)
     return Outcome(f"{1e3 * solution.offset_s[1]:.0f} ms late; {outcome.text}", outcome.error)
 
@@ -53,7 +53,7 @@ def _strong_barrel(folder: Path) -> Outcome:
     """21 pairs of an 8x11 board through a lens that is no pinhole, solved as one: its model folds back before the corners."""
     rig, board = fisheyes(size=(1280, 720)), board_from_text("8x11:20")
     pairs = seen_pairs(rig, board_poses(rig, 21, 5, board, share=(0.2, 0.5)), 0.1, 0, board)
-    return judged(rig, solve_rig(board, pairs, (rig.left.size, rig.right.size), lens="pinhole"))
+    return judged(rig, solve_rig(board, pairs, (rig.cameras[0].size, rig.cameras[1].size), lens="pinhole"))
 
 
 def _one_mirrors(folder: Path) -> Outcome:
@@ -69,9 +69,9 @@ def _one_mirrors(folder: Path) -> Outcome:
     for pair in seen_pairs(rig, board_poses(rig, 20, 6)):
         assert pair.views[0] is not None and pair.views[1] is not None
         px = pair.views[1].corners_px.reshape(board.rows, board.columns, 2)[:, ::-1].reshape(-1, 2)
-        mirrored = np.column_stack([rig.right.size[0] - 1.0 - px[:, 0], px[:, 1]])
+        mirrored = np.column_stack([rig.cameras[1].size[0] - 1.0 - px[:, 0], px[:, 1]])
         pairs.append(BoardMoment((pair.views[0], BoardView(mirrored, pair.views[1].seen, pair.t_ns))))
-    return judged(rig, solve_rig(board, pairs, (rig.left.size, rig.right.size)))
+    return judged(rig, solve_rig(board, pairs, (rig.cameras[0].size, rig.cameras[1].size)))
 
 
 def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Outcome]:
@@ -87,7 +87,7 @@ def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Ou
         search, said = search_board(BoardSpec((folder / "left", folder / "right")), board), list[str]()
         calibrate_found(search, RigTask(board, folder / "rig.toml", None), said.append)
         found = read_rig(folder / "rig.toml")
-        model = "fisheye" if found.left.fisheye else "pinhole"
+        model = "fisheye" if found.cameras[0].fisheye else "pinhole"
         off = 100.0 * abs(found.baseline_m / rig.baseline_m - 1.0)
         return Outcome(f"{found.grade}: {model}, RMS {found.error_px:.2f} px", off)
 

@@ -125,10 +125,10 @@ def _fast(folder: Path) -> Outcome:
 def _unlike(folder: Path) -> Outcome:
     """Replay a walk whose right camera has other pictures than the left."""
     rig, size = read_rig(walk().folder / "rig.toml"), (840, 630)
-    scale = size[0] / rig.right.size[0]
-    matrix = rig.right.matrix * [[scale], [scale], [1.0]]
+    scale = size[0] / rig.cameras[1].size[0]
+    matrix = rig.cameras[1].matrix * [[scale], [scale], [1.0]]
     matrix[:2, 2] += 0.5 * scale - 0.5  # pixel centres are at whole numbers
-    write_rig(folder / "rig.toml", replace(rig, cameras=(rig.left, replace(rig.right, size=size, matrix=matrix))))
+    write_rig(folder / "rig.toml", replace(rig, cameras=(rig.cameras[0], replace(rig.cameras[1], size=size, matrix=matrix))))
     write_avi(folder / "left.avi", pictures("left", 50), 30.0)
     write_avi(folder / "right.avi", [np.asarray(cv2.resize(image, size), np.uint8) for image in pictures("right", 50)], 30.0)
     return _replayed(folder, both(folder, ".avi"), rig=folder / "rig.toml")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from tests.support.commands import Result
 from tests.support.ports import free_address
 from tests.tools.commands.walked import CLIP, Walked, ended, made_walk
@@ -121,4 +121,4 @@ def replay(videos: Sequence[Path], *more: object, **changed: object) -> Result:
 
 def both(folder: Path, suffix: str) -> list[Path]:
     """Return the names of the videos of both cameras."""
-    return [folder / f"{side}{suffix}" for side in CAMERAS]
+    return [folder / f"{side}{suffix}" for side in CAMERA_NAMES[:2]]

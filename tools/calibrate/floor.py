@@ -34,13 +34,12 @@ Tell = Callable[[str], None]
 class FloorTask:
     """How a floor is to be found.
 
-    by: what tells it; sources: where it is seen, one a camera; spec: of a recording of at most two; window: which seconds;
-    board: that lies there; worn: the markers; heights: of a standing foot's; height_m: of the board's face or of markers on the
-    floor; distance_m: the largest between these; late_s: by which the right camera's stamps are late.
+    by: what tells it; spec: where it is seen; window: which seconds; board: that lies there; worn: the markers; heights: of a
+    standing foot's; height_m: of the board's face or of markers on the floor; distance_m: the largest between these; late_s: by
+    which the right camera's stamps are late.
     """
 
     by: FloorMethod
-    sources: tuple[str, ...]
     spec: RecordingSpec
     window: TimeWindow
     board: Board
@@ -79,8 +78,8 @@ def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progre
 def _by_board(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
     """Find the floor under a board."""
     spec = wishes.spec
-    late_s = (0.0, wishes.late_s) if len(wishes.sources) == 2 and wishes.late_s else ()
-    where = BoardSpec(tuple(map(Path, wishes.sources)), spec.timestamps, spec.fps, late_s)
+    late_s = (0.0, wishes.late_s) if len(spec.files) == 2 and wishes.late_s else ()
+    where = BoardSpec(tuple(map(Path, spec.files)), spec.timestamps, spec.fps, late_s)
     moments, search = board_moments(where, wishes.board, rig, wishes.window, progress)
     if not moments:
         from calibration.board.diagnosis import why_no_board

@@ -14,7 +14,7 @@ from capture.background.statistics import Background
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, Views
 from capture.recording.recording import CaptureRecording, Frames, RecordingSpec
-from capture.recording.session import is_session
+from capture.recording.session import is_session, session_camera_names
 from capture.sources.source import IMAGE_SUFFIXES
 from capture.stereo.check import check_rig_fits
 from capture.stereo.matching import match, with_rig_error
@@ -100,9 +100,9 @@ def still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: Ti
 
     Raises CalibrationError: another size than the rig's, no pictures in the window.
     """
-    left, right = (lying_still(blobs) for blobs in _blobs(source, rig, settings, window))
+    views = Views(tuple(lying_still(blobs) for blobs in _blobs(source, rig, settings, window)), 0)
     points = match(
-        with_rig_error(Views((left, right), 0), settings.match.rig_sigma_px),
+        with_rig_error(views, settings.match.rig_sigma_px),
         rig,
         replace(settings.match, depth_extent_m=FLOOR_EXTENT_M),
     )
@@ -110,7 +110,7 @@ def still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: Ti
 
 
 def marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerSet) -> MarkerSource:
-    """Open recordings, or two single pictures.
+    """Open recordings, or single pictures.
 
     What lies still through a whole recording would be part of any background learned from it: there is none, unless seconds
     without the markers are named. Raises SourceError: nothing that can be read.
@@ -138,13 +138,13 @@ def _frame(file: Path, camera: int) -> Frame:
     return Frame(camera, 0, 0, image)
 
 
-def _blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> tuple[list[Blobs], list[Blobs]]:
-    """Detect in all pictures of the window."""
-    backgrounds = source.backgrounds or (None, None)
+def _blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> list[list[Blobs]]:
+    """Detect in all pictures of the window, by camera."""
+    backgrounds = source.backgrounds or (None,) * len(rig)
     detectors = [
         Detector(settings.detector, background, source.colors_rgb, min_markers=LEAST_MARKERS) for background in backgrounds
     ]
-    found: tuple[list[Blobs], list[Blobs]] = ([], [])
+    found: list[list[Blobs]] = [[] for _ in rig.cameras]
     for frames in source.frames:
         for camera, frame in enumerate(frames):
             if frame is not None and window.holds(frame.t_capture_ns):
@@ -181,7 +181,7 @@ def lying_still(frames: Sequence[Blobs]) -> Blobs:
 def walk_moments(
     recording: CaptureRecording, rig: Rig, settings: Settings, window: TimeWindow, progress: Progress
 ) -> list[PointFrame]:
-    """Triangulate what both cameras see, moment by moment.
+    """Triangulate what two cameras see at least, moment by moment.
 
     Raises CalibrationError: the rig does not fit the recording, or nothing lies in the window.
     """
@@ -208,15 +208,13 @@ def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, 
 
 def check_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
     """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way."""
-    n = 2 if is_session(Path(sources[0])) else len(sources)
+    n = len(session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)
     if n > 1 and rig.is_monocular:
         raise DuocapError(
-            f"pictures of {'two' if n == 2 else n} cameras, but the rig has one, {rig.left.name}; give its pictures alone"
+            f"pictures of {'two' if n == 2 else n} cameras, but the rig has one, {rig.cameras[0].name}; give its pictures alone"
         )
     if by != "board" and (rig.is_monocular or n < 2):
         raise DuocapError(f"one camera measures no depth, which --by {by} takes; give both cameras, or use --by board")
     if n != len(rig) and (n > 1 or by != "board"):
         names = ", ".join(camera.name for camera in rig.cameras)
         raise DuocapError(f"{n} cameras are given, the rig has {len(rig)}: {names}; give those, in this order")
-    if n > 2 and by != "board":
-        raise DuocapError(f"--by {by} takes two cameras; use --by board with {n}")

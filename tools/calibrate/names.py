@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from config.errors import DuocapError
-from config.settings import CAMERAS
-
-MAX_CAMERAS = 8  # as calibration.camera says, which takes long to import
+from config.settings import CAMERA_NAMES
 
 
 def camera_names(sources: Sequence[str]) -> tuple[str, ...]:
@@ -14,14 +12,14 @@ def camera_names(sources: Sequence[str]) -> tuple[str, ...]:
 
     Raises DuocapError: too many, one given twice, or names that repeat.
     """
-    if len(sources) > MAX_CAMERAS:
-        raise DuocapError(f"{len(sources)} cameras; expected at most {MAX_CAMERAS}: leave some out")
+    if len(sources) > len(CAMERA_NAMES):
+        raise DuocapError(f"{len(sources)} cameras; expected at most {len(CAMERA_NAMES)}: leave some out")
     places = [str(Path(source).resolve()) if Path(source).exists() else source for source in sources]
     for source, place in zip(sources, places, strict=True):
         if places.count(place) > 1:
             raise DuocapError(f"{source}: given twice; give each camera once")
-    if len(sources) <= len(CAMERAS):
-        return CAMERAS if len(sources) == len(CAMERAS) else ()
+    if len(sources) <= 2:
+        return CAMERA_NAMES[:2] if len(sources) == 2 else ()
     paths = [Path(source) for source in sources]
     for names in ([path.stem for path in paths], [path.parent.name for path in paths]):
         names = [f"cam{name}" if name.isdigit() else name for name in names]

@@ -20,7 +20,7 @@ from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.selection import Selection, describe_selection, select_views
 from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from tools.calibrate.board.found import BoardSearch
 from tools.calibrate.outcome import picture_of, print_report, write_outcome
 from tools.calibrate.rig_checks import earlier_words, refined_sigma, tape_findings
@@ -58,7 +58,7 @@ class RigTask:
         """Return the names of so many cameras: left and right of two, where they have no others."""
         if len(self.names) == n_cameras:
             return self.names
-        return CAMERAS if n_cameras == len(CAMERAS) else tuple(f"cam{c}" for c in range(n_cameras))
+        return CAMERA_NAMES[:n_cameras]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from capture.recording.recording import CaptureRecording
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.markers import MarkerSet, read_marker_set
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 
 Progress = Callable[[int, int | None], None]
 
@@ -48,30 +48,24 @@ def uncolored_markers() -> MarkerSet:
     return replace(markers, has_color=np.zeros(len(markers), bool))
 
 
-def sightings_of(recordings: Sequence[CaptureRecording], progress: Progress = lambda done, total: None) -> tuple[Sightings, ...]:
-    """Detect the bright spots in all frames of every camera. Raises SourceError: a recording breaks off.
+def sightings_of(recording: CaptureRecording, progress: Progress = lambda done, total: None) -> tuple[Sightings, ...]:
+    """Detect the bright spots in all frames of every camera. Raises SourceError: a recording breaks off."""
+    seen: tuple[list[tuple[float, Floats]], ...] = tuple([] for _ in recording.sizes)
 
-    recordings: one of two cameras, or one a camera.
-    """
-    found: list[Sightings] = []
-    n_all = sum(recording.n_frames or 0 for recording in recordings) or None
-    for recording in recordings:
-        seen: tuple[list[tuple[float, Floats]], ...] = tuple([] for _ in recording.sizes)
-        done = sum(len(one.t_s) for one in found)
+    def watch(frame: Frame, blobs: Blobs) -> None:
+        seen[frame.camera].append((frame.t_capture_ns * 1e-9, blobs.points_px))
+        progress(len(seen[0]), recording.n_frames)
 
-        def watch(frame: Frame, blobs: Blobs, seen: tuple[list[tuple[float, Floats]], ...] = seen, done: int = done) -> None:
-            seen[frame.camera if len(seen) > 1 else 0].append((frame.t_capture_ns * 1e-9, blobs.points_px))
-            progress(done + len(seen[0]), n_all)
-
-        for _ in recording.pairs(watch=watch):
-            pass
-        for rows, size in zip(seen, recording.sizes, strict=True):
-            found.append(Sightings(np.array([t_s for t_s, _ in rows]), tuple(points for _, points in rows), size))
-    return tuple(found)
+    for _ in recording.pairs(watch=watch):
+        pass
+    return tuple(
+        Sightings(np.array([t_s for t_s, _ in rows]), tuple(points for _, points in rows), size)
+        for rows, size in zip(seen, recording.sizes, strict=True)
+    )
 
 
 def cameras_for(
-    files: Sequence[Path], fov_deg: float | None, sizes: Sequence[tuple[int, int]], names: Sequence[str] = CAMERAS
+    files: Sequence[Path], fov_deg: float | None, sizes: Sequence[tuple[int, int]], names: Sequence[str]
 ) -> tuple[tuple[Camera, ...], Rig | None]:
     """Return the cameras' intrinsics by the names given, and the rig of a file of all of them to compare with.
 
@@ -101,25 +95,26 @@ def cameras_for(
 
 
 def calibrate_wand(
-    recordings: Sequence[CaptureRecording],
+    recording: CaptureRecording,
     wishes: WandTask,
-    names: Sequence[str] = CAMERAS,
+    names: Sequence[str] = (),
     progress: Progress = lambda done, total: None,
 ) -> tuple[WandSolution, QualityReport]:
     """Measure a rig with a wand and judge it.
 
-    recordings: one of two cameras, or one a camera. Raises CalibrationError: one camera only, nothing tells lenses or scale, no
+    names: of the cameras, by default the usual ones. Raises CalibrationError: one camera only, nothing tells lenses or scale, no
     wand is seen or too little of it, nothing fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
-    sizes = [size for recording in recordings for size in recording.sizes]
+    sizes = recording.sizes
     if len(sizes) < 2:
         raise CalibrationError(
-            f"{recordings[0].spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
+            f"{recording.spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
         )
+    names = names or CAMERA_NAMES[: len(sizes)]
     cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, sizes, names)
-    tracks = wand_tracks(sightings_of(recordings, progress), wishes.n_markers, names)
+    tracks = wand_tracks(sightings_of(recording, progress), wishes.n_markers, names)
     solution = solve_wand(
         tracks,
         cameras,

@@ -98,7 +98,7 @@ def _none_listed() -> DoctorFinding:
     others = "network cameras (duocap doctor --camera http://...), files, folders and camera nodes work without one"
     if platform.system() == "Linux":
         return note("cameras", "no camera is plugged in (/dev/video*)", others)
-    return note("cameras", "this system lists no camera", f"plug one in, or try it by number: --left 0; {others}")
+    return note("cameras", "this system lists no camera", f"plug one in, or try it by number: --camera 0; {others}")
 
 
 def look_at_all(openers: Sequence[Opener], open_s: float = OPEN_S) -> list[CameraProbe]:

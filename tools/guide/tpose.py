@@ -46,7 +46,7 @@ class TposeSession:
     def turn(self, cameras: GuidedCameras, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
         """Take what the cameras saw, advise, show."""
         if self._pairing is None and cameras.started:
-            self._pairing = Grouping(2, round(SKEW_SHARE * cameras.period_ns))
+            self._pairing = Grouping(len(self._rig.cameras), round(SKEW_SHARE * cameras.period_ns))
             self._advice = Advice(COME_IN)
         for sent, came_ns in received:
             cameras.heard(sent.blobs.camera, came_ns)

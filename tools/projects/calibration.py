@@ -46,7 +46,7 @@ class BoardVideos:
             if found is None:
                 raise DuocapError(f"--cameras {BEST}: {self.folder} has no calibration that tells; choose two of {known}")
             pair = best_of(*found)
-            cameras = f"{pair.rig.left.name},{pair.rig.right.name}"
+            cameras = f"{pair.rig.cameras[0].name},{pair.rig.cameras[1].name}"
         wanted = [name.strip() for name in cameras.split(",")] if cameras else list(self.videos)
         if len(wanted) > MAX_CAMERAS:
             raise DuocapError(

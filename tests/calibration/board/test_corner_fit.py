@@ -29,8 +29,8 @@ def test_the_fit_is_as_good_as_it_says_and_finds_the_blur() -> None:
     rig = usual_rig((400, 300))
     scores, blurs = [], []
     for number, pose in enumerate(scene_views(BOARD, rig, 2, seed=2, first=4)):
-        image = render_board(BOARD, rig.left, pose[:3], pose[3:], Look(blur_px=1.0, noise=3.0, samples=4), seed=number)
-        truth = true_corners(BOARD, rig.left, pose)
+        image = render_board(BOARD, rig.cameras[0], pose[:3], pose[3:], Look(blur_px=1.0, noise=3.0, samples=4), seed=number)
+        truth = true_corners(BOARD, rig.cameras[0], pose)
         grid = truth.reshape(4, 5, 2)
         steps = np.stack([np.gradient(grid, axis=1), np.gradient(grid, axis=0)], axis=2).reshape(-1, 2, 2)
         light = light_squares(BOARD, False)
@@ -49,8 +49,8 @@ def test_the_fit_is_as_good_as_it_says_and_finds_the_blur() -> None:
 def test_rims_and_wrong_colours_are_no_crossings() -> None:
     rig = usual_rig((400, 300))
     pose = scene_views(BOARD, rig, 1, seed=7, first=4)[0]
-    image = render_board(BOARD, rig.left, pose[:3], pose[3:])
-    grid = true_corners(BOARD, rig.left, pose).reshape(4, 5, 2)
+    image = render_board(BOARD, rig.cameras[0], pose[:3], pose[3:])
+    grid = true_corners(BOARD, rig.cameras[0], pose).reshape(4, 5, 2)
     steps = np.stack([np.gradient(grid, axis=1), np.gradient(grid, axis=0)], axis=2)
     light = light_squares(BOARD, False)
     swapped = fit_corners(image, grid.reshape(-1, 2), steps.reshape(-1, 2, 2), BOARD, ~light)

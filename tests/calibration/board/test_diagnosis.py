@@ -22,26 +22,26 @@ CHESSBOARD, CHARUCO = board_from_text("9x6:25"), board_from_text("charuco:9x6:25
 def picture(text: str, look: Look | None = None, share: tuple[float, float] = (0.4, 0.5), rig: Rig = RIG) -> Image:
     board = board_from_text(text)
     pose = scene_views(board, rig, 1, seed=1, share=share, first=4)[0]
-    return render_board(board, rig.left, pose[:3], pose[3:], look)
+    return render_board(board, rig.cameras[0], pose[:3], pose[3:], look)
 
 
 def moved(board: Board, right_share: float) -> Image:
     """Render a board so that only a part of its width is left in the picture."""
     pose = scene_views(board, RIG, 1, seed=1, first=4)[0].copy()
-    seen = true_corners(board, RIG.left, pose)
-    depth = RIG.left.to_camera(pose[3:])[2]
+    seen = true_corners(board, RIG.cameras[0], pose)
+    depth = RIG.cameras[0].to_camera(pose[3:])[2]
     aside = SIZE[0] - np.quantile(seen[:, 0], right_share)
-    pose[3:] += RIG.left.rotation.T @ np.array([aside / RIG.left.focal_px * depth, 0.0, 0.0])
-    return render_board(board, RIG.left, pose[:3], pose[3:])
+    pose[3:] += RIG.cameras[0].rotation.T @ np.array([aside / RIG.cameras[0].focal_px * depth, 0.0, 0.0])
+    return render_board(board, RIG.cameras[0], pose[:3], pose[3:])
 
 
 def two(board: Board) -> Image:
     poses = scene_views(board, RIG, 6, seed=3, share=(0.3, 0.35))
-    return render([Placed(board, pose[:3], pose[3:]) for pose in poses[[3, 5]]], RIG.left)
+    return render([Placed(board, pose[:3], pose[3:]) for pose in poses[[3, 5]]], RIG.cameras[0])
 
 
 CASES = {
-    "nothing": (lambda: render([], RIG.left), CHESSBOARD, r"no board \(chessboard:9x6:25\) is to be seen, nor any other"),
+    "nothing": (lambda: render([], RIG.cameras[0]), CHESSBOARD, r"no board \(chessboard:9x6:25\) is to be seen, nor any other"),
     "dark": (lambda: picture("9x6:25", Look(gain=0.02, noise=2.0)), CHESSBOARD, "too dark"),
     "bright": (lambda: np.full(SIZE[::-1], 255, np.uint8), CHESSBOARD, "overexposed"),
     "other size": (
@@ -77,7 +77,7 @@ CASES = {
         CHARUCO,
         "mirrored.*switch the camera's mirroring off",
     ),
-    "no charuco": (lambda: render([], RIG.left), CHARUCO, r"no board \(charuco:9x6:25:18.75:DICT_5X5_100\) is to be seen"),
+    "no charuco": (lambda: render([], RIG.cameras[0]), CHARUCO, r"no board \(charuco:9x6:25:18.75:DICT_5X5_100\) is to be seen"),
 }
 
 
@@ -95,7 +95,7 @@ def test_it_says_what_is_seen(case: str) -> None:
 
 
 def test_what_is_seen_in_some_pictures_counts_for_more_than_nothing_in_others() -> None:
-    empty, other = render([], SMALL.left), picture("7x5:25", rig=SMALL)  # what is not found is looked for thoroughly
+    empty, other = render([], SMALL.cameras[0]), picture("7x5:25", rig=SMALL)  # what is not found is looked for thoroughly
     words = why_no_board([empty, cv2.cvtColor(other, cv2.COLOR_GRAY2BGR)], CHESSBOARD)
     assert words.startswith("in 1 of 2 pictures looked at, a board of 7x5")
     assert why_no_board([], CHESSBOARD) == "there are no pictures"

@@ -32,10 +32,12 @@ def errors_px(board: Board, look: Look, n: int, seed: int = 0) -> np.ndarray:
     """Find a board at n poses and give how far its corners are from the truth, both coordinates of all [px]."""
     found = []
     for number, pose in enumerate(scene_views(board, RIG, n, seed, first=4)):
-        view = find_board(render_board(board, RIG.left, pose[:3], pose[3:], look, seed=number), board, name=f"{number}", t_ns=7)
+        view = find_board(
+            render_board(board, RIG.cameras[0], pose[:3], pose[3:], look, seed=number), board, name=f"{number}", t_ns=7
+        )
         assert view is not None and view.n_seen == len(board) and (view.name, view.t_ns) == (f"{number}", 7)
         assert view.blur_px == pytest.approx(look.blur_px, abs=0.25)
-        found.append(view.corners_px - true_corners(board, RIG.left, pose))
+        found.append(view.corners_px - true_corners(board, RIG.cameras[0], pose))
     return np.concatenate(found).ravel()
 
 
@@ -58,9 +60,9 @@ def test_corners_are_true_to_hundredths_of_a_pixel(board: Board, look: Look, lim
 
 def test_motion_shows_as_blur_across_it() -> None:
     pose = scene_views(CHESSBOARD, RIG, 1, first=4)[0]
-    view = find_board(render_board(CHESSBOARD, RIG.left, pose[:3], pose[3:], Look(motion_px=(7.0, 2.0))), CHESSBOARD)
+    view = find_board(render_board(CHESSBOARD, RIG.cameras[0], pose[:3], pose[3:], Look(motion_px=(7.0, 2.0))), CHESSBOARD)
     assert view is not None and view.blur_px > 1.5
-    assert np.sqrt(((view.corners_px - true_corners(CHESSBOARD, RIG.left, pose)) ** 2).mean()) < 0.1
+    assert np.sqrt(((view.corners_px - true_corners(CHESSBOARD, RIG.cameras[0], pose)) ** 2).mean()) < 0.1
 
 
 @pytest.mark.parametrize(
@@ -70,10 +72,10 @@ def test_the_layout_of_a_charuco_board_is_told_from_the_picture(text: str, legac
     """With an odd number of squares a row, markers of one layout are those of the other but a square further."""
     board = board_from_text(text)
     pose = scene_views(board, LARGE, 1, seed=3, first=4)[0]
-    image = render_board(replace(board, legacy=legacy), LARGE.left, pose[:3], pose[3:])
+    image = render_board(replace(board, legacy=legacy), LARGE.cameras[0], pose[:3], pose[3:])
     view = find_board(image, board)
     assert view is not None and view.legacy == legacy and view.n_seen > 0.9 * len(board)
-    truth = true_corners(board, LARGE.left, pose)
+    truth = true_corners(board, LARGE.cameras[0], pose)
     assert np.abs((view.corners_px - truth)[view.seen]).max() < 0.15
     assert find_board(image, replace(board, legacy=not legacy)) is None
     x0, y0 = np.maximum(truth.reshape(board.rows, board.columns, 2)[1, 1] + 2.0, 0.0).astype(int)
@@ -87,8 +89,8 @@ def test_the_layout_of_a_charuco_board_is_told_from_the_picture(text: str, legac
 def test_a_board_that_is_upside_down_or_seen_in_colour_keeps_its_first_corner() -> None:
     pose = scene_views(CHESSBOARD, RIG, 1, seed=4, first=4)[0]
     for board in (CHESSBOARD, CHARUCO):
-        image = render_board(board, RIG.left, pose[:3], pose[3:])
-        truth = true_corners(board, RIG.left, pose)
+        image = render_board(board, RIG.cameras[0], pose[:3], pose[3:])
+        truth = true_corners(board, RIG.cameras[0], pose)
         over = find_board(np.ascontiguousarray(image[::-1, ::-1]), board)
         assert over is not None
         np.testing.assert_allclose(over.corners_px, np.array(SIZE) - 1.0 - truth, atol=0.2)
@@ -100,7 +102,7 @@ def test_a_board_that_is_upside_down_or_seen_in_colour_keeps_its_first_corner() 
 def test_part_of_a_charuco_board_is_used_and_part_of_a_chessboard_is_not() -> None:
     for board, rig, expected in ((CHARUCO, LARGE, True), (CHESSBOARD, usual_rig((400, 300)), False)):
         pose = scene_views(board, rig, 1, seed=1, first=4)[0]
-        image, truth = render_board(board, rig.left, pose[:3], pose[3:], Look()), true_corners(board, rig.left, pose)
+        image, truth = render_board(board, rig.cameras[0], pose[:3], pose[3:], Look()), true_corners(board, rig.cameras[0], pose)
         hidden = truth[:, 0] > truth[:, 0].mean()
         image[:, int(truth[:, 0].mean()) :] = 90
         view = find_board(image, board)
@@ -114,25 +116,25 @@ def test_two_boards_are_not_chosen_between() -> None:
     for board in (CHESSBOARD, CHARUCO):
         poses = scene_views(board, RIG, 6, seed=3, share=(0.3, 0.35))
         both = [Placed(board, pose[:3], pose[3:]) for pose in poses[[3, 5]]]
-        assert find_board(render(both, RIG.left), board) is None
+        assert find_board(render(both, RIG.cameras[0]), board) is None
 
 
 def test_a_charuco_board_may_be_printed_light_on_dark() -> None:
     pose = scene_views(CHARUCO, RIG, 1, first=4)[0]
-    negative = cv2.bitwise_not(render_board(CHARUCO, RIG.left, pose[:3], pose[3:]))
+    negative = cv2.bitwise_not(render_board(CHARUCO, RIG.cameras[0], pose[:3], pose[3:]))
     for quick in (False, True):
         view = find_board(negative, CHARUCO, quick=quick)
         assert view is not None and view.n_seen == len(CHARUCO)
-        assert np.abs(view.corners_px - true_corners(CHARUCO, RIG.left, pose)).max() < 0.15
+        assert np.abs(view.corners_px - true_corners(CHARUCO, RIG.cameras[0], pose)).max() < 0.15
 
 
 def test_a_longer_charuco_board_is_not_taken_for_a_part_of_it() -> None:
     printed, told = board_from_text("charuco:7x10:25"), board_from_text("charuco:7x9:25")
     pose = scene_views(printed, LARGE, 1, seed=3, first=4)[0]
-    image = render_board(printed, LARGE.left, pose[:3], pose[3:])
+    image = render_board(printed, LARGE.cameras[0], pose[:3], pose[3:])
     assert find_board(image, told) is None
     without_end = image.copy()
-    last_px = true_corners(printed, LARGE.left, pose).reshape(10, 7, 2)[8:].reshape(-1, 2)
+    last_px = true_corners(printed, LARGE.cameras[0], pose).reshape(10, 7, 2)[8:].reshape(-1, 2)
     cv2.fillConvexPoly(without_end, cv2.convexHull(last_px.astype(np.float32)).astype(np.int32), 90.0)
     for board in (told, board_from_text("charuco:8x11:25"), board_from_text("charuco:6x9:25")):
         assert "--board charuco:7x10:25" in why_no_board([without_end, image], board)
@@ -147,18 +149,18 @@ SLOW = [
 def test_other_boards_are_not_taken_for_it(other: str) -> None:
     printed, rig = board_from_text(other), usual_rig((400, 300))  # whatever is not found is looked for thoroughly
     for number, pose in enumerate(scene_views(printed, rig, 1, seed=2, first=4)):
-        image = render_board(printed, rig.left, pose[:3], pose[3:], Look(blur_px=0.8), seed=number)
+        image = render_board(printed, rig.cameras[0], pose[:3], pose[3:], Look(blur_px=0.8), seed=number)
         for board in (CHESSBOARD, CHARUCO):
             assert board.text == printed.text or find_board(image, board) is None
 
 
 def test_the_quick_look_finds_the_same_corners() -> None:
     for number, pose in enumerate(scene_views(CHESSBOARD, RIG, 1, seed=9, first=4)):
-        image = render_board(CHESSBOARD, RIG.left, pose[:3], pose[3:], Look(), seed=number)
+        image = render_board(CHESSBOARD, RIG.cameras[0], pose[:3], pose[3:], Look(), seed=number)
         quick, slow = find_board(image, CHESSBOARD, quick=True), find_board(image, CHESSBOARD)
         assert quick is not None and slow is not None
         np.testing.assert_allclose(quick.corners_px, slow.corners_px, atol=0.02)
-    assert find_board(render([], RIG.left), CHESSBOARD, quick=True) is None
+    assert find_board(render([], RIG.cameras[0]), CHESSBOARD, quick=True) is None
 
 
 @pytest.mark.slow

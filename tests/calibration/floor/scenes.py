@@ -25,7 +25,7 @@ def world_rig(look_at_m: tuple[float, float, float] = (0.0, 0.4, 0.0)) -> Rig:
 
 def in_left_frame(rig: Rig) -> Rig:
     """Return the same rig with the left camera's frame as its world, as a calibration by board or wand has it."""
-    R, t = rig.left.rotation, rig.left.translation
+    R, t = rig.cameras[0].rotation, rig.cameras[0].translation
 
     def seen(camera: Camera) -> Camera:
         rotation = np.ascontiguousarray(camera.rotation @ R.T)
@@ -57,8 +57,8 @@ def pair_of(
 
 def errors(world: Rig, rig: Rig, floor: Floor, at_m: Floats) -> tuple[float, float]:
     """Return a floor's tilt [degrees], and how high it puts a point of the true floor [m], scale left alone."""
-    up = world.left.rotation.T @ rig.left.rotation @ floor.up
-    in_rig = rig.left.rotation.T @ (world.left.to_camera(at_m) - rig.left.translation)
+    up = world.cameras[0].rotation.T @ rig.cameras[0].rotation @ floor.up
+    in_rig = rig.cameras[0].rotation.T @ (world.cameras[0].to_camera(at_m) - rig.cameras[0].translation)
     return float(np.degrees(np.arccos(np.clip(up[1], -1.0, 1.0)))), float(floor.up @ (in_rig - floor.origin_m))
 
 

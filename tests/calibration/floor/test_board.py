@@ -39,7 +39,7 @@ def test_both_cameras_find_it() -> None:
 def test_three_cameras_find_it() -> None:
     """The third stands at the side; the first does not see the board."""
     two = world_rig()
-    side = synthetic_rig((2.4, 1.4, 0.6), (2.9, 1.4, 0.6), (0.0, 0.2, 0.2)).left
+    side = synthetic_rig((2.4, 1.4, 0.6), (2.9, 1.4, 0.6), (0.0, 0.2, 0.2)).cameras[0]
     world = Rig((*two.cameras, replace(side, name="side")))
     rig = in_left_frame(world)
     moments = [
@@ -75,7 +75,7 @@ def test_one_camera_finds_it_too(sees: tuple[bool, bool]) -> None:
 
 def test_a_lone_camera() -> None:
     world = world_rig()
-    lone = Rig((world.left,))
+    lone = Rig((world.cameras[0],))
     pair = pair_of(BOARD, world, on_floor(), 0.1)
     floor = floor_from_board(lone, BOARD, [BoardMoment((pair.views[0], None))])
     assert np.degrees(np.arccos(floor.up[1])) < 0.5 and floor.one_camera
@@ -179,8 +179,8 @@ def test_a_camera_that_was_moved() -> None:
     world = world_rig()
     pair = pair_of(BOARD, world, on_floor())
     rig = in_left_frame(world)
-    turned = matrix_from_rotvec(np.array([0.09, 0.0, 0.0])) @ rig.right.rotation
-    moved = replace(rig, cameras=(rig.left, replace(rig.right, rotation=np.ascontiguousarray(turned))))
+    turned = matrix_from_rotvec(np.array([0.09, 0.0, 0.0])) @ rig.cameras[1].rotation
+    moved = replace(rig, cameras=(rig.cameras[0], replace(rig.cameras[1], rotation=np.ascontiguousarray(turned))))
     with pytest.raises(CalibrationError, match="a camera was moved since"):
         floor_from_board(moved, BOARD, [pair])
 

@@ -25,7 +25,7 @@ def test_axes_by_hand() -> None:
 def test_a_rig_in_the_left_cameras_frame_gets_its_world_back() -> None:
     world = world_rig()
     rig = in_left_frame(world)
-    R, t = world.left.rotation, world.left.translation
+    R, t = world.cameras[0].rotation, world.cameras[0].translation
     floor = floor_of(tuple(R[:, 1]), tuple(R @ [0.2, 0.0, 0.3] + t), tuple(R[:, 2]))
     got = floored(rig, floor)
     assert got.floor_known and not rig.floor_known
@@ -48,7 +48,7 @@ def test_pictures_stay_as_they_are(numbers: list[float], scale: float) -> None:
 
 
 def test_one_camera_stays_one() -> None:
-    left = world_rig().left
+    left = world_rig().cameras[0]
     assert floored(Rig((left,)), floor_of((0, 1, 0), (0, 0, 0), (0, 0, 1))).is_monocular
 
 

@@ -61,7 +61,7 @@ def test_many_markers_are_averaged() -> None:
     assert abs(height) < 3.0 * floor.height_sigma_m < 0.02
     assert floor.figures["markers"] == 6.0 and all(finding.grade is Grade.PASS for finding in floor.findings)
     # Nothing says where ahead is: to the cameras.
-    middle = floored(rig, floor).left.center_m + floored(rig, floor).right.center_m
+    middle = floored(rig, floor).cameras[0].center_m + floored(rig, floor).cameras[1].center_m
     assert abs(middle[0]) < 1e-6 < middle[2]
 
 

@@ -37,7 +37,7 @@ def test_it_is_drawn(tmp_path: Path) -> None:
 
 
 def test_one_camera_and_no_other_points(tmp_path: Path) -> None:
-    left = world_rig().left
+    left = world_rig().cameras[0]
     floor = replace(FLOOR, by="board", above_m=np.zeros((0, 3)), one_camera=True)
     rig = Rig((left,))
     assert draw_floor(rig, floor, floor_report(rig, floor), tmp_path / "one.png").stat().st_size > 10_000

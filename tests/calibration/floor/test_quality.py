@@ -85,7 +85,7 @@ def test_a_rescaled_rig_is_good_unless_much_was_changed() -> None:
 
 
 def camera_rolled(roll_deg: float) -> Camera:
-    camera = looking_at("one", (640, 480), world_rig().left.matrix, (0.3, 1.5, 3.0), (0.0, 0.5, 0.0))
+    camera = looking_at("one", (640, 480), world_rig().cameras[0].matrix, (0.3, 1.5, 3.0), (0.0, 0.5, 0.0))
     R = matrix_from_rotvec(np.array([0.0, 0.0, np.radians(roll_deg)])) @ camera.rotation
     return replace(camera, rotation=np.ascontiguousarray(R))
 

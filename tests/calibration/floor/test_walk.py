@@ -70,7 +70,7 @@ def test_reflections_in_the_floor_and_the_room_do_not_matter(walker: Performer, 
     """Everything mirrored by the floor in a tenth of the moments, and two lamps."""
     rig = in_left_frame(walker.rig)
     rng = np.random.default_rng(7)
-    R, t = walker.rig.left.rotation, walker.rig.left.translation
+    R, t = walker.rig.cameras[0].rotation, walker.rig.cameras[0].translation
     lamps = np.array([[0.8, 0.02, -0.5], [-1.0, 1.9, -1.0]]) @ R.T + t
     disturbed = []
     for frame in frames:

@@ -47,8 +47,8 @@ def test_a_chain_of_kalibr(tmp_path: Path) -> None:
         KALIBR.replace("omni\n  distortion_model: radtan", KALIBR[KALIBR.index("pinhole") : KALIBR.index("cam1")].strip())
     )
     rig = read_rig(file)
-    np.testing.assert_allclose(rig.right.to_camera([0.3, -0.2, 2.0]), [-0.31, -0.29, 2.02])
-    assert rig.left.size == (752, 480) and rig.left.matrix[1, 2] == 246.317 and rig.left.distortions[1] == 0.082
+    np.testing.assert_allclose(rig.cameras[1].to_camera([0.3, -0.2, 2.0]), [-0.31, -0.29, 2.02])
+    assert rig.cameras[0].size == (752, 480) and rig.cameras[0].matrix[1, 2] == 246.317 and rig.cameras[0].distortions[1] == 0.082
     file.write_text(KALIBR)
     with pytest.raises(FileFormatError, match="cam1 is of the model omni-radtan; expected pinhole-radtan"):
         read_rig(file)
@@ -62,9 +62,9 @@ def test_opencv_itself_reads_what_is_written_for_it(tmp_path: Path) -> None:
     store = cv2.FileStorage(str(tmp_path / "rig.yml"), cv2.FILE_STORAGE_READ)
     M2, D2, R, T = (store.getNode(name).mat() for name in ("M2", "D2", "R", "T"))
     point_m = np.array([0.2, 1.1, 0.3])
-    in_left = rig.left.to_camera(point_m)
+    in_left = rig.cameras[0].to_camera(point_m)
     seen, _ = cv2.projectPoints(in_left[None, None], cv2.Rodrigues(R)[0], T, M2, D2)
-    np.testing.assert_allclose(seen.ravel(), rig.right.project(point_m), atol=1e-9)
+    np.testing.assert_allclose(seen.ravel(), rig.cameras[1].project(point_m), atol=1e-9)
 
 
 def test_files_of_the_stereo_sample_are_read_together(tmp_path: Path) -> None:
@@ -84,18 +84,18 @@ def test_files_of_the_stereo_sample_are_read_together(tmp_path: Path) -> None:
     for asked in (tmp_path / "intrinsics.yml", tmp_path / "extrinsics.yml", tmp_path):
         rig = read_rig(asked, ReadOptions(size=(640, 480)))
         assert rig.baseline_m == pytest.approx(np.hypot(0.3, 0.01))
-        assert rig.right.center_m == pytest.approx([0.3, -0.01, 0.0])
-        assert rig.left.matrix[0, 2] == 310
+        assert rig.cameras[1].center_m == pytest.approx([0.3, -0.01, 0.0])
+        assert rig.cameras[0].matrix[0, 2] == 310
 
 
 def test_a_lone_camera_of_opencv(tmp_path: Path) -> None:
     """camera_matrix of one camera is a rig of one; where two are needed that is said."""
     rig = a_rig()
-    lone = Rig((rig.left,), 0.31)
+    lone = Rig((rig.cameras[0],), 0.31)
     write_rig_file(tmp_path / "one.yml", lone, "opencv")
     back = read_cameras(tmp_path / "one.yml")
-    assert back.is_monocular and back.left.name == "left" and back.error_px == 0.31
-    assert np.array_equal(back.left.matrix, rig.left.matrix)
+    assert back.is_monocular and back.cameras[0].name == "left" and back.error_px == 0.31
+    assert np.array_equal(back.cameras[0].matrix, rig.cameras[0].matrix)
     with pytest.raises(FileFormatError, match=r"a rig of 1 camera \(left\), but 2 were given"):
         read_rig(tmp_path / "one.yml", n_views=2)
 
@@ -121,7 +121,7 @@ QCA = """<?xml version="1.0" encoding="UTF-8"?>
 def test_a_qualisys_camera_looks_where_it_looks(tmp_path: Path) -> None:
     """At x = 2 m, 1.5 m high, looking along -x with z up: in our world it stands at (2, 1.5, 0) and its image is upright."""
     (tmp_path / "a.qca.txt").write_text(QCA.format(serial=7, left=0), encoding="utf-8")
-    camera = read_cameras(tmp_path / "a.qca.txt").left
+    camera = read_cameras(tmp_path / "a.qca.txt").cameras[0]
     assert camera.size == (1296, 1024)
     assert camera.center_m == pytest.approx([2.0, 1.5, 0.0])
     assert camera.rotation[2] == pytest.approx([-1.0, 0.0, 0.0])  # ahead
@@ -137,7 +137,7 @@ def test_a_qualisys_camera_looks_where_it_looks(tmp_path: Path) -> None:
 def test_a_cropped_qualisys_view_shifts_the_centre(tmp_path: Path) -> None:
     """The principal point counts from the first column that is sent."""
     (tmp_path / "a.qca.txt").write_text(QCA.format(serial=7, left=100), encoding="utf-8")
-    camera = read_cameras(tmp_path / "a.qca.txt").left
+    camera = read_cameras(tmp_path / "a.qca.txt").cameras[0]
     assert camera.size == (1196, 1024) and camera.matrix[0, 2] == 548.0
 
 
@@ -159,7 +159,7 @@ def test_tables_by_any_name_and_a_choice_of_cameras(tmp_path: Path) -> None:
     pose2sim.write_text(third, encoding="utf-8")
     with pytest.raises(FileFormatError, match="right and third are 0 m apart"):
         read_rig(pose2sim)
-    assert read_rig(pose2sim, ReadOptions(names=("third", "left"))).left.name == "third"
+    assert read_rig(pose2sim, ReadOptions(names=("third", "left"))).cameras[0].name == "third"
     with pytest.raises(FileFormatError, match="no camera 'top'; it has left, right, third"):
         read_rig(pose2sim, ReadOptions(names=("top", "left")))
 
@@ -186,7 +186,7 @@ def test_cameras_that_are_not_chosen_may_be_of_no_use(tmp_path: Path) -> None:
     unknown = {**left, "name": "4", "matrix": "null", "distortions": "null", "rotation": "null", "translation": "null"}
     cameras = {"0": left, "1": {**right, "name": "1", "rotation_count": 1}, "2": right, "4": unknown}
     array.write_text(tomli_w.dumps({**tables, "cameras": cameras}), encoding="utf-8")
-    assert read_rig(array, ReadOptions(names=("left", "right"))).right.name == "right"
+    assert read_rig(array, ReadOptions(names=("left", "right"))).cameras[1].name == "right"
     refused = {("left", "1"): "90 degrees", ("left", "4"): r"\[4\] is not calibrated", ("left", "left"): "named twice"}
     for names, told in refused.items():
         with pytest.raises(FileFormatError, match=told):
@@ -208,7 +208,7 @@ def test_easymocap_without_sizes_asks_for_them(tmp_path: Path) -> None:
     extri = tmp_path / "calib" / "extri.yml"
     extri.write_text(extri.read_text(encoding="utf-8").replace("Rot_left", "Rot_unused"), encoding="utf-8")
     rig = read_rig(intri, ReadOptions(size=(640, 480)))
-    np.testing.assert_allclose(rig.left.rotation, a_rig().left.rotation, atol=1e-14)
+    np.testing.assert_allclose(rig.cameras[0].rotation, a_rig().cameras[0].rotation, atol=1e-14)
     (tmp_path / "calib" / "extri.yml").unlink()
     with pytest.raises(FileFormatError, match=r"extri\.yml is missing"):
         read_rig(tmp_path / "calib")

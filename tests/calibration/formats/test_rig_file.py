@@ -60,7 +60,7 @@ def test_four_cameras_come_back_from_every_format_and_some_by_name(form: str, tm
     written = write_rig_file(file, rig, form)
     back = read_rig(file)
     if form == "kalibr":  # its world is the first camera
-        poses = [relative_pose(rig.left, camera) for camera in rig.cameras]
+        poses = [relative_pose(rig.cameras[0], camera) for camera in rig.cameras]
         cameras = zip(rig.cameras, poses, strict=True)
         rig = Rig(tuple(replace(c, distortions=c.distortions[:4], rotation=R, translation=t) for c, (R, t) in cameras))
     assert_alike(rig, back, 1e-11)
@@ -95,8 +95,8 @@ def test_a_real_calibration_of_four_cameras_is_read_whole(shared_data: Path) -> 
 def test_fisheyes_come_back_where_there_is_a_place_for_them(form: str, tmp_path: Path) -> None:
     """One camera of two, so that it is told of each; Kalibr's world is the left camera."""
     rig = a_rig()
-    wide = replace(rig.left, distortions=np.array([-0.021, 0.0064, -0.0031, 0.0007]), fisheye=True)
-    rig = replace(rig, cameras=(wide, replace(rig.right, distortions=rig.right.distortions[:4].copy())))
+    wide = replace(rig.cameras[0], distortions=np.array([-0.021, 0.0064, -0.0031, 0.0007]), fisheye=True)
+    rig = replace(rig, cameras=(wide, replace(rig.cameras[1], distortions=rig.cameras[1].distortions[:4].copy())))
     if form in ("easymocap", "qualisys"):
         with pytest.raises(FileFormatError, match="no place for fisheye lenses; write toml"):
             write_rig_file(tmp_path / NAMES[form], rig, form)
@@ -105,7 +105,7 @@ def test_fisheyes_come_back_where_there_is_a_place_for_them(form: str, tmp_path:
     back = read_rig(tmp_path / NAMES[form])
     assert [camera.fisheye for camera in back.cameras] == [True, False]
     point_m = np.array([0.1, 1.2, 1.7])
-    at = rig.left.to_camera(point_m) if form == "kalibr" else point_m
+    at = rig.cameras[0].to_camera(point_m) if form == "kalibr" else point_m
     for one, other in zip(rig.cameras, back.cameras, strict=True):
         np.testing.assert_allclose(other.project(at), one.project(point_m), atol=1e-9)
     if form == "kalibr":
@@ -122,7 +122,7 @@ def test_matrices_come_back_from_opencv_bit_by_bit(tmp_path: Path) -> None:
         for one, other in zip(rig.cameras, back.cameras, strict=True):
             for what in ("matrix", "distortions", "rotation", "translation"):
                 assert np.array_equal(getattr(one, what), getattr(other, what)), what
-        assert (back.left.name, back.right.name, back.floor_known) == ("left", "right", True)
+        assert (back.cameras[0].name, back.cameras[1].name, back.floor_known) == ("left", "right", True)
 
 
 def test_a_world_with_z_up_is_turned(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_world_with_z_up_is_turned(tmp_path: Path) -> None:
     write_rig_file(tmp_path / "rig.toml", rig, "toml")
     turned = read_rig(tmp_path / "rig.toml", ReadOptions(up="z"))
     point = np.array([0.3, -0.2, 1.7])  # with z up
-    np.testing.assert_allclose(turned.left.project([0.3, 1.7, 0.2]), rig.left.project(point), atol=1e-9)
+    np.testing.assert_allclose(turned.cameras[0].project([0.3, 1.7, 0.2]), rig.cameras[0].project(point), atol=1e-9)
     assert turned.floor_known
 
 
@@ -148,7 +148,7 @@ def test_either_camera_can_be_taken_alone(form: str, tmp_path: Path) -> None:
     write_rig_file(tmp_path / NAMES[form], a_rig(), form)
     for which, size in enumerate(((640, 480), (1280, 720))):
         rig = read_one_camera(tmp_path / NAMES[form], which)
-        assert rig.is_monocular and rig.left.size == size
+        assert rig.is_monocular and rig.cameras[0].size == size
 
 
 def test_names_say_formats(tmp_path: Path) -> None:

@@ -54,16 +54,21 @@ def assert_same_rig(first: Rig, second: Rig, rotation_atol: float) -> None:
 
 def test_values_end_in_their_places(tmp_path: Path) -> None:
     rig = read_rig(write(tmp_path, TEXT))
-    assert (rig.left.name, rig.right.name) == ("port", "starboard")
-    assert (rig.left.size, rig.right.size) == ((640, 480), (800, 600))
-    assert (rig.left.matrix[0, 0], rig.left.matrix[1, 1], rig.left.matrix[0, 2], rig.left.matrix[1, 2]) == (
+    assert (rig.cameras[0].name, rig.cameras[1].name) == ("port", "starboard")
+    assert (rig.cameras[0].size, rig.cameras[1].size) == ((640, 480), (800, 600))
+    assert (
+        rig.cameras[0].matrix[0, 0],
+        rig.cameras[0].matrix[1, 1],
+        rig.cameras[0].matrix[0, 2],
+        rig.cameras[0].matrix[1, 2],
+    ) == (
         795.5,
         796.5,
         293.25,
         219.75,
     )
-    assert (len(rig.left.distortions), len(rig.right.distortions)) == (4, 5)
-    np.testing.assert_array_equal(rig.right.rotation, matrix_from_rotvec([0.030609442, -1.2, 2.1]))
+    assert (len(rig.cameras[0].distortions), len(rig.cameras[1].distortions)) == (4, 5)
+    np.testing.assert_array_equal(rig.cameras[1].rotation, matrix_from_rotvec([0.030609442, -1.2, 2.1]))
     assert rig.error_px == 0.2917
     assert not rig.floor_known
 
@@ -137,13 +142,13 @@ def test_real_rig(shared_data: Path) -> None:
 @pytest.mark.parametrize(("table", "name", "width"), [("cam_0", "port", 640), ("cam_1", "starboard", 800)])
 def test_one_camera_of_two(tmp_path: Path, table: str, name: str, width: int) -> None:
     rig = read_monocular_rig(write(tmp_path, TEXT), table)
-    assert rig.is_monocular and rig.left.name == name and rig.left.size[0] == width and rig.error_px == 0.2917
+    assert rig.is_monocular and rig.cameras[0].name == name and rig.cameras[0].size[0] == width and rig.error_px == 0.2917
     assert not read_rig(write(tmp_path, TEXT)).is_monocular
 
 
 def test_a_rig_of_one_camera(tmp_path: Path) -> None:
     alone = write(tmp_path, TEXT.partition("[cam_1]")[0])
-    assert read_monocular_rig(alone).left.name == "port"
+    assert read_monocular_rig(alone).cameras[0].name == "port"
     with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing; .* got \[cam_0\]"):
         read_monocular_rig(alone, "cam_1")
     assert read_rig(alone).is_monocular
@@ -160,8 +165,8 @@ def test_the_verdict_is_kept_and_absent_where_nobody_judged(tmp_path: Path) -> N
 
 def test_one_camera_alone_is_written_as_one(tmp_path: Path) -> None:
     rig = read_rig(write(tmp_path, TEXT))
-    write_rig(tmp_path / "lone.toml", Rig((rig.right,), 0.25))
+    write_rig(tmp_path / "lone.toml", Rig((rig.cameras[1],), 0.25))
     text = (tmp_path / "lone.toml").read_text(encoding="utf-8")
     assert "[cam_0]" in text and "[cam_1]" not in text
     lone = read_monocular_rig(tmp_path / "lone.toml")
-    assert lone.is_monocular and lone.left.name == "starboard" and lone.error_px == 0.25
+    assert lone.is_monocular and lone.cameras[0].name == "starboard" and lone.error_px == 0.25

@@ -85,10 +85,10 @@ def test_a_form_is_reported_if_it_is_significant_and_large() -> None:
 @pytest.mark.parametrize(("stretch", "grade"), [(1.0, None), (1.1, Grade.POOR), (1.3, Grade.FAIL)])
 def test_pictures_that_were_stretched_are_told_by_their_focal_lengths(stretch: float, grade: Grade | None) -> None:
     solution = fitted(SCENE)
-    right = solution.rig.right
+    right = solution.rig.cameras[1]
     matrix = right.matrix * np.array([[stretch], [1.0], [1.0]])
     matrix[0, 2] = right.matrix[0, 2]
-    stretched = replace(solution, rig=replace(solution.rig, cameras=(solution.rig.left, replace(right, matrix=matrix))))
+    stretched = replace(solution, rig=replace(solution.rig, cameras=(solution.rig.cameras[0], replace(right, matrix=matrix))))
     told = [finding for finding in sanity_findings(stretched) if "fx/fy" in finding.text]
     assert [finding.grade for finding in told] == ([] if grade is None else [grade])
     assert all(finding.text.startswith("the right camera's") for finding in told)

@@ -90,7 +90,7 @@ def test_cameras_too_near_to_each_other_are_told_so() -> None:
     line = next(finding.line for finding in report.findings if finding.text.startswith("at 4.0 m a marker found to 0.2 px"))
     told_mm = float(line.split("known to ")[1].split(" mm")[0])
     rig = fitted(9).rig
-    assert told_mm == pytest.approx(1e3 * 4.0**2 * 0.2 * np.sqrt(2.0) / (rig.left.focal_px * rig.baseline_m), rel=0.1)
+    assert told_mm == pytest.approx(1e3 * 4.0**2 * 0.2 * np.sqrt(2.0) / (rig.cameras[0].focal_px * rig.baseline_m), rel=0.1)
     assert "move the cameras apart" in line
 
 
@@ -115,12 +115,12 @@ def test_a_board_behind_the_camera_fails() -> None:
 def test_cameras_exchanged_fail() -> None:
     solution = fitted()
     rig = solution.rig
-    R = rig.right.rotation.T.copy()
-    right = replace(rig.left, rotation=R, translation=-R @ rig.right.translation)
-    left = replace(rig.right, rotation=np.eye(3), translation=np.zeros(3))
+    R = rig.cameras[1].rotation.T.copy()
+    right = replace(rig.cameras[0], rotation=R, translation=-R @ rig.cameras[1].translation)
+    left = replace(rig.cameras[1], rotation=np.eye(3), translation=np.zeros(3))
     boards = solution.board_to_world.copy()
-    boards[:, 3:] = boards[:, 3:] @ rig.right.rotation.T + rig.right.translation
-    boards[:, :3] = rotvec_from_matrix(rig.right.rotation @ matrix_from_rotvec(boards[:, :3]))
+    boards[:, 3:] = boards[:, 3:] @ rig.cameras[1].rotation.T + rig.cameras[1].translation
+    boards[:, :3] = rotvec_from_matrix(rig.cameras[1].rotation @ matrix_from_rotvec(boards[:, :3]))
     other = replace(
         solution, rig=Rig((left, right)), board_to_world=boards, residual_px=solution.residual_px[::-1], used=solution.used[::-1]
     )
@@ -130,10 +130,10 @@ def test_cameras_exchanged_fail() -> None:
 def test_absurd_lenses_fail() -> None:
     solution = fitted()
     for change in (((0, 0), 30.0), ((0, 2), 1400.0)):
-        matrix = solution.rig.left.matrix.copy()
+        matrix = solution.rig.cameras[0].matrix.copy()
         matrix[change[0]] = change[1]
-        left = replace(solution.rig.left, matrix=matrix)
-        report = rig_report(replace(solution, rig=Rig((left, solution.rig.right))))
+        left = replace(solution.rig.cameras[0], matrix=matrix)
+        report = rig_report(replace(solution, rig=Rig((left, solution.rig.cameras[1]))))
         assert report.grade is Grade.FAIL and any(
             words in texts(report, Grade.FAIL) for words in ("which no lens has", "as no lens is")
         )
@@ -141,8 +141,8 @@ def test_absurd_lenses_fail() -> None:
 
 def test_a_lens_that_folds_over_is_told() -> None:
     solution = fitted()
-    left = replace(solution.rig.left, distortions=np.array([-0.9, 0.0, 0.0, 0.0, 0.0]))
-    assert "folds back" in "\n".join(rig_report(replace(solution, rig=Rig((left, solution.rig.right)))).lines)
+    left = replace(solution.rig.cameras[0], distortions=np.array([-0.9, 0.0, 0.0, 0.0, 0.0]))
+    assert "folds back" in "\n".join(rig_report(replace(solution, rig=Rig((left, solution.rig.cameras[1])))).lines)
 
 
 def test_a_world_nothing_is_known_of_is_told_in_plain_words() -> None:
@@ -197,7 +197,7 @@ def test_where_a_lens_model_folds_back_nothing_is_measured() -> None:
 def test_a_camera_alone_is_judged_too() -> None:
     made = scene()
     solution = fitted()
-    left = solution.rig.left
+    left = solution.rig.cameras[0]
     seen = solution.used[0].any(axis=1)
     moments = tuple(BoardMoment(moment.views[:1]) for moment, own in zip(solution.moments, seen, strict=True) if own)
     alone = replace(
@@ -213,6 +213,6 @@ def test_a_camera_alone_is_judged_too() -> None:
     assert report.grade is Grade.PASS, report.lines
     words = "\n".join(report.lines)
     assert "the size of things seen" in words and "baseline" not in words and "right" not in words
-    lone = Rig((made.truth.left,))
+    lone = Rig((made.truth.cameras[0],))
     off = 100.0 * truth.world_off(lone, alone.rig, volume_points_m(lone, report.figures["distance_m"]))
     assert off < report.figures["world_off_percent"]

@@ -39,7 +39,7 @@ def test_one_camera_and_views_without_corners_are_drawn(tmp_path: Path) -> None:
     used, residual = solution.used.copy(), solution.residual_px.copy()
     used[1], residual[1] = False, 0.0
     used[0, 3] = False
-    alone = replace(solution, rig=Rig((solution.rig.left,)), used=used, residual_px=residual)
+    alone = replace(solution, rig=Rig((solution.rig.cameras[0],)), used=used, residual_px=residual)
     image = cv2.imread(str(draw_rig(alone, rig_report(alone), tmp_path / "one.png")))
     assert image is not None and has_color(image, "#0072B2") and not has_color(image, "#D55E00")
 

@@ -17,7 +17,10 @@ def rig() -> Rig:
     placed = synthetic_rig((-0.3, 0.0, 1e7), (0.3, 0.0, 1e7), (0.0, 0.0, 0.0))
     R, t = np.eye(3), np.array([-0.6, 0.0, 0.0])
     return Rig(
-        (replace(placed.left, rotation=np.eye(3), translation=np.zeros(3)), replace(placed.right, rotation=R, translation=t))
+        (
+            replace(placed.cameras[0], rotation=np.eye(3), translation=np.zeros(3)),
+            replace(placed.cameras[1], rotation=R, translation=t),
+        )
     )
 
 
@@ -32,7 +35,7 @@ def test_a_baseline_too_long_makes_the_world_larger_by_as_much() -> None:
 
 
 def test_focal_lengths_too_long_stretch_depth_alone() -> None:
-    f = rig().left.focal_px
+    f = rig().cameras[0].focal_px
     step = np.zeros(24)
     step[[0, 1, 9, 10]] = 0.02 * f
     told = remeasure(POINTS, rig(), perturb(rig(), step))
@@ -64,7 +67,7 @@ def test_near_pairs_do_not_count() -> None:
 
 
 def test_one_camera_is_told_the_depth() -> None:
-    left = rig().left
+    left = rig().cameras[0]
     lone = Rig((left,))
     step = np.zeros(9)
     step[:2] = 0.05 * left.focal_px

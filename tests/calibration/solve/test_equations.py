@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from calibration.solve.equations import (
+    CornerObservations,
     FreeParameters,
     apply_step,
     formed_points,
@@ -14,6 +15,7 @@ from calibration.solve.equations import (
     project,
     residual_px,
     subset,
+    view_equations,
 )
 from calibration.solve.solution import FIXED, LEVELS, LensModel
 from tests.calibration.solve.bundle_scenes import BOARD, small_problem
@@ -73,6 +75,20 @@ def test_the_jacobian_is_that_of_the_steps_taken(n_cameras: int, lenses: tuple[L
         behind = residual_px(apply_step(state, freedom, -step[:G], np.tile(-step[G:], (V, 1))), seen)
         J = shared[..., i] if i < G else place[..., i - G]
         np.testing.assert_allclose(J, (behind - ahead) / 2e-6, rtol=1e-5, atol=2e-3, err_msg=f"column {i}")
+
+
+def test_the_equations_of_views_are_those_of_the_jacobian() -> None:
+    """Also where a camera sees some of the views only, or none."""
+    state, seen = small_problem(3)
+    weight = seen.weight.copy()
+    weight[1, :2], weight[2] = 0.0, 0.0
+    seen = CornerObservations(seen.points_m, seen.px, weight, seen.motion)
+    freedom = FreeParameters((LensModel(("k1",)), FULL, LensModel()), form=True, offset=True)
+    shared, place = jacobian(state, seen, freedom)
+    J, r = np.concatenate([shared, place], axis=-1), residual_px(state, seen)
+    H, b = view_equations(state, seen, freedom, r)
+    np.testing.assert_allclose(H, np.einsum("cvn,cvnua,cvnub->vab", weight, J, J, optimize=True), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(b, np.einsum("cvn,cvnua,cvnu->va", weight, J, r, optimize=True), rtol=1e-9, atol=1e-6)
 
 
 def test_a_corner_behind_the_camera_costs_everything() -> None:

@@ -25,8 +25,8 @@ def chosen(rig: Rig, sigma_px: float, n: int = 16) -> LensChoice:
 def test_each_camera_gets_the_lens_it_has() -> None:
     """The left camera has no distortion and pixels 2 % wider than high, the right one k1 and k2."""
     rig = true_rig()
-    left = Camera("left", SIZE, rig.left.matrix * [[1.02, 1, 1], [1, 1, 1], [1, 1, 1]], np.zeros(5), np.eye(3), np.zeros(3))
-    choice = chosen(Rig((left, rig.right)), 0.1)
+    left = Camera("left", SIZE, rig.cameras[0].matrix * [[1.02, 1, 1], [1, 1, 1], [1, 1, 1]], np.zeros(5), np.eye(3), np.zeros(3))
+    choice = chosen(Rig((left, rig.cameras[1])), 0.1)
     assert choice.freedom.lenses[0].coefficients == () and not choice.freedom.lenses[0].square
     assert choice.freedom.lenses[1].coefficients[:1] == ("k1",) and "k3" not in choice.freedom.lenses[1].coefficients
     assert not choice.freedom.form

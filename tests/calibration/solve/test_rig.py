@@ -40,8 +40,8 @@ def test_the_truth_is_found_within_its_bound() -> None:
         assert abs(ours[0, 0] - true[0, 0]) < 4.0 * bound.intrinsic_sigma[c, 0]
         assert abs(ours[1, 2] - true[1, 2]) < 4.0 * bound.intrinsic_sigma[c, 3]
         assert solution.intrinsic_sigma[c, 0] == pytest.approx(bound.intrinsic_sigma[c, 0], rel=0.5)
-    rotvec, true_rotvec = (rotvec_from_matrix(r.right.rotation) for r in (solution.rig, rig))
-    off = np.concatenate([rotvec - true_rotvec, solution.rig.right.translation - rig.right.translation])
+    rotvec, true_rotvec = (rotvec_from_matrix(r.cameras[1].rotation) for r in (solution.rig, rig))
+    off = np.concatenate([rotvec - true_rotvec, solution.rig.cameras[1].translation - rig.cameras[1].translation])
     sigma = np.sqrt(np.diag(bound.pose_covariance))
     assert (np.abs(off) < 4.0 * sigma).all()
     assert np.sqrt(np.diag(solution.pose_covariance)) == pytest.approx(sigma, rel=0.5)
@@ -49,7 +49,7 @@ def test_the_truth_is_found_within_its_bound() -> None:
     assert solution.rms_px == pytest.approx(0.2 * np.sqrt(2.0), rel=0.1) and solution.rig.error_px == solution.rms_px
     assert all("k1" in lens and "k3" not in lens for lens in solution.lenses)
     assert not solution.dropped and solution.used.all()
-    np.testing.assert_array_equal(solution.rig.left.rotation, np.eye(3))
+    np.testing.assert_array_equal(solution.rig.cameras[0].rotation, np.eye(3))
 
 
 def test_without_noise_it_is_exact() -> None:
@@ -64,8 +64,8 @@ def test_one_camera_alone() -> None:
     views = [right_view(pair.views[0]) for pair in pairs_of(rig, places, 0.2)]
     solution = solve_camera(BOARD, views, SIZE, name="webcam")
     sigma = cramer_rao(replace(rig, cameras=rig.cameras[:1]), BOARD, places, 0.2, [TRUE_LENS]).intrinsic_sigma[0, 0]
-    assert solution.rig.is_monocular and solution.rig.left.name == "webcam"
-    assert abs(solution.rig.left.matrix[0, 0] - 610.0) < 4.0 * sigma
+    assert solution.rig.is_monocular and solution.rig.cameras[0].name == "webcam"
+    assert abs(solution.rig.cameras[0].matrix[0, 0] - 610.0) < 4.0 * sigma
     assert solution.used.all() and len(solution.used) == 1
 
 
@@ -103,7 +103,7 @@ def test_wrong_corners_and_wrong_pairs_are_left_out(known: bool) -> None:
     off = right_view(pairs[8].views[0]).corners_px.copy()
     off[[7, 30]] += [[6.0, -3.0], [-4.0, 8.0]]
     pairs[8] = BoardMoment((replace(right_view(pairs[8].views[0]), corners_px=off), pairs[8].views[1]))
-    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)) if known else None)
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.cameras[0]), KnownLens(rig.cameras[1])) if known else None)
     reasons = {right_view(dropped.moment.views[1]).name: dropped.reason for dropped in solution.dropped}
     apart = DropReason.INCONSISTENT
     assert reasons == {"right11": apart, "right03": apart, "right06": DropReason.OUTLIER}
@@ -121,7 +121,7 @@ def test_views_of_one_camera_alone_take_part() -> None:
     rig, places = true_rig(), true_places(8)
     pairs = pairs_of(rig, places, 0.2)
     pairs[2], pairs[6] = BoardMoment((pairs[2].views[0], None)), BoardMoment((None, pairs[6].views[1]))
-    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)))
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.cameras[0]), KnownLens(rig.cameras[1])))
     assert len(solution.moments) == 8
     assert solution.used[0, 2].all() and not solution.used[1, 2].any()
     assert solution.used[1, 6].all() and not solution.used[0, 6].any()
@@ -170,17 +170,17 @@ def test_an_adjustment_that_began_mirrored_gets_out() -> None:
 
 def test_intrinsics_held_and_as_a_first_guess() -> None:
     rig, places = true_rig(), true_places(8)
-    pairs, known = pairs_of(rig, places, 0.2), (rig.left, rig.right)
+    pairs, known = pairs_of(rig, places, 0.2), (rig.cameras[0], rig.cameras[1])
     held = solve_rig(BOARD, pairs[:3], SIZES, known=[KnownLens(camera) for camera in known])
     assert held.fixed_intrinsics and not held.intrinsic_sigma.any()
-    np.testing.assert_array_equal(held.rig.right.matrix, rig.right.matrix)
+    np.testing.assert_array_equal(held.rig.cameras[1].matrix, rig.cameras[1].matrix)
     off = tuple(
         replace(c, matrix=c.matrix + np.diag([9.0, 9.0, 0.0]), rotation=c.rotation, translation=c.translation) for c in known
     )
     sigma = np.array([12.0, 12.0, 3.0, 3.0, 0, 0, 0, 0, 0])
     guess = solve_rig(BOARD, pairs, SIZES, known=[KnownLens(camera, sigma) for camera in off])
-    assert abs(guess.rig.left.matrix[0, 0] - 610.0) < 4.0 and (guess.intrinsic_sigma[:, 0] < 12.0).all()
-    np.testing.assert_array_equal(guess.rig.left.distortions, rig.left.distortions)
+    assert abs(guess.rig.cameras[0].matrix[0, 0] - 610.0) < 4.0 and (guess.intrinsic_sigma[:, 0] < 12.0).all()
+    np.testing.assert_array_equal(guess.rig.cameras[0].distortions, rig.cameras[0].distortions)
 
 
 def test_the_time_offset_is_solved_for() -> None:
@@ -201,7 +201,7 @@ def test_the_time_offset_is_solved_for() -> None:
         stamp_ns = 10**9 * i + round(1e9 * (lag_s + 0.012))
         right = BoardView(seen(1, lag_s) + rng.normal(0.0, 0.2, (54, 2)), everything, stamp_ns, velocity_px_s=velocity)
         pairs.append(BoardMoment((left, right)))
-    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)), solve_offset=True)
+    solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(rig.cameras[0]), KnownLens(rig.cameras[1])), solve_offset=True)
     assert solution.offset_s[0] == 0.0 and 0.0 < solution.offset_sigma_s[1] < 5e-4
     assert abs(solution.offset_s[1] - 0.012) < 4.0 * solution.offset_sigma_s[1] + 1e-4
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=0.01)
@@ -235,7 +235,7 @@ def test_views_that_are_all_parallel_do_not_tell_the_focal_length() -> None:
 def test_left_and_right_swapped() -> None:
     rig = true_rig()
     swapped = [BoardMoment((pair.views[1], pair.views[0])) for pair in pairs_of(rig, true_places(4), 0.1)]
-    assert "left and right are swapped" in bad(swapped, known=(KnownLens(rig.right), KnownLens(rig.left)))
+    assert "left and right are swapped" in bad(swapped, known=(KnownLens(rig.cameras[1]), KnownLens(rig.cameras[0])))
 
 
 def test_numbers_that_are_none_and_pictures_of_another_size() -> None:
@@ -246,8 +246,8 @@ def test_numbers_that_are_none_and_pictures_of_another_size() -> None:
     assert "not a finite number" in bad(broken) and "right02" in bad(broken)
     with pytest.raises(CalibrationError, match="outside pictures of 320x240"):
         solve_rig(BOARD, pairs, ((320, 240), SIZE))
-    small = replace(true_rig().left, size=(320, 240), rotation=np.eye(3), translation=np.zeros(3))
-    assert "320x240" in bad(pairs, known=(KnownLens(small), KnownLens(true_rig().right)))
+    small = replace(true_rig().cameras[0], size=(320, 240), rotation=np.eye(3), translation=np.zeros(3))
+    assert "320x240" in bad(pairs, known=(KnownLens(small), KnownLens(true_rig().cameras[1])))
 
 
 def test_the_wrong_board() -> None:
@@ -262,7 +262,7 @@ def test_pictures_that_do_not_belong_together() -> None:
     rig = true_rig()
     pairs = pairs_of(rig, true_places(8), 0.1)
     mixed = [BoardMoment((pairs[i].views[0], pairs[(5 * i + 3) % 8].views[1])) for i in range(8)]
-    assert "pictures belong together" in bad(mixed, known=(KnownLens(rig.left), KnownLens(rig.right)))
+    assert "pictures belong together" in bad(mixed, known=(KnownLens(rig.cameras[0]), KnownLens(rig.cameras[1])))
 
 
 def test_corners_in_one_line_are_no_view() -> None:
@@ -274,7 +274,7 @@ def test_corners_in_one_line_are_no_view() -> None:
         BoardMoment((replace(right_view(p.views[0]), seen=row.copy()), replace(right_view(p.views[1]), seen=row.copy())))
         for p in pairs
     ]
-    solution = solve_rig(BOARD, [*lines[:3], *pairs[3:]], SIZES, known=(KnownLens(rig.left), KnownLens(rig.right)))
+    solution = solve_rig(BOARD, [*lines[:3], *pairs[3:]], SIZES, known=(KnownLens(rig.cameras[0]), KnownLens(rig.cameras[1])))
     assert len(solution.moments) == 5 and solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=5e-3)
     assert "0 views of the board" in bad(lines)
 
@@ -283,13 +283,13 @@ def test_corners_in_one_line_are_no_view() -> None:
 def test_fisheyes_are_known_by_the_views_left_out() -> None:
     """Chosen by itself for two cameras and for one, and kept where it is known: four views then tell where the cameras stand."""
     rig = fisheyes()
-    pairs, sizes = seen_pairs(rig, board_poses(rig, 12, 1)), (rig.left.size, rig.right.size)
+    pairs, sizes = seen_pairs(rig, board_poses(rig, 12, 1)), (rig.cameras[0].size, rig.cameras[1].size)
     chosen = solve_rig(FISHEYE_BOARD, pairs, sizes)
     alone = solve_camera(FISHEYE_BOARD, [pair.views[0] for pair in pairs if pair.views[0] is not None], sizes[0])
     held = solve_rig(FISHEYE_BOARD, pairs[:4], sizes, known=[KnownLens(camera) for camera in rig.cameras])
     for solution in (chosen, alone, held):
-        assert solution.rig.left.fisheye
-        assert solution.rig.left.focal_px == pytest.approx(rig.left.focal_px, rel=0.002)
+        assert solution.rig.cameras[0].fisheye
+        assert solution.rig.cameras[0].focal_px == pytest.approx(rig.cameras[0].focal_px, rel=0.002)
         assert solution.rms_px == pytest.approx(0.14, abs=0.02)  # the noise of both coordinates
     for solution in (chosen, held):
         assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=0.01)
@@ -297,4 +297,4 @@ def test_fisheyes_are_known_by_the_views_left_out() -> None:
         [error for name, error in chosen.held_out_px.items() if name.startswith("fisheye") == wide] for wide in (False, True)
     )
     assert min(fisheye) < 0.95 * min(pinhole)
-    assert not solve_rig(FISHEYE_BOARD, pairs, sizes, lens="pinhole").rig.left.fisheye
+    assert not solve_rig(FISHEYE_BOARD, pairs, sizes, lens="pinhole").rig.cameras[0].fisheye

@@ -61,8 +61,10 @@ def both_seen(pairs: Sequence[BoardMoment]) -> tuple[np.ndarray, np.ndarray]:
 def rectified_dy_px(rig: Rig, pairs: Sequence[BoardMoment]) -> float:
     """Mean |dy| of corresponding corners after OpenCV's rectification [px]."""
     (K1, d1), (K2, d2) = ((camera.matrix, camera.distortions) for camera in rig.cameras)
-    R, t = rig.right.rotation, rig.right.translation
-    R1, R2, P1, P2 = cv2.stereoRectify(K1, d1, K2, d2, rig.left.size, R, t.reshape(3, 1), flags=cv2.CALIB_ZERO_DISPARITY)[:4]
+    R, t = rig.cameras[1].rotation, rig.cameras[1].translation
+    R1, R2, P1, P2 = cv2.stereoRectify(K1, d1, K2, d2, rig.cameras[0].size, R, t.reshape(3, 1), flags=cv2.CALIB_ZERO_DISPARITY)[
+        :4
+    ]
     left, right = (px.reshape(-1, 1, 2) for px in both_seen(pairs))
     first, second = cv2.undistortPoints(left, K1, d1, R=R1, P=P1), cv2.undistortPoints(right, K2, d2, R=R2, P=P2)
     return float(np.abs(first[:, 0, 1] - second[:, 0, 1]).mean())
@@ -104,9 +106,9 @@ def test_the_same_corners_given_to_opencv(doc_pairs: list[BoardMoment]) -> None:
     lenses = [cv2.calibrateCamera(points, list(px), size, K.copy(), np.zeros(5), flags=flags)[1:3] for px in (left, right)]
     (K1, d1), (K2, d2) = lenses
     _, K1, d1, K2, d2, R, t, *_ = cv2.stereoCalibrate(points, list(left), list(right), K1, d1, K2, d2, size, flags=flags)
-    assert solution.rig.left.focal_px == pytest.approx(0.5 * (K1[0, 0] + K1[1, 1]), rel=0.005)
+    assert solution.rig.cameras[0].focal_px == pytest.approx(0.5 * (K1[0, 0] + K1[1, 1]), rel=0.005)
     assert solution.rig.baseline_m == pytest.approx(float(np.linalg.norm(t)), rel=0.005)
-    turn = cv2.Rodrigues(R.T @ solution.rig.right.rotation)[0]
+    turn = cv2.Rodrigues(R.T @ solution.rig.cameras[1].rotation)[0]
     assert np.degrees(np.linalg.norm(turn)) < 0.2
 
 

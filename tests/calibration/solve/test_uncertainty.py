@@ -18,19 +18,19 @@ LENS = LensModel(("k1",))
 def test_it_is_the_inverse_of_the_fisher_information() -> None:
     """For held lenses, by differences of OpenCV's projection over rotation vector, translation and every place's six numbers."""
     rig, places = true_rig(0.5, 0.3), true_places(4)
-    start = np.concatenate([rotvec_from_matrix(rig.right.rotation), rig.right.translation, places.ravel()])
+    start = np.concatenate([rotvec_from_matrix(rig.cameras[1].rotation), rig.cameras[1].translation, places.ravel()])
 
     def predicted(numbers: np.ndarray) -> np.ndarray:
-        right = type(rig.right)(
+        right = type(rig.cameras[1])(
             "right",
             SIZE,
-            rig.right.matrix.copy(),
-            rig.right.distortions.copy(),
+            rig.cameras[1].matrix.copy(),
+            rig.cameras[1].distortions.copy(),
             matrix_from_rotvec(numbers[:3]),
             numbers[3:6].copy(),
         )
         worlds = [BOARD.points_m @ matrix_from_rotvec(p[:3]).T + p[3:] for p in numbers[6:].reshape(-1, 6)]
-        return np.concatenate([camera.project(world).ravel() for world in worlds for camera in (rig.left, right)])
+        return np.concatenate([camera.project(world).ravel() for world in worlds for camera in (rig.cameras[0], right)])
 
     steps = 1e-6 * np.eye(len(start))
     J = np.stack([(predicted(start + step) - predicted(start - step)) / 2e-6 for step in steps], axis=1)
@@ -52,7 +52,7 @@ def test_it_scales_with_the_noise_and_falls_with_views() -> None:
 
 def test_one_camera_has_no_baseline_and_its_free_numbers_a_sigma() -> None:
     rig, places = true_rig(), true_places(8)
-    bound = cramer_rao(Rig((rig.left,)), BOARD, places, 0.2, [LensModel(("k1", "k2"), square=False)])
+    bound = cramer_rao(Rig((rig.cameras[0],)), BOARD, places, 0.2, [LensModel(("k1", "k2"), square=False)])
     assert not bound.pose_covariance.any()
     assert (bound.intrinsic_sigma[0, :6] > 0).all() and not bound.intrinsic_sigma[0, 6:].any() and len(bound.intrinsic_sigma) == 1
 

@@ -86,8 +86,8 @@ def both_sightings(
 ) -> tuple[Sightings, Sightings]:
     """Return both cameras' spots; late_s: by which the right camera's stamps are late: it really looked so much earlier."""
     t_s = np.arange(round(seconds * fps)) / fps
-    left = sightings(rig.left, path, t_s, **how)  # type: ignore[arg-type]
-    return left, sightings(rig.right, path, t_s - late_s, late_s=late_s, **how)  # type: ignore[arg-type]
+    left = sightings(rig.cameras[0], path, t_s, **how)  # type: ignore[arg-type]
+    return left, sightings(rig.cameras[1], path, t_s - late_s, late_s=late_s, **how)  # type: ignore[arg-type]
 
 
 def write_wand_videos(

@@ -56,8 +56,10 @@ def test_a_length_that_changes_with_the_distance_tells_of_a_wrong_focal_length(g
 
 
 def test_cameras_too_near_each_other_are_told_to_be_moved_apart(good: WandSolution) -> None:
-    right = good.rig.right
-    near = replace(good, rig=Rig((good.rig.left, replace(right, rotation=np.eye(3), translation=np.array([-0.12, 0.0, 0.0])))))
+    right = good.rig.cameras[1]
+    near = replace(
+        good, rig=Rig((good.rig.cameras[0], replace(right, rotation=np.eye(3), translation=np.array([-0.12, 0.0, 0.0]))))
+    )
     assert any("move the cameras apart" in finding.fix and "0.2 px is" in finding.text for finding in wand_report(near).findings)
 
 
@@ -87,9 +89,11 @@ def test_a_measured_distance_betrays_a_wrong_length_too(good: WandSolution) -> N
 def test_an_earlier_rig_betrays_a_wrong_length(good: WandSolution) -> None:
     truth = wand_rig()
     assert wand_report(good, earlier=truth).grade is Grade.PASS
-    relative = truth.right.rotation @ truth.left.rotation.T
-    shift = truth.right.translation - relative @ truth.left.translation
-    longer = Rig((truth.left, replace(truth.right, translation=1.03 * shift + relative @ truth.left.translation)))
+    relative = truth.cameras[1].rotation @ truth.cameras[0].rotation.T
+    shift = truth.cameras[1].translation - relative @ truth.cameras[0].translation
+    longer = Rig(
+        (truth.cameras[0], replace(truth.cameras[1], translation=1.03 * shift + relative @ truth.cameras[0].translation))
+    )
     report = wand_report(good, earlier=longer)
     assert (
         report.grade is Grade.POOR
@@ -98,7 +102,12 @@ def test_an_earlier_rig_betrays_a_wrong_length(good: WandSolution) -> None:
     )
     turned = matrix_from_rotvec([0.0, 0.1, 0.0])
     moved = Rig(
-        (truth.left, replace(truth.right, rotation=turned @ truth.right.rotation, translation=turned @ truth.right.translation))
+        (
+            truth.cameras[0],
+            replace(
+                truth.cameras[1], rotation=turned @ truth.cameras[1].rotation, translation=turned @ truth.cameras[1].translation
+            ),
+        )
     )
     report = wand_report(good, earlier=moved)
     assert report.grade is Grade.PASS and any("moved since" in finding.text for finding in report.findings)

@@ -46,10 +46,10 @@ def rolled(camera: Camera, angle_rad: float) -> Camera:
 
 def world_error(solution: WandSolution, truth: Rig, points_m: Floats) -> float:
     """Return the typical error of places that both cameras see, as shares of their distance, moving and turning all left out."""
-    seen = in_view(truth.left, points_m) & in_view(truth.right, points_m)
+    seen = in_view(truth.cameras[0], points_m) & in_view(truth.cameras[1], points_m)
     at = points_m[seen]
-    found, _ = triangulate(solution.rig, truth.left.project(at), truth.right.project(at))
-    expected = truth.left.to_camera(at)
+    found, _ = triangulate(solution.rig, truth.cameras[0].project(at), truth.cameras[1].project(at))
+    expected = truth.cameras[0].to_camera(at)
     R, t = rigid_fit(found, expected)
     found = found @ R.T + t
     return float(np.sqrt(np.mean(((found - expected) ** 2).sum(axis=1) / (expected**2).sum(axis=1))))
@@ -59,8 +59,8 @@ def check(solution: WandSolution, truth: Rig, path: Wave, most: float) -> None:
     """The world is right to `most` of the distance, and as right as the solution thinks it is."""
     error = world_error(solution, truth, path.at(np.linspace(0.0, SECONDS, 80)).reshape(-1, 3))
     assert error < most and error < 4.0 * solution.world_sigma + 1e-4
-    turn = truth.right.rotation @ truth.left.rotation.T
-    assert geodesic_rad(solution.rig.right.rotation, turn) < 5.0 * np.sqrt(np.trace(solution.pose_covariance[:3, :3])) + 1e-5
+    turn = truth.cameras[1].rotation @ truth.cameras[0].rotation.T
+    assert geodesic_rad(solution.rig.cameras[1].rotation, turn) < 5.0 * np.sqrt(np.trace(solution.pose_covariance[:3, :3])) + 1e-5
 
 
 @pytest.mark.parametrize("late_s", [0.0, pytest.param(0.008, marks=pytest.mark.slow), -0.047])
@@ -79,7 +79,7 @@ def test_two_markers_and_known_lenses(late_s: float, two: Waved) -> None:
 
 def test_focal_lengths_that_were_guessed_are_found() -> None:
     truth, path = wand_rig(), Wave(seed=5)
-    guessed = (with_focal(truth.left, 1.09), with_focal(truth.right, 0.93))
+    guessed = (with_focal(truth.cameras[0], 1.09), with_focal(truth.cameras[1], 0.93))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     solution = solve_wand(tracks, guessed, length_m=path.length_m, focal=True, synchronised=True)
     check(solution, truth, path, 0.004)
@@ -91,7 +91,7 @@ def test_focal_lengths_that_nothing_tells_are_held_and_it_says_so() -> None:
     truth, path = wand_rig(), Wave(n_markers=1, half_m=(0.5, 0.5, 0.15), seed=5)
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 1)
     solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m, focal=True, synchronised=True)
-    assert not solution.focal_sigma.any() and solution.rig.left.focal_px == truth.left.focal_px
+    assert not solution.focal_sigma.any() and solution.rig.cameras[0].focal_px == truth.cameras[0].focal_px
     assert any("held as given" in note for note in solution.notes)
 
 
@@ -124,7 +124,7 @@ def test_pictures_taken_one_by_one(n_pairs: int) -> None:
 def test_a_camera_on_its_side() -> None:
     """Which marker is which must not rest on the upper one being the upper one in both pictures."""
     truth, path = wand_rig(), Wave(seed=6, half_m=(0.6, 0.6, 0.8))
-    truth = Rig((truth.left, rolled(truth.right, -1.57)))
+    truth = Rig((truth.cameras[0], rolled(truth.cameras[1], -1.57)))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m, synchronised=True), truth, path, 0.002)
 
@@ -143,8 +143,8 @@ def test_fisheyes() -> None:
 def test_cameras_across_from_each_other() -> None:
     truth, path = wand_rig(), Wave(seed=6)
     R = matrix_from_rotvec([0.0, np.radians(125.0), 0.0])
-    turned = truth.right.rotation @ R
-    truth = Rig((truth.left, replace(truth.right, rotation=turned, translation=np.array([0.1, 0.95, 3.1]))))
+    turned = truth.cameras[1].rotation @ R
+    truth = Rig((truth.cameras[0], replace(truth.cameras[1], rotation=turned, translation=np.array([0.1, 0.95, 3.1]))))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
 
@@ -158,7 +158,7 @@ def failing(tracks: tuple[WandTrack, WandTrack], cameras: tuple[Camera, Camera],
 
 def test_left_and_right_swapped(two: Waved) -> None:
     left, right = two.tracks
-    swapped = failing((right, left), (two.truth.right, two.truth.left), length_m=two.path.length_m)
+    swapped = failing((right, left), (two.truth.cameras[1], two.truth.cameras[0]), length_m=two.path.length_m)
     assert "left and right are swapped" in swapped
 
 

@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 def empty() -> Picture:
     scene = SimulatedScene(width_px=W, height_px=H, look="lit", motion="walk", seconds=1)
     performer = performer_from_scene(scene)
-    return np.asarray(room(performer.camera_on_stage(performer.rig.left), 3), np.float32)
+    return np.asarray(room(performer.camera_on_stage(performer.rig.cameras[0]), 3), np.float32)
 
 
 class Studio:

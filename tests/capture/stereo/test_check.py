@@ -45,14 +45,14 @@ def sample(rig: Rig, n_pairs: int = 8, n_markers: int = 12, noise_px: float = 0.
 
 
 def swapped(pairs: list[Views]) -> list[Views]:
-    return [Views((pair.right, pair.left)) for pair in pairs]
+    return [Views((pair[1], pair[0])) for pair in pairs]
 
 
 def turned(rig: Rig, rotvec_rad: tuple[float, float, float]) -> Rig:
     """Return the rig after someone bumped into its right camera."""
     R = matrix_from_rotvec(rotvec_rad)
-    right = dataclasses.replace(rig.right, rotation=R @ rig.right.rotation, translation=R @ rig.right.translation)
-    return Rig((rig.left, right))
+    right = dataclasses.replace(rig.cameras[1], rotation=R @ rig.cameras[1].rotation, translation=R @ rig.cameras[1].translation)
+    return Rig((rig.cameras[0], right))
 
 
 def test_a_rig_that_fits() -> None:
@@ -144,4 +144,4 @@ def test_cameras_turned_in_alike_at_a_t_pose(swapped: bool) -> None:
         assert check_rig_fits(rig, [(640, 480)] * 2, pairs).quality > 0.85
         return
     with pytest.raises(CalibrationError, match="left and right are swapped"):
-        check_rig_fits(rig, [(640, 480)] * 2, [Views((pair.right, pair.left)) for pair in pairs])
+        check_rig_fits(rig, [(640, 480)] * 2, [Views((pair[1], pair[0])) for pair in pairs])

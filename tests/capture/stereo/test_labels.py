@@ -131,6 +131,6 @@ def test_blobs_of_one_view_become_a_frame_of_their_own(rig: Rig) -> None:
     pair = seen_pair(rig, 4, BODY, 0.0, np.random.default_rng(1))
     frame = frame_of_view(pair, 1, np.array([3, -1, 0, -1, -1, -1, -1]))
     assert not frame.valid.any() and not frame.seen[0].any() and np.flatnonzero(frame.seen[1]).tolist() == [0, 2]
-    assert np.array_equal(frame.image_px[1, 0], pair.right.points_px[3]) and not frame.image_px[1, 1].any()
-    assert np.array_equal(frame.image_px[1, 2], pair.right.points_px[0])
+    assert np.array_equal(frame.image_px[1, 0], pair[1].points_px[3]) and not frame.image_px[1, 1].any()
+    assert np.array_equal(frame.image_px[1, 2], pair[1].points_px[0])
     assert frame.index == 4 and frame.t_capture_ns == pair.t_capture_ns

@@ -98,8 +98,8 @@ def test_wrong_prediction_does_not_stop_matching() -> None:
 def test_marker_unseen_in_one_view_stays_single_and_reflections_too() -> None:
     pair, partner = views(rig(), BODY, 0.1, seed=3)
     hidden, kept = 4, np.delete(np.arange(14), 4)
-    left = np.concatenate([pair.left.points_px[kept], [[15.0, 17.0]]])
-    points = match(Views((blobs(0, left), pair.right)), rig(), SETTINGS)
+    left = np.concatenate([pair[0].points_px[kept], [[15.0, 17.0]]])
+    points = match(Views((blobs(0, left), pair[1])), rig(), SETTINGS)
     assert points.single[0].tolist() == [13]
     assert points.single[1].tolist() == [partner[hidden]]
     assert (points.blob[1] == partner[kept[points.blob[0]]]).all()
@@ -112,21 +112,21 @@ def test_colour_decides_between_markers_on_one_line() -> None:
     colors = np.array([[220.0, 30.0, 30.0], [30.0, 220.0, 30.0]])
     pair, partner = views(camera, true, 0.0, seed=1, color=colors)
     assert share_right(match(pair, camera, SETTINGS), partner) == 1.0
-    swapped = dataclasses.replace(pair.right, color_rgb=pair.right.color_rgb[::-1].copy())
-    crossed = match(Views((pair.left, swapped)), camera, SETTINGS)
+    swapped = dataclasses.replace(pair[1], color_rgb=pair[1].color_rgb[::-1].copy())
+    crossed = match(Views((pair[0], swapped)), camera, SETTINGS)
     assert (crossed.blob[1] != partner[crossed.blob[0]]).all()
 
 
 def test_brightness_does_not_matter() -> None:
     pair, partner = views(rig(), BODY, 0.1)
-    dim = dataclasses.replace(pair.right, color_rgb=pair.right.color_rgb * 0.4)
-    assert share_right(match(Views((pair.left, dim)), rig(), SETTINGS), partner) == 1.0
+    dim = dataclasses.replace(pair[1], color_rgb=pair[1].color_rgb * 0.4)
+    assert share_right(match(Views((pair[0], dim)), rig(), SETTINGS), partner) == 1.0
 
 
 def test_tolerance_grows_with_the_skew() -> None:
     camera = rig()
     marker = np.array([[0.0, 1.0, 0.1]])
-    left, right = camera.left.project(marker), camera.right.project(marker) + [0.0, 9.5]
+    left, right = camera.cameras[0].project(marker), camera.cameras[1].project(marker) + [0.0, 9.5]
     together = match(Views((blobs(0, left), blobs(1, right))), camera, SETTINGS)
     apart = match(Views((blobs(0, left), blobs(1, right, 30_000_000))), camera, SETTINGS)
     assert (len(together.point_m), len(apart.point_m)) == (0, 1)
@@ -136,7 +136,7 @@ def test_tolerance_grows_with_the_skew() -> None:
 def test_points_behind_or_far_away_are_no_candidates() -> None:
     camera = rig()
     marker = np.array([[0.02, 1.1, 2.4]])
-    left, right = camera.left.project(marker), camera.right.project(marker)
+    left, right = camera.cameras[0].project(marker), camera.cameras[1].project(marker)
     assert len(match(Views((blobs(0, left), blobs(1, right))), camera, SETTINGS).point_m) == 1
     swapped = match(Views((blobs(0, right), blobs(1, left))), camera, SETTINGS)
     assert len(swapped.point_m) == 0

@@ -95,6 +95,14 @@ def test_of_three_cameras_the_moved_one_is_named_until_it_is_back() -> None:
     assert watch.moved == ()
 
 
+def test_of_three_cameras_one_that_does_not_fit_from_the_start_is_left_out_until_it_does() -> None:
+    watch = RigWatch(three())
+    (text,) = told(watch, views(three(), 14.0, shift_px=-14.0, squat_s=8.0))
+    assert text.startswith("the third of these cameras does not fit the rig, the others do") and watch.moved == (2,)
+    assert told(watch, views(three(), 24.0, 14.0, squat_s=8.0)) == ["the third camera is where it was at the start again"]
+    assert watch.moved == () and told(watch, views(three(), 12.0, 38.0)) == []
+
+
 def test_pairs_that_no_longer_agree_vote_for_the_moved_camera() -> None:
     assert find_moved([(0, 1), (1, 2)], [(0, 2)]) == (1,)
     assert find_moved([(0, 1)], [(1, 2)]) == (0,)  # the second still agrees with the third
@@ -155,7 +163,7 @@ def test_nobody_in_view_is_no_move() -> None:
         Views(
             tuple(
                 replace(b, points_px=np.zeros((0, 2)), area_px=np.zeros(0), color_rgb=np.zeros((0, 3)), sigma_px=np.zeros(0))
-                for b in (pair.left, pair.right)
+                for b in (pair[0], pair[1])
             )
         )
         for pair in views(rig(), 20.0, 12.0)

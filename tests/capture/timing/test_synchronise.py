@@ -51,17 +51,17 @@ def test_both_views_are_of_the_earlier_ones_moment(skew_ms: int) -> None:
     made = pairs(Synchroniser(2, BUDGET, TimeSettings()), skew_ms * MS)
     assert len(made) == 8
     for pair in made[2:]:
-        moment = min(T0 + FRAME * pair.left.index, T0 + FRAME * pair.right.index + skew_ms * MS)
-        assert pair.left.t_capture_ns == pair.right.t_capture_ns == pair.t_capture_ns == moment
+        moment = min(T0 + FRAME * pair[0].index, T0 + FRAME * pair[1].index + skew_ms * MS)
+        assert pair[0].t_capture_ns == pair[1].t_capture_ns == pair.t_capture_ns == moment
         assert pair.residual_skew_ns == 0 and pair.skew_ns == skew_ms * MS
-        for blobs in (pair.left, pair.right):
+        for blobs in (pair[0], pair[1]):
             assert blobs.points_px == pytest.approx(path(blobs.camera, moment), abs=1e-3)
 
 
 @pytest.mark.parametrize("skew_ns", [0, 250_000, -250_000])
 def test_synchronised_cameras_are_left_alone(skew_ns: int) -> None:
     for pair in pairs(Synchroniser(2, BUDGET, TimeSettings()), skew_ns):
-        for blobs in (pair.left, pair.right):
+        for blobs in (pair[0], pair[1]):
             raw = seen(blobs.camera, blobs.index, T0 + FRAME * blobs.index + skew_ns * blobs.camera)
             assert np.array_equal(blobs.points_px, raw.points_px) and blobs.t_capture_ns == raw.t_capture_ns
             assert np.array_equal(blobs.sigma_px, raw.sigma_px)
@@ -78,7 +78,7 @@ def test_a_given_offset_corrects_the_right_stamps() -> None:
     made = pairs(Synchroniser(2, BUDGET, TimeSettings(offset_ms=7.0)), 5 * MS, late_ns=7 * MS)
     for pair in made[2:]:
         assert pair.skew_ns == 5 * MS
-        assert pair.right.points_px == pytest.approx(path(1, pair.t_capture_ns), abs=1e-3)
+        assert pair[1].points_px == pytest.approx(path(1, pair.t_capture_ns), abs=1e-3)
 
 
 def test_an_offset_found_live_counts_from_then_on() -> None:
@@ -95,12 +95,12 @@ def test_rows_of_a_rolling_shutter_are_seen_one_after_the_other() -> None:
     for pair in made[2:]:
         moment = pair.t_capture_ns
         # The topmost blob of the left view is the first that any camera saw: the second at first, at about row 130.
-        first = seen(0, pair.left.index, T0 + FRAME * pair.left.index, row_us=30.0).points_px[:, 1].min()
-        assert moment == pytest.approx(T0 + FRAME * pair.left.index + 30e3 * first, abs=2e3)
-        for blobs in (pair.left, pair.right):
+        first = seen(0, pair[0].index, T0 + FRAME * pair[0].index, row_us=30.0).points_px[:, 1].min()
+        assert moment == pytest.approx(T0 + FRAME * pair[0].index + 30e3 * first, abs=2e3)
+        for blobs in (pair[0], pair[1]):
             assert blobs.points_px == pytest.approx(path(blobs.camera, moment), abs=0.05)
     without = pairs(Synchroniser(2, BUDGET, TimeSettings()), 4 * MS, row_us=30.0)[4]
-    assert np.abs(without.left.points_px - path(0, without.t_capture_ns)).max() > 0.5
+    assert np.abs(without[0].points_px - path(0, without.t_capture_ns)).max() > 0.5
 
 
 def test_frames_without_a_partner_still_feed_the_tracks() -> None:
@@ -111,7 +111,7 @@ def test_frames_without_a_partner_still_feed_the_tracks() -> None:
     synchroniser.push(seen(0, 0, moment))
     pair = synchroniser.push(seen(1, 3, T0 + 3 * FRAME))
     assert pair is not None and pair.t_capture_ns == moment
-    assert pair.right.points_px == pytest.approx(path(1, moment), abs=1e-3)
+    assert pair[1].points_px == pytest.approx(path(1, moment), abs=1e-3)
 
 
 def test_unequal_rates_make_a_pair_of_every_frame_of_the_slower() -> None:
@@ -123,7 +123,7 @@ def test_unequal_rates_make_a_pair_of_every_frame_of_the_slower() -> None:
     moments = [pair.t_capture_ns for pair in found]
     assert moments == sorted(set(moments))
     for pair in found[3:]:
-        for blobs in (pair.left, pair.right):
+        for blobs in (pair[0], pair[1]):
             assert blobs.points_px == pytest.approx(path(blobs.camera, pair.t_capture_ns), abs=0.02)
 
 
@@ -146,7 +146,7 @@ def test_late_and_repeated_frames_are_dropped_and_counted() -> None:
     assert synchroniser.push(old) is None and synchroniser.push(seen(1, 7, T0 + 7 * FRAME + 5 * MS)) is None
     assert synchroniser.counts.late[0] == 1
     again = pairs_from(synchroniser, 8, 12)
-    assert [pair.left.points_px == pytest.approx(path(0, pair.t_capture_ns), abs=1e-3) for pair in again] == [True] * 4
+    assert [pair[0].points_px == pytest.approx(path(0, pair.t_capture_ns), abs=1e-3) for pair in again] == [True] * 4
 
 
 def pairs_from(synchroniser: Synchroniser, first: int, last: int) -> list[Views]:
@@ -164,7 +164,7 @@ def test_views_without_blobs_pair_as_well() -> None:
     for k in range(3):
         synchroniser.push(Blobs(0, k, T0 + FRAME * k, np.zeros((0, 2)), none, np.zeros((0, 3)), none))
         pair = synchroniser.push(Blobs(1, k, T0 + FRAME * k + 6 * MS, np.zeros((0, 2)), none, np.zeros((0, 3)), none))
-        assert pair is not None and len(pair.left) == len(pair.right) == 0 and pair.t_capture_ns == T0 + FRAME * k
+        assert pair is not None and len(pair[0]) == len(pair[1]) == 0 and pair.t_capture_ns == T0 + FRAME * k
 
 
 def frame(camera: int, t_ns: int, index: int = 0) -> Blobs:
@@ -175,7 +175,7 @@ def test_pair_leaves_with_its_second_half() -> None:
     pairing = Grouping(2, 8 * MS)
     assert pairing.push(frame(1, 105 * MS)) is None
     pair = pairing.push(frame(0, 100 * MS))
-    assert pair is not None and (pair.left.camera, pair.right.camera) == (0, 1)
+    assert pair is not None and (pair[0].camera, pair[1].camera) == (0, 1)
     assert pair.skew_ns == 5 * MS and pair.t_capture_ns == 102_500_000
 
 
@@ -184,10 +184,10 @@ def test_nearest_of_several_is_taken_and_the_older_are_dropped() -> None:
     for t in (80, 90, 100, 110):
         assert pairing.push(frame(0, t * MS)) is None
     pair = pairing.push(frame(1, 99 * MS))
-    assert pair is not None and pair.left.t_capture_ns == 100 * MS
+    assert pair is not None and pair[0].t_capture_ns == 100 * MS
     assert pairing.counts.unpaired == (2, 0)
     later = pairing.push(frame(1, 120 * MS))
-    assert later is not None and later.left.t_capture_ns == 110 * MS
+    assert later is not None and later[0].t_capture_ns == 110 * MS
 
 
 def test_budget_is_inclusive_and_no_more() -> None:
@@ -203,7 +203,7 @@ def test_one_camera_alone_gives_nothing_and_holds_little() -> None:
     assert all(pairing.push(frame(1, i * 16 * MS)) is None for i in range(100))
     assert pairing.counts.unpaired == (0, 100 - MAX_WAITING)
     pair = pairing.push(frame(0, 99 * 16 * MS + MS))
-    assert pair is not None and pair.right.t_capture_ns == 99 * 16 * MS
+    assert pair is not None and pair[1].t_capture_ns == 99 * 16 * MS
 
 
 @settings(max_examples=15)
@@ -232,7 +232,7 @@ def test_any_stream(arrivals: list[tuple[int, int]], budget: int) -> None:
     for pair in pairs:
         assert abs(pair.skew_ns) <= budget
     for before, after in itertools.pairwise(pairs):
-        assert before.left.t_capture_ns < after.left.t_capture_ns and before.right.t_capture_ns < after.right.t_capture_ns
+        assert before[0].t_capture_ns < after[0].t_capture_ns and before[1].t_capture_ns < after[1].t_capture_ns
     counts = pairing.counts
     assert counts.moments == len(pairs)
     for camera in (0, 1):

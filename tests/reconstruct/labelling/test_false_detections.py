@@ -51,7 +51,7 @@ def room() -> Room:
 def reach_matching(pipeline: Pipeline, pair: Views) -> tuple[int, int]:
     """Return how many blobs of each view are not left out of the next step."""
     kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._expected(pair.t_capture_ns))
-    return len(kept.left), len(kept.right)
+    return len(kept[0]), len(kept[1])
 
 
 def walked(room: Room, pipeline: Pipeline, lamps: tuple[Floats, Floats], n: int = 100) -> list[Pose]:
@@ -92,17 +92,17 @@ def test_a_performer_who_stands_in_the_t_pose_for_a_minute(room: Room) -> None:
 def test_a_marker_that_passes_a_reflection_keeps_its_label(room: Room) -> None:
     """The reflection is where the left elbow will be in frame 80; there both are one blob."""
     elbow, at = room.subject.markers.names.index("left_elbow"), 80
-    lamp = room.rig.left.project(room.markers[at, elbow])[None]
+    lamp = room.rig.cameras[0].project(room.markers[at, elbow])[None]
     pipeline, passed = room.pipeline(), 0
     for k in range(100):
-        apart = float(np.linalg.norm(room.rig.left.project(room.markers[k, elbow]) - lamp))
+        apart = float(np.linalg.norm(room.rig.cameras[0].project(room.markers[k, elbow]) - lamp))
         met = apart < 3.0
         passed += met
         pair = room.pair(k, room.markers[k], (lamp[:0] if met else lamp, LAMPS[1]))
         pose = pipeline.step(pair)
         assert pose.state is TrackingState.TRACKING and pipeline.markers is not None
         if k == at - 20:
-            assert reach_matching(pipeline, pair)[0] == len(pair.left) - 1
+            assert reach_matching(pipeline, pair)[0] == len(pair[0]) - 1
         if k > 5:
             assert pipeline.markers.valid[elbow], (k, apart)
             assert np.linalg.norm(pipeline.markers.point_m[elbow] - room.markers[k, elbow]) < 0.03
@@ -113,11 +113,11 @@ def test_a_marker_that_passes_a_reflection_keeps_its_label(room: Room) -> None:
 def test_a_marker_comes_to_stand_on_a_reflection_and_stays(room: Room) -> None:
     """The walk ends with the right toe on the left camera's reflection, for three seconds."""
     toe = room.subject.markers.names.index("right_toe")
-    lamp = room.rig.left.project(room.markers[80, toe])[None]
+    lamp = room.rig.cameras[0].project(room.markers[80, toe])[None]
     pipeline = room.pipeline()
     for k in range(260):
         now = min(k, 80)
-        away = np.linalg.norm(room.rig.left.project(room.markers[now, toe]) - lamp) > 3.0
+        away = np.linalg.norm(room.rig.cameras[0].project(room.markers[now, toe]) - lamp) > 3.0
         pipeline.step(room.pair(k, room.markers[now], (lamp if away else lamp[:0], LAMPS[1])))
         assert pipeline.markers is not None
         if k > 5:
@@ -128,7 +128,7 @@ def test_a_marker_comes_to_stand_on_a_reflection_and_stays(room: Room) -> None:
 def test_a_reflection_does_not_hold_the_label_of_a_hidden_elbow(room: Room) -> None:
     """The left camera loses the elbow just where a known reflection is; the right one loses it too."""
     elbow, at = room.subject.markers.names.index("left_elbow"), 60
-    lamp = room.rig.left.project(room.markers[at, elbow])[None]
+    lamp = room.rig.cameras[0].project(room.markers[at, elbow])[None]
     pipeline, held = room.pipeline(), []
     for k in range(100):
         shown = room.markers[k] if k < at else np.delete(room.markers[k], elbow, axis=0)
@@ -173,7 +173,7 @@ def test_without_a_pose_or_with_few_labels_nothing_is_learned() -> None:
         for k in range(2 * TO_LEARN):
             pair = Views((blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1])))
             reflections.learn(pair, nothing_labelled(k, n_seen=n_seen), tracked)
-        assert len(pair.left) - len(reflections.without(pair, front_rig(), None).left) == found
+        assert len(pair[0]) - len(reflections.without(pair, front_rig(), None)[0]) == found
 
 
 def test_nothing_is_left_out_long_after_the_last_pose() -> None:
@@ -184,7 +184,7 @@ def test_nothing_is_left_out_long_after_the_last_pose() -> None:
     last = 2 * TO_LEARN - 1
     for later, left in ((100, 0), (119, 0), (122, 3)):
         pair = Views((blobs_of(0, last + later, LAMPS[0]), blobs_of(1, last + later, LAMPS[1])))
-        assert len(reflections.without(pair, rig, None).left) == left
+        assert len(reflections.without(pair, rig, None)[0]) == left
         reflections.learn(pair, nothing_labelled(last + later), False)
 
 

@@ -27,7 +27,7 @@ from tests.support.people import front_rig, person, t_pose, t_pose_clip, table_o
 
 UP = np.array([0.0, 1.0, 0.0])
 SUBJECT = person("all_around", 2)
-CAMERA = front_rig().left
+CAMERA = front_rig().cameras[0]
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,7 @@ def frames_exchanged(steps: Steps, rivals: bool, monkeypatch: pytest.MonkeyPatch
         at["told"] += told
         frame = pipeline.markers
         assert frame is not None
-        off_px = np.linalg.norm(frame.image_px[0] - steps.rig.left.project(steps.markers[k]), axis=1)
+        off_px = np.linalg.norm(frame.image_px[0] - steps.rig.cameras[0].project(steps.markers[k]), axis=1)
         if (frame.seen[0] & (off_px > 3.0)).any():
             found.append(k)
     assert at["told"] == pipeline._rivals.switches and (not rivals or at["told"])
@@ -105,7 +105,7 @@ def test_a_pose_of_open_labels_goes_on_moving_but_is_not_called_tracked(steps: S
 
     def left_open(pair: Views, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         found = best(pair, points, leading, proposed)
-        pipeline._rivals.unsettled = pair.left.index >= GONE
+        pipeline._rivals.unsettled = pair[0].index >= GONE
         return found
 
     monkeypatch.setattr(pipeline._rivals, "best", left_open)

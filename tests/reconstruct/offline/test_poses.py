@@ -51,7 +51,7 @@ class Walk(Performance):
 
     def wrong(self, markers: Sequence[MarkerFrame]) -> Bools:
         """Return which labels are another's, (N, M)."""
-        image = np.array([self.rig.left.project(marker_m) for marker_m in self.markers])
+        image = np.array([self.rig.cameras[0].project(marker_m) for marker_m in self.markers])
         off_px = np.linalg.norm(np.array([frame.image_px[0] for frame in markers]) - image, axis=2)
         return np.asarray(np.array([frame.seen[0] for frame in markers]) & (off_px > 3.0))
 

@@ -107,12 +107,12 @@ def test_points_in_a_picture_orientations_and_fixed_joints_are_met(posers: dict[
     joint = np.array([*HANDS_AND_FEET, JOINT_INDEX["head"], 0])
     n = len(joint)
     ideal, weight = np.zeros((2, n, 2)), np.zeros((2, n))
-    seen = rig.left.to_camera(joint_m[joint])
+    seen = rig.cameras[0].to_camera(joint_m[joint])
     ideal[0], weight[0] = seen[:, :2] / seen[:, 2:], 1.0
     views = (
         np.stack([c.rotation for c in rig.cameras]),
         np.stack([c.translation for c in rig.cameras]),
-        np.full(2, rig.left.focal_px),
+        np.full(2, rig.cameras[0].focal_px),
     )
     neck, elbow = JOINT_INDEX["head"], JOINT_INDEX["rightLowerArm"]
     G = forward(SKELETON, rotvec, root_m)[0]

@@ -5,7 +5,7 @@ from reconstruct.process.load import REST_NS, LoadWatch
 TURN_NS = 25_000_000
 
 
-def test_optional_work_rests_while_pairs_are_skipped_and_goes_on_some_seconds_after() -> None:
+def test_optional_work_rests_while_moments_are_skipped_and_goes_on_some_seconds_after() -> None:
     load, t_ns, changes = LoadWatch(), 0, []
     for k in range(600):
         t_ns += TURN_NS

@@ -87,7 +87,7 @@ BODY_M = np.array(
 
 def seen_by_left(rig: Rig, points_m: Floats) -> MarkerFrame:
     """Return the frame in which the left camera alone sees points, in order."""
-    pair = lone_views(blobs_of(0, 3, rig.left.project(points_m), 0.5), len(rig))
+    pair = lone_views(blobs_of(0, 3, rig.cameras[0].project(points_m), 0.5), len(rig))
     return frame_of_view(pair, 0, np.arange(len(points_m)))
 
 

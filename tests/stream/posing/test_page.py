@@ -228,7 +228,7 @@ def test_cameras_of_a_rig_are_chosen(app: PosingApp, tmp_path: Path, caplog: pyt
     picture = app.session.document.picture
     assert "This cannot be done: rig.toml" in caplog.text and picture is not None and picture.camera is not None
     point_m = np.array([0.2, 1.1, 0.1])
-    np.testing.assert_allclose(picture.camera.project(point_m) + 0.5, 0.5 * (rig.right.project(point_m) + 0.5), atol=1e-3)
+    np.testing.assert_allclose(picture.camera.project(point_m) + 0.5, 0.5 * (rig.cameras[1].project(point_m) + 0.5), atol=1e-3)
     app.picture.choose("by hand")
     app.update()
     assert app.session.document.picture is not None and app.session.document.picture.camera is None

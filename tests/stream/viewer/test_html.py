@@ -148,6 +148,7 @@ def test_the_head_says_how_many_cameras_see_the_performer() -> None:
     track.rig = None
     assert "seen by 3 cameras;" in head_html(view(track), pose)
     assert "seen by" not in head_html(view(track), replace(POSE, markers=()))
+    assert "seen by 2 of 2 cameras" in head_html(view(track), replace(POSE, markers=(), views=2))
 
 
 def test_waiting_says_for_what_and_what_to_do() -> None:

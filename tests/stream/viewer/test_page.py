@@ -13,7 +13,7 @@ from capture.process.control import TuneOrder
 from capture.process.preview import PreviewPublisher
 from config.loading import load_settings
 from config.per_camera import with_tuned
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from stream.publish.tuning import TuningState
 from stream.recording.recording import open_recording
 from stream.viewer.app import App
@@ -40,8 +40,8 @@ class Cameras(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.n = dict.fromkeys(CAMERAS, N_MARKERS)
-        self.publishers = {name: PreviewPublisher() for name in CAMERAS}
+        self.n = dict.fromkeys(CAMERA_NAMES[:2], N_MARKERS)
+        self.publishers = {name: PreviewPublisher() for name in CAMERA_NAMES[:2]}
         self.sending, self._ending = threading.Event(), threading.Event()
         self.start()
 
@@ -89,7 +89,7 @@ def served(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     tuned = folder / "tuned.toml"
     settings = with_tuned(load_settings(None, [f"capture.tuned={tuned}"]), ("one", "two"), lambda text: None)
     cameras, ending = Cameras(), threading.Event()
-    told = {name: {"preview": cameras.publishers[name].address} for name in CAMERAS}
+    told = {name: {"preview": cameras.publishers[name].address} for name in CAMERA_NAMES[:2]}
     with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings, 2), cameras=told) as stream:
         service = ServiceRequests(stream.service)
         app = App(open_server("127.0.0.1", free_port(), "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, service)

@@ -61,7 +61,7 @@ def test_the_rig_before_is_compared(tmp_path: Path) -> None:
     write_rig(out, rig_of(0.36))
     assert earlier_words(out, rig_of(0.3601)) == [f"baseline 360.1 mm; in the rig that was in {out} it was 360.0 mm"]
     assert "0.833 times" in earlier_words(out, rig_of(0.3))[0]
-    lone = rig_of(0.3).left
+    lone = rig_of(0.3).cameras[0]
     assert earlier_words(out, Rig((lone,))) == []
     out.write_text("not a rig", encoding="utf-8")
     assert earlier_words(out, rig_of(0.3)) == []
@@ -70,9 +70,9 @@ def test_the_rig_before_is_compared(tmp_path: Path) -> None:
 def test_lenses_come_from_a_rig_or_from_a_file_for_each_camera(tmp_path: Path) -> None:
     rig = rig_of(0.3)
     files = [tmp_path / "rig.toml", tmp_path / "l.toml", tmp_path / "r.toml"]
-    right = replace(rig.right, matrix=rig.right.matrix * np.array([[1.1], [1.1], [1.0]]), name="other")
-    write_rig(files[0], Rig((rig.left, right)))
-    write_rig(files[1], Rig((rig.left,)))
+    right = replace(rig.cameras[1], matrix=rig.cameras[1].matrix * np.array([[1.1], [1.1], [1.0]]), name="other")
+    write_rig(files[0], Rig((rig.cameras[0], right)))
+    write_rig(files[1], Rig((rig.cameras[0],)))
     write_rig(files[2], Rig((right,)))
     for named in (files[:1], files[1:]):
         found = read_intrinsics(named, ("left", "right"))
@@ -86,7 +86,7 @@ def test_lenses_come_from_a_rig_or_from_a_file_for_each_camera(tmp_path: Path) -
 
 
 def test_how_far_a_lens_may_be_refined_goes_by_its_size() -> None:
-    small, large = rig_of(0.3).left, rig_of(0.3, (1280, 960)).left
+    small, large = rig_of(0.3).cameras[0], rig_of(0.3, (1280, 960)).cameras[0]
     sigma = np.stack([refined_sigma(camera) for camera in (small, large)])
     assert sigma.shape == (2, 9) and np.all(sigma > 0.0)
     assert sigma[0, 0] == pytest.approx(0.02 * small.focal_px) and sigma[0, 2] == pytest.approx(6.4)

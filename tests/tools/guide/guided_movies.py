@@ -1,5 +1,6 @@
 """What cameras show of somebody who calibrates: a board held still at one place after the other, a performer in a T-pose."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -46,9 +47,9 @@ def _held(image: np.ndarray, seed: int) -> list[bytes]:
 
 
 @cache
-def tpose_movie(frames: int = 6) -> tuple[Performer, tuple[tuple[bytes, ...], tuple[bytes, ...]]]:
-    """Return a performer and what both cameras show: the T-pose, again and again."""
-    performer = performer_from_scene(T_POSE_SCENE)
-    left, right = (SimulatedCamera(T_POSE_SCENE, camera, performer) for camera in range(2))
-    movies = [tuple(encoded(camera.frame_at(k).image) for k in range(frames)) for camera in (left, right)]
-    return performer, (movies[0], movies[1])
+def tpose_movie(n_cameras: int = 2, frames: int = 6) -> tuple[Performer, tuple[tuple[bytes, ...], ...]]:
+    """Return a performer and what the cameras show: the T-pose, again and again."""
+    scene = replace(T_POSE_SCENE, views=n_cameras)
+    performer = performer_from_scene(scene)
+    cameras = [SimulatedCamera(scene, camera, performer) for camera in range(n_cameras)]
+    return performer, tuple(tuple(encoded(camera.frame_at(k).image) for k in range(frames)) for camera in cameras)

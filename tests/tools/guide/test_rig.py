@@ -1,5 +1,6 @@
 """Guided calibration with real camera processes: a board before two network cameras, files that end too early, a T-pose."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import cv2
@@ -47,7 +48,7 @@ def test_a_board_before_two_cameras_until_it_is_enough() -> None:
     truth, solution = boards_rig(), solve_rig(BOARD, collected.moments, ((640, 480), (640, 480)))
     assert solution.rms_px < 0.2
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.01)
-    assert solution.rig.left.focal_px == pytest.approx(truth.left.focal_px, rel=0.01)
+    assert solution.rig.cameras[0].focal_px == pytest.approx(truth.cameras[0].focal_px, rel=0.01)
 
 
 def test_files_that_end_before_it_is_enough(tmp_path: Path) -> None:
@@ -86,8 +87,9 @@ def test_cameras_that_cannot_be_are_refused_before_anything_starts() -> None:
         watch_boards(load_settings(), ["nowhere.avi"], BOARD, no_finish, browser=False)
 
 
-def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
-    performer, (left, right) = tpose_movie()
+@pytest.mark.parametrize("n_cameras", [2, 3])
+def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
+    performer, movies = tpose_movie(n_cameras)
     database, told, heights = default_database(), list[str](), list[float]()
     settings = load_settings()
 
@@ -96,10 +98,10 @@ def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
         heights.append(result.subject.skeleton.height_m)
         return GuideOutcome(result.report)
 
-    with MjpegServer(left, fps=20.0) as a, MjpegServer(right, fps=20.0) as b:
+    with ExitStack() as servers:
         watch_tpose(
             settings,
-            [a.url, b.url],
+            [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies],
             performer.rig,
             performer.markers,
             database.skeletons,
@@ -107,7 +109,7 @@ def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
             browser=False,
             tell=told.append,
         )
-    assert any("more" in line and "good: hold it" in line for line in told)
+    assert any("more" in line and "good: hold it" in line for line in told), told
     assert any(line.endswith(HELD) for line in told)
     assert heights == [pytest.approx(performer.clip.skeleton.height_m, abs=0.08)]
 

@@ -77,8 +77,8 @@ def turns_of(pairs: Sequence[Views]) -> list[JournalTurn]:
     """Return a turn for each pair, at 60 Hz."""
     turns = []
     for pair in pairs:
-        t_ns = pair.left.t_capture_ns
-        given = tuple((SentBlobs(blobs, t_ns + MS, t_ns + 2 * MS), t_ns + 3 * MS) for blobs in (pair.left, pair.right))
+        t_ns = pair[0].t_capture_ns
+        given = tuple((SentBlobs(blobs, t_ns + MS, t_ns + 2 * MS), t_ns + 3 * MS) for blobs in (pair[0], pair[1]))
         turns.append(JournalTurn(given, t_ns + 4 * MS))
     return turns
 

@@ -121,14 +121,14 @@ class CountingPipeline(fakes.FakePipeline):
     """Return poses whose root tells how many markers each camera saw."""
 
     def step(self, pair: Views) -> Pose:
-        root = np.array([float(len(pair.left)), float(len(pair.right)), 0.0])
-        return fakes.pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
+        root = np.array([float(len(pair[0])), float(len(pair[1])), 0.0])
+        return fakes.pose(pair[0].index, pair.t_capture_ns, root, pair.skew_ns)
 
 
 def rig_of(left: tuple[int, int], right: tuple[int, int]) -> Rig:
     """Return a rig that was calibrated at two sizes [px]."""
     rig = fakes.rig()
-    return replace(rig, cameras=(replace(rig.left, size=left), replace(rig.right, size=right)))
+    return replace(rig, cameras=(replace(rig.cameras[0], size=left), replace(rig.cameras[1], size=right)))
 
 
 def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tuple[list[str], list[StatusMessage], list[str]]:

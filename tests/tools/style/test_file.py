@@ -54,7 +54,7 @@ def test_image_points_in_a_camera_placed_by_hand() -> None:
     request, rig = request_of("c.toml", tomllib.loads(CAMERA + '[[image_point]]\njoint = "head"\npx = [319.5, 100]\n'), 1)
     point = request.poses[0].image_points[0]
     assert rig is not None and rig.is_monocular and (point.camera, point.sigma_px) == (0, 0.3)
-    np.testing.assert_allclose(rig.left.project([[0.0, 1.0, 0.0]]), [[319.5, 239.5]], atol=1e-9)  # looks there
+    np.testing.assert_allclose(rig.cameras[0].project([[0.0, 1.0, 0.0]]), [[319.5, 239.5]], atol=1e-9)  # looks there
 
 
 def test_image_points_in_the_cameras_of_a_rig(tmp_path: Path) -> None:

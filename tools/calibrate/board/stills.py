@@ -22,7 +22,7 @@ from calibration.board.views import BoardMoment, BoardView
 from capture.sources.source import IMAGE_SUFFIXES, natural_key
 from config.arrays import Image
 from config.errors import SourceError
-from config.settings import CAMERAS
+from config.settings import CAMERA_NAMES
 from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, Size, size_of
 
 MIN_SHARED = 0.5  # of the shorter folder: so many numbers must be found in both, or else numbers mean nothing
@@ -53,12 +53,12 @@ def stills_of(folders: Sequence[Path]) -> PictureSets:
     """
     if len(folders) > 1:
         return _grouped([_some(folder) for folder in folders], [str(folder) for folder in folders])
-    sides = [folders[0] / side for side in CAMERAS]
+    sides = [folders[0] / side for side in CAMERA_NAMES[:2]]
     if all(side.is_dir() for side in sides):
         return stills_of(sides)
-    files = [images_in(folders[0], side) for side in CAMERAS]
+    files = [images_in(folders[0], side) for side in CAMERA_NAMES[:2]]
     if all(files):
-        return _grouped(files, [f"{folders[0]}/{side}*" for side in CAMERAS])
+        return _grouped(files, [f"{folders[0]}/{side}*" for side in CAMERA_NAMES[:2]])
     return PictureSets(tuple((file,) for file in _some(folders[0])))
 
 

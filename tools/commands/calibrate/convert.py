@@ -83,7 +83,7 @@ def convert(
         raise typer.BadParameter("tells what the best pair is chosen for; add --cameras best", param_hint="--volume")
     if names == (BEST,):
         pair = best_of(source, options, _sides_m(volume) if volume else VOLUME_M)
-        names = (pair.rig.left.name, pair.rig.right.name)
+        names = (pair.rig.cameras[0].name, pair.rig.cameras[1].name)
         typer.echo(f"best pair {', '.join(names)}: {pair.words}")
     rig = read_cameras(source, replace(options, names=names))
     written = write_rig_file(out, turned_for(rig, target, out_up), target)

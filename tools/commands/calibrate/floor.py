@@ -134,7 +134,6 @@ def floor(
     worn, heights = _worn(markers, subject, height, way)
     wishes = FloorTask(
         by=way,
-        sources=tuple(sources),
         spec=RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background")),
         window=TimeWindow(start, end),
         board=board_from_text(board or "chessboard:9x6:25"),

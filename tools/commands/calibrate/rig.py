@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.errors import DuocapError
-from config.settings import CAMERAS, Settings
+from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources, with_settings
 from tools.calibrate.names import camera_names
 from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
@@ -142,7 +142,7 @@ def rig(
     if any(files) and not guide:
         check_sources(*places)
     names = camera_names(places) if given is None else given.names
-    lenses = read_intrinsics(intrinsics, names if len(names) > 1 else CAMERAS) if intrinsics else None
+    lenses = read_intrinsics(intrinsics, names if len(names) > 1 else CAMERA_NAMES[:2]) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
     task = RigTask(known, out, drawn, views, names, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
     typer.echo(f"board: {known.text}")
@@ -191,7 +191,7 @@ def _of_project(sources: Sequence[str], cameras: str | None, board: str | None) 
     videos = [project.videos[name] for name in names]
     listed = ", ".join(f"{name} ({video.name})" for name, video in zip(names, videos, strict=True))
     typer.echo(f"{folder}: {listed}{f', board of {project.of}' * (not board)}")
-    called = CAMERAS if len(names) == len(CAMERAS) else names
+    called = CAMERA_NAMES[:2] if len(names) == 2 else names
     return _OfProject(list(map(str, videos)), called, project.frame_times(names), None if board else project.board)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from config.errors import DuocapError
-from config.settings import CAMERAS, Settings
+from config.settings import Settings
 from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
 from tools.calibrate.names import camera_names
 from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file, print_report, write_outcome
@@ -85,7 +85,7 @@ def wand(
     _check(length, distance, intrinsics, fov, markers)
     check_folders(out, drawn)
     check_sources(*sources)
-    names = camera_names(sources) or CAMERAS
+    names = camera_names(sources)
     for file in intrinsics or ():
         if not file.exists():
             raise DuocapError(f"{file}: no such file; give a calibration of these cameras, such as the rig.toml of a board")
@@ -101,9 +101,9 @@ def wand(
         late_s=1e-3 * settings.time.offset_ms,
     )
     spec = RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background"))
-    recordings = [CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)]
+    recording = CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)
     with progress_bar("wand") as progress:
-        solution, report = calibrate_wand(recordings, wishes, names, progress)
+        solution, report = calibrate_wand(recording, wishes, names, progress)
     print_report(report)
     for note in solution.notes:
         typer.echo(f"  note {note}")

@@ -24,7 +24,7 @@ from database.geometry.skeleton import Skeleton
 from tools.evaluate.protocol import read_take
 
 GOLDEN_RAD = np.radians(137.5)
-CAMERA = facing_rig((640, 480), 60.0, 4.0, 0.2, 1.2).left
+CAMERA = facing_rig((640, 480), 60.0, 4.0, 0.2, 1.2).cameras[0]
 
 
 @dataclass(frozen=True, slots=True)

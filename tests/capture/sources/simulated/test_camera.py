@@ -156,7 +156,7 @@ def test_a_skewed_camera_sees_the_performer_later() -> None:
     index = 200
     _, p = performer.joints_at(np.array([index / 60.0 + 0.025]))
     G, _ = performer.joints_at(np.array([index / 60.0 + 0.025]))
-    expected = performer.rig.right.project(performer.markers_of(G, p)[0])
+    expected = performer.rig.cameras[1].project(performer.markers_of(G, p)[0])
     assert late.frame_with_truth(index)[1] == pytest.approx(expected, abs=1e-9)
     moved = np.linalg.norm(late.frame_with_truth(index)[1] - plain.frame_with_truth(index)[1], axis=1)
     assert moved.max() > 1.0
@@ -289,7 +289,7 @@ def tilted_rig() -> Rig:
 def test_a_given_rig_keeps_its_world_and_sees_everything_upright(tmp_path: Path) -> None:
     write_rig(tmp_path / "rig.toml", tilted_rig())
     performer = performer_from_scene(replace(CLEAN, rig=str(tmp_path / "rig.toml")))
-    assert performer.rig.left.translation == pytest.approx(np.zeros(3))
+    assert performer.rig.cameras[0].translation == pytest.approx(np.zeros(3))
     assert all_in_view(performer.rig, extent(performer.clip), 3.0)
     _, p = performer.joints_at(np.array([0.2]))
     for camera in performer.rig.cameras:

@@ -64,7 +64,7 @@ def test_noise_grows_with_the_light(value: int, normal: float, expected: int) ->
 
 def test_an_empty_room_without_noise_is_the_background() -> None:
     scene = facing_rig((48, 32), 60.0, 4.0, 1.0, 1.2)
-    left = scene.left
+    left = scene.cameras[0]
     nobody = (np.zeros((0, 3)), np.zeros((0, 3)))
     for dark, brightness in ((True, (0.0, 20.0)), (False, (40.0, 220.0))):
         renderer = Renderer(left, left, Sensor(noise=0.0, shot=0.0, dark=dark), nobody, (1, 2))

@@ -78,7 +78,7 @@ def test_marker_at_the_edge_is_cut_off_there() -> None:
 
 
 def test_outline_is_that_of_a_sphere_seen_through_the_lens() -> None:
-    camera = facing_rig((640, 480), 70.0, 2.5, 1.0, 1.2).left
+    camera = facing_rig((640, 480), 70.0, 2.5, 1.0, 1.2).cameras[0]
     center, radius = np.array([0.7, 1.7, 0.4]), 0.02
     Q = ellipse_covariance(camera, center[None], radius)[0]
     away = center - camera.center_m

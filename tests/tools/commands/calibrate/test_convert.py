@@ -21,7 +21,7 @@ def test_the_best_pair_of_a_volume_is_told_and_written(tmp_path: Path, capsys: p
         result = duocap(capsys, *words, "--volume", volume)
         assert result.status == 0 and "m apart, " in result.out and "% of the volume, a marker there is known to" in result.out
         rig = read_rig(tmp_path / "rig.toml")
-        assert {rig.left.name, rig.right.name} == best
+        assert {rig.cameras[0].name, rig.cameras[1].name} == best
     assert "give a smaller --volume" in duocap(capsys, *words, "--volume", "40x40x40").last
     assert "such as 3x2x3" in duocap(capsys, *words, "--volume", "3x2").err
     assert "add --cameras best" in duocap(capsys, *words[:3], "--out", tmp_path / "rig.toml", "--volume", "3x2x3").err

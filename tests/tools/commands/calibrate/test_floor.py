@@ -61,7 +61,7 @@ def test_by_a_board(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert status == 0 and told.startswith("verdict: pass")
     np.testing.assert_allclose(heights(out), [1.3, 1.15], atol=0.003)
     assert read_rig(out).grade == "pass" and (tmp_path / "rig.png").stat().st_size > 10_000
-    assert read_rig(out).left.center_m[2] > 1.5 and f"written to {out}" in told
+    assert read_rig(out).cameras[0].center_m[2] > 1.5 and f"written to {out}" in told
 
 
 def test_a_board_of_another_size(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,13 +141,13 @@ def test_a_rig_of_one_camera(stage: Path, tmp_path: Path, capsys: pytest.Capture
     from calibration.camera import Rig
     from calibration.formats.rig_file import read_cameras
 
-    left = read_rig(stage / "rig.toml").left
+    left = read_rig(stage / "rig.toml").cameras[0]
     write_rig(tmp_path / "lone.toml", Rig((left,)))
     words = ("--rig", tmp_path / "lone.toml", "--board", BOARD, "--height", 4, "--no-picture", "--out", tmp_path / "out.toml")
     status, told, _ = run(capsys, stage / "left.png", *words)
     assert status == 0 and "as true as the board's squares" in told
     lone = read_cameras(tmp_path / "out.toml")
-    assert lone.is_monocular and lone.floor_known and abs(lone.left.center_m[1] - 1.3) < 0.01
+    assert lone.is_monocular and lone.floor_known and abs(lone.cameras[0].center_m[1] - 1.3) < 0.01
     status, _, error = run(capsys, stage / "left.png", stage / "right.png", *words)
     assert status == 1 and "pictures of two cameras, but the rig has one" in error
 
@@ -175,7 +175,7 @@ def test_by_a_walk(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert status == 0, error + told
     np.testing.assert_allclose(heights(out), [1.2, 1.2], atol=0.15)
     rig, true = read_rig(out), read_rig(walk / "rig.toml")
-    up = rig.left.rotation.T @ true.left.rotation @ [0.0, 1.0, 0.0]
+    up = rig.cameras[0].rotation.T @ true.cameras[0].rotation @ [0.0, 1.0, 0.0]
     assert np.degrees(np.arccos(min(up[1], 1.0))) < 2.5
     assert "stays of markers of feet" in told and (tmp_path / "rig.png").exists()
     status, _, error = run(capsys, *videos, "--body", "--by", "board", "--out", out)

@@ -123,7 +123,7 @@ def test_four_folders_become_a_rig_of_four_cameras(calibrate: Calibrate, tmp_pat
     assert [camera.name for camera in rig.cameras] == ["view0", "view1", "view2", "view3"] and (tmp_path / "rig.png").exists()
     for ours, true in zip(rig.cameras, truth.cameras, strict=True):
         assert ours.focal_px == pytest.approx(true.focal_px, rel=0.01)
-        (R, t), (true_R, true_t) = relative_pose(rig.left, ours), relative_pose(truth.left, true)
+        (R, t), (true_R, true_t) = relative_pose(rig.cameras[0], ours), relative_pose(truth.cameras[0], true)
         assert np.degrees(geodesic_rad(R, true_R)) < 0.3 and np.linalg.norm(t - true_t) < 0.006
     for k, folder_of_one in enumerate(folders):
         for file in folder_of_one.iterdir():
@@ -136,8 +136,8 @@ def test_four_folders_become_a_rig_of_four_cameras(calibrate: Calibrate, tmp_pat
 def test_one_camera_alone(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
     result = calibrate(folder(tmp_path / "some", pictures.left))
     assert result.status == 0, result.out + result.err
-    camera = read_monocular_rig(tmp_path / "rig.toml").left
-    assert camera.focal_px == pytest.approx(pictures.rig.left.focal_px, rel=0.01)
+    camera = read_monocular_rig(tmp_path / "rig.toml").cameras[0]
+    assert camera.focal_px == pytest.approx(pictures.rig.cameras[0].focal_px, rel=0.01)
 
 
 def test_lenses_from_earlier_are_held_and_the_rig_before_is_compared(
@@ -148,7 +148,7 @@ def test_lenses_from_earlier_are_held_and_the_rig_before_is_compared(
     sources = both(tmp_path, pictures.left, pictures.right)
     held = calibrate(*sources, "--intrinsics", tmp_path / "before.toml", "--no-picture")
     assert held.status == 0 and "in the rig that was in" in held.out, held.out + held.err
-    np.testing.assert_array_equal(read_rig(tmp_path / "rig.toml").left.matrix, pictures.rig.left.matrix)
+    np.testing.assert_array_equal(read_rig(tmp_path / "rig.toml").cameras[0].matrix, pictures.rig.cameras[0].matrix)
     assert not (tmp_path / "rig.png").exists()
 
 
@@ -237,7 +237,7 @@ def test_what_cannot_be(
         Path(name).write_bytes(b"x" * 400)
     rig = usual_rig(SIZE)
     write_rig(Path("wrong.toml"), rig)
-    text = Path("wrong.toml").read_text(encoding="utf-8").replace(repr(float(rig.left.matrix[0, 0])), "-350.0")
+    text = Path("wrong.toml").read_text(encoding="utf-8").replace(repr(float(rig.cameras[0].matrix[0, 0])), "-350.0")
     Path("wrong.toml").write_text(text, encoding="utf-8")
     result = calibrate(*words)
     assert result.status == status and said in (result.last if status == 1 else result.err)

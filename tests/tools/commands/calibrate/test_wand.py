@@ -39,7 +39,7 @@ def run(
 def check(rig: Rig, baseline: float = 0.003, turn_rad: float = 0.001) -> None:
     truth = wand_rig()
     assert rig.baseline_m == pytest.approx(truth.baseline_m, rel=baseline)
-    assert geodesic_rad(rig.right.rotation, truth.right.rotation @ truth.left.rotation.T) < turn_rad
+    assert geodesic_rad(rig.cameras[1].rotation, truth.cameras[1].rotation @ truth.cameras[0].rotation.T) < turn_rad
 
 
 def test_from_videos_to_a_rig(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +57,7 @@ def test_from_videos_to_a_rig(folder: Path, tmp_path: Path, capsys: pytest.Captu
 def test_three_videos_become_a_rig_of_three(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The third camera stands between the others, a little higher."""
     two = wand_rig()
-    middle = place_rig(SIZE, 60.0, (0.0, 1.7, 3.4), (2.0, 1.0, 3.0), (0.05, 1.0, 0.0)).left
+    middle = place_rig(SIZE, 60.0, (0.0, 1.7, 3.4), (2.0, 1.0, 3.0), (0.05, 1.0, 0.0)).cameras[0]
     truth = Rig((*two.cameras, replace(middle, name="middle")))
     files = write_wand_videos(tmp_path, truth, PATH, 9.0)
     write_rig(tmp_path / "lenses.toml", truth)
@@ -69,7 +69,7 @@ def test_three_videos_become_a_rig_of_three(tmp_path: Path, capsys: pytest.Captu
     rig = read_rig(out)
     assert [camera.name for camera in rig.cameras] == ["left", "right", "middle"] and "weakest link" in said
     for ours, true in zip(rig.cameras, truth.cameras, strict=True):
-        (R, t), (true_R, true_t) = relative_pose(rig.left, ours), relative_pose(truth.left, true)
+        (R, t), (true_R, true_t) = relative_pose(rig.cameras[0], ours), relative_pose(truth.cameras[0], true)
         assert geodesic_rad(R, true_R) < 0.002 and np.linalg.norm(t - true_t) < 0.006
 
 
