@@ -147,8 +147,9 @@ def draw(runs: Sequence[ViewsRun], file: Path) -> None:
     floor, errors = figure.subplots(1, 2)
     _draw_floor(floor)
     for hidden, color in zip(dict.fromkeys(run.hidden for run in runs), ("tab:green", "tab:orange", "tab:red"), strict=False):
-        mm = [np.mean([run.mm for run in runs if (run.hidden, run.cameras) == (hidden, n)]) for n in CAMERAS]
-        errors.plot(CAMERAS, mm, "o-", color=color, label=f"{100 * hidden:.0f} % hidden from each" if hidden else "all shown")
+        counts = sorted({run.cameras for run in runs if run.hidden == hidden})
+        mm = [np.mean([run.mm for run in runs if (run.hidden, run.cameras) == (hidden, n)]) for n in counts]
+        errors.plot(counts, mm, "o-", color=color, label=f"{100 * hidden:.0f} % hidden from each" if hidden else "all shown")
     errors.set_xticks(CAMERAS)
     errors.set_ylim(0.0)
     errors.set_xlabel("cameras")

@@ -85,10 +85,11 @@ def frames_exchanged(steps: Steps, rivals: bool, monkeypatch: pytest.MonkeyPatch
 
 
 def test_feet_that_came_back_exchanged_are_put_right(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rivals at once; without them the exchange is shown for as long as labels come back exchanged."""
     without = frames_exchanged(steps, False, monkeypatch)
     found = frames_exchanged(steps, True, monkeypatch)
-    assert len(without) > 20, without
-    assert all(BACK <= k < BACK + 15 for k in found), found
+    assert len(without) >= WRONG // 2, without
+    assert found == []
 
 
 def test_nothing_is_solved_twice_where_all_markers_are_seen(steps: Steps) -> None:
