@@ -7,12 +7,14 @@ one assignment, with the covariance of the triangulation: depth is less certain 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Camera, Rig
+from calibration.epipolar import epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
 from capture.stereo.matching import complement
 from config.arrays import Bools, Floats, Ints, read_only
@@ -20,7 +22,7 @@ from config.jit import kernel
 
 IMPOSSIBLE = 1e6  # cost of a point beyond the gate
 GATE = 4.0  # sigmas, beyond which a point is no candidate
-CLEAR = 4.0  # by how much, in -2 ln of the likelihood, a blob must rather be of a marker than of another
+ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +118,26 @@ def _mahalanobis(
 def _label_singles(views: Views, rig: Rig, free: Sequence[Ints], open_markers: Ints, expected: ExpectedMarkers) -> Ints:
     """Return the blob of each of some markers in each view, (V, K), -1 for none.
 
-    A marker has one at most: of two views it would have been a point. A blob that may as well be of another marker that has none
-    is left: seen from the side, a hand may be either.
+    Each view is labelled by itself. Where the blobs of a marker in two views are no images of one point, the likelier one stays;
+    of three views or more none are, for the matching has weighed each pair against the images of two markers.
 
     Args:
         free: blobs of each view that are of no point.
         open_markers: those to be labelled, (K,).
     """
-    distance2, log_volume = np.empty((2, len(open_markers), sum(map(len, free))))
-    ends = np.cumsum([len(each) for each in free])
-    for c, (each, end) in enumerate(zip(free, ends, strict=True)):
+    blob, cost = np.full((len(free), len(open_markers)), -1), np.full((len(free), len(open_markers)), np.inf)
+    for c, each in enumerate(free):
         if len(each):
-            part = np.s_[:, end - len(each) : end]
-            distance2[part], log_volume[part] = _distances_in_view(views[c], rig.cameras[c], each, open_markers, expected)
-    column = _one_to_one(distance2, log_volume, 0.75 * GATE)
-    found = np.flatnonzero(column >= 0)
-    cost, without = distance2 + log_volume, np.flatnonzero(column < 0)
-    rival = cost[without].min(axis=0, initial=np.inf)
-    clear = found[rival[column[found]] > cost[found, column[found]] + CLEAR]
-    blob = np.full((len(free), len(open_markers)), -1)
-    for c, (each, end) in enumerate(zip(free, ends, strict=True)):
-        own = clear[(column[clear] >= end - len(each)) & (column[clear] < end)]
-        blob[c, own] = each[column[own] - (end - len(each))]
+            distance2, log_volume = _distances_in_view(views[c], rig.cameras[c], each, open_markers, expected)
+            column = _one_to_one(distance2, log_volume, 0.75 * GATE)
+            has = np.flatnonzero(column >= 0)
+            blob[c, has], cost[c, has] = each[column[has]], (distance2 + log_volume)[has, column[has]]
+    limit_px = ONE_POINT_PX if np.count_nonzero([len(each) for each in views.present]) < 3 else -1.0
+    for a, b in combinations(range(len(free)), 2):
+        for m in np.flatnonzero((blob[a] >= 0) & (blob[b] >= 0)):
+            px = views[a].points_px[blob[a, m], None], views[b].points_px[blob[b, m], None]
+            if epipolar_distances((rig.cameras[a], rig.cameras[b]), *px)[0, 0] > limit_px:
+                blob[a if cost[a, m] > cost[b, m] else b, m] = -1
     return blob
 
 
