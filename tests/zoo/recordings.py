@@ -165,5 +165,5 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("H.265 of 10 bits", _coded(".mov", "libx265", "yuv420p10le"), _ALL, LEVELS, "of 255"),
     Specimen("120 Hz", _fast, r"tracked.*120\.00 Hz$", 5.0, "% not tracked", slow=True),
     Specimen("cameras of different sizes", _unlike, r"tracked.*30\.00 Hz$", 5.0, "% not tracked", slow=True),
-    Specimen("repeated pictures", _repeated, r"20 and 20 pictures \(left and right\) repeat", 50.0, "% not tracked", slow=True),
+    Specimen("repeated pictures", _repeated, r"20 and 20 pictures \(of each camera\) repeat", 50.0, "% not tracked", slow=True),
 )

@@ -161,7 +161,7 @@ def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Pat
     told, statuses, lines = live(monkeypatch, settings(tmp_path), what)
     text = "\n".join(told)
     assert "left camera: Left Cam, 320x240, " in text and text.count("gives 352x288 instead of 320x240") == 1
-    assert text.index("step out of both cameras' view") < text.index("thank you; the background is learned")
+    assert text.index("step out of all cameras' view") < text.index("thank you; the background is learned")
     right = statuses[-1].cameras["right"]
     assert right["name"] == "Right Cam" and right["frames"] > 20 and int(right["damaged"]) > 2
     assert int(lines[0].split()[0]) > 20 and any("right camera (Right Cam)" in line and " damaged" in line for line in lines)
