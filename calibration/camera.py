@@ -134,13 +134,15 @@ class Rig:
     """One to eight calibrated cameras, `cam_0` first, and what is known of their calibration; equal to itself alone.
 
     error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0; grade:
-    of the quality report, `pass` or `poor`, empty where there was none.
+    of the quality report, `pass` or `poor`, empty where there was none; tilt_sigma_rad: of the world's up where a performer told
+    it, a standard deviation, 0 where a floor was calibrated.
     """
 
     cameras: tuple[Camera, ...]
     error_px: float = float("nan")
     floor_known: bool = False
     grade: str = ""
+    tilt_sigma_rad: float = 0.0
 
     def __len__(self) -> int:
         return len(self.cameras)

@@ -7,6 +7,7 @@ positions of standing feet, the floor is below their soles.
 """
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,7 +96,7 @@ def rig_in_world(rig: Rig, world: World | None) -> Rig:
     if rig.floor_known:
         return rig
     if world is not None and world.holds_for(rig):
-        return replace(move_rig(rig, world.from_rig), floor_known=True)
+        return replace(move_rig(rig, world.from_rig), floor_known=True, tilt_sigma_rad=math.radians(world.tilt_sigma_deg))
     return _stand_up(rig, world)
 
 
@@ -142,7 +143,9 @@ def recentre_motion(ahead: Floats, hips_m: Floats) -> RigidMotion:
     return facing_motion(UP, ahead, hips_m * np.array([1.0, 0.0, 1.0]))
 
 
-def level_motion(joints_m: Floats, seconds: Floats, up: Floats | None = None) -> tuple[RigidMotion, float]:
+def level_motion(
+    joints_m: Floats, seconds: Floats, up: Floats | None = None, up_sigma_rad: float = TILT_SIGMA_RAD
+) -> tuple[RigidMotion, float]:
     """Return the motion that levels tracked poses of a performer, so that standing soles are on the floor y = 0, and the standard
     deviation of its tilt [rad].
 
@@ -151,9 +154,10 @@ def level_motion(joints_m: Floats, seconds: Floats, up: Floats | None = None) ->
     Args:
         joints_m: joints of each pose, (N, J, 3) [m], N >= 1.
         seconds: of each pose, (N,), increasing.
-        up: what is known of up, (3,), to some degrees; None: the mean direction of the trunk.
+        up: what is known of up, (3,); None: the mean direction of the trunk.
+        up_sigma_rad: how well it is known, a standard deviation [rad].
     """
-    sigma_rad = TRUNK_SIGMA_RAD if up is None else TILT_SIGMA_RAD
+    sigma_rad = TRUNK_SIGMA_RAD if up is None else up_sigma_rad
     first = rotation_between(trunk_up(joints_m) if up is None else up, UP)
     balls = joints_m[:, BALLS] @ first.T
     standing = balls[_standing(balls, seconds)]

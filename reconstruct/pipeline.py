@@ -126,7 +126,7 @@ class Pipeline:
 
     def _begin_world(self) -> None:
         """Begin in the world of the rig that was given."""
-        self._world = MovingWorld(self.subject.skeleton, self._first_rig.floor_known)
+        self._world = MovingWorld(self.subject.skeleton, self._first_rig.floor_known, self._first_rig.tilt_sigma_rad)
         self._take_rig(self._first_rig)
 
     def _take_rig(self, rig: Rig) -> None:

@@ -67,6 +67,19 @@ def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performan
     assert np.hypot(place[0], place[2]) < 0.05
 
 
+def test_a_world_known_to_some_degrees_is_levelled_by_the_steps(stage: Performance) -> None:
+    """The T-pose put up three degrees off: where the performer has walked, soles are on the floor; a calibrated floor stays."""
+    tilt = RigidMotion(matrix_from_rotvec(np.radians([2.5, 0.0, -1.5])), np.array([0.0, 0.02, 0.0]))
+    off, kept = replace(move_rig(stage.rig, tilt), tilt_sigma_rad=np.radians(2.8)), move_rig(stage.rig, tilt)
+    pipelines = [Pipeline(rig, stage.subject, stage.table, Settings()) for rig in (off, kept)]
+    for views in seen(stage):
+        poses = [pipeline.step(views) for pipeline in pipelines]
+        assert poses[0].state is poses[1].state
+    levelled, same = (motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0]) for pipeline in pipelines)
+    soles_m = [motion.move(stage.joints[:, BALLS])[..., 1].min(axis=1) - BALL_M for motion in (levelled, same)]
+    assert np.abs(soles_m[0]).max() < 0.025 < 0.04 < np.abs(soles_m[1]).max() and pipelines[1].rig is kept
+
+
 def test_the_performer_is_the_origin_from_the_next_step_on(stage: Performance) -> None:
     """Nothing is lost, and it is the same motion in another world, with the rig in it."""
     plain, moved = (Pipeline(stage.rig, stage.subject, stage.table, Settings()) for _ in range(2))
