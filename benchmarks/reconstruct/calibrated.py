@@ -27,6 +27,7 @@ from reconstruct.pose import Pose, TrackingState
 from tools.evaluate.protocol import protocol_database, read_query, set_clip
 from tools.evaluate.rendered import RenderedOptions, RenderedPerformance, calibrate, render
 from tools.evaluate.sets import TEST, TUNING
+from tools.evaluate.states import share_within
 
 SETS = {"tuning": TUNING, "test": TEST}
 MARKERS = ("boxing", "all_around", "dark_room")
@@ -97,15 +98,11 @@ def table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
             if some:
                 mm = [1e3 * np.array([run.error_m.mean() for run in of]) for of in by_how]
                 cells = [
-                    f"{m.mean():.1f} | {_within(of, 1.0):.0f}, {_within(of, 2.0):.0f}" for m, of in zip(mm, by_how, strict=True)
+                    f"{m.mean():.1f} | " + ", ".join(f"{share_within([run.share for run in of], k):.0f}" for k in (1.0, 2.0))
+                    for m, of in zip(mm, by_how, strict=True)
                 ]
                 ratio = np.exp(np.log(mm[1] / mm[0]).mean())
                 yield f"| {part}, {markers} | {len(mm[0])} | {cells[0]} | {cells[1]} | {ratio:.2f} |"
-
-
-def _within(runs: Sequence[CalibratedErrors], sigmas: float) -> float:
-    """Return the percentage of joints within so many expected errors, every clip counting alike."""
-    return 100.0 * float(np.mean([(run.share <= sigmas).mean() for run in runs]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -39,6 +39,7 @@ from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
+from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, spans_of, states_table
 
 TPOSE_S, CALIBRATED_S = 2.0, 1.5
 NOISE_PX, MERGED_PX = 0.5, 5.0
@@ -72,10 +73,10 @@ class CrossingRun:
     wrong: pictures with a wrong label; episodes: how long each run of them lasted [s]; tracking: pictures in this state; far: of
     those, with a joint that carries a marker, or leads to one, more than FAR_MM off; far_wrong: of those, with a wrong label;
     far_said: of the pictures in this state, with a joint that is said to be measured so far off; near: joints that carry or lead
-    to a marker and are less than NEAR_MM off in them; near_inferred: of those, that are said to be inferred; far_mean: pictures
-    with a mean of all joints above FAR_MM; refused: pictures not in the state tracking whose pose is nowhere so far off; swaps:
-    runs of pictures with a wrong label and a joint so far off; told: of those, in which or right after which an exchange is
-    suspected; suspected: pictures in which one is; switches: labels that were exchanged by rivals; mean_mm: of all joints.
+    to a marker and are less than NEAR_MM off in them; near_inferred: of those, that are said to be inferred; refused: pictures
+    not in the state tracking whose pose is nowhere so far off; swaps: runs of pictures with a wrong label and a joint so far off;
+    told: of those, in which or right after which an exchange is suspected; suspected: pictures in which one is; poses: beside
+    the truth; switches: labels that were exchanged by rivals.
     """
 
     clip: str
@@ -90,12 +91,11 @@ class CrossingRun:
     far_said: int
     near: int
     near_inferred: int
-    far_mean: int
     refused: int
     swaps: int
     told: int
     suspected: int
-    mean_mm: float
+    poses: JudgedPoses
     switches: int
     ms: float
 
@@ -166,13 +166,12 @@ def pictures_of(performer: Performer, fps: float, kept: list[int]) -> Pictures:
     return Pictures(at_s, *images(performer, at_s, kept))
 
 
-def run_at(
-    fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str, seen: list[tuple[Pose, Floats]]
-) -> CrossingRun:
-    """Put a performance through the pipeline at a rate and judge what follows the T-pose; poses and truth go to `seen`."""
+def run_at(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str) -> CrossingRun:
+    """Put a performance through the pipeline at a rate and judge what follows the T-pose."""
     pictures = pictures_of(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
-    wrong, mean_mm, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
+    wrong, off_m, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
+    poses = list[Pose]()
     far_said, near, near_inferred = 0, 0, 0
     pipeline.forget()
     switches = pipeline.label_switches
@@ -187,10 +186,10 @@ def run_at(
         shown = np.flatnonzero(pictures.shown[:, k].all(axis=0))
         wrong.append(any(check_label(frame, int(m), pictures.image_px[:, k]) is Label.WRONG for m in shown))
         joint_m = forward(subject.skeleton, pose.rotvec[None], pose.root_m[None])[1][0]
-        off_mm = 1e3 * np.linalg.norm(joint_m - true_m[k], axis=1)
-        seen.append((pose, off_mm))
+        off_m.append(np.linalg.norm(joint_m - true_m[k], axis=1))
+        off_mm = 1e3 * off_m[-1]
+        poses.append(pose)
         measured = measured_joints(np.asarray(pose.seen.any(axis=0)), subject)
-        mean_mm.append(float(off_mm.mean()))
         far.append(bool((off_mm[measured] > FAR_MM).any()))
         tracking.append(pose.state is TrackingState.TRACKING)
         if tracking[-1]:
@@ -199,22 +198,16 @@ def run_at(
             near, near_inferred = near + int(close.sum()), near_inferred + int((close & ~said).sum())
         suspected.append(bool(pose.doubts & OF_SWAPS or swapped_markers(pose, frame)))
     is_far, is_tracking, is_wrong = np.array(far), np.array(tracking), np.array(wrong)
-    far_mean = int((is_tracking & (np.array(mean_mm) > FAR_MM)).sum())
     refused = int((~is_tracking & ~is_far).sum())
     far_wrong = int((is_tracking & is_far & is_wrong).sum())
-    of_tracking = (int((is_tracking & is_far).sum()), far_wrong, far_said, near, near_inferred, far_mean)
+    of_tracking = (int((is_tracking & is_far).sum()), far_wrong, far_said, near, near_inferred)
     counts = (int(is_tracking.sum()), *of_tracking, refused)
     swaps = [slice(first, end + 1) for first, end in spans_of(is_wrong & is_far)]
-    counts = (*counts, len(swaps), sum(any(suspected[swap]) for swap in swaps), sum(suspected))
+    told = (len(swaps), sum(any(suspected[swap]) for swap in swaps), sum(suspected))
     lasting = tuple((end - first) / fps for first, end in spans_of(is_wrong))
-    times = (pipeline.label_switches - switches, 1e3 * spent_s / len(pictures.at_s))
-    return CrossingRun(name, worn, fps, len(wrong), int(np.sum(wrong)), lasting, *counts, float(np.mean(mean_mm)), *times)
-
-
-def spans_of(flags: Bools) -> list[tuple[int, int]]:
-    """Return the runs of True, in order: the first of each and the one after its last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int))).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
+    judged, ms = judge_poses(poses, np.array(off_m), fps), 1e3 * spent_s / len(pictures.at_s)
+    labels = (len(wrong), int(np.sum(wrong)), lasting)
+    return CrossingRun(name, worn, fps, *labels, *counts, *told, judged, pipeline.label_switches - switches, ms)
 
 
 def calibrated(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
@@ -243,14 +236,14 @@ def runs_of_clip(
 ) -> list[CrossingRun]:
     """Run a clip at all rates."""
     performer, kept, pipeline = prepared(name, which, worn, motion, database, seconds)
-    return [run_at(fps, performer, kept, pipeline, name, worn, []) for fps in rates]
+    return [run_at(fps, performer, kept, pipeline, name, worn) for fps in rates]
 
 
-SUMS = ("far", "far_wrong", "far_said", "near", "near_inferred", "far_mean", "refused", "swaps", "told", "suspected")
+SUMS = ("far", "far_wrong", "far_said", "near", "near_inferred", "refused", "swaps", "told", "suspected")
 HEAD = (
     f"{'':<26}{'pictures':>9}{'wrong %':>9}{'episodes':>10}{'> 0.25 s':>10}{'longest s':>11}{'tracking %':>12}{'far %':>8}"
     f"{'wrong %':>9}{'said %':>8}{'inferred %':>12}"
-    f"{'far, mean %':>13}{'refused %':>11}{'mm':>7}{'swaps':>7}{'told':>6}{'suspected':>11}{'ms':>7}"
+    f"{'refused %':>11}{'mm':>7}{'swaps':>7}{'told':>6}{'suspected':>11}{'ms':>7}"
 )
 
 
@@ -260,12 +253,12 @@ def line(title: str, runs: Sequence[CrossingRun]) -> str:
     lasting = [seconds for run in runs for seconds in run.episodes]
     late = sum(seconds > LATE_S + 1e-6 for seconds in lasting)
     sums = {name: sum(getattr(run, name) for run in runs) for name in SUMS}
-    wrong, mean = sum(run.wrong for run in runs), sum(run.mean_mm * run.pictures for run in runs) / n
+    wrong, mean = sum(run.wrong for run in runs), float(np.concatenate([run.poses.mean_mm for run in runs]).mean())
     return (
         f"{title[:25]:<26}{n:>9}{100 * wrong / n:>9.2f}{len(lasting):>10}{late:>10}{max(lasting, default=0.0):>11.2f}"
         f"{100 * tracking / n:>12.2f}{100 * sums['far'] / tracking:>8.2f}{100 * sums['far_wrong'] / tracking:>9.2f}"
         f"{100 * sums['far_said'] / tracking:>8.2f}{100 * sums['near_inferred'] / max(sums['near'], 1):>12.1f}"
-        f"{100 * sums['far_mean'] / tracking:>13.2f}{100 * sums['refused'] / n:>11.2f}{mean:>7.1f}"
+        f"{100 * sums['refused'] / n:>11.2f}{mean:>7.1f}"
         f"{sums['swaps']:>7}{sums['told']:>6}{sums['suspected']:>11}{np.mean([run.ms for run in runs]):>7.2f}"
     )
 
@@ -277,7 +270,11 @@ def report(runs: Sequence[CrossingRun], by_clip: bool) -> list[str]:
         same = [run for run in runs if (run.markers, run.fps) == (worn, fps)]
         lines += [line(f"  {fps:g} {worn} {run.clip}", [run]) for run in same if by_clip or "crossing" in run.clip]
         lines.append(line(f"{worn}, {fps:g} a second, all", same))
-    return [*lines, line("all", runs)]
+    rates = dict.fromkeys((run.markers, run.fps) for run in runs)
+    of_rates = (
+        (f"{worn}, {fps:g} a second", [r.poses for r in runs if (r.markers, r.fps) == (worn, fps)]) for worn, fps in rates
+    )
+    return [*lines, line("all", runs), "", *states_table(of_rates), STATES_LEGEND]
 
 
 def main() -> None:
@@ -302,7 +299,7 @@ def main() -> None:
         "far: of the pictures in state tracking, a joint that carries or leads to a marker is more than 100 mm off; wrong: with\n"
         "a wrong label; said: one that is said to be measured; inferred: of such joints less than 50 mm off, said to be inferred"
     )
-    write_json(given.json, [asdict(run) for run in runs])
+    write_json(given.json, [asdict(run) | {"poses": run.poses.as_json()} for run in runs])
 
 
 if __name__ == "__main__":

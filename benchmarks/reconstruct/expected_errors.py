@@ -10,28 +10,23 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 
 from benchmarks.report import parser_of, write_json
-from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.errors import DuocapError
-from config.joints import N_JOINTS
 from config.settings import Settings
-from database.geometry.kinematics import forward
-from database.geometry.rotations import rotvec_from_matrix
 from database.store import open_database
-from reconstruct.offline.motion import TakeMotion, take_motion
-from reconstruct.offline.take import TakeSolver
 from reconstruct.search.index import search_index
 from tools.evaluate.missing.masks import MissingCase, seen_in
-from tools.evaluate.missing.measure import clip_query
-from tools.evaluate.missing.methods import LocalMethod, MethodInput
+from tools.evaluate.missing.measure import clip_query, judge_solution, solve
+from tools.evaluate.missing.methods import MethodInput
+from tools.evaluate.missing.offline import solve_offline
 from tools.evaluate.protocol import protocol_database, read_query, set_clip
-from tools.evaluate.queries import FPS, RIG, apply_variant
+from tools.evaluate.queries import apply_variant
 from tools.evaluate.sets import TEST, TUNING
+from tools.evaluate.states import share_within
 
 MISSING = (
     MissingCase(0.5, share=0.3),
@@ -78,46 +73,13 @@ def measure(motion: Path, every: int, seconds: float) -> list[ExpectedErrors]:
 
 def _measured(which: tuple[str, str, bool], given: MethodInput) -> list[ExpectedErrors]:
     """Return the errors of a query solved live and offline. which: clip, set, whether markers are missing."""
-    query, begin_s = given.query, process_time()
-    frames = [query.frame(n) for n in range(len(query))]
-    true_m = forward(query.subject.skeleton, query.rotvec, query.root_m)[1]
-    live, expected_m = _live(given, frames)
-    live_s = process_time() - begin_s
-    offline = TakeSolver(query.subject, given.index, RIG).solve(frames, live, errors=True)
-    assert offline.error_m is not None  # asked for
-    found = []
-    for how, motion, expected in (("live", live, expected_m), ("offline", offline.motion, offline.error_m)):
-        joint_m = forward(query.subject.skeleton, motion.rotvec, motion.position_m)[1]
-        error_m, expected = np.linalg.norm(joint_m - true_m, axis=2)[LEAD:], expected[LEAD:]
-        known = np.isfinite(expected).all(axis=1)
-        spent_s = live_s if how == "live" else process_time() - begin_s - live_s
-        ms = 1e3 * spent_s / len(query)
-        found.append(ExpectedErrors(*which, how, (error_m / expected)[known], error_m[known], ms))
+    found, live = [], solve("local", given)
+    for how, solved in (("live", live), ("offline", solve_offline(given, live))):
+        judged = judge_solution(given.query, solved)
+        known = np.isfinite(judged.expected_m).all(axis=1)
+        ms = solved.frame_ms - (0.0 if how == "live" else live.frame_ms)
+        found.append(ExpectedErrors(*which, how, judged.ratio[LEAD:], judged.error_m[known][LEAD:], ms))
     return found
-
-
-def _live(given: MethodInput, frames: Sequence[MarkerFrame]) -> tuple[TakeMotion, Floats]:
-    """Return a query's live poses, and the errors expected of their joints, (N, J) [m], NaN where nothing could be solved."""
-    query, estimator = given.query, LocalMethod(given).estimator
-    states, expected_m = [], np.full((len(frames), N_JOINTS), np.nan)
-    for n, frame in enumerate(frames):
-        estimate = estimator.estimate(frame, query.start if n == 0 else None)
-        if estimate is None:
-            states.append(estimator.predict(frame.t_capture_ns) or query.start)
-            continue
-        estimator.accept(estimate)
-        states.append(estimate.state)
-        error_m = estimator.error_m(estimate)
-        expected_m[n] = np.nan if error_m is None else error_m
-    rotvec = np.stack([state.joints for state in states])
-    rotvec[:, 0] = rotvec_from_matrix(np.stack([state.rotation for state in states]))
-    root_m = np.stack([state.position_m for state in states])
-    return take_motion(np.arange(len(frames)) / FPS, rotvec, root_m, given.index.examples.fps), expected_m
-
-
-def within(runs: Sequence[ExpectedErrors], sigmas: float) -> float:
-    """Return the percentage of joints whose error is at most so many expected ones, every clip counting alike."""
-    return 100.0 * float(np.mean([(run.share <= sigmas).mean() for run in runs]))
 
 
 def kinds(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[ExpectedErrors]]]:
@@ -135,7 +97,7 @@ def table(runs: Sequence[ExpectedErrors]) -> list[str]:
     lines = ["| clips, markers | clips | mean error | within 1 | within 2 | within 3 | ms |", "|---|---|---|---|---|---|---|"]
     for name, some in kinds(runs):
         mm, ms = 1e3 * float(np.mean([run.error_m.mean() for run in some])), float(np.mean([run.ms for run in some]))
-        cells = " | ".join(f"{within(some, k):.1f} %" for k in (1.0, 2.0, 3.0))
+        cells = " | ".join(f"{share_within([run.share for run in some], k):.1f} %" for k in (1.0, 2.0, 3.0))
         lines.append(f"| {name} | {len(some)} | {mm:.1f} mm | {cells} | {ms:.1f} |")
     return lines
 
@@ -154,7 +116,7 @@ def plot(runs: Sequence[ExpectedErrors], file: Path) -> None:
         axes.plot(BINS, 100.0 * erf(BINS / np.sqrt(2.0)), "k--", label="perfect")
         for name, some in kinds([run for run in runs if run.how == how]):
             color, style = "tab:gray" if some[0].part == "tuning" else "tab:blue", ":" if some[0].missing else "-"
-            axes.plot(BINS, [within(some, k) for k in BINS], style, color=color, label=name)
+            axes.plot(BINS, [share_within([run.share for run in some], k) for k in BINS], style, color=color, label=name)
         axes.set(xlabel="error over expected error", title=how, xlim=(0, 3), ylim=(0, 100))
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
@@ -181,7 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _row(run: ExpectedErrors) -> dict[str, float]:
     """Return the figures of one clip."""
-    return {"error_mm": 1e3 * float(run.error_m.mean()), **{f"within_{k:g}": within([run], k) for k in (1.0, 2.0, 3.0)}}
+    within = {f"within_{k:g}": share_within([run.share], k) for k in (1.0, 2.0, 3.0)}
+    return {"error_mm": 1e3 * float(run.error_m.mean()), **within}
 
 
 if __name__ == "__main__":

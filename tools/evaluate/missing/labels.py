@@ -5,7 +5,7 @@ pipeline of live capture. Markers are hidden from all cameras as in `duocap eval
 merged; the labels of a returning marker are checked in its first frames.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
@@ -21,6 +21,7 @@ from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
 from config.settings import Settings
 from database.clips import Clip, clip_slice
+from database.geometry.kinematics import forward
 from database.store import open_database
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
@@ -31,6 +32,7 @@ from tools.evaluate.missing.styles import known_split, learn_style, no_split
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, true_subject
+from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, states_table
 
 TPOSE_S, CHANGE_S = 1.0, 0.5
 NOISE_PX = 0.3
@@ -74,7 +76,7 @@ class LabelRun:
 
     returns: markers that returned; right, wrong, none: their labels over their first N_CHECKED frames; at_once: returns labelled
     correctly in the first; later, later_right: markers seen for LATER_FRAMES since, and those then labelled correctly; taken:
-    hidden markers with a label, summed over frames; hidden: hidden markers, likewise.
+    hidden markers with a label, summed over frames; hidden: hidden markers, likewise; poses: beside the truth.
     """
 
     clip: str
@@ -91,20 +93,25 @@ class LabelRun:
     later_right: int
     taken: int
     hidden: int
+    poses: JudgedPoses
 
     def as_json(self) -> dict[str, Any]:
         """Return the run without nested objects."""
-        plain = {key: value for key, value in asdict(self).items() if key != "case"}
-        return plain | {"what": self.case.what, "gap_s": self.case.gap_s}
+        plain = {key: value for key, value in asdict(self).items() if key not in ("case", "poses")}
+        return plain | {"what": self.case.what, "gap_s": self.case.gap_s} | self.poses.as_json()
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScene:
-    """Images of a performance. before: frames before the clip; image_px: of all markers in all cameras, (V, N, M, 2) [px]."""
+    """Images of a performance.
+
+    before: frames before the clip; image_px: of all markers in all cameras, (V, N, M, 2) [px]; joint_m: true, (N, J, 3) [m].
+    """
 
     subject: Subject
     before: int
     image_px: Floats
+    joint_m: Floats
 
 
 def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
@@ -117,12 +124,13 @@ def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
 def project_scene(clip_name: str, scene: SimulatedScene, performer: Performer, seconds: float) -> LabelScene:
     """Project a performer's markers into all cameras at 60 Hz; seconds: after the T-pose and the transition from it."""
     at_s = np.arange(0.0, min(performer.duration_s, TPOSE_S + CHANGE_S + seconds), 1.0 / FPS)
-    marker_m = performer.markers_of(*performer.joints_at(at_s))
+    orientation, joint_m = performer.joints_at(at_s)
+    marker_m = performer.markers_of(orientation, joint_m)
     rng = np.random.default_rng([scene.seed, *clip_name.encode()])
     image = np.array([[camera.project(points) for points in marker_m] for camera in performer.rig.cameras])
     image += NOISE_PX * rng.normal(size=image.shape)
     subject = replace(true_subject(clip_name, performer.clip.skeleton, performer.markers), offset_m=performer.offset_m)
-    return LabelScene(subject, int(np.searchsorted(at_s, TPOSE_S + CHANGE_S)), image)
+    return LabelScene(subject, int(np.searchsorted(at_s, TPOSE_S + CHANGE_S)), image, joint_m)
 
 
 def blobs_of(camera: int, image_px: Floats, seen: Bools, n: int, order: np.ndarray) -> Blobs:
@@ -145,8 +153,8 @@ def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
     return Label.RIGHT if has[:, marker].all() else Label.NONE
 
 
-def labelled_frames(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed: int, offline: bool) -> Sequence[MarkerFrame]:
-    """Return the labels that a pipeline without history, or the offline solution, gives to a performance; visible: (N, M)."""
+def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed: int, offline: bool) -> LiveTake:
+    """Return what a pipeline without history, or the offline solution, makes of a performance; visible: (N, M)."""
     n, n_markers = visible.shape
     rng = np.random.default_rng([seed, n])
     poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()
@@ -157,11 +165,19 @@ def labelled_frames(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed:
         assert pipeline.markers is not None and pipeline.views is not None
         frames.append(pipeline.markers)
         views.append(pipeline.views)
+    live = LiveTake(poses, frames, views)
     if not offline:
-        return frames
+        return live
     every, settings = np.ones(n_markers, bool), pipeline.settings
     options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, every, settings.feet, settings.match)
-    return solve_take(LiveTake(poses, frames, views), options).markers
+    return solve_take(live, options)
+
+
+def judge_take(take: LiveTake, scene: LabelScene) -> JudgedPoses:
+    """Return the poses of a performance beside the truth, those of the clip."""
+    poses = take.poses[scene.before :]
+    joint_m = forward(scene.subject.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[1]
+    return judge_poses(poses, np.linalg.norm(joint_m - scene.joint_m[scene.before :], axis=2), FPS)
 
 
 def run_case(
@@ -186,7 +202,8 @@ def run_case(
     since = np.full(n_markers, -1)  # frames since a marker's return, -1: hidden, or never returned
     later = later_right = 0
     to_check = np.zeros(n_markers, int)  # frames in which a marker's label is still to be checked
-    for k, frame in enumerate(labelled_frames(scene, visible, pipeline, seed, offline)):
+    take = track_performance(scene, visible, pipeline, seed, offline)
+    for k, frame in enumerate(take.markers):
         taken += int((frame.seen.any(axis=0) & ~visible[k]).sum())
         to_check = np.where(returned[k], N_CHECKED, np.where(visible[k], to_check, 0))
         for m in np.flatnonzero(to_check):
@@ -200,7 +217,7 @@ def run_case(
             later_right += int(check_label(frame, int(m), scene.image_px[:, k]) is Label.RIGHT)
     cell = (which.stem, which.behaviour, markers, style, case, int(returned.sum()), at_once)
     totals = (counts[Label.RIGHT], counts[Label.WRONG], counts[Label.NONE], later, later_right)
-    return LabelRun(*cell, *totals, taken, int((~visible).sum()))
+    return LabelRun(*cell, *totals, taken, int((~visible).sum()), judge_take(take, scene))
 
 
 def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int, cameras: int) -> None:
@@ -282,6 +299,16 @@ def by_clip(runs: list[LabelRun]) -> list[str]:
 def report(runs: list[LabelRun], elapsed_s: float) -> Iterator[str]:
     """Yield the lines of both tables."""
     yield from table(runs)
+    yield ""
+    cells = dict.fromkeys((run.markers, run.case, run.style) for run in runs)
+    yield from states_table(
+        (
+            f"{markers}, {case}, {'with' if style else 'without'}",
+            [run.poses for run in runs if (run.markers, run.case, run.style) == (markers, case, style)],
+        )
+        for markers, case, style in cells
+    )
+    yield STATES_LEGEND
     yield "\nby clip:"
     yield from by_clip(runs)
     yield f"\nright, wrong, none: of the first {N_CHECKED} frames of every marker that came back; aim {AIM:g} % right"

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from database.geometry.skeleton import Skeleton
 from database.store import open_database
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.models.style.model import Style
+from reconstruct.pose import TrackingState
 from reconstruct.search.index import search_index
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles
@@ -32,6 +33,7 @@ from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
 from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
+from tools.evaluate.states import JudgedPoses
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class MissingRun:
     """One cell: errors of a method, and of the local model on the same frames and markers with none missing.
 
     style: known, unknown or none; source: what it was learned from; strange_deg: distance of the motion from that; missing: mean
-    share of the markers missing in the scored frames; frames: their number; frame_ms: mean time of a frame.
+    share of the markers missing in the scored frames; frames: their number; poses: of all frames; frame_ms: mean processor
+    time of a frame.
     """
 
     clip: str
@@ -86,13 +89,14 @@ class MissingRun:
     frames: int
     errors: MissingErrors
     whole: MissingErrors
+    poses: JudgedPoses
     frame_ms: float
 
     def as_json(self) -> dict[str, Any]:
         """Return the run without nested objects."""
-        plain = {k: v for k, v in asdict(self).items() if k not in ("case", "errors", "whole")}
+        plain = {k: v for k, v in asdict(self).items() if k not in ("case", "errors", "whole", "poses")}
         errors = asdict(self.errors) | {f"whole_{key}": value for key, value in asdict(self.whole).items()}
-        return plain | {"what": self.case.what, "gap_s": self.case.gap_s} | errors
+        return plain | {"what": self.case.what, "gap_s": self.case.gap_s} | errors | self.poses.as_json()
 
 
 def measure_missing(options: MissingOptions, settings: Settings) -> list[MissingRun]:
@@ -121,16 +125,28 @@ def solve(name: str, given: MethodInput) -> SolvedMarkers:
     if name == OFFLINE:
         return solve_offline(given, solve("local", given))
     query, method = given.query, METHODS[name](given)
-    rotvec, root_m, marker_m = np.empty((len(query), N_JOINTS, 3)), np.empty((len(query), 3)), np.empty(query.marker_m.shape)
+    n_frames = len(query)
+    rotvec, root_m, marker_m = np.empty((n_frames, N_JOINTS, 3)), np.empty((n_frames, 3)), np.empty(query.marker_m.shape)
+    error_m = np.full((n_frames, N_JOINTS), np.nan)
     spent_s = 0.0
-    for n in range(len(query)):
+    for n in range(n_frames):
         frame = query.frame(n)
-        begin_s = perf_counter()
-        state, marker_m[n] = method.step(n, frame)
-        spent_s += perf_counter() - begin_s
-        rotvec[n], root_m[n] = state.joints, state.position_m
-        rotvec[n, 0] = rotvec_from_matrix(state.rotation)
-    return SolvedMarkers(rotvec, root_m, marker_m, 1e3 * spent_s / len(query))
+        begin_s = process_time()
+        answer = method.step(n, frame)
+        spent_s += process_time() - begin_s
+        rotvec[n], root_m[n], marker_m[n] = answer.state.joints, answer.state.position_m, answer.marker_m
+        rotvec[n, 0] = rotvec_from_matrix(answer.state.rotation)
+        error_m[n] = np.nan if answer.error_m is None else answer.error_m
+    return SolvedMarkers(rotvec, root_m, marker_m, error_m, 1e3 * spent_s / n_frames)
+
+
+def judge_solution(query: MotionQuery, found: SolvedMarkers) -> JudgedPoses:
+    """Return the poses of a query beside the truth; those whose error nobody knows coast."""
+    skeleton = query.subject.skeleton
+    estimated, true = forward(skeleton, found.rotvec, found.root_m)[1], forward(skeleton, query.rotvec, query.root_m)[1]
+    known = np.isfinite(found.error_m[:, 0])
+    states = tuple(TrackingState.TRACKING if each else TrackingState.COASTING for each in known)
+    return JudgedPoses(states, np.linalg.norm(estimated - true, axis=2), found.error_m, FPS)
 
 
 def errors_of(query: MotionQuery, visible: Bools, found: SolvedMarkers) -> MissingErrors:
@@ -176,7 +192,8 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
                 if name not in WITH_STYLE + WITH_DICTIONARY:
                     plain[case, name] = found
                 cell = (which.stem, which.behaviour, markers, kind, split.source, strange_deg, case, name, *counts)
-                runs.append(MissingRun(*cell, errors_of(query, visible, found), reference, found.frame_ms))
+                judged = judge_solution(query, found)
+                runs.append(MissingRun(*cell, errors_of(query, visible, found), reference, judged, found.frame_ms))
     return runs
 
 

@@ -33,7 +33,6 @@ from reconstruct.observations import observations_from_markers
 from reconstruct.search.index import SearchIndex
 from tools.evaluate.queries import FPS, RIG, MotionQuery
 
-Answer = tuple[BodyState, Floats]  # the pose and its markers, (M, 3) [m]
 FILLED_SIGMA_M = 0.05  # of a marker whose position is held or interpolated
 ROBUST_SIGMAS = 3.0
 MAX_VARIANCE = 0.3  # of a synthesis, as a share of the largest possible, for the next to start from it
@@ -42,12 +41,26 @@ STEP_FRAMES = round(STEP_S * FPS)
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """A pose, its markers, (M, 3) [m], and how far off its joints may be, (J,) [m], None where nobody knows."""
+
+    state: BodyState
+    marker_m: Floats
+    error_m: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SolvedMarkers:
-    """Poses of N frames: rotvec (N, J, 3) [rad], root_m (N, 3) [m], marker_m (N, M, 3) [m], and the mean time of a frame [ms]."""
+    """Poses of N frames.
+
+    rotvec: (N, J, 3) [rad]; root_m: (N, 3) [m]; marker_m: (N, M, 3) [m]; error_m: expected of the joints, (N, J) [m], NaN where
+    nobody knows; frame_ms: mean processor time of a frame.
+    """
 
     rotvec: Floats
     root_m: Floats
     marker_m: Floats
+    error_m: Floats
     frame_ms: float
 
 
@@ -88,9 +101,9 @@ class LocalMethod:
         estimate = self.estimator.estimate(frame, self.query.start if n == 0 else None)
         if estimate is None:
             state = self.estimator.predict(frame.t_capture_ns) or self.query.start
-            return state, self.estimator.world(state)
+            return Answer(state, self.estimator.world(state))
         self.estimator.accept(estimate)
-        return estimate.state, estimate.marker_m
+        return Answer(estimate.state, estimate.marker_m, self.estimator.error_m(estimate))
 
 
 class SolvedFillMethod(LocalMethod):
@@ -103,9 +116,9 @@ class SolvedFillMethod(LocalMethod):
         covariance = np.where(missing[:, None, None], FILLED_SIGMA_M**2 * np.eye(3), frame.covariance_m2)
         point, shown = np.where(missing[:, None], filled_m, frame.point_m), np.ones(len(missing), bool)
         filled = replace(frame, valid=shown, seen=np.stack([shown, shown]), point_m=point, covariance_m2=covariance)
-        state, marker_m = super().step(n, filled)
-        self.observe(frame, state)
-        return state, np.where(missing[:, None], filled_m, marker_m)
+        found = super().step(n, filled)
+        self.observe(frame, found.state)
+        return replace(found, marker_m=np.where(missing[:, None], filled_m, found.marker_m))
 
     def fill(self, n: int, frame: MarkerFrame) -> Floats:
         """Return positions for the missing markers, (M, 3) [m]; those of the others are not used."""
@@ -185,7 +198,7 @@ class SynthesisMethod:
         self._static.append(static_features(found.rotvec))
         state = BodyState(frame.t_capture_ns, found.rotvec, matrix_from_rotvec(found.rotvec[0]), found.root_m)
         self._history = self._history.then(state, s.velocity_share)
-        return state, self._estimator.world(state)
+        return Answer(state, self._estimator.world(state))
 
     def _past(self) -> PastFeatures | None:
         """Return the features one and two steps before, None at the beginning."""

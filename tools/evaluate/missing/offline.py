@@ -1,6 +1,6 @@
 """A query solved offline, as `duocap replay` solves takes: from the live poses on, with past and future of every gap."""
 
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 
@@ -15,10 +15,12 @@ OFFLINE = "offline"
 def solve_offline(given: MethodInput, live: SolvedMarkers) -> SolvedMarkers:
     """Solve a query offline; live: what the local model gave. The time of a frame is that of both."""
     query, n = given.query, len(given.query)
-    begin_s = perf_counter()
+    begin_s = process_time()
     start = take_motion(np.arange(n) / FPS, live.rotvec, live.root_m, given.index.examples.fps)
     frames = [query.frame(k) for k in range(n)]
-    found = TakeSolver(query.subject, given.index, RIG).solve(frames, start).motion
-    spent_ms = 1e3 * (perf_counter() - begin_s) / n
+    solved = TakeSolver(query.subject, given.index, RIG).solve(frames, start, errors=True)
+    spent_ms = 1e3 * (process_time() - begin_s) / n
+    found, error_m = solved.motion, solved.error_m
+    assert error_m is not None  # asked for
     marker_m = marker_positions(query.subject, found.rotvec, found.position_m)
-    return SolvedMarkers(found.rotvec, found.position_m, marker_m, live.frame_ms + spent_ms)
+    return SolvedMarkers(found.rotvec, found.position_m, marker_m, error_m, live.frame_ms + spent_ms)

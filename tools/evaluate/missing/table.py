@@ -6,6 +6,7 @@ import numpy as np
 
 from tools.evaluate.missing.measure import MissingRun
 from tools.evaluate.queries import NOISE_M
+from tools.evaluate.states import STATES_LEGEND, states_table
 
 MEASURES = {
     "marker_mm": ("missing markers: distance from their true places [mm]", 1),
@@ -74,7 +75,12 @@ def report(runs: list[MissingRun], exact: bool, elapsed_s: float) -> Iterator[st
         for measure, (what, _) in MEASURES.items():
             yield f"\n{what}; x: of the error with none missing"
             yield from table(part, measure)
-    yield ""
+        cells = dict.fromkeys((run.case, run.method) for run in part)
+        yield ""
+        yield from states_table(
+            (f"{case}, {name}", [run.poses for run in part if (run.case, run.method) == (case, name)]) for case, name in cells
+        )
+    yield f"\n{STATES_LEGEND}\n"
     yield from aims(runs)
     yield "\nms a frame: " + ", ".join(
         f"{name} {np.mean([run.frame_ms for run in runs if run.method == name]):.2f}"

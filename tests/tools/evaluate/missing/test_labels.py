@@ -12,12 +12,16 @@ from config.settings import Settings
 from database.builtin import body
 from database.clips import clip_slice
 from reconstruct.pipeline import Pipeline
+from reconstruct.pose import TrackingState
 from tests.support.people import marker_frame_of, t_pose_clip, table_of, walk
 from tools.evaluate.missing.labels import TPOSE_S, Label, LabelRun, blobs_of, by_clip, check_label, project_scene, run_case, table
 from tools.evaluate.missing.masks import MissingCase
 from tools.evaluate.protocol import ProtocolClip
+from tools.evaluate.states import JudgedPoses
 
 IMAGE_PX = np.arange(2 * 4 * 2, dtype=float).reshape(2, 4, 2) + 100.0  # of four markers in two views
+
+JUDGED = JudgedPoses((TrackingState.TRACKING, TrackingState.COASTING), np.full((2, 3), 0.04), np.full((2, 3), 0.05), 60.0)
 
 
 def frame_with(blob_of: list[list[int]]) -> MarkerFrame:
@@ -49,7 +53,7 @@ def test_blobs_are_of_the_markers_seen_in_the_order_given() -> None:
 
 
 def test_the_tables_add_up() -> None:
-    one = LabelRun("a", "walking", "boxing", False, MissingCase(0.5, share=0.5), 10, 9, 27, 2, 1, 8, 6, 5, 200)
+    one = LabelRun("a", "walking", "boxing", False, MissingCase(0.5, share=0.5), 10, 9, 27, 2, 1, 8, 6, 5, 200, JUDGED)
     other = replace(
         one, clip="b", returns=30, at_once=30, right=90, wrong=0, none=0, later=12, later_right=12, taken=0, hidden=300
     )
@@ -84,7 +88,8 @@ def test_the_tables_add_up() -> None:
         "75.00",
         "2.50",
     ]
-    assert one.as_json()["what"] == "50 %" and one.as_json()["taken"] == 5
+    plain = one.as_json()
+    assert plain["what"] == "50 %" and plain["taken"] == 5 and plain["states"] == ["tracking", "coasting"]
 
 
 def test_a_hand_that_comes_back_to_a_walk_the_database_knows_gets_its_label() -> None:
@@ -101,3 +106,5 @@ def test_a_hand_that_comes_back_to_a_walk_the_database_knows_gets_its_label() ->
     assert run is not None and run_case(which, "boxing", shown, MissingCase(2.0, limb="an arm"), pipeline, False, 1) is None
     assert (run.returns, run.at_once, run.right, run.wrong, run.none) == (1, 1, 3, 0, 0)
     assert run.hidden == 30 and run.taken == 0
+    assert len(run.poses.states) == len(shown.joint_m) - shown.before and run.poses.tracking.all()
+    assert run.poses.mean_mm.max() < 50.0 and (run.poses.ratio <= 2.0).mean() > 0.8

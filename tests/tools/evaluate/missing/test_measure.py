@@ -11,14 +11,16 @@ from database.clips import clip_slice
 from reconstruct.models.style.features import subsample, training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.models.style.model import Style
+from reconstruct.pose import TrackingState
 from reconstruct.search.index import search_index
 from tests.support.people import table_of, walk
 from tests.tools.evaluate.walks import CLIP, SUBJECT, walk_query
 from tools.evaluate.missing.masks import MissingCase, at_random
-from tools.evaluate.missing.measure import MissingErrors, MissingRun, SolvedMarkers, errors_of, solve
-from tools.evaluate.missing.methods import MethodInput, interpolated
+from tools.evaluate.missing.measure import MissingErrors, MissingRun, errors_of, solve
+from tools.evaluate.missing.methods import MethodInput, SolvedMarkers, interpolated
 from tools.evaluate.missing.plot import plot_missing
 from tools.evaluate.missing.table import aims, mean, report, table, worse_than_local
+from tools.evaluate.states import JudgedPoses
 
 N = 60
 
@@ -83,7 +85,7 @@ def test_errors_count_missing_markers_while_they_are_missing() -> None:
     marker_m[:, 4] += 1.0  # seen, and of no concern
     root_m = query.root_m.copy()
     root_m[15:, 0] += 0.02  # half of the frames that count, and others
-    errors = errors_of(query, visible, SolvedMarkers(query.rotvec, root_m, marker_m, 0.0))
+    errors = errors_of(query, visible, SolvedMarkers(query.rotvec, root_m, marker_m, root_m, 0.0))
     assert errors.marker_mm == pytest.approx(30.0) and errors.marker_p95_mm == pytest.approx(30.0)
     assert errors.position_mm == pytest.approx(10.0) and errors.geodesic_deg == pytest.approx(0.0, abs=1e-5)
 
@@ -92,7 +94,8 @@ def run_of(clip: str, name: str, mm: float, strange_deg: float = 2.0) -> Missing
     """Return a run whose errors with none missing are 10 mm and 4 degrees."""
     errors, whole = MissingErrors(mm, 2.0 * mm, 0.4 * mm, mm), MissingErrors(10.0, 20.0, 4.0, 10.0)
     cell = (clip, "walking", "boxing", "known", "takes", strange_deg, MissingCase(2.0, share=0.5), name, 0.5, 60)
-    return MissingRun(*cell, errors, whole, 1.0)
+    judged = JudgedPoses((TrackingState.TRACKING,), np.full((1, 3), 1e-3 * mm), np.full((1, 3), 0.02), 60.0)
+    return MissingRun(*cell, errors, whole, judged, 1.0)
 
 
 def test_the_table_is_of_means_and_multiples(tmp_path: Path) -> None:
@@ -109,5 +112,6 @@ def test_the_table_is_of_means_and_multiples(tmp_path: Path) -> None:
     assert printed.endswith("5 mm of noise in every coordinate; 3 s in all")
     assert "the style knows the motion" in printed and "the style does not know the motion" in printed and "nan" not in printed
     assert runs[0].as_json()["whole_position_mm"] == 10.0 and runs[0].as_json()["gap_s"] == 2.0
+    assert runs[0].as_json()["states"] == ["tracking"] and runs[0].as_json()["within_1"] == 1.0
     files = plot_missing(runs, tmp_path)
     assert [file.name for file in files] == ["missing_1.png"] and files[0].stat().st_size > 10_000
