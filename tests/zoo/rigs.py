@@ -130,7 +130,7 @@ def taken(
         if writer is kalibr:  # its world is the first camera
             world = cameras[0].to_camera(VOLUME_M)
         off = [a.project(world) - b.project(VOLUME_M) for a, b in zip(rig.cameras, true.cameras, strict=True)]
-        text = f"{rig.cameras[0].name} and {rig.cameras[1].name}, {1e3 * rig.baseline_m:.1f} mm apart"
+        text = f"{rig.cameras[0].name} and {rig.cameras[-1].name}, {1e3 * rig.baseline_m:.1f} mm apart"
         return Outcome(text, float(np.abs(off).max()))
 
     return make
