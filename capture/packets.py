@@ -114,11 +114,6 @@ def no_blobs(camera: int, index: int, t_capture_ns: int) -> Blobs:
     return Blobs(camera, index, t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none)
 
 
-def lone_views(blobs: Blobs, n_cameras: int) -> Views:
-    """Return one camera's view without those of the others."""
-    return Views(tuple(blobs if camera == blobs.camera else None for camera in range(n_cameras)))
-
-
 def find_lone_view(views: Views, min_blobs: int) -> int | None:
     """Return the camera that alone has at least min_blobs, None where several have or none has."""
     shown = [blobs is not None and len(blobs) >= min_blobs for blobs in views.blobs]

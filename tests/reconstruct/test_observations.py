@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from calibration.camera import Camera, Rig
-from capture.packets import MarkerFrame, lone_views
+from capture.packets import MarkerFrame
 from capture.stereo.labels import frame_of_view
 from config.arrays import Floats
 from reconstruct.observations import monocular_rays, nearest_on_rays, observations_from_markers
-from tests.support.people import blobs_of, front_rig, marker_frame_of
+from tests.support.people import blobs_of, front_rig, lone_views, marker_frame_of
 
 POINTS_M = np.array([[0.3, 1.2, 0.1], [-0.2, 0.9, 0.2], [0.1, 0.4, -0.1]])
 

@@ -6,14 +6,25 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import Views, find_lone_view, lone_views
+from capture.packets import Views, find_lone_view
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
 from database.tpose import tpose_clips
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState
-from tests.support.people import PERIOD_NS, blobs_of, front_rig, person, seen_pair, t_pose, table_of, walk, worn_markers
+from tests.support.people import (
+    PERIOD_NS,
+    blobs_of,
+    front_rig,
+    lone_views,
+    person,
+    seen_pair,
+    t_pose,
+    table_of,
+    walk,
+    worn_markers,
+)
 from tests.support.performances import Performance
 
 N_TPOSE, N = 20, 120

@@ -86,6 +86,11 @@ def blobs_of(camera: int, index: int, points_px: Floats, sigma_px: float = 0.3) 
     return Blobs(camera, index, index * PERIOD_NS, points_px, np.full(n, 20.0), np.full((n, 3), 200.0), np.full(n, sigma_px))
 
 
+def lone_views(blobs: Blobs, n_cameras: int) -> Views:
+    """Return one camera's view without those of the others."""
+    return Views(tuple(blobs if camera == blobs.camera else None for camera in range(n_cameras)))
+
+
 def seen_pair(
     rig: Rig,
     index: int,

@@ -8,14 +8,14 @@ from scipy.optimize import least_squares
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, lone_views
+from capture.packets import MarkerFrame
 from capture.stereo.labels import frame_of_view
 from config.arrays import Floats
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from reconstruct.observations import Rays, monocular_rays, nearest_on_rays
 from reconstruct.solve.root import TILT_FLOOR_RAD, RootPrior, root_from_rays, root_from_torso, with_tilt
-from tests.support.people import bent_pose, blobs_of, front_rig, marker_frame_of, person
+from tests.support.people import bent_pose, blobs_of, front_rig, lone_views, marker_frame_of, person
 
 R = matrix_from_rotvec([0.4, -1.1, 0.3])
 T = np.array([1.2, 0.8, -2.0])
