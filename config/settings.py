@@ -119,34 +119,34 @@ class LabelSettings:
 
 @dataclass(frozen=True, slots=True)
 class SolveSettings:
-    """Root, query, local model and synthesis."""
+    """Query, neighbours, what is carried from frame to frame, and synthesis."""
 
     model: str = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
-    neighbours: int = 150  # poses of the database that make up the local model
-    passes: int = 1  # query, model and solve are repeated with the better root
+    neighbours: int = 80  # poses of the database that make up the local model
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
-    query_pose_sigma_rad: float = 0.4  # usual difference of a joint from that of a good neighbour
+    query_pose_sigma_rad: float = 0.28  # usual difference of a joint from that of a good neighbour
     sharpness: float = 1.0  # how fast a neighbour's weight decreases with its distance
-    background: float = 0.4  # share of the whole database's covariance that is added to the neighbours'
+    background: float = 0.1  # share of the whole database's covariance that is added to the neighbours'
     floor_rad: float = 0.04  # and standard deviation added to every joint coordinate
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
-    neighbour_motion: float = 0.5  # share of the neighbours' own last steps in the predicted pose; the rest is constant velocity
-    motion_spread: float = 10.0  # variance of that prediction, in variances of those steps
-    drift_rad: float = 0.05  # plus this standard deviation, on average over the joints, in 1/60 s
+    step_spread: float = 10.0  # variance of a joint's velocity, in variances of the neighbours' steps
+    step_drift_rad: float = 0.05  # plus this standard deviation in 1/60 s, on average over the joints
+    bend_share: float = 0.25  # share of the whole database's second differences that is added to the neighbours'
+    bend_noise: float = 4.0  # variance of a velocity's departure, in variances of second differences
+    pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
+    velocity_rate: float = 180.0  # and the neighbours' steps
+    tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
+    joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
+    root_velocity_s: float = 0.5  # likewise of the root
+    root_noise_rad: float = 1.4  # departure of the root's turning velocity in a second [rad/s]
+    root_noise_m: float = 1.4  # and of its velocity [m/s]
     limits: bool = True  # clamp joints to the range of the database
     smooth_sigma_rad: float = 0.1  # as drift_rad, of the paper's model: one value for all joints
-    velocity_share: float = 0.5  # weight of the newest difference in the velocity; 1: the paper's, noisier
-    velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
-    torso_sigma_m: float = 0.006  # how far torso markers move on skin and cloth
-    limb_sigma_m: float = 0.006  # how far the other markers do
-    view_marker_sigma_m: float = 0.006  # as torso_sigma_m and limb_sigma_m, across the ray, with one camera only
-    view_root_sigma_m: float = 0.06  # as root_sigma_m, with one camera only: depth must be free to follow the size of the image
+    marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
     view_background: float = 0.03  # as background, with one camera only: a wide prior leaves the depth of limbs to chance
     view_query_pose_sigma_rad: float = 0.25  # as query_pose_sigma_rad, with one camera only: past poses tell the depth
-    missing_neighbour_motion: float = 1.0  # as neighbour_motion, where neither camera sees some marker
-    missing_query_pose_sigma_rad: float = 0.28  # as query_pose_sigma_rad, where neither camera sees some marker
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

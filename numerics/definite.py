@@ -23,6 +23,18 @@ def solve_factored(L: Floats, b: Floats) -> Floats:
     return np.asarray(lapack.dpotrs(L, b, lower=1)[0])
 
 
+def invert_definite(A: Floats) -> Floats | None:
+    """Return the inverse of A by its lower triangle, (N, N); None where A is not positive definite or not finite."""
+    L, failed = lapack.dpotrf(A.T, lower=0, clean=0)  # the transpose is in LAPACK's order already
+    if failed or not L[-1, -1] > 0.0:
+        return None
+    inverse = lapack.dpotri(L, lower=0)[0]
+    upper = np.triu(inverse)
+    result = upper + upper.T
+    np.fill_diagonal(result, upper.diagonal())
+    return np.asarray(result)
+
+
 def compute_variances(L: Floats) -> Floats:
     """Return the diagonal of (L L')^-1, (N,)."""
     half: Floats = lapack.dtrtri(L, lower=1)[0]

@@ -224,7 +224,7 @@ class Pipeline:
 
     def _expected(self, t_ns: int) -> ExpectedMarkers | None:
         """Predict every marker from the followed pose's motion and the residual it was last seen with."""
-        followed, last, predicted = self._tracker.followed, self._estimator.history.last, self._estimator.predict(t_ns)
+        followed, last, predicted = self._tracker.followed, self._estimator.last, self._estimator.predict(t_ns)
         if followed is None or last is None or predicted is None:
             return None
         ahead_s = (t_ns - last.t_ns) * 1e-9
@@ -266,7 +266,7 @@ class Pipeline:
             points.point_m,
             lambda choice: marker_frame(views, points, self.rig, choice, None),
             views.t_capture_ns,
-            self._estimator.history.last,
+            self._estimator.last,
         )
         if found is None or not found.trusted:
             return None
@@ -283,7 +283,7 @@ class Pipeline:
         misled = self._tracker.rays_are_poor
         if misled:
             self._tracker.retry()
-        found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.history.last, misled)
+        found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.last, misled)
         waited_s = np.inf if misled else 0.0 if frame is not None else self._tracker.searching_s(t_ns)
         if found is None or not found.trusted(waited_s):
             return None
@@ -358,11 +358,11 @@ class Pipeline:
         if self._all_visible:
             return estimate.state
         blind = self._estimators[1]
-        start = estimate.state if estimate.anew or blind.history.last is None else None
+        start = estimate.state if estimate.anew or blind.last is None else None
         own = blind.estimate(self._visible_part(frame), start)
         if own is not None:
             blind.accept(own)
-        return estimate.state if blind.history.last is None else blind.history.last
+        return estimate.state if blind.last is None else blind.last
 
     def _missed(self, frame: MarkerFrame) -> Pose:
         """Build the packet of a frame that was not solved."""

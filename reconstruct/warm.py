@@ -12,7 +12,7 @@ from config.joints import N_JOINTS
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import rotation_between
 from reconstruct.estimator import Estimator
-from reconstruct.history import BodyState, MotionHistory
+from reconstruct.history import BodyState
 from reconstruct.labelling.alternatives import Alternatives
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
@@ -36,7 +36,7 @@ def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, f
     tpose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
     frame = _frame(rig, estimator.world(state))
-    estimator.history = MotionHistory()
+    estimator.belief = None
     for k in range(3):
         estimate = estimator.estimate(replace(frame, t_capture_ns=k * FRAME_NS), state if k == 0 else None)
         if estimate is not None:
@@ -48,7 +48,7 @@ def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, f
     estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=one))
     if fills_in:
         _warm_filling(estimator, frame, state)
-    estimator.history = MotionHistory()
+    estimator.belief = None
 
 
 class _Anything:
@@ -69,7 +69,7 @@ def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) ->
     """Solve the T-pose, check a pose model on hidden markers, solve with a marker missing; find a style's x."""
     warm_style_model()
     filler, estimator.filler = estimator.filler, FillIn({"any": _Anything()}, estimator.subject, every_frames=1)
-    estimator.history = MotionHistory()
+    estimator.belief = None
     shown = np.arange(len(frame.valid)) > 0
     for k, seen in enumerate((shown | True, shown, shown)):
         now = replace(frame, t_capture_ns=k * FRAME_NS, valid=seen, seen=np.broadcast_to(seen, frame.seen.shape).copy())

@@ -209,7 +209,7 @@ class Rivals:
     def _advanced(self, rival: Contender, views: Views, points: Points, leading: MarkerFrame) -> Contender:
         """Return a rival in the next frame, labelled by its own prediction."""
         self._recall(rival.memory)
-        last, predicted = self._estimator.history.last, self._estimator.predict(views.t_capture_ns)
+        last, predicted = self._estimator.last, self._estimator.predict(views.t_capture_ns)
         assert last is not None and predicted is not None
         ahead_s = (views.t_capture_ns - last.t_ns) * 1e-9
         expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)

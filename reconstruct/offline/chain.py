@@ -27,7 +27,7 @@ from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
 from reconstruct.solve.energy import _energy
-from reconstruct.solve.limits import SIGMA_RAD, Limits
+from reconstruct.solve.limits import Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem
 
@@ -213,18 +213,14 @@ class Chain:
         share = min(self._pose_share[t] * self._spacing(motion, t), 1.0)
         model = model_around(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
         root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
-        problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen)
+        problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen, limits=self._limits)
         A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
         pose = motion.joints[t, 1:].ravel()
         x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])
         energy = _energy(x, problem.energy(motion.rotation[t]), A, g)
-        beyond = pose - np.clip(pose, self._limits.low, self._limits.high)
-        stiff = np.where(beyond == 0.0, 0.0, SIGMA_RAD**-2.0)
         system.gradient[t] += g
-        system.gradient[t, :DOFS] += stiff * beyond
         system.blocks[t, 0] += mirror_triangle(A)
-        system.blocks[t, 0, np.arange(DOFS), np.arange(DOFS)] += stiff
-        system.energies[t] += energy + 0.5 * float(stiff @ beyond**2)
+        system.energies[t] += energy
 
     def _spacing(self, motion: TakeMotion, t: int) -> float:
         """Return the time from a frame to the next one, or the one before, in frames of the database."""

@@ -77,8 +77,7 @@ def log_volume(minimum: Minimum) -> float:
 
     0 where either has no volume: such a frame is neither likelier nor less likely for it.
     """
-    prior, root = minimum.terms.prior.precision, minimum.terms.root.precision
-    volume = half_log_det(minimum.hessian) - half_log_det(prior) - 0.5 * float(np.log(root).sum())
+    volume = half_log_det(minimum.hessian) - half_log_det(minimum.terms.prior.precision)
     return volume if math.isfinite(volume) else 0.0
 
 

@@ -13,7 +13,6 @@ from config.arrays import Bools, Floats
 from database.geometry.rigid import robust_rigid_fit
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
 from reconstruct.observations import Rays
-from reconstruct.solve.prior import RootTerm
 
 Root = tuple[Floats, Floats]  # rotation (3, 3), position (3,) [m]
 
@@ -38,14 +37,13 @@ class RootPrior:
     sigma_m: float
     tilt_sigma_rad: float | None = None
 
-    def term(self, rotation: Floats) -> RootTerm:
-        """Return the term of the energy, for rotation vectors that count from a rotation, (3, 3)."""
-        center, precision = np.empty(6), np.empty(6)
-        center[:3], center[3:] = rotvec_between(rotation, self.rotation), self.position_m
-        precision[:3], precision[3:] = self.sigma_rad**-2.0, self.sigma_m**-2.0
+    @property
+    def precision(self) -> Floats:
+        """Inverse variances of the rotation vector about the world's axes and of the position, (6,)."""
+        precision = np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
         if self.tilt_sigma_rad is not None:
             precision[0] = precision[2] = self.tilt_sigma_rad**-2.0
-        return RootTerm(center, precision)
+        return precision
 
 
 def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:

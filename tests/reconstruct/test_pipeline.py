@@ -297,7 +297,7 @@ def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypat
     filling = [True, False, False]
     assert [frame.valid.all() for frame in frames] == [True, True, True, False, *filling] and not frames[3].valid.any()
     assert likeness.nearest.call_count == 6 and likeness.at_most.call_count == 3
-    assert estimator.history.last is None
+    assert estimator.last is None
 
 
 def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, tracked: list[Pose]) -> None:

@@ -1,14 +1,12 @@
 """Local models: distributions over the poses near the query of one frame, and what all that fit them have in common."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from config.arrays import Floats, Ints, Singles, read_only
 from config.joints import N_JOINTS
-from config.settings import SolveSettings
-from reconstruct.history import BodyState
 
 DOFS = 3 * (N_JOINTS - 1)
 
@@ -31,7 +29,8 @@ def total(first: Quadratic, second: Quadratic) -> Quadratic:
 class LocalModel:
     """A quadratic energy over poses q = mean + directions w (Chai & Hodgins 2005, eq. 3).
 
-    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B).
+    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B), or of the
+    root as well, (B + 6, B + 6).
     """
 
     mean: Floats
@@ -47,34 +46,6 @@ class Neighbours:
     rows: Ints
     poses: Singles
     weights: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class MotionContext:
-    """What the last poses say of the next one.
-
-    predicted: joints at constant velocity, (D,) [rad], None without a last pose; last: that pose; t_ns: of the frame; inflation:
-    ratio of the prediction's standard deviation to that of one 1/60 s ahead.
-    """
-
-    predicted: Floats | None
-    last: BodyState | None
-    t_ns: int
-    inflation: float
-
-
-class LocalModelFitter(Protocol):
-    """Fits a local model to the neighbours of every frame.
-
-    free: whether the models span all joint coordinates, so that joint limits and pose models can be joined with them.
-    """
-
-    @property
-    def free(self) -> bool:
-        """Whether the models span all joint coordinates."""
-
-    def fit(self, neighbours: Neighbours, context: MotionContext, settings: SolveSettings) -> LocalModel:
-        """Return the model of one frame; settings: those for what is seen of it."""
 
 
 def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:

@@ -1,0 +1,241 @@
+"""Belief: a Gaussian over pose and velocity, carried from frame to frame by an iterated extended Kalman filter.
+
+With pose z = (joints q, root rotation, root position) and velocity v, between two frames
+
+    dz = v dt,    dv = (a - v / tau) dt + dw,    Cov(dw) = W dt,
+
+a and W being how the motion of the neighbours bends, tau how long a velocity lasts that nothing supports. A frame then tells
+
+    q   as the neighbours' poses,       counted POSE_RATE times a second: their errors last for many frames,
+    dq  as the neighbours' steps,       STEP_RATE times a second,
+    the root's tilt as the neighbours', TILT_RATE times a second,
+    z   as its markers, by Levenberg-Marquardt (`reconstruct/solve`), of which the first three are the prior.
+
+A limb that is not seen is so led by the neighbours' steps, relaxes to their spread, and is expected with a covariance that says
+how far it may be. The velocity is part of the state: without its covariance a limb is led astray within half a second.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from config.arrays import Floats, Ints
+from config.settings import SolveSettings
+from database.geometry.kinematics import markers_and_jacobian
+from database.geometry.rigid import RigidMotion
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
+from database.geometry.skeleton import Skeleton
+from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored
+from reconstruct.history import BodyState
+from reconstruct.models.local.gaussian import NeighbourGaussians
+from reconstruct.models.local.model import DOFS, FULL, LocalModel, Quadratic, model_around
+from reconstruct.solve.certainty import Minimum
+from reconstruct.solve.root import RootPrior
+
+N_POSE = DOFS + 6
+POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
+MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
+MOST_SHARE = 1.0  # as which neighbours of one frame count at most
+TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
+FIRST_ROOT_RAD_S, FIRST_ROOT_M_S = 1.0, 1.0  # and how fast a performer may turn and walk when he is found
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What is believed at one time.
+
+    state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
+    position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
+    of the joints, as of `NeighbourGaussians`; log_evidence: of all frames so far.
+    """
+
+    state: BodyState
+    velocity: Floats
+    covariance: Floats
+    acceleration: Floats
+    noise: Floats
+    log_evidence: float = 0.0
+
+    def moved(self, motion: RigidMotion) -> "Belief":
+        """Return the belief in a world that is moved."""
+        turn = np.eye(2 * N_POSE)
+        for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
+            turn[first : first + 3, first : first + 3] = motion.rotation
+        velocity = turn[VELOCITY, VELOCITY] @ self.velocity
+        return replace(self, state=self.state.moved(motion), velocity=velocity, covariance=turn @ self.covariance @ turn.T)
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
+
+    information: of pose and velocity, (2 V, 2 V); velocity, by_pose: the best change of the velocity without the markers, (V,),
+    and by how much less for every change of the pose, (V, V); model, root: of the pose alone, as the solver takes it;
+    disagreement: energy of prediction and neighbours at their best; seconds: since the frame before.
+    """
+
+    predicted: Belief
+    information: Floats
+    velocity: Floats
+    by_pose: Floats
+    model: LocalModel
+    root: RootPrior
+    disagreement: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tilt:
+    """The neighbours' vertical in the root's frame: its mean, (3,), of length one, and the variance about a horizontal axis."""
+
+    up: Floats
+    variance: float
+
+
+def begin_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
+    """Return what is believed of a performer who was just found, with a root and neighbours and before any marker counts."""
+    joints = start.joints.copy()
+    joints[1:] = n.pose.reshape(-1, 3)
+    covariance = np.zeros((2 * N_POSE, 2 * N_POSE))
+    covariance[:DOFS, :DOFS] = n.pose_covariance
+    covariance[N_POSE : N_POSE + DOFS, N_POSE : N_POSE + DOFS] = n.velocity_covariance
+    root = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M, FIRST_ROOT_RAD_S, FIRST_ROOT_M_S], 3) ** 2
+    places = np.r_[DOFS:N_POSE, N_POSE + DOFS : 2 * N_POSE]
+    covariance[places, places] = root
+    velocity = np.concatenate([n.velocity, np.zeros(6)])
+    return Belief(replace(start, joints=joints), velocity, covariance, n.acceleration, n.noise)
+
+
+def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
+    """Return what is believed of a later time before anything is seen of it."""
+    seconds = max((t_ns - belief.state.t_ns) * 1e-9, 0.0)
+    fade = np.repeat([s.joint_velocity_s, s.root_velocity_s], [DOFS, 6])
+    kept = np.exp(-seconds / fade)
+    ahead = fade * (1.0 - kept)  # seconds at the velocity there is
+    velocity = kept * belief.velocity
+    velocity[:DOFS] += ahead[:DOFS] * belief.acceleration
+    step = ahead * belief.velocity
+    step[:DOFS] += 0.5 * ahead[:DOFS] ** 2 * belief.acceleration
+    W = np.zeros((N_POSE, N_POSE))
+    W[:DOFS, :DOFS] = belief.noise
+    root = np.arange(DOFS, N_POSE)
+    W[root, root] = np.repeat([s.root_noise_rad**2, s.root_noise_m**2], 3)
+    P = belief.covariance
+    of_pose, across, of_velocity = P[POSE, POSE], P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
+    covariance = np.empty_like(P)
+    carried = across * ahead
+    covariance[POSE, POSE] = (
+        of_pose + carried + carried.T + (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W
+    )
+    covariance[POSE, VELOCITY] = (across + ahead[:, None] * of_velocity) * kept + (0.5 * seconds**2) * W
+    covariance[VELOCITY, POSE] = covariance[POSE, VELOCITY].T
+    covariance[VELOCITY, VELOCITY] = (kept[:, None] * kept) * of_velocity + seconds * W
+    return replace(belief, state=stepped(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
+
+
+def stepped(state: BodyState, step: Floats, t_ns: int) -> BodyState:
+    """Return a pose after a change of joints, rotation vector about the world's axes and position, (V,)."""
+    joints = state.joints.copy()
+    joints[1:] += step[:DOFS].reshape(-1, 3)
+    turned = matrix_from_rotvec(step[DOFS : DOFS + 3]) @ state.rotation
+    return BodyState(t_ns, joints, turned, state.position_m + step[DOFS + 3 :])
+
+
+def pose_change(before: BodyState, after: BodyState) -> Floats:
+    """Return the change of joints, rotation vector about the world's axes and position from one pose to another, (V,)."""
+    turn = rotvec_between(before.rotation, after.rotation)
+    return np.concatenate([(after.joints - before.joints)[1:].ravel(), turn, after.position_m - before.position_m])
+
+
+def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Prior:
+    """Return the prediction of a frame joined with what its neighbours say.
+
+    tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
+    """
+    information, pull = _inverse(predicted.covariance), np.zeros(2 * N_POSE)
+    joints = predicted.state.joints[1:].ravel()
+    disagreement = 0.0
+    for first, apart, covariance, rate in (
+        (0, n.pose - joints, n.pose_covariance, s.pose_rate),
+        (N_POSE, n.velocity - predicted.velocity[:DOFS], n.velocity_covariance, s.velocity_rate),
+    ):
+        share = min(rate * seconds, MOST_SHARE)
+        if share > 0.0:
+            precision, part = share * _inverse(covariance), slice(first, first + DOFS)
+            pulled = precision @ apart
+            information[part, part] += precision
+            pull[part] += pulled
+            disagreement += 0.5 * float(apart @ pulled)
+    if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_SHARE)) > 0.0:
+        turn, precision = tilt_apart(predicted.state.rotation, tilt.up), share / tilt.variance
+        for axis in (0, 2):
+            information[DOFS + axis, DOFS + axis] += precision
+            pull[DOFS + axis] += precision * turn[axis]
+            disagreement += 0.5 * precision * turn[axis] ** 2
+    across = information[VELOCITY, POSE]
+    L = factor_definite(information[VELOCITY, VELOCITY])
+    if L is None:
+        raise np.linalg.LinAlgError("the information of a velocity is not positive definite")
+    by_pose, velocity = solve_factored(L, across), solve_factored(L, pull[VELOCITY])
+    precision = information[POSE, POSE] - across.T @ by_pose
+    precision = 0.5 * (precision + precision.T)
+    pulled = pull[POSE] - across.T @ velocity
+    L = factor_definite(precision)
+    if L is None:
+        raise np.linalg.LinAlgError("the information of a pose is not positive definite")
+    center = solve_factored(L, pulled)
+    disagreement -= 0.5 * float(pulled @ center + pull[VELOCITY] @ velocity)
+    model = model_around(joints, FULL, Quadratic(center[:DOFS], precision))
+    expected = stepped(predicted.state, center, predicted.state.t_ns)
+    root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
+    then = replace(predicted, acceleration=n.acceleration, noise=n.noise)
+    return Prior(then, information, velocity, by_pose, model, root, disagreement, seconds)
+
+
+def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
+    """Return what is believed after the markers of a frame; state, minimum: the pose that was solved."""
+    predicted, before = prior.predicted, prior.model.precision
+    hessian = mirror_triangle(np.tril(minimum.hessian))
+    information = prior.information.copy()
+    information[POSE, POSE] += hessian - before
+    velocity = predicted.velocity + prior.velocity - prior.by_pose @ pose_change(predicted.state, state)
+    gained = half_log_det(hessian) - half_log_det(before)
+    evidence = predicted.log_evidence - minimum.energy - prior.disagreement - gained
+    return replace(predicted, state=state, velocity=velocity, covariance=_inverse(information), log_evidence=evidence)
+
+
+def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
+    """Return where points of the body are, (N, 3) [m], and their covariances, (N, 3, 3) [m^2]; joint (N,), offset_m (N, 3)."""
+    state = belief.state
+    pose = np.concatenate([np.zeros((1, 3)), state.joints[1:]])
+    local, by_joints = markers_and_jacobian(skeleton, pose, FULL, joint, offset_m)
+    R = state.rotation
+    turned = local @ R.T
+    J = np.concatenate([R @ by_joints, -skew(turned), np.broadcast_to(np.eye(3), (len(local), 3, 3))], axis=2)
+    flat = J.reshape(-1, N_POSE)
+    half = (flat @ belief.covariance[POSE, POSE]).reshape(J.shape)
+    return turned + state.position_m, half @ np.swapaxes(J, 1, 2)
+
+
+def tilt_of(up: Floats, weights: Floats) -> Tilt:
+    """Return the neighbours' tilt; up: the vertical in the root's frame of each, (K, 3), with weights (K,)."""
+    share = weights / weights.sum()
+    mean = share @ up
+    mean /= max(float(np.linalg.norm(mean)), 1e-9)
+    return Tilt(mean, 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2)
+
+
+def tilt_apart(rotation: Floats, up: Floats) -> Floats:
+    """Return the turn about a horizontal axis that raises a vertical in the root's frame, (3,), to the world's, (3,) [rad]."""
+    theirs = rotation @ up
+    sine = float(np.hypot(theirs[0], theirs[2]))
+    angle = float(np.arctan2(sine, theirs[1]))
+    return np.array([-theirs[2], 0.0, theirs[0]]) * (angle / max(sine, 1e-9))
+
+
+def _inverse(A: Floats) -> Floats:
+    """Return the inverse of a covariance or information. Raises LinAlgError: it is not positive definite."""
+    inverse = invert_definite(A)
+    if inverse is None:
+        raise np.linalg.LinAlgError("a covariance of the belief is not positive definite")
+    return inverse
