@@ -108,13 +108,18 @@ class MatchSettings:
 class LabelSettings:
     """Labelling by the last synthesized pose, and when to give up."""
 
-    sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
-    growth_m: float = 0.02  # added for every frame it was not seen
-    max_sigma_m: float = 0.15  # largest sum of both for a marker on a limb
-    max_torso_sigma_m: float = 0.035  # largest sum of both for a marker on the torso
-    min_markers: int = 4  # fewer labelled markers than this only tell how a pose goes on: it coasts
-    max_residual_m: float = 0.15  # median marker residual beyond which a pose is implausible
-    coast_seconds: float = 0.5  # coasting longer than this is being lost
+    stays_seen: float = 0.98  # probability that a marker that was seen is seen in the next frame
+    seen_again: float = 0.05  # and that one that was not is
+    false_points_m3: float = 5e-4  # points that are no markers, in a frame and cubic metre
+    false_blobs_px2: float = 2e-7  # blobs that are no markers, in a view and square pixel
+    marker_sigma_m: float = 0.012  # how far a marker is from where its pose has it
+    beam: int = 4  # hypotheses that are followed
+    branch: float = 9.0  # by how much less likely other labels of a frame may be to be tried, as a natural logarithm
+    hopeless: float = 20.0  # by how much less likely a hypothesis is when it is dropped
+    tracking_m: float = 0.06  # mean expected error of all joints up to which a pose is called tracking
+    measured_m: float = 0.12  # and the largest of the joints that are measured
+    coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
+    give_up_m: float = 0.5  # standard deviation of the root beyond which a hypothesis is given up
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,18 +17,17 @@ from database.geometry.kinematics import local_markers
 from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
-from reconstruct.models.local.model import LocalModel, Neighbours
-from reconstruct.models.local.neighbourhood import Neighbourhood, neighbours_of
+from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import Minimum, joint_error_m, log_volume, minimum_of, saved_without, with_calibration
+from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with_calibration
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import Belief, Prior, predict, tilt_of
+from reconstruct.track.belief import Belief, Prior, predict, surprise, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
@@ -39,19 +38,22 @@ SAMPLE = 30_000  # examples that are enough for joint limits, held-out checks an
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: what it was solved in; energy: at the minimum; anew: not from the belief; frame: what it was solved from; local_energy:
-    at the minimum without a pose model; prior, solved: what it was solved from, and the problem with its solution.
+    near: its neighbours; energy: at the minimum; anew: not from the belief; frame: what it was solved from; local_energy:
+    at the minimum without a pose model; prior, solved: what it was solved from, and the problem with its solution; search: what the next search begins with;
+    origin: the belief it goes on from, None where it was found anew.
     """
 
     state: BodyState
     marker_m: Floats
-    near: Neighbourhood
+    near: Neighbours
     energy: float
     anew: bool
     frame: MarkerFrame
     local_energy: float
     prior: Prior
     solved: tuple[FrameProblem, Solution]
+    search: tuple[Ints | None, float]
+    origin: Belief | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,6 @@ class Estimator:
         self.joins_models = self._model.carries
         self._limits = limits_of(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
         self._solve = partial(solve, max_iterations=settings.max_iterations)
-        self.background = settings.background * covariance
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
         self._marker_sigma_m = np.full(len(subject.markers), settings.marker_sigma_m)
 
@@ -129,11 +130,10 @@ class Estimator:
             self._world = state, marker_m
         return marker_m
 
-    def estimate(self, frame: MarkerFrame, start: BodyState | None = None, near: Neighbourhood | None = None) -> Estimate | None:
+    def estimate(self, frame: MarkerFrame, start: BodyState | None = None, near: Neighbours | None = None) -> Estimate | None:
         """Solve for the pose of one frame; None where even the root cannot be fitted. The belief is as it was until `accept`.
 
-        start: where acquisition found the performer, in place of the belief; near: an earlier neighbourhood to use again, as
-        when the same frame is tried with other labels.
+        start: where acquisition found the performer, in place of the belief; near: neighbours that are known already.
         """
         predicted = self.predict_belief(frame.t_capture_ns) if start is None else None
         reference = start if predicted is None else predicted.state
@@ -146,17 +146,19 @@ class Estimator:
             self._search.forget()
         # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
         hint = None if predicted is None and frame.any_valid else reference.joints[1:].ravel()
-        neighbours = self._neighbours(self.query(frame, root, hint)) if near is None else self._again(near)
+        neighbours = self._neighbours(self.query(frame, root, hint)) if near is None else near
         prior = self._prior(frame, predicted, (reference, root), neighbours)
         observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, self.world(reference))
         problem = self._problem(prior.model, prior.root, observations)
         solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
-        used, local_energy = Neighbourhood(neighbours.rows, neighbours.weights), float(solution.energies[-1])
+        local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
-            problem, solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
-        state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
+            problem, solution = self._filled(self.filler, frame.t_capture_ns, problem, solution)
+        state, origin = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m), None
+        if predicted is not None:
+            origin = self.belief
         energies = (float(solution.energies[-1]), start is not None, frame, local_energy)
-        return Estimate(state, self.world(state), used, *energies, prior, (problem, solution))
+        return Estimate(state, self.world(state), neighbours, *energies, prior, (problem, solution), self._search.memory, origin)
 
     def _prior(
         self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours
@@ -185,7 +187,7 @@ class Estimator:
             error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, chains, unseen))
         return with_calibration(error_m, self.subject)
 
-    def _spread_m(self, near: Neighbourhood, chains: list[str], joints: Ints) -> Floats:
+    def _spread_m(self, near: Neighbours, chains: list[str], joints: Ints) -> Floats:
         """Return how far the joints of chains, (N,), are from their mean in the neighbours, root mean square, (N,) [m]."""
         if chains != self._placed[0]:
             self._placed = chains, RememberedRows(3 * len(joints), partial(self._places_m, joints))
@@ -200,13 +202,9 @@ class Estimator:
         poses[:, 1:] = self.examples.pose[rows].reshape(len(rows), -1, 3)
         return local_markers(self.subject.skeleton, poses, joints, np.zeros((len(joints), 3))).reshape(len(rows), -1)
 
-    def saved_without(self, estimate: Estimate, markers: Ints) -> float:
-        """Return by how much the energy would be less at most were some markers, (K,), labelled otherwise."""
-        return saved_without(self._minimum_of(estimate), markers)
-
-    def log_volume(self, estimate: Estimate) -> float:
-        """Return the natural logarithm of the volume expected over that left by the markers."""
-        return log_volume(self._minimum_of(estimate))
+    def log_evidence(self, estimate: Estimate) -> float:
+        """Return ln of the probability of a frame's markers where they are, given what was known before."""
+        return -surprise(estimate.prior, self._minimum_of(estimate))
 
     def _minimum_of(self, estimate: Estimate) -> Minimum:
         """Return the minimum that an estimate is; those of the last are remembered."""
@@ -272,21 +270,17 @@ class Estimator:
     def _neighbours(self, query: Query) -> Neighbours:
         """Return the nearest examples."""
         rows, distances = self._search.nearest(query, self._settings.neighbours)
-        return neighbours_of(self.examples, rows, distances, self._settings.sharpness)
-
-    def _again(self, near: Neighbourhood) -> Neighbours:
-        """Return the examples of an earlier neighbourhood."""
-        return Neighbours(near.rows, self.examples.pose[near.rows], near.weights)
+        return weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
 
     def _filled(
-        self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution, near: Neighbourhood
-    ) -> tuple[FrameProblem, Solution, Neighbourhood]:
+        self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution
+    ) -> tuple[FrameProblem, Solution]:
         """Solve again with the pose model joined with the local model; return the problem as well."""
         filled = filler.fill(problem, solution, t_ns)
         if filled is None:
-            return problem, solution, near
+            return problem, solution
         root, problem = (solution.rotation, solution.position_m), replace(problem, model=filled.model)
-        return problem, self._solve(problem, root, start=filled.start), replace(near, sigma_m=filled.sigma_m)
+        return problem, self._solve(problem, root, start=filled.start)
 
     def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> tuple[FrameProblem, Solution]:
         """Solve an estimated frame without some markers, (M,), for a held-out check.
@@ -300,7 +294,8 @@ class Estimator:
         query = replace(query, pose_weight=np.where(filler.moved_by(hidden), 0.0, query.pose_weight))
         search = self._sample_search
         rows, distances = search.nearest(query, self._settings.neighbours)
-        prior = self._model.begin(state, neighbours_of(search.examples, rows, distances, self._settings.sharpness))
+        poses = search.examples.pose[rows]
+        prior = self._model.begin(state, weigh_neighbours(rows, poses, distances, self._settings.sharpness))
         observations = observations_from_markers(left, self.rig, self._marker_sigma_m, estimate.marker_m)
         problem = self._problem(prior.model, prior.root, observations)
         return problem, self._solve(problem, root)

@@ -42,6 +42,7 @@ class JointSource(IntEnum):
 
 
 MEASURED, INFERRED, HELD = (source.value for source in JointSource)  # plain numbers: numpy takes 10 us to read an enum
+SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be swapped, and by how much swapping must gain
 NO_SIGMA = read_only(np.zeros(0))
 
 
@@ -95,20 +96,18 @@ def pose_packet(
     marker_m: Floats,
     rig: Rig,
     subject: Subject,
-    sigma_m: Floats | None = None,
     error_m: Floats | None = None,
 ) -> Pose:
     """Build the packet of a frame.
 
-    frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; sigma_m: standard deviation of
-    their positions where a pose model predicted them, (M,) [m], or None; error_m: of the joints, (J,) [m], or None.
+    frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; error_m: of the joints, (J,) [m], or None.
     """
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
     residual_m, residual_px = np.zeros(len(marker_m)), np.zeros(frame.seen.shape)
     _points_missed(frame.point_m, frame.valid, read_only(marker_m), residual_m)
     _views_missed(packed_cameras(rig), frame.image_px, frame.seen, read_only(marker_m), residual_px)
-    source, confidence = provenance(frame, state, subject, residual_m, sigma_m, error_m)
+    source, confidence = provenance(frame, state, subject, residual_m, None, error_m)
     return Pose(
         frame.index,
         frame.t_capture_ns,
@@ -175,3 +174,26 @@ def _joints_by_marker(joints: bytes) -> Bools:
     result[rows, np.where(parent < 0, joint, parent)] = True
     result[rows, joint] = True
     return read_only(result)
+
+
+def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
+    """Return pairs of near markers whose points fit a finished pose much better exchanged.
+
+    A pair is suspected when exchanging the two labels lowers the root mean square residual by half and by at least 5 cm.
+    """
+    valid = np.flatnonzero(pose.measured)
+    found = []
+    for n, a in enumerate(valid):
+        for b in valid[n + 1 :]:
+            if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > SWAP_M:
+                continue
+            kept = _rms_m(pose.marker_m[[a, b]], frame.point_m[[a, b]])
+            swapped = _rms_m(pose.marker_m[[a, b]], frame.point_m[[b, a]])
+            if swapped < 0.5 * kept and kept - swapped > SWAP_GAIN_M:
+                found.append((int(a), int(b)))
+    return found
+
+
+def _rms_m(first: Floats, second: Floats) -> float:
+    """Return the root mean square distance of corresponding points."""
+    return float(np.sqrt(np.mean(np.sum((first - second) ** 2, axis=1))))

@@ -13,7 +13,6 @@ from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import rotation_between
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
-from reconstruct.labelling.alternatives import Alternatives
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.missing.style import warm_style_model
@@ -30,8 +29,8 @@ def project_tpose(rig: Rig, subject: Subject) -> Views:
     return Views(tuple(_blobs(c, camera.project(world)) for c, camera in enumerate(rig.cameras)))
 
 
-def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, fills_in: bool) -> None:
-    """Solve the T-pose from all views, the next frames, from one view, with a pose model, and with other labels; forget it."""
+def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
+    """Solve the T-pose from all views, the next frames, from one view, with a pose model; forget it."""
     position_m = rig.middle_m + 3.0 * rig.ahead
     tpose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
@@ -41,7 +40,6 @@ def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, f
         estimate = estimator.estimate(replace(frame, t_capture_ns=k * FRAME_NS), state if k == 0 else None)
         if estimate is not None:
             estimator.accept(estimate)
-            alternatives.warm(frame, estimate)
     nowhere = np.zeros(len(frame.valid), bool)
     one = np.zeros(frame.seen.shape, bool)
     one[0] = True

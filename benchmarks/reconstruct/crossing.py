@@ -31,7 +31,7 @@ from database.clips import Clip, clip_slice
 from database.geometry.kinematics import forward
 from database.store import PoseDatabase
 from reconstruct.doubt import OF_SWAPS
-from reconstruct.labelling.labeller import swapped_markers
+from reconstruct.pose import swapped_markers
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints
 from tools.calibrate.session import subject_from_pairs

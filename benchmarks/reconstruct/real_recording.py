@@ -26,7 +26,7 @@ from config.markers import read_marker_set
 from config.settings import CAMERA_NAMES, Settings
 from database.default import default_database
 from database.store import PoseDatabase
-from reconstruct.labelling.labeller import swapped_markers
+from reconstruct.pose import swapped_markers
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from tools.calibrate.session import subject_from_pairs

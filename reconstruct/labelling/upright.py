@@ -11,7 +11,7 @@ from calibration.subject.constellation import assign
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints, Singles
 from config.jit import kernel
-from config.joints import N_JOINTS
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirrored
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -111,3 +111,11 @@ def mirror_order(subject: Subject) -> Ints:
     t_pose = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
     local = local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
     return assign(local * [-1.0, 1.0, 1.0], local, 10.0)
+
+
+def opposite_markers(subject: Subject) -> Bools:
+    """Return which markers are on a left and a right joint of one kind, off the torso, (M, M)."""
+    kind = np.array([min(joint, JOINT_INDEX[mirrored(JOINTS[joint])]) for joint in subject.joint])
+    limb = ~subject.markers.torso
+    different = subject.joint[:, None] != subject.joint[None]
+    return np.asarray((kind[:, None] == kind[None]) & different & limb[:, None] & limb[None])

@@ -125,7 +125,7 @@ class Stretch:
         result = []
         for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
-            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, None, error_m[k])
+            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, error_m[k])
             packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
             result.append(packet if tracked[k] and Doubt.FEW not in pose.doubts else inferred(packet))
         return result

@@ -18,7 +18,7 @@ from capture.stereo.labels import marker_frame
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
 from config.settings import MatchSettings
-from reconstruct.labelling.labeller import opposite_markers
+from reconstruct.labelling.upright import opposite_markers
 from reconstruct.offline.filtering import HEAD
 from reconstruct.offline.labels import assigned, labelled_frame, live_votes, track_costs
 from reconstruct.offline.motion import TakeMotion

@@ -46,7 +46,7 @@ class Belief:
 
     state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
     position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
-    of the joints, as of `NeighbourGaussians`; log_evidence: of all frames so far.
+    of the joints, as of `NeighbourGaussians`.
     """
 
     state: BodyState
@@ -54,7 +54,6 @@ class Belief:
     covariance: Floats
     acceleration: Floats
     noise: Floats
-    log_evidence: float = 0.0
 
     def moved(self, motion: RigidMotion) -> "Belief":
         """Return the belief in a world that is moved."""
@@ -199,9 +198,13 @@ def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     information = prior.information.copy()
     information[POSE, POSE] += hessian - before
     velocity = predicted.velocity + prior.velocity - prior.by_pose @ pose_change(predicted.state, state)
-    gained = half_log_det(hessian) - half_log_det(before)
-    evidence = predicted.log_evidence - minimum.energy - prior.disagreement - gained
-    return replace(predicted, state=state, velocity=velocity, covariance=_inverse(information), log_evidence=evidence)
+    return replace(predicted, state=state, velocity=velocity, covariance=_inverse(information))
+
+
+def surprise(prior: Prior, minimum: Minimum) -> float:
+    """Return -ln of the probability of a frame's markers where they are, by Laplace's approximation (MacKay 1992)."""
+    volume = half_log_det(minimum.hessian) - half_log_det(minimum.terms.prior.precision)
+    return minimum.energy + prior.disagreement + volume
 
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:

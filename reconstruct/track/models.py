@@ -106,8 +106,7 @@ class PaperModel:
         gain = share / max(prior.seconds, FRAME_S)
         velocity = before.velocity + gain * pose_change(before.state, state)
         deviation = np.repeat([PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M, PAPER_RATE], [DOFS, 3, 3, N_POSE])
-        evidence = before.log_evidence - minimum.energy
-        return replace(before, state=state, velocity=velocity, covariance=np.diag(deviation**2), log_evidence=evidence)
+        return replace(before, state=state, velocity=velocity, covariance=np.diag(deviation**2))
 
 
 # By `solve.model`: what makes a model from all examples and their covariance (D, D) [rad^2].

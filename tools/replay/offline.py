@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.settings import Settings
-from reconstruct.labelling.labeller import swapped_markers
+from reconstruct.pose import swapped_markers
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pose import TrackingState
 from reconstruct.search.examples import PoseTable

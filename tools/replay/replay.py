@@ -23,7 +23,7 @@ from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth
-from reconstruct.labelling.labeller import swapped_markers
+from reconstruct.pose import swapped_markers
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays, nearest_on_rays
 from reconstruct.pipeline import Pipeline

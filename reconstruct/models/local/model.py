@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from config.arrays import Floats, Ints, Singles, read_only
 from config.joints import N_JOINTS
@@ -46,6 +47,18 @@ class Neighbours:
     rows: Ints
     poses: Singles
     weights: Floats
+
+
+def weigh_neighbours(rows: Ints, poses: Singles, distances: NDArray[np.floating], sharpness: float) -> Neighbours:
+    """Return the nearest examples with weights that fall with their squared distances.
+
+    Args:
+        rows, poses, distances: of the examples, (K,), (K, D) and (K,), nearest first.
+        sharpness: of the fall, in units of the median distance beyond the nearest.
+    """
+    d = distances.astype(np.float64)
+    weights = np.exp(-0.5 * sharpness / max(float(d[len(d) // 2] - d[0]), 1e-9) * (d - d[0]))
+    return Neighbours(rows, poses, weights)
 
 
 def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:

@@ -1,0 +1,253 @@
+"""Associations: which point or blob of a moment is which marker, and what each choice costs.
+
+With where every marker is expected, and how surely, a choice has a probability. Costs are -ln of it, over that of a moment in
+which nothing is a marker:
+
+    a marker at a point        d^2 / 2 + ln det(2 pi S) / 2 - ln P_D + ln lambda,    S = covariance of the marker + that of the point
+    a marker that is not seen  -ln (1 - P_D)
+
+with P_D the probability that it is seen and lambda the density of false points. A marker that was not seen in the last moment
+will hardly be seen in this one, and the other way round. Points are in space where views agree, else in the image of one view.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from calibration.camera import Camera, Rig
+from calibration.epipolar import epipolar_distances
+from capture.packets import Blobs, MarkerFrame, Points, Views
+from capture.stereo.labels import marker_frame
+from config.arrays import Floats, Ints, read_only
+from config.jit import kernel
+from config.settings import LabelSettings
+
+IMPOSSIBLE = 1e6  # cost of what is beyond the gate
+GATE2 = 36.0  # squared distance in standard deviations beyond which a point is no candidate
+ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
+MIN_DEPTH_M = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Where markers are expected: point_m (M, 3) [m] world, covariance_m2 (M, 3, 3), and the probability to see each, (M,)."""
+
+    point_m: Floats
+    covariance_m2: Floats
+    seen: Floats
+
+    @property
+    def sigma_m(self) -> Floats:
+        """The standard deviation of a coordinate of every marker, (M,) [m]."""
+        return np.asarray(np.sqrt(np.trace(self.covariance_m2, axis1=1, axis2=2) / 3.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """One way to label a moment: the point of every marker, (M,), -1 for none; its frame; its cost, of the labels alone.
+
+    The cost leaves out how far points are from where they were expected: that is for the pose to say.
+    """
+
+    point: Ints
+    frame: MarkerFrame
+    cost: float
+    likeliness: float
+
+
+def associate(
+    views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, count: int
+) -> list[Association]:
+    """Return the likeliest ways to label a moment, the first the best; at most `count`, none that is hopeless beside it."""
+    near = point_costs(points, expected, s)
+    missed = -np.log1p(-expected.seen)
+    found = likeliest_assignments(near, missed, count, s.branch)
+    result = [_associated(views, points, rig, expected, s, *choice) for choice in found]
+    return sorted(result, key=lambda each: each.likeliness)
+
+
+def _associated(
+    views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, likeliness: float, choice: Ints
+) -> Association:
+    """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
+    frame, more = marker_frame(views, points, rig, choice, None), 0.0
+    open_markers = np.flatnonzero(choice < 0)
+    unused = np.setdiff1d(np.arange(len(points.point_m)), choice)
+    if len(open_markers):
+        loose = (row[row >= 0] for row in points.blob[:, unused])
+        free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
+        if any(len(each) for each in free):
+            blob, more = _label_singles(views, rig, free, open_markers, expected, s)
+            frame = with_blobs(frame, views, open_markers, blob)
+    cost = labels_cost(frame, expected, s)
+    return Association(choice, frame, cost, likeliness + more)
+
+
+def labels_cost(frame: MarkerFrame, expected: Expected, s: LabelSettings) -> float:
+    """Return what the labels of a frame cost but for distances: markers seen and not, and points that are false."""
+    shown = frame.shown
+    cost = -float(np.log(expected.seen[shown]).sum() + np.log1p(-expected.seen[~shown]).sum())
+    if frame.any_valid:
+        noise = frame.covariance_m2[frame.valid] + s.marker_sigma_m**2 * np.eye(3)
+        cost += 0.5 * float(np.linalg.slogdet(2.0 * math.pi * noise)[1].sum())
+        cost += math.log(s.false_points_m3) * int(np.count_nonzero(frame.valid))
+    single = frame.seen & ~frame.valid
+    if single.any():
+        cost += float(np.log(2.0 * math.pi * frame.sigma_px[single] ** 2 * s.false_blobs_px2).sum())
+    return cost
+
+
+def point_costs(points: Points, expected: Expected, s: LabelSettings) -> Floats:
+    """Return the cost of every marker at every point, (M, P), IMPOSSIBLE beyond the gate."""
+    n = len(expected.point_m)
+    cost = np.full((n, len(points.point_m)), IMPOSSIBLE)
+    if cost.size:
+        known = math.log(s.false_points_m3) - np.log(expected.seen)
+        S = expected.covariance_m2 + s.marker_sigma_m**2 * np.eye(3)
+        _write_costs(read_only(points.point_m), read_only(points.covariance_m2), expected.point_m, S, known, cost)
+    return cost
+
+
+@kernel
+def _write_costs(point_m: Floats, covariance_m2: Floats, marker_m: Floats, S: Floats, known: Floats, cost: Floats) -> None:
+    """Write d' C^-1 d / 2 + ln det(2 pi C) / 2 + known of every marker at every point within the gate, C = S + covariance."""
+    for m in range(marker_m.shape[0]):
+        for p in range(point_m.shape[0]):
+            C, D = covariance_m2[p], S[m]
+            a = C[0, 0] + D[0, 0]
+            k10, k20 = (C[1, 0] + D[1, 0]) / a, (C[2, 0] + D[2, 0]) / a
+            b = C[1, 1] + D[1, 1] - k10 * k10 * a
+            k21 = (C[2, 1] + D[2, 1] - k20 * k10 * a) / b
+            c = C[2, 2] + D[2, 2] - k20 * k20 * a - k21 * k21 * b
+            z0 = point_m[p, 0] - marker_m[m, 0]
+            z1 = point_m[p, 1] - marker_m[m, 1] - k10 * z0
+            z2 = point_m[p, 2] - marker_m[m, 2] - k20 * z0 - k21 * z1
+            d2 = z0 * z0 / a + z1 * z1 / b + z2 * z2 / c
+            if d2 < GATE2:
+                cost[m, p] = 0.5 * (d2 + math.log(8.0 * math.pi**3 * a * b * c)) + known[m]
+
+
+def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: float) -> list[tuple[float, Ints]]:
+    """Return the columns of the rows that cost least together, -1 for none, and the cost; the least first (Murty 1968).
+
+    Args:
+        cost: of every row at every column, (M, P).
+        missed: of a row without a column, (M,).
+        count: how many at most.
+        margin: by how much more one may cost than the least.
+    """
+    rows, columns = cost.shape
+    choice = np.full(rows, -1)
+    if not columns:
+        return [(float(missed.sum()), choice)]
+    gain = cost - missed[:, None]
+    open_rows = np.flatnonzero((gain < margin).any(axis=1))
+    if not len(open_rows):
+        return [(float(missed.sum()), choice)]
+    square = np.full((len(open_rows), columns + len(open_rows)), 0.0)
+    square[:, :columns] = np.where(gain[open_rows] < margin, gain[open_rows], IMPOSSIBLE)
+    base, result = float(missed.sum()), list[tuple[float, Ints]]()
+    least, chosen = _assigned(square)
+    heap = [(least, 0, chosen, square, 0)]
+    serial = 0
+    while heap and len(result) < count:
+        heap.sort(key=lambda node: node[:2])
+        total, _, chosen, matrix, first = heap.pop(0)
+        if result and total > result[0][0] - base + margin:
+            break
+        found = choice.copy()
+        inside = chosen < columns
+        found[open_rows[inside]] = chosen[inside]
+        if not any(np.array_equal(found, other) for _, other in result):
+            result.append((base + total, found))
+        if len(result) == count:
+            break
+        for row in range(first, len(open_rows)):
+            part = matrix.copy()
+            if chosen[row] < columns:
+                part[row, chosen[row]] = IMPOSSIBLE
+            else:
+                part[row, columns:] = IMPOSSIBLE
+            least, other = _assigned(part)
+            if least < min(IMPOSSIBLE, total + margin):
+                serial += 1
+                heap.append((least, serial, other, part, row))
+            fixed = matrix[row, chosen[row]]
+            matrix = matrix.copy()
+            matrix[row] = IMPOSSIBLE
+            if chosen[row] < columns:
+                matrix[:, chosen[row]] = IMPOSSIBLE
+            matrix[row, chosen[row]] = fixed
+    return result
+
+
+def _assigned(matrix: Floats) -> tuple[float, Ints]:
+    """Return the least cost of an assignment, and the column of every row."""
+    rows, chosen = linear_sum_assignment(matrix)
+    return float(matrix[rows, chosen].sum()), chosen
+
+
+def _label_singles(
+    views: Views, rig: Rig, free: list[Ints], open_markers: Ints, expected: Expected, s: LabelSettings
+) -> tuple[Ints, float]:
+    """Return the likeliest blob of each of some markers in each view, (V, K), -1 for none, and by how much less they cost.
+
+    Each view is labelled by itself. Where the blobs of a marker in two views are no images of one point, the likelier one stays.
+
+    Args:
+        free: blobs of each view that are of no point.
+        open_markers: those to be labelled, (K,).
+    """
+    blob, saved = np.full((len(free), len(open_markers)), -1), np.zeros((len(free), len(open_markers)))
+    missed = -np.log1p(-expected.seen[open_markers])
+    for c, each in enumerate(free):
+        if len(each):
+            cost = _blob_costs(views[c], rig.cameras[c], each, open_markers, expected, s)
+            column = likeliest_assignments(cost, missed, 1, s.branch)[0][1]
+            has = np.flatnonzero(column >= 0)
+            blob[c, has], saved[c, has] = each[column[has]], (cost - missed[:, None])[has, column[has]]
+    for a, b in combinations(range(len(free)), 2):
+        for m in np.flatnonzero((blob[a] >= 0) & (blob[b] >= 0)):
+            px = views[a].points_px[blob[a, m], None], views[b].points_px[blob[b, m], None]
+            if epipolar_distances((rig.cameras[a], rig.cameras[b]), *px)[0, 0] > ONE_POINT_PX:
+                worse = a if saved[a, m] > saved[b, m] else b
+                blob[worse, m], saved[worse, m] = -1, 0.0
+    return blob, float(saved.sum())
+
+
+def _blob_costs(blobs: Blobs, camera: Camera, free: Ints, markers: Ints, expected: Expected, s: LabelSettings) -> Floats:
+    """Return the cost of some markers, (K,), at some blobs of a view, (F,): (K, F), IMPOSSIBLE beyond the gate."""
+    at_m = expected.point_m[markers]
+    predicted, J = camera.project(at_m), _image_derivatives(camera, at_m)
+    S = J @ (expected.covariance_m2[markers] + s.marker_sigma_m**2 * np.eye(3)) @ np.swapaxes(J, 1, 2)
+    apart = predicted[:, None] - blobs.points_px[free]
+    S = S[:, None] + (blobs.sigma_px[free] ** 2)[None, :, None, None] * np.eye(2)
+    det = S[..., 0, 0] * S[..., 1, 1] - S[..., 0, 1] ** 2
+    x, y = apart[..., 0], apart[..., 1]
+    d2 = (S[..., 1, 1] * x * x - 2.0 * S[..., 0, 1] * x * y + S[..., 0, 0] * y * y) / det
+    known = math.log(s.false_blobs_px2) - np.log(expected.seen[markers])
+    cost = 0.5 * d2 + np.log(2.0 * math.pi * np.sqrt(det)) + known[:, None]
+    return np.where(d2 < GATE2, cost, IMPOSSIBLE)
+
+
+def _image_derivatives(camera: Camera, point_m: Floats) -> Floats:
+    """Return the derivatives of image points by points in the world, (K, 2, 3) [px/m], but for what the lens bends."""
+    at = camera.to_camera(point_m)
+    depth = np.maximum(at[:, 2], MIN_DEPTH_M)
+    along = camera.rotation[2] * (at[:, :2] / depth[:, None])[:, :, None]
+    return np.asarray(camera.focal_px * (camera.rotation[:2] - along) / depth[:, None, None])
+
+
+def with_blobs(frame: MarkerFrame, views: Views, markers: Ints, blob: Ints) -> MarkerFrame:
+    """Return a frame in which some markers, (K,), have blobs of single views, (V, K), -1 for none."""
+    seen, image_px, sigma_px = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
+    for c, each in enumerate(views.blobs):
+        if each is None:
+            continue
+        has = np.flatnonzero(blob[c] >= 0)
+        seen[c, markers[has]] = True
+        image_px[c, markers[has]], sigma_px[c, markers[has]] = each.points_px[blob[c, has]], each.sigma_px[blob[c, has]]
+    return replace(frame, seen=seen, image_px=image_px, sigma_px=sigma_px)

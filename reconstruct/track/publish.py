@@ -1,0 +1,51 @@
+"""What is published of the hypotheses: the likeliest pose, how far its joints may be off, and whether it is to be trusted."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Floats
+from config.settings import LabelSettings
+from database.geometry.kinematics import forward
+from database.geometry.rotations import rotvec_from_matrix
+from reconstruct.estimator import Estimator
+from reconstruct.history import BodyState
+from reconstruct.pose import TrackingState, measured_joints
+from reconstruct.solve.certainty import MAX_ERROR_M
+from reconstruct.track.hypotheses import Hypothesis
+
+
+def expect_errors(hypotheses: Sequence[Hypothesis], estimator: Estimator) -> Floats | None:
+    """Return how far from the truth the joints of the likeliest pose may be, (J,) [m], None where nobody knows.
+
+    Over all hypotheses: where it is open which of two poses is the right one, the error is as large as they are apart.
+    """
+    first = hypotheses[0]
+    error_m = None if first.estimate is None else estimator.error_m(first.estimate)
+    if error_m is None or len(hypotheses) == 1:
+        return error_m
+    score = np.array([each.score for each in hypotheses])
+    weight = np.exp(score - score.max())
+    weight /= weight.sum()
+    joint_m = np.array([joints_of(each.belief.state, estimator) for each in hypotheses])
+    apart2 = ((joint_m - joint_m[0]) ** 2).sum(axis=2)
+    return np.asarray(np.minimum(np.sqrt(error_m**2 + weight @ apart2), MAX_ERROR_M))
+
+
+def joints_of(state: BodyState, estimator: Estimator) -> Floats:
+    """Return where the joints of a pose are, (J, 3) [m] world."""
+    rotvec = state.joints.copy()
+    rotvec[0] = rotvec_from_matrix(state.rotation)
+    return np.asarray(forward(estimator.subject.skeleton, rotvec, state.position_m)[1])
+
+
+def state_of(frame: MarkerFrame, subject: Subject, error_m: Floats | None, s: LabelSettings) -> TrackingState:
+    """Return how far a pose can be trusted, by its expected errors, (J,) [m], alone; some joint must be measured."""
+    if error_m is None:
+        return TrackingState.TRACKING if frame.shown.any() else TrackingState.COASTING
+    mean_m, measured = float(error_m.mean()), measured_joints(frame.shown, subject)
+    if measured.any() and mean_m < s.tracking_m and float(error_m[measured].max()) < s.measured_m:
+        return TrackingState.TRACKING
+    return TrackingState.COASTING if mean_m < s.coasting_m else TrackingState.LOST
