@@ -11,7 +11,7 @@ import numpy as np
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
 from database.geometry.rigid import robust_rigid_fit
-from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
+from database.geometry.rotations import matrix_from_rotvec, skew
 from reconstruct.observations import Rays
 
 Root = tuple[Floats, Floats]  # rotation (3, 3), position (3,) [m]

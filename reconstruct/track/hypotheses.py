@@ -15,9 +15,9 @@ from capture.packets import MarkerFrame, Points, Views
 from config.arrays import Bools, Floats
 from config.settings import LabelSettings
 from database.geometry.rigid import RigidMotion
-from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.association import Association, Expected, associate
 from reconstruct.track.belief import Belief, expect_points
+from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one
 LASTING, FORGET, MAX_LASTING_M = 0.1, 0.97, 0.04  # of a marker's residual: share that is learned and kept in a frame, and the most

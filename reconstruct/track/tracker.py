@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
 from capture.stereo.labels import frame_of_view, marker_frame
@@ -14,11 +13,11 @@ from capture.stereo.matching import match
 from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
-from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.history import BodyState
-from reconstruct.labelling.acquisition import Acquirer
 from reconstruct.labelling.monocular import ViewAcquirer
+from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, Expected
+from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it

@@ -13,7 +13,6 @@ from config.settings import FillSettings, Settings
 from database.builtin import body
 from database.clips import clip_slice
 from reconstruct.doubt import Doubt
-from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import write_dictionary
@@ -22,6 +21,7 @@ from reconstruct.models.style.features import training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState, measured_joints, provenance
+from reconstruct.track.estimator import Estimate
 from reconstruct.warm import warm_estimator
 from tests.support.people import (
     PERIOD_NS,

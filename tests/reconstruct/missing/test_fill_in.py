@@ -8,12 +8,12 @@ import pytest
 from config.joints import JOINT_INDEX
 from config.settings import SolveSettings
 from database.builtin import body
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import KEPT, LIMB, LIMBS, WEIGHTS, FillIn, HeldOutRecord
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.local.model import DOFS
 from reconstruct.search.examples import examples_for
+from reconstruct.track.estimator import Estimator
 from tests.support.people import PERIOD_NS, front_rig, marker_frame_of, person, table_of, walk, worn_markers
 
 SUBJECT = person("boxing", 1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from reconstruct.labelling.proposals import exchange_labels
 
 from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats
@@ -12,7 +13,6 @@ from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
 from database.builtin import body
 from reconstruct.doubt import Doubt
-from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.offline import take
 from reconstruct.offline.poses import MAX_GAP_S, LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline

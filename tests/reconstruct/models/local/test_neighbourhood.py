@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reconstruct.models.local.neighbourhood import FITTERS
 
 from config.arrays import Floats
 from config.errors import SettingsError
 from config.settings import LOCAL_MODELS, SolveSettings
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.models.local.model import DOFS, FULL, LocalModel, MotionContext, Neighbours, Quadratic, model_around
-from reconstruct.models.local.neighbourhood import FITTERS
 from reconstruct.search.examples import Examples, examples_for
+from reconstruct.track.estimator import Estimator
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, t_pose_clip, table_of, walk, worn_markers
 
 SUBJECT, POSE = person("locomotion", 4), bent_pose(4, 0.2)
