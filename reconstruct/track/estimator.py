@@ -27,7 +27,7 @@ from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import Belief, Prior, predict, surprise, tilt_of
+from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, surprise, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
@@ -153,7 +153,11 @@ class Estimator:
         solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
-            problem, solution = self._filled(self.filler, frame.t_capture_ns, problem, solution)
+            share = min(self._settings.pose_rate * prior.seconds, MOST_SHARE)
+            filled = self.filler.fill(problem, solution, frame.t_capture_ns, share)
+            if filled is not None:
+                start, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
+                solution = self._solve(problem, (solution.rotation, solution.position_m), start=start)
         state, origin = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m), None
         if predicted is not None:
             origin = self.belief
@@ -215,8 +219,16 @@ class Estimator:
         return self._minima[0][1]
 
     def accept(self, estimate: Estimate) -> None:
-        """Go on from an estimate, and check the pose model on hidden markers if it is time."""
+        """Go on from an estimate, and have the pose models follow it."""
+        self.conclude(estimate)
+        self.teach(estimate)
+
+    def conclude(self, estimate: Estimate) -> None:
+        """Go on from an estimate, which may turn out wrong: the pose models do not follow it."""
         self.belief = self._model.conclude(estimate.prior, estimate.state, self._minimum_of(estimate))
+
+    def teach(self, estimate: Estimate) -> None:
+        """Have the pose models follow an estimate, and check them on hidden markers if it is time."""
         if self.filler is None:
             return
         if estimate.anew:
@@ -271,16 +283,6 @@ class Estimator:
         """Return the nearest examples."""
         rows, distances = self._search.nearest(query, self._settings.neighbours)
         return weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
-
-    def _filled(
-        self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution
-    ) -> tuple[FrameProblem, Solution]:
-        """Solve again with the pose model joined with the local model; return the problem as well."""
-        filled = filler.fill(problem, solution, t_ns)
-        if filled is None:
-            return problem, solution
-        root, problem = (solution.rotation, solution.position_m), replace(problem, model=filled.model)
-        return problem, self._solve(problem, root, start=filled.start)
 
     def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> tuple[FrameProblem, Solution]:
         """Solve an estimated frame without some markers, (M,), for a held-out check.

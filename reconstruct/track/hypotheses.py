@@ -131,7 +131,7 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     frame, estimate, origin = branch.association.frame, branch.estimate, branch.origin
     estimator.memory = origin.memory
     search = estimate.search
-    estimator.accept(estimate)
+    estimator.conclude(estimate)
     residual_m = frame.point_m - estimate.marker_m
     lasting_m = np.where(frame.valid[:, None], origin.lasting_m + LASTING * (residual_m - origin.lasting_m), FORGET * origin.lasting_m)
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))

@@ -95,6 +95,8 @@ class Tracker:
             return Tracked(marker_frame(views, points, estimator.rig, nothing, None), ())
         first = self.hypotheses[0]
         estimator.memory = first.memory
+        if first.estimate is not None:
+            estimator.teach(first.estimate)
         self._judge(first, acquired)
         return Tracked(first.frame, self.hypotheses, acquired, switched, self._misfit > UNUSUAL)
 
