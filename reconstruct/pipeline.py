@@ -19,7 +19,6 @@ from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import Doubt
 from reconstruct.finish.stage import Finish
 from reconstruct.history import BodyState
-from reconstruct.labelling.false_detections import FalseDetections
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.levelling import MovingWorld
 from reconstruct.missing.fill_in import FillIn
@@ -34,6 +33,7 @@ from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.estimator import Estimate, Estimator
+from reconstruct.track.false_detections import FalseDetections
 from reconstruct.track.publish import expect_errors, state_of
 from reconstruct.track.tracker import Tracked, Tracker
 from reconstruct.warm import project_tpose, warm_estimator

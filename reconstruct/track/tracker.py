@@ -92,7 +92,7 @@ class Tracker:
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
-            return Tracked(marker_frame(views, points, estimator.rig, nothing, None), ())
+            return Tracked(marker_frame(views, points, nothing), ())
         first = self.hypotheses[0]
         estimator.memory = first.memory
         if first.estimate is not None:
@@ -140,11 +140,11 @@ class Tracker:
         if last is not None:  # what was expected may have led the matching of the views astray
             points = match(views, rig, self._settings.match, None)
         found = self._acquirer.acquire(
-            points.point_m, lambda choice: marker_frame(views, points, rig, choice, None), views.t_capture_ns, last
+            points.point_m, lambda choice: marker_frame(views, points, choice), views.t_capture_ns, last
         )
         if found is None or not found.trusted:
             return None
-        return marker_frame(views, points, rig, found.point_of_marker, None), found.state
+        return marker_frame(views, points, found.point_of_marker), found.state
 
     def _acquire_in_view(
         self, views: Views, camera: int, last: BodyState | None, followed: bool
