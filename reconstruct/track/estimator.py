@@ -19,8 +19,8 @@ from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
-from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Likeness, Query
+from reconstruct.search.examples import Examples, every
+from reconstruct.search.nearest import Query
 from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
 from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with_calibration
@@ -31,7 +31,7 @@ from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, surpris
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
-SAMPLE = 30_000  # examples that are enough for joint limits, held-out checks and the likelihood of labels
+SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,7 @@ class EstimatorMemory:
 class Estimator:
     """Solves frame after frame for one subject; keeps what is believed of the last.
 
-    likeness: distances to a sample of the examples; filler: joins a pose model where markers are missing, or None; rig: in the
-    world.
+    filler: joins a pose model where markers are missing, or None; rig: in the world.
     """
 
     def __init__(
@@ -78,8 +77,7 @@ class Estimator:
         self.subject, self.examples = subject, examples
         self.belief: Belief | None = None
         self.filler: FillIn | None = None
-        self.likeness = Likeness(examples, SAMPLE)
-        sample = self.likeness.examples
+        sample = every(examples, max(1, len(examples) // SAMPLE))
         self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
