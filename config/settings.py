@@ -113,6 +113,8 @@ class LabelSettings:
     false_points_m3: float = 5e-4  # points that are no markers, in a frame and cubic metre
     false_blobs_px2: float = 2e-7  # blobs that are no markers, in a view and square pixel
     marker_sigma_m: float = 0.012  # how far a marker is from where its pose has it
+    stray: float = 0.03  # probability that a marker is anywhere near where it is expected
+    stray_m: float = 0.25  # standard deviation of where it is then
     beam: int = 4  # hypotheses that are followed
     branch: float = 9.0  # by how much less likely other labels of a frame may be to be tried, as a natural logarithm
     hopeless: float = 20.0  # by how much less likely a hypothesis is when it is dropped
@@ -141,10 +143,11 @@ class SolveSettings:
     pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
     velocity_rate: float = 180.0  # and the neighbours' steps
     tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
+    neighbour_certainty: float = 0.3  # share of what they say that makes the pose more certain: their errors last
     joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
     root_velocity_s: float = 0.5  # likewise of the root
-    root_noise_rad: float = 1.4  # departure of the root's turning velocity in a second [rad/s]
-    root_noise_m: float = 1.4  # and of its velocity [m/s]
+    root_noise_rad: float = 2.3  # departure of the root's turning velocity in a second [rad/s]
+    root_noise_m: float = 2.3  # and of its velocity [m/s]
     limits: bool = True  # hold joints to the range of the database
     smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s

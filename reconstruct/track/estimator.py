@@ -27,7 +27,7 @@ from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, surprise, tilt_of
+from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
@@ -206,7 +206,7 @@ class Estimator:
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given what was known before."""
-        return -surprise(estimate.prior, self._minimum_of(estimate))
+        return -self._model.surprise(estimate.prior, estimate.state, self._minimum_of(estimate))
 
     def _minimum_of(self, estimate: Estimate) -> Minimum:
         """Return the minimum that an estimate is; those of the last are remembered."""
