@@ -201,12 +201,18 @@ def _pose_of(information: Floats, pull: Floats) -> tuple[Floats, Floats, Floats,
     return by_pose, velocity, precision, center, 0.5 * float(pulled @ center + pull[VELOCITY] @ velocity)
 
 
-def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
-    """Return what is believed after the markers of a frame; state, minimum: the pose that was solved."""
-    predicted, before = prior.predicted, prior.model.precision
+def conclude(prior: Prior, state: BodyState, minimum: Minimum, certainty: float) -> Belief:
+    """Return what is believed after the markers of a frame.
+
+    Args:
+        prior: of the frame.
+        state, minimum: the pose that was solved, from what a pose model says as well, if one was asked.
+        certainty: share of what a pose model says that makes the pose more certain, as of neighbours.
+    """
+    predicted, before = prior.predicted, minimum.terms.prior.precision
     hessian = mirror_triangle(np.tril(minimum.hessian))
     information = prior.information.copy()
-    information[POSE, POSE] += hessian - before
+    information[POSE, POSE] += hessian - before + certainty * (before - prior.model.precision)
     velocity = predicted.velocity + prior.velocity - prior.by_pose @ pose_change(predicted.state, state)
     return replace(predicted, state=state, velocity=velocity, covariance=_inverse(information))
 

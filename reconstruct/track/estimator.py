@@ -27,7 +27,7 @@ from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, tilt_of
+from reconstruct.track.belief import Belief, Prior, predict, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
@@ -151,8 +151,7 @@ class Estimator:
         solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
-            share = min(self._settings.pose_rate * prior.seconds, MOST_SHARE)
-            filled = self.filler.fill(problem, solution, frame.t_capture_ns, share)
+            filled = self.filler.fill(problem, solution, frame.t_capture_ns, self._settings.pose_rate * prior.seconds)
             if filled is not None:
                 start, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
                 solution = self._solve(problem, (solution.rotation, solution.position_m), start=start)

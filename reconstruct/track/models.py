@@ -68,7 +68,7 @@ class GaussianModel:
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return what is believed after the markers."""
-        return conclude(prior, state, minimum)
+        return conclude(prior, state, minimum, self._settings.neighbour_certainty)
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""

@@ -141,7 +141,7 @@ def test_expected_errors_hold_what_they_say(session: Session, tracked: list[Pose
 
 
 def assert_honest(session: Session, poses: list[Pose], least: int = 0) -> None:
-    """No pose that is far off is called tracking, and expected errors say how far poses are off; at least so many are tracking."""
+    """No pose that is far off is called tracking, and expected errors hold what they say; at least so many are tracking."""
     off_m = session.errors_m(poses)
     tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses])
     assert tracking.sum() >= least and off_m[tracking].mean(axis=1).max(initial=0.0) < 0.1

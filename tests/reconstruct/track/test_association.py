@@ -59,6 +59,7 @@ def expected_at(marker_m: Floats, sigma_m: float, seen: float = 0.9) -> Expected
 
 
 def test_costs_of_points_are_those_of_normal_densities() -> None:
+    """Of the likelier of a marker that is where it is expected and one that strays."""
     rng, points = (
         np.random.default_rng(3),
         match(seen_pair(RIG, 0, MARKER_M, 0.3, np.random.default_rng(0)), RIG, Settings().match),
@@ -73,7 +74,11 @@ def test_costs_of_points_are_those_of_normal_densities() -> None:
             d2 = apart @ np.linalg.solve(C, apart)
             density = 0.5 * (d2 + math.log(np.linalg.det(2.0 * math.pi * C)))
             cost = density - math.log(expected.seen[m]) + math.log(S.false_points_m3)
-            assert found[m, p] == (pytest.approx(cost, rel=1e-6) if d2 < GATE2 else IMPOSSIBLE)
+            near = cost if d2 < GATE2 else IMPOSSIBLE
+            C += S.stray_m**2 * np.eye(3)
+            d2 = apart @ np.linalg.solve(C, apart)
+            stray = cost - density + 0.5 * (d2 + math.log(np.linalg.det(2.0 * math.pi * C))) - math.log(S.stray)
+            assert found[m, p] == pytest.approx(min(near, stray if d2 < GATE2 else IMPOSSIBLE), rel=1e-6)
 
 
 def labels_of(association: Association, views: Views, marker_m: Floats) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The belief: prediction against Monte Carlo, a frame against a linear Kalman filter, points, tilt and a world that moves."""
 
 from dataclasses import replace
-from typing import cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,10 +15,9 @@ from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_between
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
-from reconstruct.models.local.model import DOFS, FULL, LocalModel
+from reconstruct.models.local.model import DOFS, FULL, LocalModel, Quadratic
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import Minimum, minimum_of
-from reconstruct.solve.energy import Energy
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, solve
 from reconstruct.track.belief import (
@@ -116,32 +115,41 @@ def linear_frame(prior: Prior, seed: int) -> tuple[BodyState, Minimum, Floats, F
     hessian = prior.model.precision + H.T @ H
     best = expected + np.linalg.solve(hessian, H.T @ (y - H @ expected))
     nothing = np.zeros(N_POSE)
-    return stepped(before, best, before.t_ns), Minimum(nothing, cast(Energy, None), 0.0, nothing, np.tril(hessian)), H, y
+    terms = Mock(prior=Quadratic(expected, prior.model.precision))
+    return stepped(before, best, before.t_ns), Minimum(nothing, terms, 0.0, nothing, np.tril(hessian)), H, y
 
 
 @pytest.mark.parametrize("seconds", [1.0 / 60.0, 0.5])
 def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
-    """All at once in information form: prediction, neighbours' poses and steps by their shares, and what is seen."""
+    """All at once in information form: prediction, neighbours' poses and steps by their shares, and what is seen.
+
+    Neighbours lead the mean by all of their share and make it as certain as by a part of it.
+    """
     predicted, n = predict(some_belief(), round(seconds * 1e9), S), some_neighbours()
     prior = join_neighbours(predicted, n, None, seconds, S)
     state, minimum, H, y = linear_frame(prior, 3)
-    found = conclude(prior, state, minimum)
+    certainty = S.neighbour_certainty
+    found = conclude(prior, state, minimum, certainty)
 
-    information, pull = np.linalg.inv(predicted.covariance), np.zeros(2 * N_POSE)
+    known, told_by, pull = np.linalg.inv(predicted.covariance), np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE)
     apart = (n.pose - predicted.state.joints[1:].ravel(), n.velocity - predicted.velocity[:DOFS])
     told = 0.0
     for k, (rate, covariance) in enumerate(((S.pose_rate, n.pose_covariance), (S.velocity_rate, n.velocity_covariance))):
-        precision, part = min(rate * seconds, 1.0) * np.linalg.inv(covariance), slice(k * N_POSE, k * N_POSE + DOFS)
-        information[part, part] += precision
-        pull[part] += precision @ apart[k]
+        precision, part = rate * seconds * np.linalg.inv(covariance), slice(k * N_POSE, k * N_POSE + DOFS)
+        told_by[part, part] = precision
+        pull[part] = precision @ apart[k]
         told += 0.5 * apart[k] @ precision @ apart[k]
-    assert prior.disagreement == pytest.approx(told - 0.5 * pull @ np.linalg.solve(information, pull), rel=1e-6)
+    carried = known + certainty * told_by
+    left = certainty * told - 0.5 * certainty**2 * pull @ np.linalg.solve(carried, pull)
+    assert prior.disagreement == pytest.approx(left, rel=1e-6)
+    information = known + told_by
     information[POSE, POSE] += H.T @ H
+    carried[POSE, POSE] += H.T @ H
     pull[POSE] += H.T @ y
     best = np.linalg.solve(information, pull)
     np.testing.assert_allclose(pose_change(predicted.state, found.state), best[POSE], atol=1e-7)
     np.testing.assert_allclose(found.velocity, predicted.velocity + best[VELOCITY], atol=1e-6)
-    np.testing.assert_allclose(found.covariance, np.linalg.inv(information), atol=1e-8)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(carried), atol=1e-8)
 
 
 def test_neighbours_of_many_frames_count_as_often_as_those_of_a_few() -> None:
@@ -247,11 +255,27 @@ def test_a_free_limb_leaves_more_volume_than_a_marker_of_the_torso() -> None:
     model = LocalModel(np.concatenate([np.zeros((1, 3)), pose[1:]]), FULL, np.zeros(DOFS), precision)
     root = RootPrior(matrix_from_rotvec(pose[0]), PLACE, np.nan, np.nan)
     nothing = np.zeros((0, 0))
-    prior = Prior(some_belief(), nothing, nothing, nothing, model, root, 0.0, 0.0)
+    believed = replace(some_belief(), state=BodyState(0, model.mean, root.rotation, PLACE))
+    prior = Prior(believed, nothing, nothing, nothing, model, root, Quadratic(np.zeros(N_POSE), precision), 0.0, 0.0)
     volume = {}
     for more in ("left_hand", "waist_left", None):
         shown = np.array([name in ("left_shoulder", "right_shoulder", "waist_right", more) for name in names])
         seen = observations_from_markers(marker_frame_of(marker_m, shown), front_rig(), np.full(len(names), 0.006))
         asked = FrameProblem(SUBJECT.skeleton, (SUBJECT.joint, SUBJECT.offset_m), model, root, seen)
-        volume[more] = surprise(prior, minimum_of(asked, solve(asked, (root.rotation, root.position_m))))
+        solution = solve(asked, (root.rotation, root.position_m))
+        state = BodyState(0, solution.joints, solution.rotation, solution.position_m)
+        volume[more] = surprise(prior, state, minimum_of(asked, solution))
     assert volume[None] < volume["waist_left"] < volume["left_hand"] - 1.0
+
+
+def test_a_pose_model_leads_as_neighbours_do() -> None:
+    """What it says of a frame moves the pose with all of its weight, and makes it more certain with a part of that."""
+    prior = join_neighbours(some_belief(), some_neighbours(), None, 1.0 / 60.0, S)
+    said, nothing = some_covariance(N_POSE, 11, 30.0), np.zeros(N_POSE)
+    terms = Mock(prior=Quadratic(nothing, prior.model.precision + said))
+    found = conclude(
+        prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said)), 0.3
+    )
+    information = prior.information.copy()
+    information[POSE, POSE] += 0.3 * said
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(information), atol=1e-8)
