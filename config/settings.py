@@ -106,7 +106,7 @@ class MatchSettings:
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """Labelling by the last synthesized pose, and when to give up."""
+    """Which point is which marker, as probabilities; hypotheses that are followed; what a pose is called by its expected error."""
 
     stays_seen: float = 0.98  # probability that a marker that was seen is seen in the next frame
     seen_again: float = 0.05  # and that one that was not is
@@ -148,13 +148,11 @@ class SolveSettings:
     root_velocity_s: float = 0.5  # likewise of the root
     root_noise_rad: float = 2.3  # departure of the root's turning velocity in a second [rad/s]
     root_noise_m: float = 2.3  # and of its velocity [m/s]
-    limits: bool = True  # clamp joints to the range of the database
-    smooth_sigma_rad: float = 0.1  # as drift_rad, of the paper's model: one value for all joints
+    limits: bool = True  # hold joints to the range of the database
+    smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
     marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
-    view_background: float = 0.03  # as background, with one camera only: a wide prior leaves the depth of limbs to chance
-    view_query_pose_sigma_rad: float = 0.25  # as query_pose_sigma_rad, with one camera only: past poses tell the depth
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

@@ -31,9 +31,8 @@ from database.clips import Clip, clip_slice
 from database.geometry.kinematics import forward
 from database.store import PoseDatabase
 from reconstruct.doubt import OF_SWAPS
-from reconstruct.pose import swapped_markers
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints
+from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints, swapped_markers
 from tools.calibrate.session import subject_from_pairs
 from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label

@@ -1,18 +1,15 @@
 """The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, Ints
+from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import markers_and_jacobian
-from database.geometry.rotations import skew
-from numerics.definite import half_log_det, mirror_triangle, solve_damped, whiten
-from reconstruct.models.local.model import FULL, FULL_SPAN, span_of
+from numerics.definite import mirror_triangle
+from reconstruct.models.local.model import FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
@@ -55,43 +52,6 @@ def minimum_of(problem: FrameProblem, solution: Solution) -> Minimum:
         w = model.directions[1:].reshape(-1, n - 6).T @ w
     x, A, g = np.concatenate([w, np.zeros(3), solution.position_m]), np.empty((n, n)), np.empty(n)
     return Minimum(x, terms, _energy(x, terms, A, g), g, A)
-
-
-def saved_without(minimum: Minimum, markers: Ints) -> float:
-    """Return by how much the energy of a solved pose would be less at most if some markers, (K,), were not observed.
-
-    By one step of Newton's method. No other labels of these markers can leave so little.
-    """
-    terms, n = minimum.terms, len(minimum.x)
-    root_info, weight_px = terms.markers.root_info.copy(), terms.views.weight_px.copy()
-    root_info[markers], weight_px[:, markers] = 0.0, 0.0
-    others = terms._replace(markers=terms.markers._replace(root_info=root_info), views=terms.views._replace(weight_px=weight_px))
-    A, g, step = np.empty((n, n)), np.empty(n), np.empty(n)
-    rest = _energy(minimum.x, others, A, g)
-    solve_damped(A, g, 0.0, np.empty((n, n)), step)
-    return minimum.energy - rest - 0.5 * float(g @ step)
-
-
-def log_volume(minimum: Minimum) -> float:
-    """Return ln of the volume of poses expected over that of those left: half of ln of the ratio of determinants.
-
-    0 where either has no volume: such a frame is neither likelier nor less likely for it.
-    """
-    volume = half_log_det(minimum.hessian) - half_log_det(minimum.terms.prior.precision)
-    return volume if math.isfinite(volume) else 0.0
-
-
-def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
-    """Return the standard deviation of every marker's position, (M,) [m].
-
-    factor: L of the information L L' about joints, rotation and position, (D + 6, D + 6).
-    """
-    pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
-    local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
-    R = solution.rotation.T  # in the root's frame, where the deviation is the same as in the world
-    J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
-    white = whiten(factor, J.reshape(-1, len(factor)).T)
-    return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
 
 
 def with_calibration(error_m: Floats, subject: Subject) -> Floats:

@@ -73,7 +73,7 @@ def _associated(
     views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, likeliness: float, choice: Ints
 ) -> Association:
     """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
-    frame, more = marker_frame(views, points, rig, choice, None), 0.0
+    frame, more = marker_frame(views, points, choice), 0.0
     open_markers = np.flatnonzero(choice < 0)
     unused = np.setdiff1d(np.arange(len(points.point_m)), choice)
     if len(open_markers):

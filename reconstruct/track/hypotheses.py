@@ -16,9 +16,9 @@ from capture.packets import MarkerFrame, Points, Views
 from config.arrays import Bools, Floats
 from config.settings import LabelSettings
 from database.geometry.rigid import RigidMotion
-from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.association import Association, Expected, associate
 from reconstruct.track.belief import Belief, expect_points
+from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
 MEMORY_S = 0.25  # time in which evidence fades: what a pose explains badly it does so for many frames
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one
@@ -129,7 +129,7 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     frame, estimate, origin = branch.association.frame, branch.estimate, branch.origin
     estimator.memory = origin.memory
     search = estimate.search
-    estimator.accept(estimate)
+    estimator.conclude(estimate)
     residual_m = frame.point_m - estimate.marker_m
     lasting_m = np.where(frame.valid[:, None], origin.lasting_m + LASTING * (residual_m - origin.lasting_m), FORGET * origin.lasting_m)
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))
