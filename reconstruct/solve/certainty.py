@@ -13,9 +13,8 @@ from reconstruct.models.local.model import FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
-# error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
-ERROR_SCALE: Final = 48.5
-BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.28, 0.74, 0.02
+# error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
+FAMILIAR, BY_STRANGENESS = 0.53, 14.5
 MAX_ERROR_M: Final = 1.0
 CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
@@ -64,12 +63,11 @@ def with_calibration(error_m: Floats, subject: Subject) -> Floats:
 def joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
     """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
 
-    Laplace's sigma alone is too small for poses unlike any example and too large for familiar ones: it is scaled by how strange
-    the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example. The law and its
-    constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
+    Laplace's sigma takes the errors of consecutive frames for independent and those of neighbours for the same everywhere: it is
+    scaled by how strange the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example.
+    The two constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
     """
     laplace_m = np.empty(N_JOINTS)
     if not _joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
         return np.full(N_JOINTS, MAX_ERROR_M)
-    error_m = ERROR_SCALE * laplace_m**BY_LAPLACE * (strange_rad + LEAST_STRANGE_RAD) ** BY_STRANGENESS
-    return np.asarray(np.minimum(error_m, MAX_ERROR_M))
+    return np.asarray(np.minimum(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), MAX_ERROR_M))

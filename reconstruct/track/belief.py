@@ -33,6 +33,7 @@ from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
+MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
 POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
 TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row

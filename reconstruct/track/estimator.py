@@ -10,8 +10,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
-from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
-from config.markers import unmarked_chains
+from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
 from database.geometry.rigid import RigidMotion
@@ -21,7 +20,6 @@ from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbo
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples, every
 from reconstruct.search.nearest import Query
-from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
 from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with_calibration
 from reconstruct.solve.limits import NO_LIMITS, limits_of
@@ -85,7 +83,6 @@ class Estimator:
         self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
         self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
-        self._placed = list[str](), RememberedRows(0, partial(self._places_m, np.zeros(0, np.int64)))
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._model = model_for(settings, examples, covariance)
         self.joins_models = self._model.carries
@@ -180,28 +177,8 @@ class Estimator:
         if not self._model.carries:
             return None
         nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
-        error_m = joint_error_m(minimum, float(np.sqrt(nearest @ nearest / len(nearest))))
-        frame = estimate.frame
-        chains = unmarked_chains(self.subject.joint[frame.shown])
-        if chains:
-            unseen = np.array([JOINT_INDEX[joint] for first in chains for joint in CHAINS[first]])
-            error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, chains, unseen))
-        return with_calibration(error_m, self.subject)
-
-    def _spread_m(self, near: Neighbours, chains: list[str], joints: Ints) -> Floats:
-        """Return how far the joints of chains, (N,), are from their mean in the neighbours, root mean square, (N,) [m]."""
-        if chains != self._placed[0]:
-            self._placed = chains, RememberedRows(3 * len(joints), partial(self._places_m, joints))
-        place_m = self._placed[1].of(near.rows)
-        share = near.weights / near.weights.sum()
-        variance = share @ place_m**2 - (share @ place_m) ** 2
-        return np.asarray(np.sqrt(np.maximum(variance.reshape(-1, 3).sum(axis=1), 0.0)))
-
-    def _places_m(self, joints: Ints, rows: Ints) -> Floats:
-        """Return where some joints, (N,), of examples, (K,), are relative to the root, (K, 3 N) [m]."""
-        poses = np.zeros((len(rows), N_JOINTS, 3))
-        poses[:, 1:] = self.examples.pose[rows].reshape(len(rows), -1, 3)
-        return local_markers(self.subject.skeleton, poses, joints, np.zeros((len(joints), 3))).reshape(len(rows), -1)
+        strange_rad = float(np.sqrt(nearest @ nearest / len(nearest)))
+        return with_calibration(joint_error_m(minimum, strange_rad), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given what was known before."""

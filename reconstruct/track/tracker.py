@@ -10,7 +10,6 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
 from capture.stereo.labels import frame_of_view, marker_frame
 from capture.stereo.matching import match
-from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
@@ -170,10 +169,3 @@ def misfit(hypothesis: Hypothesis) -> float:
 def _goes_on(after: Hypothesis, before: Hypothesis) -> bool:
     """Return whether a hypothesis goes on from another: its prediction began at that pose."""
     return after.estimate is not None and after.estimate.origin is before.belief
-
-
-def weights_of(hypotheses: Sequence[Hypothesis]) -> Floats:
-    """Return the probability of every hypothesis, (H,)."""
-    score = np.array([each.score for each in hypotheses])
-    weight = np.exp(score - score.max())
-    return np.asarray(weight / weight.sum())

@@ -11,11 +11,9 @@ from database.geometry.rotations import matrix_from_rotvec, skew
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
-    BY_LAPLACE,
     BY_STRANGENESS,
     CALIBRATION_M,
-    ERROR_SCALE,
-    LEAST_STRANGE_RAD,
+    FAMILIAR,
     MAX_ERROR_M,
     information,
     joint_error_m,
@@ -77,8 +75,9 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     J = np.concatenate([solution.rotation @ by_joints, by_turn, by_place], axis=2)
     covariance = J @ np.linalg.inv(information(asked, solution)) @ np.swapaxes(J, 1, 2)
     laplace_m = np.sqrt(np.trace(covariance, axis1=1, axis2=2) / 3.0)
-    expected = ERROR_SCALE * laplace_m**BY_LAPLACE * (0.01 + LEAST_STRANGE_RAD) ** BY_STRANGENESS
-    np.testing.assert_allclose(joint_error_m(minimum_of(asked, solution), 0.01), expected, rtol=1e-9)
+    for strange_rad in (0.0, 0.1):
+        expected = laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad)
+        np.testing.assert_allclose(joint_error_m(minimum_of(asked, solution), strange_rad), expected, rtol=1e-9)
 
 
 def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:
