@@ -7,7 +7,7 @@ With pose z = (joints q, root rotation, root position) and velocity v, between t
 a and W being how the motion of the neighbours bends, tau how long a velocity lasts that nothing supports. A frame then tells
 
     q   as the neighbours' poses,       counted POSE_RATE times a second: their errors last for many frames,
-    dq  as the neighbours' steps,       STEP_RATE times a second,
+    dz  as the neighbours' steps,       VELOCITY_RATE times a second,
     the root's tilt as the neighbours', TILT_RATE times a second,
     z   as its markers, by Levenberg-Marquardt (`reconstruct/solve`), of which the first three are the prior.
 
@@ -37,7 +37,6 @@ MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in on
 POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
 TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
-FIRST_ROOT_RAD_S, FIRST_ROOT_M_S = 1.0, 1.0  # and how fast a performer may turn and walk when he is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Belief:
 
     state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
     position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
-    of the joints, as of `NeighbourGaussians`.
+    likewise, as of `NeighbourGaussians`.
     """
 
     state: BodyState
@@ -100,12 +99,23 @@ def begin_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
     joints[1:] = n.pose.reshape(-1, 3)
     covariance = np.zeros((2 * N_POSE, 2 * N_POSE))
     covariance[:DOFS, :DOFS] = n.pose_covariance
-    covariance[N_POSE : N_POSE + DOFS, N_POSE : N_POSE + DOFS] = n.velocity_covariance
-    root = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M, FIRST_ROOT_RAD_S, FIRST_ROOT_M_S], 3) ** 2
-    places = np.r_[DOFS:N_POSE, N_POSE + DOFS : 2 * N_POSE]
-    covariance[places, places] = root
-    velocity = np.concatenate([n.velocity, np.zeros(6)])
-    return Belief(replace(start, joints=joints), velocity, covariance, n.acceleration, n.noise)
+    covariance[range(DOFS, N_POSE), range(DOFS, N_POSE)] = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M], 3) ** 2
+    n = in_the_world(n, start.rotation)
+    covariance[VELOCITY, VELOCITY] = n.velocity_covariance
+    return Belief(replace(start, joints=joints), n.velocity, covariance, n.acceleration, n.noise)
+
+
+def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
+    """Return what neighbours say with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
+    velocity, acceleration, noise, spread = n.velocity.copy(), n.acceleration.copy(), n.noise.copy(), n.velocity_covariance.copy()
+    for first in (DOFS, DOFS + 3):
+        part = slice(first, first + 3)
+        for line in (velocity, acceleration):
+            line[part] = rotation @ line[part]
+        for square in (noise, spread):
+            square[part] = rotation @ square[part]
+            square[:, part] = square[:, part] @ rotation.T
+    return replace(n, velocity=velocity, acceleration=acceleration, noise=noise, velocity_covariance=spread)
 
 
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
@@ -114,15 +124,9 @@ def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     fade = np.repeat([s.joint_velocity_s, s.root_velocity_s], [DOFS, 6])
     kept = np.exp(-seconds / fade)
     ahead = fade * (1.0 - kept)  # seconds at the velocity there is
-    velocity = kept * belief.velocity
-    velocity[:DOFS] += ahead[:DOFS] * belief.acceleration
-    step = ahead * belief.velocity
-    step[:DOFS] += 0.5 * ahead[:DOFS] ** 2 * belief.acceleration
-    W = np.zeros((N_POSE, N_POSE))
-    W[:DOFS, :DOFS] = belief.noise
-    root = np.arange(DOFS, N_POSE)
-    W[root, root] = np.repeat([s.root_noise_rad**2, s.root_noise_m**2], 3)
-    P = belief.covariance
+    velocity = kept * belief.velocity + ahead * belief.acceleration
+    step = ahead * belief.velocity + 0.5 * ahead**2 * belief.acceleration
+    P, W = belief.covariance, belief.noise
     of_pose, across, of_velocity = P[POSE, POSE], P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
     covariance = np.empty_like(P)
     carried = across * ahead
@@ -154,13 +158,13 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
 
     tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
     """
-    joints = predicted.state.joints[1:].ravel()
+    joints, n = predicted.state.joints[1:].ravel(), in_the_world(n, predicted.state.rotation)
     information, pull, twice = np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE), 0.0
     for first, apart, covariance, rate in (
         (0, n.pose - joints, n.pose_covariance, s.pose_rate),
-        (N_POSE, n.velocity - predicted.velocity[:DOFS], n.velocity_covariance, s.velocity_rate),
+        (N_POSE, n.velocity - predicted.velocity, n.velocity_covariance, s.velocity_rate),
     ):
-        share, part = rate * seconds, slice(first, first + DOFS)
+        share, part = rate * seconds, slice(first, first + len(apart))
         if share > 0.0:
             information[part, part] = precision = share * _inverse(covariance)
             pull[part] = precision @ apart
