@@ -84,7 +84,7 @@ def test_one_camera_says_what_it_saw(session: Session, tracked: list[Pose]) -> N
         assert np.median(pose.residual_px[0][pose.seen[0]]) < 2.0
         hand = JOINT_INDEX["leftHand"]
         near = pose.error_m[hand] <= MEASURED_ERROR_M  # rays leave the depth to the body
-        assert (pose.joint_source[hand] == JointSource.MEASURED) == near and pose.confidence[hand] == 0.7
+        assert (pose.joint_source[hand] == JointSource.MEASURED) == near
 
 
 def test_labels_are_the_true_ones(session: Session) -> None:
@@ -140,8 +140,7 @@ def test_two_cameras_outlive_the_loss_of_one(session: Session, side: int) -> Non
     for pose in poses[60:100]:
         assert not pose.measured.any() and not pose.seen[side].any() and pose.seen[1 - side].sum() >= 10
     assert all(pose.measured.sum() >= 12 for pose in poses[105:])
-    assert poses[80].confidence.max() == 0.7, "residuals along a line of sight tell nothing"
-    assert all(0.8 < poses[k].confidence.max() < 0.9 for k in (50, 110))
+    assert all(poses[80].confidence.mean() < poses[k].confidence.mean() for k in (50, 110)), "rays leave the depth to the body"
     errors = session.errors_m(poses).mean(axis=1)
     # Measured: 72 mm (left gone) and 23 mm (right gone) meanwhile, up to seven metres from the camera; 9 mm after.
     assert errors[60:100].mean() < 0.12 and errors[60:100].max() < 0.25

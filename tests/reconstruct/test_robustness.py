@@ -74,7 +74,8 @@ def assert_sound(pose: Pose) -> None:
     assert (pose.joint_source == JointSource.MEASURED).any() or not tracked
     assert tracked or not (pose.joint_source == JointSource.MEASURED).any(), "a pose of few markers is inferred"
     assert pose.state is not TrackingState.LOST or (pose.joint_source == JointSource.HELD).all()
-    assert (pose.confidence.max() > 0.2) == tracked
+    assert pose.confidence.max() > 0.2 or not tracked
+    assert 0.0 <= pose.confidence.min() and pose.confidence.max() <= 1.0
 
 
 def assert_upright(pose: Pose, stage: Stage, k: int, away_m: Floats | None = None) -> None:
@@ -96,7 +97,7 @@ def test_a_jump_of_two_metres(stage: Stage, away_m: tuple[float, float, float]) 
 
 @pytest.mark.parametrize("seconds", [0.25, 10.0])
 def test_all_markers_gone(stage: Stage, seconds: float) -> None:
-    """Coasting for half a second, then lost, then tracking on the frame the markers return, half a stride on."""
+    """Coasting, then lost as the pose is less and less sure, then tracking on the frame the markers return, half a stride on."""
     rng, pipeline, every = np.random.default_rng(1), stage.pipeline(), list(range(len(stage.subject.markers)))
     n = round(seconds * 60)
     states = []
@@ -106,8 +107,9 @@ def test_all_markers_gone(stage: Stage, seconds: float) -> None:
         states.append(pose.state)
         if k < 20 or k >= 20 + n:
             assert_upright(pose, stage, k)
-    gone = states[20 : 20 + n]
-    assert gone[: min(n, 29)] == [TrackingState.COASTING] * min(n, 29) and gone[31:] == [TrackingState.LOST] * max(0, n - 31)
+    coasted = states[20 : 20 + n].count(TrackingState.COASTING)
+    assert states[20 : 20 + n] == [TrackingState.COASTING] * coasted + [TrackingState.LOST] * (n - coasted)
+    assert 6 <= coasted < 60
 
 
 @pytest.mark.parametrize("at", [10, 20, 30])
