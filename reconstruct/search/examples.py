@@ -33,6 +33,10 @@ class PoseTable(Protocol):
         """Charted rotation vectors, (N, J, 3) [rad]."""
 
     @property
+    def root_m(self) -> Singles:
+        """Positions of the root, (N, 3) [m]."""
+
+    @property
     def fps(self) -> float:
         """Poses a second."""
 
@@ -184,7 +188,7 @@ def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
     up = np.concatenate([matrix_from_rotvec(poses[:, 0])[:, 1].astype(np.float32) for poses in _pose_blocks(table)])
     for array in (marker_m, clip, up):
         array.setflags(write=False)
-    roots = RootsInPlace(table.rotvec[:, 0], table.root_m, is_mirrored(table)) if isinstance(table, PoseDatabase) else None
+    roots = RootsInPlace(table.rotvec[:, 0], table.root_m, is_mirrored(table))
     return Examples(pose, marker_m, clip, table.fps, up, roots)
 
 

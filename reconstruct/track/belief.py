@@ -59,8 +59,8 @@ class Belief:
         turn = np.eye(2 * N_POSE)
         for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
             turn[first : first + 3, first : first + 3] = motion.rotation
-        velocity = turn[VELOCITY, VELOCITY] @ self.velocity
-        return replace(self, state=self.state.moved(motion), velocity=velocity, covariance=turn @ self.covariance @ turn.T)
+        T, state, covariance = turn[POSE, POSE], self.state.moved(motion), turn @ self.covariance @ turn.T
+        return Belief(state, T @ self.velocity, covariance, T @ self.acceleration, T @ self.noise @ T.T)
 
 
 @dataclass(frozen=True, slots=True)

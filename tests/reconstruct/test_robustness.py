@@ -75,7 +75,7 @@ def assert_sound(pose: Pose) -> None:
     assert tracked or not (pose.joint_source == JointSource.MEASURED).any(), "a pose of few markers is inferred"
     assert pose.state is not TrackingState.LOST or (pose.joint_source == JointSource.HELD).all()
     assert pose.confidence.max() > 0.2 or not tracked
-    assert 0.0 <= pose.confidence.min() and pose.confidence.max() <= 1.0
+    assert pose.confidence.min() >= 0.0 and pose.confidence.max() <= 1.0
 
 
 def assert_upright(pose: Pose, stage: Stage, k: int, away_m: Floats | None = None) -> None:
@@ -183,13 +183,13 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
 def tables() -> dict[str, Table]:
     """Return databases as nobody should build them."""
     one = walk(body(1.8), 11, speed=0.7)
+    rotvec, root_m = one.rotvec.astype(np.float32), one.root_m.astype(np.float32)
     flat = table_of([t_pose_clip(body(1.8), 200)])
-    still = Table(np.tile(one.rotvec[30:31].astype(np.float32), (300, 1, 1)), 60.0, np.array([0, 300]))
-    single = Table(one.rotvec[30:31].astype(np.float32), 60.0, np.array([0, 1]))
-    two = Table(one.rotvec[30:32].astype(np.float32), 60.0, np.array([0, 1, 2]))
-    slow = Table(np.ascontiguousarray(one.rotvec[::2]).astype(np.float32), 30.0, np.array([0, len(one.rotvec[::2])]))
-    fast = builtin_clip("walk", body(1.8), 120.0, 11, speed=0.7)
-    quick = Table(fast.rotvec.astype(np.float32), 120.0, np.array([0, fast.n_frames]))
+    still = Table(np.tile(rotvec[30:31], (300, 1, 1)), 60.0, np.array([0, 300]), np.tile(root_m[30:31], (300, 1)))
+    single = Table(rotvec[30:31], 60.0, np.array([0, 1]), root_m[30:31])
+    two = Table(rotvec[30:32], 60.0, np.array([0, 1, 2]), root_m[30:32])
+    slow = Table(np.ascontiguousarray(rotvec[::2]), 30.0, np.array([0, len(rotvec[::2])]), root_m[::2])
+    quick = table_of([builtin_clip("walk", body(1.8), 120.0, 11, speed=0.7)])
     return {"one clip": table_of([one]), "t-poses": flat, "identical": still, "one pose": single, "two poses": two,
             "30 Hz": slow, "120 Hz": quick}  # fmt: skip
 

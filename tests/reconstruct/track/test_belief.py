@@ -30,6 +30,7 @@ from reconstruct.track.belief import (
     begin_belief,
     conclude,
     expect_points,
+    in_the_world,
     join_neighbours,
     pose_change,
     predict,
@@ -56,16 +57,16 @@ def some_belief(seed: int = 0) -> Belief:
     """Return a belief about a bent pose that turns, walks and is not surely known."""
     rng, joints = np.random.default_rng(seed), bent_pose(4, 0.2)
     state = BodyState(0, joints, matrix_from_rotvec([0.1, 0.7, -0.2]), PLACE)
-    bend, noise = rng.normal(0.0, 2.0, DOFS), some_covariance(DOFS, seed + 1, 5.0)
+    bend, noise = rng.normal(0.0, 2.0, N_POSE), some_covariance(N_POSE, seed + 1, 5.0)
     return Belief(state, rng.normal(0.0, 1.0, N_POSE), some_covariance(2 * N_POSE, seed + 2, 0.1), bend, noise)
 
 
 def some_neighbours(seed: int = 5) -> NeighbourGaussians:
     """Return what neighbours could say."""
     rng = np.random.default_rng(seed)
-    pose, velocity = bent_pose(4, 0.25)[1:].ravel(), rng.normal(0.0, 1.0, DOFS)
-    covariance, spread = some_covariance(DOFS, seed + 1, 0.2), some_covariance(DOFS, seed + 2, 2.0)
-    return NeighbourGaussians(pose, covariance, velocity, spread, np.zeros(DOFS), np.eye(DOFS))
+    pose, velocity = bent_pose(4, 0.25)[1:].ravel(), rng.normal(0.0, 1.0, N_POSE)
+    covariance, spread = some_covariance(DOFS, seed + 1, 0.2), some_covariance(N_POSE, seed + 2, 2.0)
+    return NeighbourGaussians(pose, covariance, velocity, spread, np.zeros(N_POSE), np.eye(N_POSE))
 
 
 def test_prediction_is_where_paths_of_the_motion_end() -> None:
@@ -75,11 +76,9 @@ def test_prediction_is_where_paths_of_the_motion_end() -> None:
     both = np.concatenate([some, N_POSE + some])
     known = rng.multivariate_normal(np.zeros(6), belief.covariance[np.ix_(both, both)], n_paths)
     z, v = known[:, :3], belief.velocity[some] + known[:, 3:]
-    W = np.zeros((N_POSE, N_POSE))
-    W[:DOFS, :DOFS], W[-3:, -3:] = belief.noise, S.root_noise_m**2 * np.eye(3)
-    a = np.append(belief.acceleration, np.zeros(6))[some]
+    a = belief.acceleration[some]
     tau = np.array([S.joint_velocity_s, S.joint_velocity_s, S.root_velocity_s])
-    half, dt = np.linalg.cholesky(W[np.ix_(some, some)]), seconds / n_steps
+    half, dt = np.linalg.cholesky(belief.noise[np.ix_(some, some)]), seconds / n_steps
     for _ in range(n_steps):
         dv = (a - v / tau) * dt + np.sqrt(dt) * rng.normal(size=v.shape) @ half.T
         z, v = z + (v + 0.5 * dv) * dt, v + dv
@@ -132,10 +131,11 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
     found = conclude(prior, state, minimum, certainty)
 
     known, told_by, pull = np.linalg.inv(predicted.covariance), np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE)
-    apart = (n.pose - predicted.state.joints[1:].ravel(), n.velocity - predicted.velocity[:DOFS])
+    n = in_the_world(n, predicted.state.rotation)
+    apart = (n.pose - predicted.state.joints[1:].ravel(), n.velocity - predicted.velocity)
     told = 0.0
     for k, (rate, covariance) in enumerate(((S.pose_rate, n.pose_covariance), (S.velocity_rate, n.velocity_covariance))):
-        precision, part = rate * seconds * np.linalg.inv(covariance), slice(k * N_POSE, k * N_POSE + DOFS)
+        precision, part = rate * seconds * np.linalg.inv(covariance), slice(k * N_POSE, k * N_POSE + len(apart[k]))
         told_by[part, part] = precision
         pull[part] = precision @ apart[k]
         told += 0.5 * apart[k] @ precision @ apart[k]
@@ -204,6 +204,17 @@ def test_a_world_that_moves_takes_the_belief_along() -> None:
     np.testing.assert_allclose(after_m2, motion.rotation @ before_m2 @ motion.rotation.T, atol=1e-12)
 
 
+def test_neighbours_tell_of_the_root_in_its_own_axes() -> None:
+    """A walker who goes ahead along his Z goes along the world's X where that is ahead, and is as unsure across it as before."""
+    quarter, n = matrix_from_rotvec(np.array([0.0, np.pi / 2.0, 0.0])), some_neighbours()
+    velocity, spread = np.zeros(N_POSE), np.diag(np.arange(1.0, N_POSE + 1.0))
+    velocity[-1], velocity[0] = 1.5, 0.7
+    found = in_the_world(replace(n, velocity=velocity, velocity_covariance=spread), quarter)
+    np.testing.assert_allclose(found.velocity[-3:], [1.5, 0.0, 0.0], atol=1e-12)
+    assert found.velocity[0] == 0.7 and found.velocity_covariance[0, 0] == 1.0
+    np.testing.assert_allclose(found.velocity_covariance.diagonal()[-3:], [N_POSE, N_POSE - 1.0, N_POSE - 2.0], atol=1e-9)
+
+
 UP, WEIGHTS = np.array([0.0, 1.0, 0.0]), np.array([1.0, 2.0, 1.0])
 HEADING = matrix_from_rotvec(np.array([0.0, 0.7, 0.0]))
 LEANING = HEADING @ matrix_from_rotvec(np.array([0.3, 0.0, 0.0]))
@@ -234,7 +245,7 @@ def test_a_root_that_is_not_known_is_drawn_to_the_neighbours_tilt(sigma_rad: flo
     """By half a second's worth of neighbours; one that is known stays. What is left is the angle to the leaning pose."""
     state = BodyState(0, bent_pose(4, 0.2), HEADING, PLACE)
     covariance = np.diag(np.repeat([0.1, sigma_rad, 0.1, 0.1], [DOFS, 3, 3, N_POSE]) ** 2)
-    belief = Belief(state, np.zeros(N_POSE), covariance, np.zeros(DOFS), np.eye(DOFS))
+    belief = Belief(state, np.zeros(N_POSE), covariance, np.zeros(N_POSE), np.eye(N_POSE))
     prior = join_neighbours(belief, some_neighbours(), tilt_of(up_of(*[LEANING] * 3), WEIGHTS), 0.5, S)
     assert least < geodesic_rad(prior.root.rotation, LEANING) < most
 

@@ -9,7 +9,7 @@ from config.settings import SolveSettings
 from reconstruct.models.local.gaussian import GaussianFitter, local_gaussian
 from reconstruct.models.local.model import DOFS, Neighbours
 from reconstruct.models.local.motion import bend_covariance, drift_shape
-from reconstruct.search.examples import Examples
+from reconstruct.search.examples import Examples, RootsInPlace
 
 S = SolveSettings()
 
@@ -72,19 +72,28 @@ def test_steps_stay_inside_their_clip() -> None:
     background = np.array([[0.5]])
     found = GaussianFitter(table, background).fit(neighbours_of(table, [4, 2, 3, 0, 1]), S)
     steps = np.array([-0.5, 0.2, 0.0, 0.0, 0.1])
-    np.testing.assert_allclose(found.velocity, 60.0 * steps.mean(), rtol=1e-5)
+    np.testing.assert_allclose(found.velocity, 60.0 * np.append(steps.mean(), np.zeros(6)), rtol=1e-5)
     spread = S.step_spread * steps.var() + S.step_drift_rad**2 * drift_shape(background)
-    np.testing.assert_allclose(found.velocity_covariance, 60.0**2 * spread, rtol=1e-5)
+    np.testing.assert_allclose(found.velocity_covariance[:1, :1], 60.0**2 * spread, rtol=1e-5)
     assert not found.acceleration.any()
     np.testing.assert_allclose(found.noise, 60.0**3 * S.bend_noise * S.bend_share * bend_covariance(table), rtol=1e-5)
 
 
 def test_a_motion_that_bends_is_accelerated() -> None:
-    """q = t^2 / 2 at 60 Hz: velocity t at the middle of the steps, acceleration 1."""
+    """q = t^2 / 2 at 60 Hz: velocity t at the middle of the steps, acceleration 1; a root that moves likewise, along its own X.
+
+    The body looks along the world's X, so that its own X is the world's -Z.
+    """
     t = np.arange(30.0) / 60.0
     pose = (0.5 * t**2)[:, None].astype(np.float32)
-    table = Examples(pose, np.zeros((30, 3), np.float32), np.zeros(30, np.int32), 60.0)
+    root_m, rotvec = np.zeros((30, 3), np.float32), np.tile(np.float32([0.0, np.pi / 2.0, 0.0]), (30, 1))
+    root_m[:, 2] = -pose[:, 0]
+    roots = RootsInPlace(rotvec, root_m, False)
+    table = Examples(pose, np.zeros((30, 3), np.float32), np.zeros(30, np.int32), 60.0, None, roots)
     rows = list(range(5, 25))
     found = GaussianFitter(table, np.array([[0.1]])).fit(neighbours_of(table, rows), S)
-    np.testing.assert_allclose(found.velocity, t[rows].mean() - 0.5 / 60.0, rtol=1e-3)
-    np.testing.assert_allclose(found.acceleration, 1.0, rtol=0.02)
+    for line in (0, 4):  # the joint, and the root's shift along X
+        np.testing.assert_allclose(found.velocity[line], t[rows].mean() - 0.5 / 60.0, rtol=1e-3)
+        np.testing.assert_allclose(found.acceleration[line], 1.0, rtol=0.02)
+    others = [1, 2, 3, 5, 6]
+    np.testing.assert_allclose(found.velocity[others], 0.0, atol=1e-5)
