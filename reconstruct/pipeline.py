@@ -165,7 +165,7 @@ class Pipeline:
         expected = self._tracker.expect(views.t_capture_ns)
         first = expected[0] if expected else None
         everything, views = views, self._false_detections.without(views, self.rig, first)
-        points = match(views, self.rig, self.settings.match, None if first is None else first.point_m)
+        points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
         t2 = self.clock()
