@@ -106,7 +106,7 @@ class MatchSettings:
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """Which point is which marker, as probabilities; hypotheses that are followed; what a pose is called by its expected error."""
+    """Which point is which marker, as probabilities; how many hypotheses are followed; what a pose is called by its error."""
 
     stays_seen: float = 0.98  # probability that a marker that was seen is seen in the next frame
     seen_again: float = 0.05  # and that one that was not is

@@ -171,7 +171,6 @@ class Pipeline:
         t2 = self.clock()
         self.markers, self.views = tracked.frame, views
         pose = self._published(tracked)
-        t3 = self.clock()
         self._false_detections.learn(everything, tracked.frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if tracked.estimate is None else (tracked.estimate.near.rows, tracked.estimate.near.weights)
         pose = self._finish.step(pose, *near)
@@ -194,7 +193,9 @@ class Pipeline:
         """Build the packet of the last pose, ever less sure."""
         if self._state is None:
             rest = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-            return self._packet(frame, BodyState(frame.t_capture_ns, rest, np.eye(3), np.zeros(3)), np.full(N_JOINTS, MAX_ERROR_M))
+            return self._packet(
+                frame, BodyState(frame.t_capture_ns, rest, np.eye(3), np.zeros(3)), np.full(N_JOINTS, MAX_ERROR_M)
+            )
         held_s = 1e-9 * max(frame.t_capture_ns - self._held_ns, 0)
         error_m = np.full(N_JOINTS, MAX_ERROR_M) if self._error_m is None else self._error_m + HELD_M_S * held_s
         return self._packet(frame, replace(self._state, t_ns=frame.t_capture_ns), np.minimum(error_m, MAX_ERROR_M))

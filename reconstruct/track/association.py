@@ -3,7 +3,7 @@
 With where every marker is expected, and how surely, a choice has a probability. Costs are -ln of it, over that of a moment in
 which nothing is a marker:
 
-    a marker at a point        d^2 / 2 + ln det(2 pi S) / 2 - ln P_D + ln lambda,    S = covariance of the marker + that of the point
+    a marker at a point        d^2 / 2 + ln det(2 pi S) / 2 - ln P_D + ln lambda,    S = covariances of marker and point
     a marker that is not seen  -ln (1 - P_D)
 
 with P_D the probability that it is seen and lambda the density of false points. A marker that was not seen in the last moment

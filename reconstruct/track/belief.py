@@ -67,11 +67,11 @@ class Belief:
 class Prior:
     """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
 
-    information: of pose and velocity, (2 V, 2 V), as it is carried on: neighbours of one frame know no more than those of the frame
-    before, so that they lead the mean but add less certainty; velocity, by_pose: the best change of the velocity without the markers, (V,),
-    and by how much less for every change of the pose, (V, V); model, root: of the pose alone, as the solver takes it;
-    certain: the pose alone as it is carried, about the predicted one; disagreement: energy of prediction and neighbours at its
-    best; seconds: since the frame before.
+    information: of pose and velocity, (2 V, 2 V), as it is carried on: neighbours of one frame know no more than those of the
+    frame before, so that they lead the mean but add less certainty; velocity, by_pose: the best change of the velocity without
+    the markers, (V,), and by how much less for every change of the pose, (V, V); model, root: of the pose alone, as the solver
+    takes it; certain: the pose alone as it is carried, about the predicted one; disagreement: energy of prediction and neighbours
+    at its best; seconds: since the frame before.
     """
 
     predicted: Belief
@@ -193,8 +193,8 @@ def _pose_of(information: Floats, pull: Floats) -> tuple[Floats, Floats, Floats,
         information, pull: the Gaussian exp(-x' information x / 2 + pull' x), (2 V, 2 V) and (2 V,).
 
     Returns:
-        By how much less the velocity is best for every change of the pose, (V, V), and the best where it does not change, (V,); the
-        precision of the pose, (V, V), and its mean, (V,); -ln of the Gaussian at its best.
+        By how much less the velocity is best for every change of the pose, (V, V), and the best where it does not change, (V,);
+        the precision of the pose, (V, V), and its mean, (V,); -ln of the Gaussian at its best.
     """
     across = information[VELOCITY, POSE]
     L = _factor(information[VELOCITY, VELOCITY])
