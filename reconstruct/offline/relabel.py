@@ -92,7 +92,7 @@ class LabelSearch:
         live, views = self._views.frames[n], self._views.pairs[n]
         choice = self._tracks.choice(n, label, len(live.valid))
         if not alone:
-            return marker_frame(views, self._points[n], self._rig, choice, None)
+            return marker_frame(views, self._points[n], choice)
         return labelled_frame(live, views, self._points[n], self._rig, choice)
 
     def places(self) -> list[slice]:

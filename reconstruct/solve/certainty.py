@@ -8,10 +8,8 @@ import numpy as np
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import markers_and_jacobian
-from database.geometry.rotations import skew
-from numerics.definite import mirror_triangle, whiten
-from reconstruct.models.local.model import FULL, FULL_SPAN, span_of
+from numerics.definite import mirror_triangle
+from reconstruct.models.local.model import FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
@@ -53,19 +51,6 @@ def minimum_of(problem: FrameProblem, solution: Solution) -> Minimum:
         w = model.directions[1:].reshape(-1, n - 6).T @ w
     x, A, g = np.concatenate([w, np.zeros(3), solution.position_m]), np.empty((n, n)), np.empty(n)
     return Minimum(x, terms, _energy(x, terms, A, g), g, A)
-
-
-def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
-    """Return the standard deviation of every marker's position, (M,) [m].
-
-    factor: L of the information L L' about joints, rotation and position, (D + 6, D + 6).
-    """
-    pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
-    local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
-    R = solution.rotation.T  # in the root's frame, where the deviation is the same as in the world
-    J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
-    white = whiten(factor, J.reshape(-1, len(factor)).T)
-    return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
 
 
 def with_calibration(error_m: Floats, subject: Subject) -> Floats:

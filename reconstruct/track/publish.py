@@ -10,10 +10,10 @@ from config.arrays import Floats
 from config.settings import LabelSettings
 from database.geometry.kinematics import forward
 from database.geometry.rotations import rotvec_from_matrix
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.pose import TrackingState, measured_joints
 from reconstruct.solve.certainty import MAX_ERROR_M
+from reconstruct.track.estimator import Estimator
 from reconstruct.track.hypotheses import Hypothesis
 
 # Errors of consecutive frames are alike, so evidence overstates itself: of those 12 to 20 behind, one in six is right.

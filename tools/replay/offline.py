@@ -6,9 +6,8 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.settings import Settings
-from reconstruct.pose import swapped_markers
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
-from reconstruct.pose import TrackingState
+from reconstruct.pose import TrackingState, swapped_markers
 from reconstruct.search.examples import PoseTable
 from tools.progress import progress_bar
 from tools.replay.replay import ReplayResult, hidden_errors

@@ -18,18 +18,18 @@ from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
-from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Likeness, Query
+from reconstruct.search.examples import Examples, every
+from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
 from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with_calibration
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import Belief, Prior, predict, surprise, tilt_of
+from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
-SAMPLE = 30_000  # examples that are enough for joint limits, held-out checks and the likelihood of labels
+SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ class EstimatorMemory:
 class Estimator:
     """Solves frame after frame for one subject; keeps what is believed of the last.
 
-    likeness: distances to a sample of the examples; filler: joins a pose model where markers are missing, or None; rig: in the
-    world.
+    filler: joins a pose model where markers are missing, or None; rig: in the world.
     """
 
     def __init__(
@@ -76,8 +75,7 @@ class Estimator:
         self.subject, self.examples = subject, examples
         self.belief: Belief | None = None
         self.filler: FillIn | None = None
-        self.likeness = Likeness(examples, SAMPLE)
-        sample = self.likeness.examples
+        sample = every(examples, max(1, len(examples) // SAMPLE))
         self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
@@ -150,7 +148,11 @@ class Estimator:
         solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
-            problem, solution = self._filled(self.filler, frame.t_capture_ns, problem, solution)
+            share = min(self._settings.pose_rate * prior.seconds, MOST_SHARE)
+            filled = self.filler.fill(problem, solution, frame.t_capture_ns, share)
+            if filled is not None:
+                start, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
+                solution = self._solve(problem, (solution.rotation, solution.position_m), start=start)
         state, origin = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m), None
         if predicted is not None:
             origin = self.belief
@@ -181,7 +183,7 @@ class Estimator:
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given what was known before."""
-        return -surprise(estimate.prior, self._minimum_of(estimate))
+        return -self._model.surprise(estimate.prior, estimate.state, self._minimum_of(estimate))
 
     def _minimum_of(self, estimate: Estimate) -> Minimum:
         """Return the minimum that an estimate is; those of the last are remembered."""
@@ -192,8 +194,16 @@ class Estimator:
         return self._minima[0][1]
 
     def accept(self, estimate: Estimate) -> None:
-        """Go on from an estimate, and check the pose model on hidden markers if it is time."""
+        """Go on from an estimate, and have the pose models follow it."""
+        self.conclude(estimate)
+        self.teach(estimate)
+
+    def conclude(self, estimate: Estimate) -> None:
+        """Go on from an estimate, which may turn out wrong: the pose models do not follow it."""
         self.belief = self._model.conclude(estimate.prior, estimate.state, self._minimum_of(estimate))
+
+    def teach(self, estimate: Estimate) -> None:
+        """Have the pose models follow an estimate, and check them on hidden markers if it is time."""
         if self.filler is None:
             return
         if estimate.anew:
@@ -248,16 +258,6 @@ class Estimator:
         """Return the nearest examples."""
         rows, distances = self._search.nearest(query, self._settings.neighbours)
         return weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
-
-    def _filled(
-        self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution
-    ) -> tuple[FrameProblem, Solution]:
-        """Solve again with the pose model joined with the local model; return the problem as well."""
-        filled = filler.fill(problem, solution, t_ns)
-        if filled is None:
-            return problem, solution
-        root, problem = (solution.rotation, solution.position_m), replace(problem, model=filled.model)
-        return problem, self._solve(problem, root, start=filled.start)
 
     def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> tuple[FrameProblem, Solution]:
         """Solve an estimated frame without some markers, (M,), for a held-out check.
