@@ -221,13 +221,17 @@ def surprise(prior: Prior, state: BodyState, minimum: Minimum) -> float:
 
     With what is known before as surely as it is carried: neighbours lead the solution more than they are certain.
     """
-    x, solved, before = minimum.x, minimum.terms.prior, prior.certain
-    apart = x - solved.center
-    markers = minimum.energy - 0.5 * float(apart @ solved.precision @ apart)
+    solved, before = minimum.terms.prior, prior.certain
+    pulled = solved.precision @ (minimum.x - solved.center)
+    markers = minimum.energy - 0.5 * float((minimum.x - solved.center) @ pulled)
     hessian = mirror_triangle(np.tril(minimum.hessian)) - solved.precision + before.precision
     moved = pose_change(prior.predicted.state, state) - before.center
-    energy = markers + 0.5 * float(moved @ before.precision @ moved)
-    return energy + prior.disagreement + half_log_det(hessian) - half_log_det(before.precision)
+    held = before.precision @ moved
+    gradient = minimum.gradient - pulled + held
+    L = _factor(hessian)
+    gained = 0.5 * float(gradient @ solve_factored(L, gradient))  # by a step to where the energy is least
+    volume = float(np.log(L.diagonal()).sum()) - half_log_det(before.precision)
+    return markers + 0.5 * float(moved @ held) - gained + prior.disagreement + volume
 
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
