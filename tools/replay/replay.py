@@ -23,11 +23,10 @@ from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth
-from reconstruct.pose import swapped_markers
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays, nearest_on_rays
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState
+from reconstruct.pose import Pose, TrackingState, swapped_markers
 from reconstruct.search.examples import PoseTable
 from stream.export.take import Take, TakeInfo, take_from_poses
 from tools.replay.outlet import ReplayWatch

@@ -168,8 +168,8 @@ def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, see
     live = LiveTake(poses, frames, views)
     if not offline:
         return live
-    every, settings = np.ones(n_markers, bool), pipeline.settings
-    options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, every, settings.feet, settings.match)
+    every = np.ones(n_markers, bool)
+    options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, pipeline.settings, every)
     return solve_take(live, options)
 
 
