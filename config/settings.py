@@ -106,13 +106,15 @@ class MatchSettings:
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """Labelling by the last synthesized pose, and when to give up."""
+    """Which point is which marker, as probabilities; hypotheses that are followed; what a pose is called by its expected error."""
 
     stays_seen: float = 0.98  # probability that a marker that was seen is seen in the next frame
     seen_again: float = 0.05  # and that one that was not is
     false_points_m3: float = 5e-4  # points that are no markers, in a frame and cubic metre
     false_blobs_px2: float = 2e-7  # blobs that are no markers, in a view and square pixel
     marker_sigma_m: float = 0.012  # how far a marker is from where its pose has it
+    stray: float = 0.03  # probability that a marker is anywhere near where it is expected
+    stray_m: float = 0.25  # standard deviation of where it is then
     beam: int = 4  # hypotheses that are followed
     branch: float = 9.0  # by how much less likely other labels of a frame may be to be tried, as a natural logarithm
     hopeless: float = 20.0  # by how much less likely a hypothesis is when it is dropped
@@ -137,22 +139,21 @@ class SolveSettings:
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
     step_spread: float = 10.0  # variance of a joint's velocity, in variances of the neighbours' steps
     step_drift_rad: float = 0.05  # plus this standard deviation in 1/60 s, on average over the joints
+    root_drift_rad: float = 0.03  # the same of the root's turn
+    root_drift_m: float = 0.02  # and of its shift [m]
     bend_share: float = 0.25  # share of the whole database's second differences that is added to the neighbours'
-    bend_noise: float = 4.0  # variance of a velocity's departure, in variances of second differences
+    bend_noise: float = 8.0  # variance of a velocity's departure, in variances of second differences
     pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
     velocity_rate: float = 180.0  # and the neighbours' steps
     tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
+    neighbour_certainty: float = 0.3  # share of what they say that makes the pose more certain: their errors last
     joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
     root_velocity_s: float = 0.5  # likewise of the root
-    root_noise_rad: float = 1.4  # departure of the root's turning velocity in a second [rad/s]
-    root_noise_m: float = 1.4  # and of its velocity [m/s]
-    limits: bool = True  # clamp joints to the range of the database
-    smooth_sigma_rad: float = 0.1  # as drift_rad, of the paper's model: one value for all joints
+    limits: bool = True  # hold joints to the range of the database
+    smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
     marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
-    view_background: float = 0.03  # as background, with one camera only: a wide prior leaves the depth of limbs to chance
-    view_query_pose_sigma_rad: float = 0.25  # as query_pose_sigma_rad, with one camera only: past poses tell the depth
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

@@ -41,11 +41,6 @@ def compute_variances(L: Floats) -> Floats:
     return np.asarray((half**2).sum(axis=0))
 
 
-def whiten(L: Floats, B: Floats) -> Floats:
-    """Return L^-1 B, (N, K)."""
-    return np.asarray(lapack.dtrtrs(L, B, lower=1)[0])
-
-
 def half_log_det(A: Floats) -> float:
     """Return half of ln det A, (N, N), by its lower triangle alone; NaN where A is not positive definite."""
     factor, failed = lapack.dpotrf(A.T, lower=0, clean=0)  # the transpose is in LAPACK's order already

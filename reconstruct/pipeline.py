@@ -17,11 +17,8 @@ from config.settings import Settings
 from database.geometry.kinematics import charted
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import Doubt
-from reconstruct.estimator import Estimator
 from reconstruct.finish.stage import Finish
 from reconstruct.history import BodyState
-from reconstruct.labelling.acquisition import Acquirer
-from reconstruct.labelling.false_detections import FalseDetections
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.levelling import MovingWorld
 from reconstruct.missing.fill_in import FillIn
@@ -34,6 +31,9 @@ from reconstruct.pose import Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
+from reconstruct.track.acquisition import Acquirer
+from reconstruct.track.estimator import Estimator
+from reconstruct.track.false_detections import FalseDetections
 from reconstruct.track.paths import Delay
 from reconstruct.track.publish import expect_errors, state_of
 from reconstruct.track.tracker import Tracked, Tracker

@@ -11,12 +11,12 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import rotation_between
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.missing.style import warm_style_model
 from reconstruct.models.local.model import DOFS
+from reconstruct.track.estimator import Estimator
 
 FRAME_NS = 16_666_667
 

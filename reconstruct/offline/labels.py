@@ -11,12 +11,12 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Views
 from capture.stereo.matching import match
 from config.settings import Settings
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
-from reconstruct.labelling.acquisition import Acquirer
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
+from reconstruct.track.acquisition import Acquirer
+from reconstruct.track.estimator import Estimator
 from reconstruct.track.hypotheses import Hypothesis
 from reconstruct.track.paths import Paths, find_parents
 from reconstruct.track.tracker import Tracker

@@ -68,7 +68,7 @@ class NeighbourPriors:
         self._background, self._drift = BACKGROUND * covariance, STEP_DRIFT_RAD**2 * drift_shape(covariance)
         self._starts = example_starts(examples)
         self._ends = example_ends(self._starts)
-        self._usual_bend = bend_covariance(examples)
+        self._usual_bend = bend_covariance(examples)[:DOFS, :DOFS]
 
     def fit(self, motion: TakeMotion, markers: "QueryMarkers", part: slice, own: "OwnExamples | None") -> FramePriors:
         """Return the priors of some frames; markers: of all frames."""

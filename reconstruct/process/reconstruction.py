@@ -30,6 +30,7 @@ from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.process.load import LoadWatch
 from reconstruct.process.silence import FrameCount, SilenceWatch
 from reconstruct.process.sink import RunStatus, Sink
+from reconstruct.solve.certainty import MAX_ERROR_M
 
 BACKLOG = 2  # the scheduler sometimes delivers two moments at once, and both are soon solved; more would be a queue
 STATUS_PERIOD_NS = 1_000_000_000
@@ -337,6 +338,7 @@ def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
         state=state,
         joint_source=np.full_like(pose.joint_source, JointSource.HELD),
         confidence=np.zeros_like(pose.confidence),
+        error_m=np.full_like(pose.error_m, MAX_ERROR_M),
         measured=np.zeros_like(pose.measured),
         seen=np.zeros_like(pose.seen),
         latency_ns={},

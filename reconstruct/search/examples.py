@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.subject.subject import Subject
-from config.arrays import Ints, Singles, read_only
+from config.arrays import Floats, Ints, Singles, read_only
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from database.files.resample import mirrored_rotvec
 from database.geometry.kinematics import local_markers
-from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.store import PoseDatabase
 from reconstruct.search.distances import Features
 
 CHUNK = 20_000
+OF_IMAGE = np.array([1.0, -1.0, -1.0, -1.0, 1.0, 1.0])  # a mirror image turns and moves so
 
 
 class PoseTable(Protocol):
@@ -66,12 +67,36 @@ class PosesInPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class RootsInPlace:
+    """Roots of poses that stay where they lie: rotvec (N, 3) [rad] and position_m (N, 3) in the world, one a row.
+
+    mirrored: whether N more follow, their mirror images.
+    """
+
+    rotvec: Singles
+    position_m: Singles
+    mirrored: bool
+
+    def steps(self, first: Ints, last: Ints) -> Floats:
+        """Return how the root moves from some poses to others, (K, 6): rotation vector [rad] and shift [m] in the axes of the last."""
+        n = len(self.rotvec)
+        before, after = (matrix_from_rotvec(self.rotvec[rows % n].astype(np.float64)) for rows in (first, last))
+        back = np.swapaxes(after, 1, 2)
+        turn = rotvec_from_matrix(np.swapaxes(before, 1, 2) @ after)  # the same about the axes of either pose
+        moved = (self.position_m[last % n] - self.position_m[first % n]).astype(np.float64)
+        shift = np.einsum("kij,kj->ki", back, moved)
+        steps = np.concatenate([turn, shift], axis=1)
+        steps[last >= n] *= OF_IMAGE
+        return steps
+
+
+@dataclass(frozen=True, slots=True)
 class Examples:
     """Poses and their markers at the default root.
 
     pose: joint coordinates without the root, (N, D) float32 [rad]; marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m]
     (Chai & Hodgins 2005, eq. 1); clip: clip of each pose, (N,) int32; fps: of the poses; up: the world's vertical in the root's
-    frame, (N, 3) float32, or None.
+    frame, (N, 3) float32, or None; root: how roots move, or None.
     """
 
     pose: Singles | PosesInPlace
@@ -79,6 +104,7 @@ class Examples:
     clip: NDArray[np.int32]
     fps: float
     up: Singles | None = None
+    root: RootsInPlace | None = None
 
     def __len__(self) -> int:
         return len(self.pose)
@@ -158,7 +184,8 @@ def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
     up = np.concatenate([matrix_from_rotvec(poses[:, 0])[:, 1].astype(np.float32) for poses in _pose_blocks(table)])
     for array in (marker_m, clip, up):
         array.setflags(write=False)
-    return Examples(pose, marker_m, clip, table.fps, up)
+    roots = RootsInPlace(table.rotvec[:, 0], table.root_m, is_mirrored(table)) if isinstance(table, PoseDatabase) else None
+    return Examples(pose, marker_m, clip, table.fps, up, roots)
 
 
 def every(examples: Examples, stride: int) -> Examples:

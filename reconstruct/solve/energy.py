@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats
 from config.jit import kernel
 from config.joints import N_JOINTS
 from numerics.definite import solve_damped

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats
 from config.jit import kernel
 from reconstruct.models.local.model import DOFS
 from reconstruct.solve.linearise import PoseSpace

@@ -73,7 +73,7 @@ def _associated(
     views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, likeliness: float, choice: Ints
 ) -> Association:
     """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
-    frame, more = marker_frame(views, points, rig, choice, None), 0.0
+    frame, more = marker_frame(views, points, choice), 0.0
     open_markers = np.flatnonzero(choice < 0)
     unused = np.setdiff1d(np.arange(len(points.point_m)), choice)
     if len(open_markers):
@@ -81,9 +81,17 @@ def _associated(
         free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
         if any(len(each) for each in free):
             blob, more = _label_singles(views, rig, free, open_markers, expected, s)
+            blob = _without_points(blob, points.blob[:, unused])
             frame = with_blobs(frame, views, open_markers, blob)
     cost = labels_cost(frame, expected, s)
     return Association(choice, frame, cost, likeliness + more)
+
+
+def _without_points(blob: Ints, of_points: Ints) -> Ints:
+    """Return blobs of single views, (V, K), without those that are a point, (V, P), which is then not that marker."""
+    for point in of_points.T:
+        blob[:, ((blob == point[:, None]) & (point >= 0)[:, None]).sum(axis=0) > 1] = -1
+    return blob
 
 
 def labels_cost(frame: MarkerFrame, expected: Expected, s: LabelSettings) -> float:
@@ -107,7 +115,10 @@ def point_costs(points: Points, expected: Expected, s: LabelSettings) -> Floats:
     if cost.size:
         known = math.log(s.false_points_m3) - np.log(expected.seen)
         S = expected.covariance_m2 + s.marker_sigma_m**2 * np.eye(3)
-        _write_costs(read_only(points.point_m), read_only(points.covariance_m2), expected.point_m, S, known, cost)
+        given, stray = (read_only(points.point_m), read_only(points.covariance_m2), expected.point_m), np.full_like(cost, IMPOSSIBLE)
+        _write_costs(*given, S, known, cost)
+        _write_costs(*given, S + s.stray_m**2 * np.eye(3), known - math.log(s.stray), stray)
+        np.minimum(cost, stray, out=cost)
     return cost
 
 

@@ -7,7 +7,7 @@ With pose z = (joints q, root rotation, root position) and velocity v, between t
 a and W being how the motion of the neighbours bends, tau how long a velocity lasts that nothing supports. A frame then tells
 
     q   as the neighbours' poses,       counted POSE_RATE times a second: their errors last for many frames,
-    dq  as the neighbours' steps,       STEP_RATE times a second,
+    dz  as the neighbours' steps,       VELOCITY_RATE times a second,
     the root's tilt as the neighbours', TILT_RATE times a second,
     z   as its markers, by Levenberg-Marquardt (`reconstruct/solve`), of which the first three are the prior.
 
@@ -33,11 +33,10 @@ from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
+MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
 POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
-MOST_SHARE = 1.0  # as which neighbours of one frame count at most
 TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
-FIRST_ROOT_RAD_S, FIRST_ROOT_M_S = 1.0, 1.0  # and how fast a performer may turn and walk when he is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Belief:
 
     state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
     position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
-    of the joints, as of `NeighbourGaussians`.
+    likewise, as of `NeighbourGaussians`.
     """
 
     state: BodyState
@@ -68,9 +67,11 @@ class Belief:
 class Prior:
     """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
 
-    information: of pose and velocity, (2 V, 2 V); velocity, by_pose: the best change of the velocity without the markers, (V,),
+    information: of pose and velocity, (2 V, 2 V), as it is carried on: neighbours of one frame know no more than those of the frame
+    before, so that they lead the mean but add less certainty; velocity, by_pose: the best change of the velocity without the markers, (V,),
     and by how much less for every change of the pose, (V, V); model, root: of the pose alone, as the solver takes it;
-    disagreement: energy of prediction and neighbours at their best; seconds: since the frame before.
+    certain: the pose alone as it is carried, about the predicted one; disagreement: energy of prediction and neighbours at its
+    best; seconds: since the frame before.
     """
 
     predicted: Belief
@@ -79,6 +80,7 @@ class Prior:
     by_pose: Floats
     model: LocalModel
     root: RootPrior
+    certain: Quadratic
     disagreement: float
     seconds: float
 
@@ -97,27 +99,32 @@ def begin_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
     joints[1:] = n.pose.reshape(-1, 3)
     covariance = np.zeros((2 * N_POSE, 2 * N_POSE))
     covariance[:DOFS, :DOFS] = n.pose_covariance
-    covariance[N_POSE : N_POSE + DOFS, N_POSE : N_POSE + DOFS] = n.velocity_covariance
-    root = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M, FIRST_ROOT_RAD_S, FIRST_ROOT_M_S], 3) ** 2
-    places = np.r_[DOFS:N_POSE, N_POSE + DOFS : 2 * N_POSE]
-    covariance[places, places] = root
-    velocity = np.concatenate([n.velocity, np.zeros(6)])
-    return Belief(replace(start, joints=joints), velocity, covariance, n.acceleration, n.noise)
+    covariance[range(DOFS, N_POSE), range(DOFS, N_POSE)] = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M], 3) ** 2
+    n = in_the_world(n, start.rotation)
+    covariance[VELOCITY, VELOCITY] = n.velocity_covariance
+    return Belief(replace(start, joints=joints), n.velocity, covariance, n.acceleration, n.noise)
+
+
+def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
+    """Return what neighbours say with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
+    velocity, acceleration, noise, spread = n.velocity.copy(), n.acceleration.copy(), n.noise.copy(), n.velocity_covariance.copy()
+    for first in (DOFS, DOFS + 3):
+        part = slice(first, first + 3)
+        for line in (velocity, acceleration):
+            line[part] = rotation @ line[part]
+        for square in (noise, spread):
+            square[part] = rotation @ square[part]
+            square[:, part] = square[:, part] @ rotation.T
+    return replace(n, velocity=velocity, acceleration=acceleration, noise=noise, velocity_covariance=spread)
 
 
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     """Return what is believed of a later time before anything is seen of it."""
     seconds = max((t_ns - belief.state.t_ns) * 1e-9, 0.0)
     kept, ahead = kept_velocity(seconds, s)
-    velocity = kept * belief.velocity
-    velocity[:DOFS] += ahead[:DOFS] * belief.acceleration
-    step = ahead * belief.velocity
-    step[:DOFS] += 0.5 * ahead[:DOFS] ** 2 * belief.acceleration
-    W = np.zeros((N_POSE, N_POSE))
-    W[:DOFS, :DOFS] = belief.noise
-    root = np.arange(DOFS, N_POSE)
-    W[root, root] = np.repeat([s.root_noise_rad**2, s.root_noise_m**2], 3)
-    P = belief.covariance
+    velocity = kept * belief.velocity + ahead * belief.acceleration
+    step = ahead * belief.velocity + 0.5 * ahead**2 * belief.acceleration
+    P, W = belief.covariance, belief.noise
     of_pose, across, of_velocity = P[POSE, POSE], P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
     covariance = np.empty_like(P)
     carried = across * ahead
@@ -156,44 +163,52 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
 
     tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
     """
-    information, pull = _inverse(predicted.covariance), np.zeros(2 * N_POSE)
-    joints = predicted.state.joints[1:].ravel()
-    disagreement = 0.0
+    joints, n = predicted.state.joints[1:].ravel(), in_the_world(n, predicted.state.rotation)
+    information, pull, twice = np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE), 0.0
     for first, apart, covariance, rate in (
         (0, n.pose - joints, n.pose_covariance, s.pose_rate),
-        (N_POSE, n.velocity - predicted.velocity[:DOFS], n.velocity_covariance, s.velocity_rate),
+        (N_POSE, n.velocity - predicted.velocity, n.velocity_covariance, s.velocity_rate),
     ):
-        share = min(rate * seconds, MOST_SHARE)
+        share, part = rate * seconds, slice(first, first + len(apart))
         if share > 0.0:
-            precision, part = share * _inverse(covariance), slice(first, first + DOFS)
-            pulled = precision @ apart
-            information[part, part] += precision
-            pull[part] += pulled
-            disagreement += 0.5 * float(apart @ pulled)
-    if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_SHARE)) > 0.0:
+            information[part, part] = precision = share * _inverse(covariance)
+            pull[part] = precision @ apart
+            twice += float(apart @ pull[part])
+    if tilt is not None and (share := s.tilt_rate * seconds) > 0.0:
         turn, precision = tilt_apart(predicted.state.rotation, tilt.up), share / tilt.variance
         for axis in (0, 2):
             information[DOFS + axis, DOFS + axis] += precision
             pull[DOFS + axis] += precision * turn[axis]
-            disagreement += 0.5 * precision * turn[axis] ** 2
-    across = information[VELOCITY, POSE]
-    L = factor_definite(information[VELOCITY, VELOCITY])
-    if L is None:
-        raise np.linalg.LinAlgError("the information of a velocity is not positive definite")
-    by_pose, velocity = solve_factored(L, across), solve_factored(L, pull[VELOCITY])
-    precision = information[POSE, POSE] - across.T @ by_pose
-    precision = 0.5 * (precision + precision.T)
-    pulled = pull[POSE] - across.T @ velocity
-    L = factor_definite(precision)
-    if L is None:
-        raise np.linalg.LinAlgError("the information of a pose is not positive definite")
-    center = solve_factored(L, pulled)
-    disagreement -= 0.5 * float(pulled @ center + pull[VELOCITY] @ velocity)
+            twice += precision * turn[axis] ** 2
+    known, certainty = _inverse(predicted.covariance), s.neighbour_certainty
+    by_pose, velocity, precision, center, _ = _pose_of(known + information, pull)
+    carried = known + certainty * information
+    *_, sure, at, gained = _pose_of(carried, certainty * pull)
     model = model_around(joints, FULL, Quadratic(center[:DOFS], precision))
     expected = stepped(predicted.state, center, predicted.state.t_ns)
     root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
     then = replace(predicted, acceleration=n.acceleration, noise=n.noise)
-    return Prior(then, information, velocity, by_pose, model, root, disagreement, seconds)
+    return Prior(then, carried, velocity, by_pose, model, root, Quadratic(at, sure), 0.5 * certainty * twice - gained, seconds)
+
+
+def _pose_of(information: Floats, pull: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:
+    """Return what a Gaussian over pose and velocity says of the pose alone, and of the velocity at a pose.
+
+    Args:
+        information, pull: the Gaussian exp(-x' information x / 2 + pull' x), (2 V, 2 V) and (2 V,).
+
+    Returns:
+        By how much less the velocity is best for every change of the pose, (V, V), and the best where it does not change, (V,); the
+        precision of the pose, (V, V), and its mean, (V,); -ln of the Gaussian at its best.
+    """
+    across = information[VELOCITY, POSE]
+    L = _factor(information[VELOCITY, VELOCITY])
+    by_pose, velocity = solve_factored(L, across), solve_factored(L, pull[VELOCITY])
+    precision = information[POSE, POSE] - across.T @ by_pose
+    precision = 0.5 * (precision + precision.T)
+    pulled = pull[POSE] - across.T @ velocity
+    center = solve_factored(_factor(precision), pulled)
+    return by_pose, velocity, precision, center, 0.5 * float(pulled @ center + pull[VELOCITY] @ velocity)
 
 
 def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
@@ -206,10 +221,18 @@ def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     return replace(predicted, state=state, velocity=velocity, covariance=_inverse(information))
 
 
-def surprise(prior: Prior, minimum: Minimum) -> float:
-    """Return -ln of the probability of a frame's markers where they are, by Laplace's approximation (MacKay 1992)."""
-    volume = half_log_det(minimum.hessian) - half_log_det(minimum.terms.prior.precision)
-    return minimum.energy + prior.disagreement + volume
+def surprise(prior: Prior, state: BodyState, minimum: Minimum) -> float:
+    """Return -ln of the probability of a frame's markers where they are, by Laplace's approximation (MacKay 1992).
+
+    With what is known before as surely as it is carried: neighbours lead the solution more than they are certain.
+    """
+    x, solved, before = minimum.x, minimum.terms.prior, prior.certain
+    apart = x - solved.center
+    markers = minimum.energy - 0.5 * float(apart @ solved.precision @ apart)
+    hessian = mirror_triangle(np.tril(minimum.hessian)) - solved.precision + before.precision
+    moved = pose_change(prior.predicted.state, state) - before.center
+    energy = markers + 0.5 * float(moved @ before.precision @ moved)
+    return energy + prior.disagreement + half_log_det(hessian) - half_log_det(before.precision)
 
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
@@ -247,3 +270,11 @@ def _inverse(A: Floats) -> Floats:
     if inverse is None:
         raise np.linalg.LinAlgError("a covariance of the belief is not positive definite")
     return inverse
+
+
+def _factor(A: Floats) -> Floats:
+    """Return the Cholesky factor of an information. Raises LinAlgError: it is not positive definite."""
+    L = factor_definite(A)
+    if L is None:
+        raise np.linalg.LinAlgError("an information of the belief is not positive definite")
+    return L

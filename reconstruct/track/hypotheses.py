@@ -5,6 +5,7 @@ evidence (multiple hypothesis tracking; Reid 1979). Those with equal labels and 
 than the best are dropped.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,10 +16,11 @@ from capture.packets import MarkerFrame, Points, Views
 from config.arrays import Bools, Floats
 from config.settings import LabelSettings
 from database.geometry.rigid import RigidMotion
-from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.association import Association, Expected, associate
 from reconstruct.track.belief import Belief, expect_points
+from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
+MEMORY_S = 0.25  # time in which evidence fades: what a pose explains badly it does so for many frames
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one
 LASTING, FORGET, MAX_LASTING_M = 0.1, 0.97, 0.04  # of a marker's residual: share that is learned and kept in a frame, and the most
 
@@ -80,17 +82,12 @@ def track(
     s: LabelSettings,
 ) -> list[Hypothesis]:
     """Return the hypotheses after a moment, the likeliest first; none where none explains it."""
-    ways = [
-        (each, association)
-        for each, markers in zip(hypotheses, expected, strict=True)
-        for association in associate(views, points, rig, markers, s, s.beam)
-    ]
-    ways.sort(key=lambda way: way[1].likeliness - way[0].score)
-    limit = ways[0][1].likeliness - ways[0][0].score + s.hopeless
-    branches = list[Branch]()
-    for origin, association in ways[: s.beam]:
-        if association.likeliness - origin.score < limit:
-            branches += solve_branch(origin, association, estimator)
+    found = [associate(views, points, rig, markers, s, s.beam) for markers in expected]
+    branches = [branch for each, ways in zip(hypotheses, found, strict=True) for branch in solve_branch(each, ways[0], estimator)]
+    others = [(each, way) for each, ways in zip(hypotheses, found, strict=True) for way in ways[1:]]
+    others.sort(key=lambda other: other[1].likeliness - other[0].score)
+    for each, way in others[: s.beam]:
+        branches += solve_branch(each, way, estimator)
     branches.sort(key=lambda branch: -branch.score)
     return [follow_branch(branch, estimator) for branch in distinct_branches(branches, s)]
 
@@ -102,7 +99,8 @@ def solve_branch(origin: Hypothesis, association: Association, estimator: Estima
     if estimate is None or not np.isfinite(estimate.marker_m).all():
         return []
     gained = estimator.log_evidence(estimate) - association.cost
-    return [Branch(origin, association, estimate, origin.score + gained)]
+    passed_s = (estimate.state.t_ns - origin.belief.state.t_ns) * 1e-9
+    return [Branch(origin, association, estimate, math.exp(-passed_s / MEMORY_S) * origin.score + gained)]
 
 
 def distinct_branches(branches: Sequence[Branch], s: LabelSettings) -> list[Branch]:
@@ -131,7 +129,7 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     frame, estimate, origin = branch.association.frame, branch.estimate, branch.origin
     estimator.memory = origin.memory
     search = estimate.search
-    estimator.accept(estimate)
+    estimator.conclude(estimate)
     residual_m = frame.point_m - estimate.marker_m
     lasting_m = np.where(frame.valid[:, None], origin.lasting_m + LASTING * (residual_m - origin.lasting_m), FORGET * origin.lasting_m)
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))

@@ -9,14 +9,15 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import SettingsError
 from config.settings import SolveSettings
+from numerics.definite import half_log_det
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import GaussianFitter
-from reconstruct.models.local.model import DOFS, Neighbours
+from reconstruct.models.local.model import DOFS, Neighbours, Quadratic
 from reconstruct.models.local.pca import local_pca
 from reconstruct.search.examples import Examples
 from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
-from reconstruct.track.belief import N_POSE, Belief, Prior, Tilt, begin_belief, conclude, join_neighbours, pose_change
+from reconstruct.track.belief import N_POSE, Belief, Prior, Tilt, begin_belief, conclude, join_neighbours, pose_change, surprise
 
 FRAME_S = 1.0 / 60.0
 MIN_INFLATION, MAX_INFLATION = 0.25, 10.0
@@ -44,6 +45,9 @@ class FrameModel(Protocol):
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return what is believed after the markers; state, minimum: the pose that was solved."""
 
+    def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
+        """Return -ln of the probability of the markers where they are."""
+
 
 class GaussianModel:
     """The neighbours' Gaussians, joined with what is carried."""
@@ -66,6 +70,10 @@ class GaussianModel:
         """Return what is believed after the markers."""
         return conclude(prior, state, minimum)
 
+    def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
+        """Return -ln of the probability of the markers where they are."""
+        return surprise(prior, state, minimum)
+
 
 class PaperModel:
     """Chai & Hodgins 2005, eqs. 3 to 9: principal directions and smoothness; nothing is carried but pose and velocity."""
@@ -74,6 +82,7 @@ class PaperModel:
 
     def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
         self._gaussians, self._settings = GaussianFitter(examples, covariance), settings
+        self._deviation = np.repeat([PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M], [DOFS, 3, 3])
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
@@ -98,15 +107,20 @@ class PaperModel:
         )
         root = RootPrior(state.rotation, state.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
         nothing = np.zeros((0, 0))
-        return Prior(predicted, nothing, nothing, nothing, model, root, 0.0, seconds)
+        certain = Quadratic(np.zeros(N_POSE), np.diag(self._deviation**-2.0))
+        return Prior(predicted, nothing, nothing, nothing, model, root, certain, 0.0, seconds)
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return the solved pose and its velocity, as sure as ever."""
         before, share = prior.predicted, VELOCITY_SHARE if prior.seconds > 0.0 else 0.0
         gain = share / max(prior.seconds, FRAME_S)
         velocity = before.velocity + gain * pose_change(before.state, state)
-        deviation = np.repeat([PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M, PAPER_RATE], [DOFS, 3, 3, N_POSE])
+        deviation = np.append(self._deviation, np.full(N_POSE, PAPER_RATE))
         return replace(before, state=state, velocity=velocity, covariance=np.diag(deviation**2))
+
+    def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
+        """Return -ln of the probability of the markers where they are."""
+        return minimum.energy + half_log_det(minimum.hessian) - half_log_det(minimum.terms.prior.precision)
 
 
 # By `solve.model`: what makes a model from all examples and their covariance (D, D) [rad^2].

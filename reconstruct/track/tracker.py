@@ -6,19 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
 from capture.stereo.labels import frame_of_view, marker_frame
 from capture.stereo.matching import match
-from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
-from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.history import BodyState
-from reconstruct.labelling.acquisition import Acquirer
 from reconstruct.labelling.monocular import ViewAcquirer
+from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, Expected
+from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
@@ -93,9 +91,11 @@ class Tracker:
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
-            return Tracked(marker_frame(views, points, estimator.rig, nothing, None), ())
+            return Tracked(marker_frame(views, points, nothing), ())
         first = self.hypotheses[0]
         estimator.memory = first.memory
+        if first.estimate is not None:
+            estimator.teach(first.estimate)
         self._judge(first, acquired)
         return Tracked(first.frame, self.hypotheses, acquired, switched, self._misfit > UNUSUAL)
 
@@ -139,11 +139,11 @@ class Tracker:
         if last is not None:  # what was expected may have led the matching of the views astray
             points = match(views, rig, self._settings.match, None)
         found = self._acquirer.acquire(
-            points.point_m, lambda choice: marker_frame(views, points, rig, choice, None), views.t_capture_ns, last
+            points.point_m, lambda choice: marker_frame(views, points, choice), views.t_capture_ns, last
         )
         if found is None or not found.trusted:
             return None
-        return marker_frame(views, points, rig, found.point_of_marker, None), found.state
+        return marker_frame(views, points, found.point_of_marker), found.state
 
     def _acquire_in_view(
         self, views: Views, camera: int, last: BodyState | None, followed: bool
@@ -169,10 +169,3 @@ def misfit(hypothesis: Hypothesis) -> float:
 def _goes_on(after: Hypothesis, before: Hypothesis) -> bool:
     """Return whether a hypothesis goes on from another: its prediction began at that pose."""
     return after.estimate is not None and after.estimate.origin is before.belief
-
-
-def weights_of(hypotheses: Sequence[Hypothesis]) -> Floats:
-    """Return the probability of every hypothesis, (H,)."""
-    score = np.array([each.score for each in hypotheses])
-    weight = np.exp(score - score.max())
-    return np.asarray(weight / weight.sum())

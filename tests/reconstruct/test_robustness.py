@@ -120,7 +120,8 @@ def test_two_labels_exchanged(stage: Stage, at: int) -> None:
         pipeline.step(stage.pair(k, rng))
     order = np.arange(len(names))
     order[[left, right]] = right, left
-    pipeline._labeller.carry_m = stage.markers[at][order] - stage.markers[at]
+    tracker, lasting_m = pipeline._tracker, stage.markers[at][order] - stage.markers[at]
+    tracker.hypotheses = tuple(replace(each, lasting_m=lasting_m) for each in tracker.hypotheses)
     for k in range(at, at + 40):
         pose = pipeline.step(stage.pair(k, rng))
         assert_sound(pose)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from reconstruct.history import BodyState

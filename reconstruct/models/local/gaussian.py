@@ -12,7 +12,14 @@ from config.arrays import Floats, Singles
 from config.settings import SolveSettings
 from numerics.definite import invert_definite
 from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around
-from reconstruct.models.local.motion import bend_covariance, drift_shape, example_ends, example_starts, weighted_moments
+from reconstruct.models.local.motion import (
+    bend_covariance,
+    drift_shape,
+    example_ends,
+    example_starts,
+    steps_between,
+    weighted_moments,
+)
 from reconstruct.search.examples import Examples
 
 ENOUGH = 10  # neighbours with a frame before and after, for their second differences to count
@@ -20,9 +27,10 @@ ENOUGH = 10  # neighbours with a frame before and after, for their second differ
 
 @dataclass(frozen=True, slots=True)
 class NeighbourGaussians:
-    """Gaussians over the joints of one frame, (D,) with covariances (D, D).
+    """Gaussians over the pose of one frame, with covariances.
 
-    pose [rad], velocity [rad/s]; acceleration [rad/s^2] with noise, the covariance of a velocity's departure in a second [rad^2/s^3].
+    pose: of the joints, (D,) [rad]; velocity: of joints and root, (D + 6,) [rad/s], [m/s], the root's in its own axes;
+    acceleration: likewise, a second; noise: covariance of a velocity's departure in a second, (D + 6, D + 6).
     """
 
     pose: Floats
@@ -40,7 +48,7 @@ class GaussianFitter:
         self._examples, self._covariance = examples, covariance
         self._starts = example_starts(examples)
         self._ends = example_ends(self._starts)
-        self._drift, self._usual_bend = drift_shape(covariance), bend_covariance(examples)
+        self._shape, self._usual_bend = drift_shape(covariance), bend_covariance(examples)
 
     def fit(self, neighbours: Neighbours, s: SolveSettings) -> NeighbourGaussians:
         """Return the Gaussians of the neighbours."""
@@ -48,15 +56,24 @@ class GaussianFitter:
         mean, C = weighted_moments(poses, weights)
         covariance = widened(C, s.background * self._covariance, s.floor_rad, s.shrinkage)
         before, after = np.maximum(rows - 1, self._starts[rows]), np.minimum(rows + 1, self._ends[rows] - 1)
-        steps = poses - self._examples.pose[before]
+        steps = steps_between(self._examples, before, rows, poses)
         step, spread = weighted_moments(steps, weights)
-        spread = s.step_spread * spread + s.step_drift_rad**2 * self._drift
-        inside, bend, noise = after - before == 2, np.zeros(len(mean)), s.bend_share * self._usual_bend
+        spread = s.step_spread * spread + self._drift(s)
+        inside, bend, noise = after - before == 2, np.zeros(len(step)), s.bend_share * self._usual_bend
         if np.count_nonzero(inside) >= ENOUGH:
-            bends = (self._examples.pose[after] - poses)[inside] - steps[inside]
+            there = after[inside]
+            bends = steps_between(self._examples, rows[inside], there, self._examples.pose[there]) - steps[inside]
             bend, bend_spread = weighted_moments(bends, weights[inside])
             noise = bend_spread + noise
         return NeighbourGaussians(mean, covariance, fps * step, fps**2 * spread, fps**2 * bend, fps**3 * s.bend_noise * noise)
+
+    def _drift(self, s: SolveSettings) -> Floats:
+        """Return the covariance that is added to the neighbours' steps, (D + 6, D + 6)."""
+        drift = np.zeros_like(self._usual_bend)
+        n = len(self._shape)
+        drift[:n, :n] = s.step_drift_rad**2 * self._shape
+        drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
+        return drift
 
 
 def widened(C: Floats, background: Floats, floor_rad: float, shrinkage: float) -> Floats:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Singles, read_only
+from config.arrays import Floats, Ints, Singles, read_only
 from config.jit import kernel
 from reconstruct.search.examples import Examples
 
@@ -55,15 +55,24 @@ def drift_shape(background: Floats) -> Floats:
     return np.asarray(some * (len(some) / np.trace(some)))
 
 
+def steps_between(examples: Examples, first: Ints, last: Ints, poses: Singles) -> Floats:
+    """Return how examples move from some to others, whose joints are `poses`, (K, D): of joints and root, (K, D + 6).
+
+    Of the root the rotation vector [rad] and the shift [m], in its own axes; zero where nothing is known of it.
+    """
+    root = np.zeros((len(last), 6)) if examples.root is None else examples.root.steps(first, last)
+    return np.concatenate([poses.astype(np.float64) - examples.pose[first], root], axis=1)
+
+
 def bend_covariance(examples: Examples) -> Floats:
-    """Return the covariance of the second differences of all examples, (D, D) [rad^2], about zero."""
+    """Return the covariance of the second differences of all examples, joints and root, (D + 6, D + 6), about zero."""
     middle = np.flatnonzero(examples.clip[2:] == examples.clip[:-2]) + 1
     middle = middle[:: max(1, len(middle) // N_SAMPLED)]
-    n = examples.pose.shape[1]
+    n = examples.pose.shape[1] + 6
     if not len(middle):
         return np.eye(n) * 1e-4
-    before, now, after = (examples.pose[middle + k].astype(np.float64) for k in (-1, 0, 1))
-    bend = after - 2.0 * now + before
+    now, after = examples.pose[middle], examples.pose[middle + 1]
+    bend = steps_between(examples, middle, middle + 1, after) - steps_between(examples, middle - 1, middle, now)
     usual = 1.48 * np.median(np.abs(bend), axis=0) + 1e-4
     bend = np.clip(bend, -BEND_OUTLIER * usual, BEND_OUTLIER * usual)
     covariance = bend.T @ bend / len(bend)

@@ -59,6 +59,22 @@ class Walk(Performance):
         return np.asarray(np.linalg.norm(found[:, which] - self.markers[:, which], axis=2))
 
 
+def exchange_labels(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:
+    """Return a frame with the labels of two markers exchanged."""
+    order = np.arange(len(frame.valid))
+    order[[first, second]] = order[[second, first]]
+    return replace(
+        frame,
+        valid=frame.valid[order],
+        point_m=frame.point_m[order],
+        covariance_m2=frame.covariance_m2[order],
+        seen=frame.seen[:, order],
+        image_px=frame.image_px[:, order],
+        sigma_px=frame.sigma_px[:, order],
+        epipolar_px=frame.epipolar_px[order],
+    )
+
+
 @pytest.fixture(scope="module")
 def scene() -> Walk:
     subject = person("boxing", 1)

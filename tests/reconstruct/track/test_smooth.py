@@ -24,8 +24,10 @@ def first_belief(rng: np.random.Generator) -> Belief:
     covariance = 0.04 * (half @ half.T) + 1e-4 * np.eye(2 * N_POSE)
     velocity = rng.normal(size=N_POSE)
     velocity[DOFS : DOFS + 3] = 0.0
+    acceleration = np.where(np.isin(np.arange(N_POSE), LINEAR), rng.normal(size=N_POSE), 0.0)
+    noise = 2.0 * np.eye(N_POSE)
     state = BodyState(0, 0.3 * rng.normal(size=(DOFS // 3 + 1, 3)), np.eye(3), rng.normal(size=3))
-    return Belief(state, velocity, covariance, rng.normal(size=DOFS), 2.0 * np.eye(DOFS))
+    return Belief(state, velocity, covariance, acceleration, noise)
 
 
 def vector_of(belief: Belief) -> Floats:

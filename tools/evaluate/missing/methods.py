@@ -19,7 +19,6 @@ from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.constraints import Constraints, Handles, RootConstraint
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
 from reconstruct.missing.pose_model import PoseModel
@@ -31,6 +30,7 @@ from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
 from reconstruct.observations import observations_from_markers
 from reconstruct.search.index import SearchIndex
+from reconstruct.track.estimator import Estimator
 from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.queries import FPS, RIG, MotionQuery
 

@@ -19,8 +19,8 @@ from reconstruct.search.examples import Examples, PoseTable, examples_for
 from reconstruct.search.lists import build_lists
 from reconstruct.search.nearest import Query, nearest_examples
 from reconstruct.search.walk import PoseSearch
-from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
 from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query
 from tools.evaluate.search.grown import PAPER_POSES, grown_database, part_of
 from tools.progress import progress_bar

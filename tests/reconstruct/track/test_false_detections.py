@@ -11,9 +11,9 @@ from capture.packets import MarkerFrame, Views
 from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import body
-from reconstruct.labelling.false_detections import LEARN_S, MAX_SPOTS, STAY_PX, FalseDetections, keep_near, standing, update_spots
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
+from reconstruct.track.false_detections import LEARN_S, MAX_SPOTS, STAY_PX, FalseDetections, keep_near, standing, update_spots
 from tests.support.people import PERIOD_NS, blobs_of, front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 
@@ -50,7 +50,7 @@ def room() -> Room:
 
 def reach_matching(pipeline: Pipeline, pair: Views) -> tuple[int, int]:
     """Return how many blobs of each view are not left out of the next step."""
-    kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._expected(pair.t_capture_ns))
+    kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._tracker.expect(pair.t_capture_ns)[0])
     return len(kept[0]), len(kept[1])
 
 

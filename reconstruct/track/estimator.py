@@ -10,8 +10,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
-from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
-from config.markers import unmarked_chains
+from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
 from database.geometry.rigid import RigidMotion
@@ -19,19 +18,18 @@ from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
-from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Likeness, Query
-from reconstruct.search.remembered import RememberedRows
+from reconstruct.search.examples import Examples, every
+from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
 from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with_calibration
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import Belief, Prior, predict, surprise, tilt_of
+from reconstruct.track.belief import MOST_SHARE, Belief, Prior, predict, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
-SAMPLE = 30_000  # examples that are enough for joint limits, held-out checks and the likelihood of labels
+SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,7 @@ class EstimatorMemory:
 class Estimator:
     """Solves frame after frame for one subject; keeps what is believed of the last.
 
-    likeness: distances to a sample of the examples; filler: joins a pose model where markers are missing, or None; rig: in the
-    world.
+    filler: joins a pose model where markers are missing, or None; rig: in the world.
     """
 
     def __init__(
@@ -78,8 +75,7 @@ class Estimator:
         self.subject, self.examples = subject, examples
         self.belief: Belief | None = None
         self.filler: FillIn | None = None
-        self.likeness = Likeness(examples, SAMPLE)
-        sample = self.likeness.examples
+        sample = every(examples, max(1, len(examples) // SAMPLE))
         self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
@@ -87,7 +83,6 @@ class Estimator:
         self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
         self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
-        self._placed = list[str](), RememberedRows(0, partial(self._places_m, np.zeros(0, np.int64)))
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._model = model_for(settings, examples, covariance)
         self.joins_models = self._model.carries
@@ -153,7 +148,11 @@ class Estimator:
         solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
-            problem, solution = self._filled(self.filler, frame.t_capture_ns, problem, solution)
+            share = min(self._settings.pose_rate * prior.seconds, MOST_SHARE)
+            filled = self.filler.fill(problem, solution, frame.t_capture_ns, share)
+            if filled is not None:
+                start, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
+                solution = self._solve(problem, (solution.rotation, solution.position_m), start=start)
         state, origin = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m), None
         if predicted is not None:
             origin = self.belief
@@ -179,32 +178,12 @@ class Estimator:
         if not self._model.carries:
             return None
         nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
-        error_m = joint_error_m(minimum, float(np.sqrt(nearest @ nearest / len(nearest))))
-        frame = estimate.frame
-        chains = unmarked_chains(self.subject.joint[frame.shown])
-        if chains:
-            unseen = np.array([JOINT_INDEX[joint] for first in chains for joint in CHAINS[first]])
-            error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, chains, unseen))
-        return with_calibration(error_m, self.subject)
-
-    def _spread_m(self, near: Neighbours, chains: list[str], joints: Ints) -> Floats:
-        """Return how far the joints of chains, (N,), are from their mean in the neighbours, root mean square, (N,) [m]."""
-        if chains != self._placed[0]:
-            self._placed = chains, RememberedRows(3 * len(joints), partial(self._places_m, joints))
-        place_m = self._placed[1].of(near.rows)
-        share = near.weights / near.weights.sum()
-        variance = share @ place_m**2 - (share @ place_m) ** 2
-        return np.asarray(np.sqrt(np.maximum(variance.reshape(-1, 3).sum(axis=1), 0.0)))
-
-    def _places_m(self, joints: Ints, rows: Ints) -> Floats:
-        """Return where some joints, (N,), of examples, (K,), are relative to the root, (K, 3 N) [m]."""
-        poses = np.zeros((len(rows), N_JOINTS, 3))
-        poses[:, 1:] = self.examples.pose[rows].reshape(len(rows), -1, 3)
-        return local_markers(self.subject.skeleton, poses, joints, np.zeros((len(joints), 3))).reshape(len(rows), -1)
+        strange_rad = float(np.sqrt(nearest @ nearest / len(nearest)))
+        return with_calibration(joint_error_m(minimum, strange_rad), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given what was known before."""
-        return -surprise(estimate.prior, self._minimum_of(estimate))
+        return -self._model.surprise(estimate.prior, estimate.state, self._minimum_of(estimate))
 
     def _minimum_of(self, estimate: Estimate) -> Minimum:
         """Return the minimum that an estimate is; those of the last are remembered."""
@@ -215,8 +194,16 @@ class Estimator:
         return self._minima[0][1]
 
     def accept(self, estimate: Estimate) -> None:
-        """Go on from an estimate, and check the pose model on hidden markers if it is time."""
+        """Go on from an estimate, and have the pose models follow it."""
+        self.conclude(estimate)
+        self.teach(estimate)
+
+    def conclude(self, estimate: Estimate) -> None:
+        """Go on from an estimate, which may turn out wrong: the pose models do not follow it."""
         self.belief = self._model.conclude(estimate.prior, estimate.state, self._minimum_of(estimate))
+
+    def teach(self, estimate: Estimate) -> None:
+        """Have the pose models follow an estimate, and check them on hidden markers if it is time."""
         if self.filler is None:
             return
         if estimate.anew:
@@ -271,16 +258,6 @@ class Estimator:
         """Return the nearest examples."""
         rows, distances = self._search.nearest(query, self._settings.neighbours)
         return weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
-
-    def _filled(
-        self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution
-    ) -> tuple[FrameProblem, Solution]:
-        """Solve again with the pose model joined with the local model; return the problem as well."""
-        filled = filler.fill(problem, solution, t_ns)
-        if filled is None:
-            return problem, solution
-        root, problem = (solution.rotation, solution.position_m), replace(problem, model=filled.model)
-        return problem, self._solve(problem, root, start=filled.start)
 
     def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> tuple[FrameProblem, Solution]:
         """Solve an estimated frame without some markers, (M,), for a held-out check.

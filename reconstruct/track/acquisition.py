@@ -18,13 +18,12 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.labelling.hypotheses import Hypotheses, place, refine
-from reconstruct.labelling.upright import opposite_markers
 from reconstruct.labelling.upright import (
     limb_swaps,
     mirror_order,
+    opposite_markers,
     placement_of,
     pose_index,
     squared_distances,
@@ -34,6 +33,7 @@ from reconstruct.labelling.upright import (
 from reconstruct.models.local.model import Neighbours, weigh_neighbours
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import nearest
+from reconstruct.track.estimator import Estimator
 
 # Whether a labelling is trusted.
 MAX_ENERGY, MAX_LATE_ENERGY = 9.0, 10.0  # per marker with a point: at once, and after PATIENCE_S

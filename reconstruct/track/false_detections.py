@@ -11,9 +11,9 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from capture.packets import Blobs, MarkerFrame, Views
-from capture.stereo.labels import ExpectedMarkers
 from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
+from reconstruct.track.association import Expected
 
 STAY_PX = 1.5  # a blob this near to its last position has stayed
 LEARN_S = 0.5  # this long without a label makes a false detection; longer than labels need to be doubted
@@ -45,7 +45,7 @@ class FalseDetections:
         self._n = [0] * self.n_cameras
         self._last_s = self._tracked_s = -np.inf
 
-    def without(self, views: Views, rig: Rig, expected: ExpectedMarkers | None) -> Views:
+    def without(self, views: Views, rig: Rig, expected: Expected | None) -> Views:
         """Return the views without false detections."""
         if 1e-9 * views.t_capture_ns - self._tracked_s > UNTRACKED_S:
             return views
@@ -88,7 +88,7 @@ class FalseDetections:
             labelled_px = frame.image_px[c][frame.seen[c]]
             self._n[c] = update_spots(read_only(blobs.points_px), labelled_px, self._spots[c], self._n[c], t_s, step_s)
 
-    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
+    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: Expected | None) -> Blobs:
         """Return one camera's blobs without its false detections."""
         out = standing(blobs.points_px, self._spots[index], self._n[index])
         if not np.count_nonzero(out):
