@@ -1,6 +1,6 @@
 """The step from the cameras' blobs to a pose: match, track, publish, finish. Live, replay and simulation all go through it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -175,18 +175,27 @@ class Pipeline:
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
         t2 = self.clock()
-        told, told_views = (tracked, views) if self._delay is None else self._delay.step(before, tracked, views)
-        self.markers, self.views = told.frame, told_views
-        pose = self._published(told)
+        told = (tracked, views) if self._delay is None else self._delay.step(before, tracked, views)
+        pose = self._tell(*told)
         self._false_detections.learn(everything, tracked.frame, pose.state is TrackingState.TRACKING)
-        near = (None, None) if told.estimate is None else (told.estimate.near.rows, told.estimate.near.weights)
-        pose = self._finish.step(pose, *near)
         self._world.add(pose)
         t3 = self.clock()
         latency_ns = {"match": t1 - t0, "label": 0, "solve": t2 - t1, "finish": t3 - t2}
         if self._delay is not None:
             latency_ns["lag"] = views.t_capture_ns - pose.t_capture_ns
-        return replace(pose, doubts=doubts_of(told), latency_ns=latency_ns, n_views=len(told_views.present))
+        return replace(pose, latency_ns=latency_ns)
+
+    def flush(self) -> Iterator[Pose]:
+        """Yield the poses of the last moments, which a lag kept back, once nothing more comes."""
+        for told in self._delay.rest() if self._delay is not None else ():
+            yield self._tell(*told)
+
+    def _tell(self, tracked: Tracked, views: Views) -> Pose:
+        """Publish a moment and finish its pose."""
+        self.markers, self.views = tracked.frame, views
+        near = (None, None) if tracked.estimate is None else (tracked.estimate.near.rows, tracked.estimate.near.weights)
+        pose = self._finish.step(self._published(tracked), *near)
+        return replace(pose, doubts=doubts_of(tracked), n_views=len(views.present))
 
     def _published(self, tracked: Tracked) -> Pose:
         """Build the packet of the likeliest pose, or of the last one where there is none."""

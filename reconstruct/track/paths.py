@@ -4,7 +4,7 @@
 as the hypothesis has it that is the likeliest by then, smoothed backwards from there (`smooth`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic, TypeVar
@@ -116,6 +116,18 @@ class Delay:
             nothing = tracked.frame.only(np.zeros(len(tracked.frame.valid), bool))
             return Tracked(replace(nothing, t_capture_ns=now_ns - self._lag_ns), ()), views
         switched = self._told is not None and all(each is not self._told for each in whole)
+        return self._tell(oldest, switched)
+
+    def rest(self) -> Iterator[tuple[Tracked, Views]]:
+        """Yield the moments that are still to be published, each with its views, once nothing more comes."""
+        if self._told is None and self._paths.likeliest:
+            yield self._tell(self._paths.likeliest[0], switched=False)
+        while len(self._paths.likeliest) > 1:
+            self._paths.replace([path[1:] for path in self._paths.every])
+            yield self._tell(self._paths.likeliest[0], switched=False)
+
+    def _tell(self, oldest: KeptMoment, switched: bool) -> tuple[Tracked, Views]:
+        """Return the oldest moment as it is published, and its views."""
         self._told = oldest
         return self._published(oldest, switched), oldest.views
 
