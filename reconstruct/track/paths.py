@@ -148,7 +148,7 @@ class Delay:
             first, last = path[0].hypothesis, path[-1].hypothesis
             if first is not None and last is not None:
                 found.setdefault(id(path[0]), replace(first, score=last.score))
-        memory = replace(oldest.hypothesis.memory, belief=smooth_back(self._moments()))
+        memory = replace(oldest.hypothesis.memory, belief=smooth_back(self._moments(), covariance=False))
         found[id(oldest)] = replace(found.get(id(oldest), oldest.hypothesis), memory=memory)
         hypotheses = tuple(sorted(found.values(), key=lambda each: each.memory is not memory))
         return replace(oldest.tracked, frame=oldest.hypothesis.frame, hypotheses=hypotheses, switched=switched)
