@@ -121,6 +121,7 @@ class LabelSettings:
     tracking_m: float = 0.055  # mean expected error of all joints up to which a pose is called tracking
     measured_m: float = 0.16  # and the largest of the joints that are measured
     coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
+    lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it
     give_up_m: float = 0.5  # standard deviation of the root beyond which a hypothesis is given up
 
 
