@@ -8,6 +8,10 @@ which nothing is a marker:
 
 with P_D the probability that it is seen and lambda the density of false points. A marker that was not seen in the last moment
 will hardly be seen in this one, and the other way round. Points are in space where views agree, else in the image of one view.
+
+Markers are not independent: two of one bone keep their distance, and where the body went farther than was expected, all did. So
+the likeliest choices, each marker by itself, are weighed once more by the Gaussian over all markers together, and improved by
+exchanges. Any one marker may be astray: it then counts by itself, with little confidence.
 """
 
 import math
@@ -29,15 +33,22 @@ IMPOSSIBLE = 1e6  # cost of what is beyond the gate
 GATE2 = 36.0  # squared distance in standard deviations beyond which a point is no candidate
 ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
 MIN_DEPTH_M = 0.3
+MORE, MAX_ROUNDS = 4, 6  # choices that are weighed for each that is returned; exchanges in turn
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Where markers are expected: point_m (M, 3) [m] world, covariance_m2 (M, 3, 3), and the probability to see each, (M,)."""
+    """Where markers are expected: point_m (M, 3) [m] world, covariance (M, 3, M, 3) [m^2], and the probability to see each, (M,)."""
 
     point_m: Floats
-    covariance_m2: Floats
+    covariance: Floats
     seen: Floats
+
+    @property
+    def covariance_m2(self) -> Floats:
+        """The covariance of every marker by itself, (M, 3, 3) [m^2]."""
+        every = np.arange(len(self.point_m))
+        return self.covariance[every, :, every]
 
     @property
     def sigma_m(self) -> Floats:
@@ -64,9 +75,107 @@ def associate(
     """Return the likeliest ways to label a moment, the first the best; at most `count`, none that is hopeless beside it."""
     near = point_costs(points, expected, s)
     missed = -np.log1p(-expected.seen)
-    found = likeliest_assignments(near, missed, count, s.branch)
+    found = likeliest_assignments(near, missed, MORE * count, s.branch)
+    if len(found) > 1:
+        found = TogetherCost(points, expected, near, s).improve(found, count)
     result = [_associated(views, points, rig, expected, s, *choice) for choice in found]
     return sorted(result, key=lambda each: each.likeliness)
+
+
+class TogetherCost:
+    """What choices cost by the Gaussian over all markers together, where it is not clear which point is which marker.
+
+    near: cost of every marker at every point, (M, P). Markers and points that are clearly each other's narrow down the others.
+    """
+
+    def __init__(self, points: Points, expected: Expected, near: Floats, s: LabelSettings) -> None:
+        missed = -np.log1p(-expected.seen)
+        possible = near < missed[:, None] + s.branch
+        clear = possible & (possible.sum(axis=1) == 1)[:, None] & (possible.sum(axis=0) == 1) & (near < missed[:, None] - s.branch)
+        self._clear = np.where(clear.any(axis=1), clear.argmax(axis=1), -1)
+        self._open = np.flatnonzero(self._clear < 0)
+        self._points, self._possible, self._settings = points, possible, s
+        self._missed, self._known = missed, math.log(s.false_points_m3) - np.log(expected.seen)
+        self._point_m, self._covariance = self._given_clear(expected)
+        self._costs: dict[bytes, tuple[float, Ints]] = {}
+
+    def _given_clear(self, expected: Expected) -> tuple[Floats, Floats]:
+        """Return where the open markers are expected given the others, (K, 3), and their covariance, (K, 3, K, 3)."""
+        known, open_ones, n = np.flatnonzero(self._clear >= 0), self._open, len(self._open)
+        own = expected.covariance[open_ones][:, :, open_ones]
+        if not len(known) or not n:
+            return expected.point_m[open_ones], own
+        S = self._with_noise(expected.covariance[known][:, :, known], self._clear[known])
+        across = expected.covariance[open_ones][:, :, known].reshape(3 * n, -1)
+        gain = np.linalg.solve(S, across.T).T
+        apart = (self._points.point_m[self._clear[known]] - expected.point_m[known]).ravel()
+        moved = (gain @ apart).reshape(n, 3)
+        return expected.point_m[open_ones] + moved, own - (gain @ across.T).reshape(n, 3, n, 3)
+
+    def _with_noise(self, covariance: Floats, chosen: Ints) -> Floats:
+        """Return a covariance of markers with that of their points, (3 K, 3 K)."""
+        S, every = covariance.copy(), np.arange(len(chosen))
+        S[every, :, every] += self._points.covariance_m2[chosen] + self._settings.marker_sigma_m**2 * np.eye(3)
+        return S.reshape(3 * len(chosen), -1)
+
+    def improve(self, found: list[tuple[float, Ints]], count: int) -> list[tuple[float, Ints]]:
+        """Return the likeliest choices, the first the best, that some, and exchanges from the best, lead to; at most `count`."""
+        for _, choice in found:
+            self._weigh(choice)
+        for _ in range(MAX_ROUNDS):
+            best = min(self._costs.values(), key=lambda each: each[0])
+            for other in self._exchanged(best[1]):
+                self._weigh(other)
+            if min(self._costs.values(), key=lambda each: each[0])[0] > best[0] - 1e-9:
+                break
+        every = sorted(self._costs.values(), key=lambda each: each[0])
+        return [each for each in every[:count] if each[0] < every[0][0] + self._settings.branch]
+
+    def _weigh(self, choice: Ints) -> None:
+        """Add a choice to those whose cost is known."""
+        if (key := choice.tobytes()) not in self._costs:
+            self._costs[key] = self._cost(choice[self._open]), choice
+
+    def _cost(self, choice: Ints) -> float:
+        """Return the cost of points of the open markers, (K,), of which one may be astray."""
+        s, shown = self._settings, np.flatnonzero(choice >= 0)
+        cost, n = float(self._missed[self._open][choice < 0].sum()), len(shown)
+        if not n:
+            return cost
+        cost += float(self._known[self._open][shown].sum())
+        apart = (self._points.point_m[choice[shown]] - self._point_m[shown]).ravel()
+        S = self._with_noise(self._covariance[shown][:, :, shown], choice[shown])
+        Q, every = np.linalg.inv(S), np.arange(n)
+        pulled = Q @ apart
+        cost += 0.5 * float(apart @ pulled) + 0.5 * float(np.linalg.slogdet(2.0 * math.pi * S)[1])
+        own, pull, alone = Q.reshape(n, 3, n, 3)[every, :, every], pulled.reshape(n, 3), apart.reshape(n, 3)
+        # What is saved where a marker is left out of the Gaussian, and what it costs by itself.
+        saved = _half_squares(own, pull) - 0.5 * np.linalg.slogdet(own / (2.0 * math.pi))[1]
+        wide = self._covariance[shown, :, shown] + s.stray_m**2 * np.eye(3)
+        stray = _half_squares(wide, alone) + 0.5 * np.linalg.slogdet(2.0 * math.pi * wide)[1] - math.log(s.stray)
+        return cost + min(float((stray - saved).min()), 0.0)
+
+    def _exchanged(self, choice: Ints) -> list[Ints]:
+        """Return a choice with the points of two open markers exchanged, one given to another of them, or one taken away."""
+        owner = np.full(self._possible.shape[1], -1)
+        owner[choice[choice >= 0]] = np.flatnonzero(choice >= 0)
+        found = []
+        for m in self._open:
+            for p in [*np.flatnonzero(self._possible[m]), -1]:
+                if choice[m] == p:
+                    continue
+                other = choice.copy()
+                other[m] = p
+                if p >= 0 and owner[p] >= 0:
+                    back = choice[m]
+                    other[owner[p]] = back if back >= 0 and self._possible[owner[p], back] else -1
+                found.append(other)
+        return found
+
+
+def _half_squares(S: Floats, apart: Floats) -> Floats:
+    """Return a' S^-1 a / 2 of vectors (M, 3) and matrices (M, 3, 3), (M,)."""
+    return np.asarray(0.5 * np.einsum("mi,mi->m", apart, np.linalg.solve(S, apart[:, :, None])[:, :, 0]))
 
 
 def _associated(

@@ -246,7 +246,7 @@ def surprise(prior: Prior, state: BodyState, minimum: Minimum) -> float:
 
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
-    """Return where points of the body are, (N, 3) [m], and their covariances, (N, 3, 3) [m^2]; joint (N,), offset_m (N, 3)."""
+    """Return where points of the body are, (N, 3) [m], and their covariance, (N, 3, N, 3) [m^2]; joint (N,), offset_m (N, 3)."""
     state = belief.state
     pose = np.concatenate([np.zeros((1, 3)), state.joints[1:]])
     local, by_joints = markers_and_jacobian(skeleton, pose, FULL, joint, offset_m)
@@ -254,8 +254,8 @@ def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Flo
     turned = local @ R.T
     J = np.concatenate([R @ by_joints, -skew(turned), np.broadcast_to(np.eye(3), (len(local), 3, 3))], axis=2)
     flat = J.reshape(-1, N_POSE)
-    half = (flat @ belief.covariance[POSE, POSE]).reshape(J.shape)
-    return turned + state.position_m, half @ np.swapaxes(J, 1, 2)
+    covariance = flat @ belief.covariance[POSE, POSE] @ flat.T
+    return turned + state.position_m, covariance.reshape(len(local), 3, len(local), 3)
 
 
 def tilt_of(up: Floats, weights: Floats) -> Tilt:

@@ -67,9 +67,9 @@ def expect_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: L
     estimator.memory = hypothesis.memory
     predicted, subject = estimator.predict_belief(t_ns), estimator.subject
     assert predicted is not None
-    point_m, covariance_m2 = expect_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
+    point_m, covariance = expect_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
     seen = np.where(hypothesis.seen, s.stays_seen, s.seen_again)
-    return Expected(point_m + hypothesis.lasting_m, covariance_m2, seen)
+    return Expected(point_m + hypothesis.lasting_m, covariance, seen)
 
 
 def track(
