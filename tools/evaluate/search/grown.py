@@ -28,6 +28,7 @@ class DatabaseSubset:
     """Some clips of a database, for examples and graph; fields as in `PoseDatabase`."""
 
     rotvec: NDArray[np.float32]
+    root_m: NDArray[np.float32]
     fps: float
     clip_start: NDArray[np.int64]
 
