@@ -1,6 +1,6 @@
 """The step from the cameras' blobs to a pose: match, track, publish, finish. Live, replay and simulation all go through it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,8 +32,9 @@ from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.acquisition import Acquirer
-from reconstruct.track.estimator import Estimate, Estimator
+from reconstruct.track.estimator import Estimator
 from reconstruct.track.false_detections import FalseDetections
+from reconstruct.track.paths import Delay
 from reconstruct.track.publish import expect_errors, state_of
 from reconstruct.track.tracker import Tracked, Tracker
 from reconstruct.warm import project_tpose, warm_estimator
@@ -78,6 +79,7 @@ class Pipeline:
         acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, root_rotvec(self.database))
         self._acquirer, self._view_acquirer = acquirer, ViewAcquirer(self.subject, index.examples)
         self._tracker = Tracker(self.subject, self._estimator, acquirer, self._view_acquirer, self.settings)
+        self._delay = Delay(self.settings.label.lag_s, solve) if self.settings.label.lag_s > 0.0 else None
         self._false_detections = FalseDetections(len(self.rig))
         self._finish = Finish(self.subject, self.database, self.settings)
         self._dictionary: SparsePoseModel | None = None
@@ -128,6 +130,8 @@ class Pipeline:
         for estimator in self._estimators:
             estimator.move(motion, self.rig)
         self._tracker.move(motion)
+        if self._delay is not None:
+            self._delay.move(motion)
         if self._state is not None:
             self._state = self._state.moved(motion)
         self._finish.forget()
@@ -139,6 +143,8 @@ class Pipeline:
         self._held_ns = 0
         for part in (self._tracker, self._false_detections, self._finish):
             part.forget()
+        if self._delay is not None:
+            self._delay.forget()
         for estimator in self._estimators:
             estimator.forget()
 
@@ -163,31 +169,42 @@ class Pipeline:
             self._move_world(motion)
         views = with_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._tracker.expect(views.t_capture_ns)
-        first = expected[0] if expected else None
+        first, before = expected[0] if expected else None, self._tracker.hypotheses
         everything, views = views, self._false_detections.without(views, self.rig, first)
         points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
         t2 = self.clock()
-        self.markers, self.views = tracked.frame, views
-        pose = self._published(tracked)
+        told = (tracked, views) if self._delay is None else self._delay.step(before, tracked, views)
+        pose = self._tell(*told)
         self._false_detections.learn(everything, tracked.frame, pose.state is TrackingState.TRACKING)
-        near = (None, None) if tracked.estimate is None else (tracked.estimate.near.rows, tracked.estimate.near.weights)
-        pose = self._finish.step(pose, *near)
         self._world.add(pose)
-        t4 = self.clock()
-        latency_ns = {"match": t1 - t0, "label": 0, "solve": t2 - t1, "finish": t4 - t2}
-        return replace(pose, doubts=doubts_of(tracked), latency_ns=latency_ns, n_views=len(views.present))
+        t3 = self.clock()
+        latency_ns = {"match": t1 - t0, "label": 0, "solve": t2 - t1, "finish": t3 - t2}
+        if self._delay is not None:
+            latency_ns["lag"] = views.t_capture_ns - pose.t_capture_ns
+        return replace(pose, latency_ns=latency_ns)
+
+    def flush(self) -> Iterator[Pose]:
+        """Yield the poses of the last moments, which a lag kept back, once nothing more comes."""
+        for told in self._delay.rest() if self._delay is not None else ():
+            yield self._tell(*told)
+
+    def _tell(self, tracked: Tracked, views: Views) -> Pose:
+        """Publish a moment and finish its pose."""
+        self.markers, self.views = tracked.frame, views
+        near = (None, None) if tracked.estimate is None else (tracked.estimate.near.rows, tracked.estimate.near.weights)
+        pose = self._finish.step(self._published(tracked), *near)
+        return replace(pose, doubts=doubts_of(tracked), n_views=len(views.present))
 
     def _published(self, tracked: Tracked) -> Pose:
         """Build the packet of the likeliest pose, or of the last one where there is none."""
         frame, estimate = tracked.frame, tracked.estimate
         if estimate is None:
             return self._held(frame)
-        self._state, self._held_ns = self._without_hidden_markers(frame, estimate), frame.t_capture_ns
+        self._state, self._held_ns = self._without_hidden_markers(tracked), frame.t_capture_ns
         self._error_m = expect_errors(tracked.hypotheses, self._estimator)
-        seen = self._visible_part(frame)
-        return self._packet(seen, self._state, self._error_m)
+        return self._packet(frame.only(self._visible), self._state, self._error_m)
 
     def _held(self, frame: MarkerFrame) -> Pose:
         """Build the packet of the last pose, ever less sure."""
@@ -200,27 +217,23 @@ class Pipeline:
         error_m = np.full(N_JOINTS, MAX_ERROR_M) if self._error_m is None else self._error_m + HELD_M_S * held_s
         return self._packet(frame, replace(self._state, t_ns=frame.t_capture_ns), np.minimum(error_m, MAX_ERROR_M))
 
-    def _without_hidden_markers(self, frame: MarkerFrame, estimate: Estimate) -> BodyState:
+    def _without_hidden_markers(self, tracked: Tracked) -> BodyState:
         """Return the pose as it is solved without the hidden markers; the last one where the others are too few."""
+        first = tracked.hypotheses[0]
+        state = first.belief.state
         if self._all_visible:
-            return estimate.state
-        blind = self._estimators[1]
-        own = blind.estimate(self._visible_part(frame), estimate.state if estimate.origin is None or blind.last is None else None)
+            return state
+        blind, anew = self._estimators[1], first.estimate is None or first.estimate.origin is None
+        own = blind.estimate(tracked.frame.only(self._visible), state if anew or blind.last is None else None)
         if own is not None:
             blind.accept(own)
-        return estimate.state if blind.last is None else blind.last
+        return state if blind.last is None else blind.last
 
     def _packet(self, frame: MarkerFrame, state: BodyState, error_m: Floats | None) -> Pose:
         """Build the packet of a pose, with the markers that may be used; error_m: of the joints, (J,) [m]."""
         marker_m, limits = self._estimator.world(state), self.settings.label
         told = state_of(frame, self.subject, error_m, limits)
         return pose_packet(frame, told, state, marker_m, self.rig, self.subject, error_m)
-
-    def _visible_part(self, frame: MarkerFrame) -> MarkerFrame:
-        """Return a frame without the hidden markers."""
-        if self._all_visible:
-            return frame
-        return replace(frame, valid=frame.valid & self._visible, seen=frame.seen & self._visible)
 
 
 def doubts_of(tracked: Tracked) -> frozenset[Doubt]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -10,71 +9,68 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats, Ints
-from config.settings import FeetSettings, MatchSettings
+from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.doubt import Doubt
 from reconstruct.finish.body import nearer_rotvec
-from reconstruct.finish.smoother import inferred, segments, without_excursions
+from reconstruct.finish.smoother import segments
 from reconstruct.finish.stage import pose_feet
 from reconstruct.history import BodyState
+from reconstruct.offline.labels import Labelled, label_take
 from reconstruct.offline.motion import TakeMotion, take_motion
-from reconstruct.offline.relabel import TakeViews, relabelled
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
 from reconstruct.pose import Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable
 from reconstruct.search.index import search_index
+from reconstruct.track.publish import state_of
 
-MAX_GAP_S = 2.0  # longer times in which the performer was not tracked stay as they were live
+MAX_GAP_S = 2.0  # longer times in which nobody was followed stay as they were live
 MIN_FRAMES = 8  # that are solved together
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineOptions:
-    """rig, subject, database: of the take; feet, match: settings; visible: markers that may be used for poses, (M,)."""
+    """rig, subject, database: of the take; settings: of the run; visible: markers that may be used for poses, (M,)."""
 
     rig: Rig
     subject: Subject
     database: PoseTable
+    settings: Settings
     visible: Bools
-    feet: FeetSettings
-    match: MatchSettings
 
 
 @dataclass(frozen=True, slots=True)
 class LiveTake:
-    """What live reconstruction gave of N frames, and the views that labels were chosen from, none where nobody kept them."""
+    """What live reconstruction gave of N frames, and the views that labels were chosen from."""
 
     poses: Sequence[Pose]
     markers: Sequence[MarkerFrame]
-    views: Sequence[Views] = ()
+    views: Sequence[Views]
 
     def part(self, frames: Sequence[int]) -> "LiveTake":
         """Return some of the frames."""
-        views = [self.views[n] for n in frames] if self.views else []
-        return LiveTake([self.poses[n] for n in frames], [self.markers[n] for n in frames], views)
+        return LiveTake([self.poses[n] for n in frames], [self.markers[n] for n in frames], [self.views[n] for n in frames])
 
 
 def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lambda done, total: None) -> LiveTake:
-    """Return a take with labels and poses solved from all its frames at once, with contacts and feet held.
+    """Return a take with labels and poses found from all its frames at once, with contacts and feet held.
 
-    Where the performer was not tracked for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
-    followed into it. Those poses, and the ones that live went on with few markers, are marked as inferred. Longer gaps, and what
-    comes before the first tracked frame, stay as they were.
+    Where nobody could be followed for up to MAX_GAP_S, the motion on both sides closes the gap. Longer gaps, and what comes
+    before the first labelled frame and after the last, stay as they were.
     """
-    stretch = Stretch(options)
-    # A pose that a few markers hold is not to be trusted, but to begin with, and so are its labels.
-    believed = [replace(p, state=TrackingState.TRACKING) if Doubt.FEW in p.doubts else p for p in live.poses]
-    followed = replace(live, poses=without_excursions(believed, options.subject))
+    whole = (1 + ROUNDS) * len(live.poses)
+    known = label_take(
+        live.views, options.rig, options.subject, options.database, options.settings, lambda done: progress(done, whole)
+    )
+    followed = relabel_take(live, known, options)
+    solver = StretchSolver(options)
     found = [s for s in segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
-    total = sum(map(len, found))
-    poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
+    poses, markers, near, before = list(live.poses), list(live.markers), dict[int, Ints](), len(live.poses)
     for segment in found:
-        part = followed.part(segment)
-        solved, rows = stretch.solve(part, partial(_progress_of_part, progress, (done, len(segment), total)))
+        solved, rows = solver.solve(followed.part(segment), lambda done, _, before=before: progress(before + done, whole))
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
-        done += len(segment)
-    feet = pose_feet(options.subject, options.database, options.feet)
+        before += ROUNDS * len(segment)
+    feet = pose_feet(options.subject, options.database, options.settings.feet)
     for n, pose in enumerate(poses):
         if n in near:
             poses[n] = feet.step(pose, near[n])
@@ -83,12 +79,28 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     return LiveTake(poses, markers, live.views)
 
 
-def _progress_of_part(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
-    """Report the progress of a part as that of the whole; part: frames before, in it, and in all."""
-    progress(part[0] + done * part[1] // (total or 1), part[2])
+def relabel_take(live: LiveTake, known: Sequence[Labelled | None], options: OfflineOptions) -> LiveTake:
+    """Return a take with other labels, and with the poses that were found with them: those to begin with.
+
+    Where markers are hidden, which must not have a say in poses, the poses stay those of live reconstruction.
+    """
+    poses, markers, whole = list[Pose](), list[MarkerFrame](), bool(options.visible.all())
+    for pose, frame, found in zip(live.poses, live.markers, known, strict=True):
+        if found is None:
+            poses.append(replace(pose, state=TrackingState.LOST))
+            markers.append(frame.only(np.zeros(len(frame.valid), bool)))
+            continue
+        pose = replace(pose, state=TrackingState.TRACKING)
+        if whole:
+            rotvec = found.state.joints.copy()
+            rotvec[0] = rotvec_from_matrix(found.state.rotation)
+            pose = replace(pose, rotvec=rotvec, root_m=found.state.position_m)
+        poses.append(pose)
+        markers.append(found.frame)
+    return LiveTake(poses, markers, live.views)
 
 
-class Stretch:
+class StretchSolver:
     """Solves stretches of frames of one subject, each without long gaps."""
 
     def __init__(self, options: OfflineOptions) -> None:
@@ -96,55 +108,28 @@ class Stretch:
         self._options, self._fps = options, index.examples.fps
         self._solver = TakeSolver(options.subject, index, options.rig)
 
-    def solve(self, live: LiveTake, progress: Progress) -> tuple[LiveTake, Ints]:
+    def solve(self, take: LiveTake, progress: Progress) -> tuple[LiveTake, Ints]:
         """Return the frames solved together, and the nearest poses of the database to each, (N, K)."""
         options = self._options
-        tracked = np.array([pose.state is TrackingState.TRACKING for pose in live.poses])
-        start = bridged(live.poses, tracked, self._fps)
-        frames = [used if known else unseen(used) for used, known in zip(live.markers, tracked, strict=True)]
-        used, motion = list(live.markers), start
-        if live.views:
-            first = self._solver.solve(frames, start, _rounds_from(progress, 0, ROUNDS + 2), 1)
-            views = TakeViews(live.markers, live.views, tracked)
-            frames, motion = relabelled(
-                views, first, self._solver, options.rig, options.match, _rounds_from(progress, 1, ROUNDS + 2)
-            )
-            used, progress = frames, _rounds_from(progress, 2, ROUNDS + 2)
-        # Hidden markers must not have a say in where the solution begins.
-        motion = motion if options.visible.all() else start
-        seen = [visible_part(frame, options.visible) for frame in frames]
-        solved = self._solver.solve(seen, motion, progress, errors=True, worn=options.subject.is_calibrated)
-        return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
+        tracked = np.array([pose.state is TrackingState.TRACKING for pose in take.poses])
+        start = bridged(take.poses, tracked, self._fps)
+        seen = [frame.only(options.visible) for frame in take.markers]
+        solved = self._solver.solve(seen, start, progress, errors=True, worn=options.subject.is_calibrated)
+        return replace(take, poses=self._poses(take.poses, seen, solved)), solved.rows
 
-    def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:
-        """Return the packets of solved poses."""
-        rig, subject = self._options.rig, self._options.subject
-        rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
+    def _poses(self, begun: Sequence[Pose], seen: Sequence[MarkerFrame], solved: SolvedTake) -> list[Pose]:
+        """Return the packets of solved poses; begun: what they began with."""
+        rig, subject, limits = self._options.rig, self._options.subject, self._options.settings.label
+        rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in begun]))
         world_m, error_m = self._solver.markers(solved.motion, solved.offset_m), solved.error_m
         assert error_m is not None  # asked for
         result = []
-        for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
+        for k, (pose, frame) in enumerate(zip(begun, seen, strict=True)):
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
-            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, error_m[k])
-            packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
-            result.append(packet if tracked[k] and Doubt.FEW not in pose.doubts else inferred(packet))
+            state = state_of(frame, subject, error_m[k], limits)
+            packet = pose_packet(frame, state, body, world_m[k], rig, subject, error_m[k])
+            result.append(replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns))
         return result
-
-
-def _rounds_from(progress: Progress, done: int, rounds: int) -> Progress:
-    """Report the progress of what comes after some of the rounds as that of all of them."""
-    share = (ROUNDS if done == rounds - ROUNDS else 1) / rounds
-    return lambda n, total: progress(round((total or 1) * (done / rounds + share * n / (total or 1))), total)
-
-
-def visible_part(frame: MarkerFrame, visible: Bools) -> MarkerFrame:
-    """Return a frame with some of its markers only, (M,)."""
-    return frame if visible.all() else replace(frame, valid=frame.valid & visible, seen=frame.seen & visible)
-
-
-def unseen(frame: MarkerFrame) -> MarkerFrame:
-    """Return a frame in which nothing is seen."""
-    return replace(frame, valid=np.zeros_like(frame.valid), seen=np.zeros_like(frame.seen))
 
 
 def bridged(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:

@@ -108,6 +108,7 @@ class Reconstruction:
         self._names = CAMERA_NAMES[:n_cameras]
         self._synchroniser = Synchroniser(n_cameras, budget_ns, time or TimeSettings())
         self._last: Pose | None = None
+        self._newest_ns: int | None = None  # of what was stepped on last
         self._t_last_step_ns = self._t_coasted_ns = 0
         self._n_noted = self._n_overrun = self._n_poses = self._n_alone = 0
         self._notices = NoticeLog()
@@ -212,7 +213,7 @@ class Reconstruction:
         left out.
         """
         views, sent, t_received_ns = waiting
-        if self._last is not None and 0 <= self._last.t_capture_ns - views.t_capture_ns < PAST_NS:
+        if self._newest_ns is not None and 0 <= self._newest_ns - views.t_capture_ns < PAST_NS:
             self._n_overrun += 1
             return
         views = self._without_moved(views)
@@ -231,6 +232,7 @@ class Reconstruction:
         }
         pose = replace(pose, latency_ns={**before, **pose.latency_ns})
         self._last, self._state, self._t_last_step_ns = pose, pose.state, t_received_ns
+        self._newest_ns = views.t_capture_ns
         self._alone = views.first.camera if len(views.present) == 1 < len(views) else None
         self._n_alone += self._alone is not None
         self._skews_ns.append(views.skew_ns)

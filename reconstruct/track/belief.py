@@ -121,9 +121,7 @@ def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     """Return what is believed of a later time before anything is seen of it."""
     seconds = max((t_ns - belief.state.t_ns) * 1e-9, 0.0)
-    fade = np.repeat([s.joint_velocity_s, s.root_velocity_s], [DOFS, 6])
-    kept = np.exp(-seconds / fade)
-    ahead = fade * (1.0 - kept)  # seconds at the velocity there is
+    kept, ahead = kept_velocity(seconds, s)
     velocity = kept * belief.velocity + ahead * belief.acceleration
     step = ahead * belief.velocity + 0.5 * ahead**2 * belief.acceleration
     P, W = belief.covariance, belief.noise
@@ -137,6 +135,13 @@ def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     covariance[VELOCITY, POSE] = covariance[POSE, VELOCITY].T
     covariance[VELOCITY, VELOCITY] = (kept[:, None] * kept) * of_velocity + seconds * W
     return replace(belief, state=stepped(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
+
+
+def kept_velocity(seconds: float, s: SolveSettings) -> tuple[Floats, Floats]:
+    """Return the share of a velocity that is left after some time, (V,), and for how long of it the velocity counts, (V,) [s]."""
+    fade = np.repeat([s.joint_velocity_s, s.root_velocity_s], [DOFS, 6])
+    kept = np.exp(-seconds / fade)
+    return kept, fade * (1.0 - kept)
 
 
 def stepped(state: BodyState, step: Floats, t_ns: int) -> BodyState:

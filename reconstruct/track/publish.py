@@ -16,7 +16,7 @@ from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.estimator import Estimator
 from reconstruct.track.hypotheses import Hypothesis
 
-# Errors of consecutive frames are alike, so evidence overstates itself: of hypotheses 12 to 20 behind the best one in six is right.
+# Errors of consecutive frames are alike, so evidence overstates itself: of those 12 to 20 behind, one in six is right.
 OVERSTATED = 10.0
 
 

@@ -22,7 +22,7 @@ def solved_offline(result: ReplayResult, subject: Subject, database: PoseTable, 
     if rig.is_monocular:
         return result
     visible = np.array([name not in result.hidden_mm for name in subject.markers.names])
-    options = OfflineOptions(rig, subject, database, visible, settings.feet, settings.match)
+    options = OfflineOptions(rig, subject, database, settings, visible)
     with progress_bar("offline") as progress:
         solved = solve_take(LiveTake(result.poses, result.markers, result.views), options, progress)
     poses, markers = list(solved.poses), list(solved.markers)
