@@ -10,13 +10,11 @@ JOINED_S = 0.5  # doubtful frames that are no farther apart are one span
 class Doubt(StrEnum):
     """Why a frame is doubtful.
 
-    FIT: the pose is far from what the cameras see; FEW: markers are too few, or none of the torso was seen for a while, to tell
-    more than how the pose goes on; RIVALS: other labels, of another pose, are nearly as likely; EXCHANGED: other labels have just
-    turned out to be right.
+    FIT: the pose is far from what the cameras see; RIVALS: other labels, of another pose, are nearly as likely; EXCHANGED: other
+    labels have just turned out to be right.
     """
 
     FIT = "fit"
-    FEW = "few"
     RIVALS = "rivals"
     EXCHANGED = "exchanged"
 
@@ -25,7 +23,6 @@ NO_DOUBT: frozenset[Doubt] = frozenset()
 OF_SWAPS = frozenset({Doubt.EXCHANGED})  # that labels were exchanged
 WORDS = {
     Doubt.FIT: "the pose is far from the markers",
-    Doubt.FEW: "too few markers, or none of the torso, were seen",
     Doubt.RIVALS: "other labels are nearly as likely",
     Doubt.EXCHANGED: "labels were exchanged until then",
 }

@@ -82,7 +82,7 @@ class RootsInPlace:
     mirrored: bool
 
     def steps(self, first: Ints, last: Ints) -> Floats:
-        """Return how the root moves from some poses to others, (K, 6): rotation vector [rad], shift [m], in the axes of the last."""
+        """Return how the root moves from poses to others, (K, 6): rotation vector [rad], shift [m], in the axes of the last."""
         n = len(self.rotvec)
         before, after = (matrix_from_rotvec(self.rotvec[rows % n].astype(np.float64)) for rows in (first, last))
         back = np.swapaxes(after, 1, 2)

@@ -25,17 +25,24 @@ RAY_STEPS, RAY_SIGMA_M, MIN_DEPTH_M = 4, 0.02, 0.3
 
 @dataclass(frozen=True, slots=True)
 class RootPrior:
-    """The root's expected orientation (3, 3) and position (3,) [m], with standard deviations [rad], [m]."""
+    """The root's expected orientation (3, 3) and position (3,) [m], with standard deviations [rad], [m].
+
+    tilt_sigma_rad: of rotations about the horizontal axes, X and Z of the world, if they are known better.
+    """
 
     rotation: Floats
     position_m: Floats
     sigma_rad: float
     sigma_m: float
+    tilt_sigma_rad: float | None = None
 
     @property
     def precision(self) -> Floats:
         """Inverse variances of the rotation vector about the world's axes and of the position, (6,)."""
-        return np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
+        precision = np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
+        if self.tilt_sigma_rad is not None:
+            precision[0] = precision[2] = self.tilt_sigma_rad**-2.0
+        return precision
 
 
 def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:

@@ -175,20 +175,20 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
             pull[part] = precision @ apart
             twice += float(apart @ pull[part])
     if tilt is not None and (share := s.tilt_rate * seconds) > 0.0:
-        turn, precision = tilt_apart(predicted.state.rotation, tilt.up), share / tilt.variance
+        turn, sure = tilt_apart(predicted.state.rotation, tilt.up), share / tilt.variance
         for axis in (0, 2):
-            information[DOFS + axis, DOFS + axis] += precision
-            pull[DOFS + axis] += precision * turn[axis]
-            twice += precision * turn[axis] ** 2
+            information[DOFS + axis, DOFS + axis] += sure
+            pull[DOFS + axis] += sure * turn[axis]
+            twice += sure * turn[axis] ** 2
     known, certainty = _inverse(predicted.covariance), s.neighbour_certainty
     by_pose, velocity, precision, center, _ = _pose_of(known + information, pull)
     carried = known + certainty * information
-    *_, sure, at, gained = _pose_of(carried, certainty * pull)
+    *_, certain, at, gained = _pose_of(carried, certainty * pull)
     model = model_around(joints, FULL, Quadratic(center[:DOFS], precision))
     expected = stepped(predicted.state, center, predicted.state.t_ns)
     root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
     then = replace(predicted, acceleration=n.acceleration, noise=n.noise)
-    return Prior(then, carried, velocity, by_pose, model, root, Quadratic(at, sure), 0.5 * certainty * twice - gained, seconds)
+    return Prior(then, carried, velocity, by_pose, model, root, Quadratic(at, certain), 0.5 * certainty * twice - gained, seconds)
 
 
 def _pose_of(information: Floats, pull: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:

@@ -150,8 +150,8 @@ class Estimator:
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
             filled = self.filler.fill(problem, solution, frame.t_capture_ns, self._settings.pose_rate * prior.seconds)
             if filled is not None:
-                start, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
-                solution = self._solve(problem, (solution.rotation, solution.position_m), start=start)
+                w, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
+                solution = self._solve(problem, (solution.rotation, solution.position_m), start=w)
         state, origin = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m), None
         if predicted is not None:
             origin = self.belief

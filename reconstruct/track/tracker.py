@@ -61,7 +61,8 @@ class Tracker:
     def forget(self) -> None:
         """Forget all moments."""
         self.hypotheses: tuple[Hypothesis, ...] = ()
-        self._misfit, self._sought_ns, self._last_ns = 0.0, -(10**18), None
+        self._misfit, self._sought_ns = 0.0, -(10**18)
+        self._last_ns: int | None = None
         self._estimator.forget()
         self._acquirer.forget()
         self._view_acquirer.forget()
