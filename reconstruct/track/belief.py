@@ -33,6 +33,7 @@ from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
+MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
 MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
 POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
@@ -169,12 +170,12 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
         (0, n.pose - joints, n.pose_covariance, s.pose_rate),
         (N_POSE, n.velocity - predicted.velocity, n.velocity_covariance, s.velocity_rate),
     ):
-        share, part = rate * seconds, slice(first, first + len(apart))
+        share, part = min(rate * seconds, MOST_COUNTED), slice(first, first + len(apart))
         if share > 0.0:
             information[part, part] = precision = share * _inverse(covariance)
             pull[part] = precision @ apart
             twice += float(apart @ pull[part])
-    if tilt is not None and (share := s.tilt_rate * seconds) > 0.0:
+    if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_COUNTED)) > 0.0:
         turn, sure = tilt_apart(predicted.state.rotation, tilt.up), share / tilt.variance
         for axis in (0, 2):
             information[DOFS + axis, DOFS + axis] += sure
