@@ -149,6 +149,8 @@ class SolveSettings:
     neighbour_certainty: float = 0.3  # share of what they say that makes the pose more certain: their errors last
     joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
     root_velocity_s: float = 0.5  # likewise of the root
+    change_spread: float = 2.0  # variance of a pose's change over a long step, in variances of the neighbours' changes
+    change_drift: float = 0.05  # plus this standard deviation of every coordinate [rad, m]
     limits: bool = True  # hold joints to the range of the database
     smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s

@@ -15,7 +15,7 @@ exchanges. Any one marker may be astray: it then counts by itself, with little c
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -33,16 +33,21 @@ IMPOSSIBLE = 1e6  # cost of what is beyond the gate
 GATE2 = 36.0  # squared distance in standard deviations beyond which a point is no candidate
 ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
 MIN_DEPTH_M = 0.3
+NO_ORDERS: Ints = np.zeros((0, 0), np.int64)
 MORE, MAX_ROUNDS = 4, 6  # choices that are weighed for each that is returned; exchanges in turn
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Where markers are expected: point_m (M, 3) [m] world, covariance (M, 3, M, 3) [m^2], and the probability to see each, (M,)."""
+    """Where markers are expected: point_m (M, 3) [m] world, covariance (M, 3, M, 3) [m^2], and the probability to see each, (M,).
+
+    orders: of the markers with those of limbs exchanged that are mistaken for each other, (S, M).
+    """
 
     point_m: Floats
     covariance: Floats
     seen: Floats
+    orders: Ints = field(default_factory=lambda: NO_ORDERS)
 
     @property
     def covariance_m2(self) -> Floats:
@@ -94,6 +99,7 @@ class TogetherCost:
         clear = possible & (possible.sum(axis=1) == 1)[:, None] & (possible.sum(axis=0) == 1) & (near < missed[:, None] - s.branch)
         self._clear = np.where(clear.any(axis=1), clear.argmax(axis=1), -1)
         self._open = np.flatnonzero(self._clear < 0)
+        self._orders = [order for order in expected.orders if (self._clear[order != np.arange(len(order))] < 0).all()]
         self._points, self._possible, self._settings = points, possible, s
         self._missed, self._known = missed, math.log(s.false_points_m3) - np.log(expected.seen)
         self._point_m, self._covariance = self._given_clear(expected)
@@ -156,10 +162,10 @@ class TogetherCost:
         return cost + min(float((stray - saved).min()), 0.0)
 
     def _exchanged(self, choice: Ints) -> list[Ints]:
-        """Return a choice with the points of two open markers exchanged, one given to another of them, or one taken away."""
+        """Return a choice with the points of two limbs or open markers exchanged, one given to another marker, or one taken away."""
         owner = np.full(self._possible.shape[1], -1)
         owner[choice[choice >= 0]] = np.flatnonzero(choice >= 0)
-        found = []
+        found = [choice[order] for order in self._orders]
         for m in self._open:
             for p in [*np.flatnonzero(self._possible[m]), -1]:
                 if choice[m] == p:

@@ -28,7 +28,7 @@ from database.geometry.skeleton import Skeleton
 from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
-from reconstruct.models.local.model import DOFS, FULL, LocalModel, Quadratic, model_around
+from reconstruct.models.local.model import DOFS, FULL, LocalModel, Neighbours, Quadratic, model_around
 from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
 
@@ -46,7 +46,7 @@ class Belief:
 
     state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
     position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
-    likewise, as of `NeighbourGaussians`.
+    likewise, as of `NeighbourGaussians`; near: the neighbours that these are of, if they tell how poses go on.
     """
 
     state: BodyState
@@ -54,6 +54,7 @@ class Belief:
     covariance: Floats
     acceleration: Floats
     noise: Floats
+    near: Neighbours | None = None
 
     def moved(self, motion: RigidMotion) -> "Belief":
         """Return the belief in a world that is moved."""
@@ -61,7 +62,7 @@ class Belief:
         for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
             turn[first : first + 3, first : first + 3] = motion.rotation
         T, state, covariance = turn[POSE, POSE], self.state.moved(motion), turn @ self.covariance @ turn.T
-        return Belief(state, T @ self.velocity, covariance, T @ self.acceleration, T @ self.noise @ T.T)
+        return Belief(state, T @ self.velocity, covariance, T @ self.acceleration, T @ self.noise @ T.T, self.near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,31 @@ def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     covariance[VELOCITY, POSE] = covariance[POSE, VELOCITY].T
     covariance[VELOCITY, VELOCITY] = (kept[:, None] * kept) * of_velocity + seconds * W
     return replace(belief, state=stepped(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
+
+
+def foresee(before: Belief, predicted: Belief, change: Floats, spread: Floats, s: SolveSettings) -> Belief:
+    """Return a prediction joined with how neighbours went on in the same time.
+
+    Args:
+        before, predicted: the belief, and what it predicts by its velocity alone.
+        change: of the neighbours' poses, root in the axes of before, (V,).
+        spread: its covariance, (V, V).
+    """
+    seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
+    kept, ahead = kept_velocity(seconds, s)
+    P, W, turn = before.covariance, before.noise, np.eye(N_POSE)
+    for first in (DOFS, DOFS + 3):
+        turn[first : first + 3, first : first + 3] = before.state.rotation
+    across, of_velocity = P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
+    moved = (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W  # covariance of the change itself
+    with_change = np.concatenate(
+        [across * ahead + moved, kept[:, None] * of_velocity * ahead + (0.5 * seconds**2) * W]
+    )
+    gain = with_change @ _inverse(moved + turn @ spread @ turn.T)
+    step = gain @ (turn @ change - pose_change(before.state, predicted.state))
+    covariance = predicted.covariance - gain @ with_change.T
+    state = stepped(predicted.state, step[POSE], predicted.state.t_ns)
+    return replace(predicted, state=state, velocity=predicted.velocity + step[VELOCITY], covariance=0.5 * (covariance + covariance.T))
 
 
 def kept_velocity(seconds: float, s: SolveSettings) -> tuple[Floats, Floats]:

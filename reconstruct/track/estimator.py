@@ -16,6 +16,7 @@ from database.geometry.kinematics import local_markers
 from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
+from reconstruct.labelling.upright import limb_exchanges
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples, every
@@ -25,7 +26,7 @@ from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with
 from reconstruct.solve.limits import NO_LIMITS, limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import Belief, Prior, predict, tilt_of
+from reconstruct.track.belief import Belief, Prior, tilt_of
 from reconstruct.track.models import model_for
 
 N_MINIMA = 4
@@ -89,6 +90,7 @@ class Estimator:
         self._limits = limits_of(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
         self._solve = partial(solve, max_iterations=settings.max_iterations)
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
+        self.limb_orders = limb_exchanges(subject)
         self._marker_sigma_m = np.full(len(subject.markers), settings.marker_sigma_m)
 
     @property
@@ -105,7 +107,7 @@ class Estimator:
         """Return what is expected at a time, None at the start; the same object while the belief is the same."""
         belief, asked_ns, predicted = self._predicted
         if belief is not self.belief or asked_ns != t_ns:
-            predicted = None if self.belief is None else predict(self.belief, t_ns, self._settings)
+            predicted = None if self.belief is None else self._model.predict(self.belief, t_ns)
             self._predicted = self.belief, t_ns, predicted
         return predicted
 

@@ -5,7 +5,6 @@ evidence (multiple hypothesis tracking; Reid 1979). Those with equal labels and 
 than the best are dropped.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from reconstruct.track.association import Association, Expected, associate
 from reconstruct.track.belief import Belief, expect_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
-MEMORY_S = 0.25  # time in which evidence fades: what a pose explains badly it does so for many frames
+FADING = 0.94  # share of the score that is left after a frame: what a pose explains badly it does so for many frames
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one
 LASTING, FORGET, MAX_LASTING_M = 0.1, 0.97, 0.04  # of a marker's residual: share that is learned and kept in a frame, and the most
 
@@ -69,7 +68,7 @@ def expect_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: L
     assert predicted is not None
     point_m, covariance = expect_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
     seen = np.where(hypothesis.seen, s.stays_seen, s.seen_again)
-    return Expected(point_m + hypothesis.lasting_m, covariance, seen)
+    return Expected(point_m + hypothesis.lasting_m, covariance, seen, estimator.limb_orders)
 
 
 def track(
@@ -99,8 +98,7 @@ def solve_branch(origin: Hypothesis, association: Association, estimator: Estima
     if estimate is None or not np.isfinite(estimate.marker_m).all():
         return []
     gained = estimator.log_evidence(estimate) - association.cost
-    passed_s = (estimate.state.t_ns - origin.belief.state.t_ns) * 1e-9
-    return [Branch(origin, association, estimate, math.exp(-passed_s / MEMORY_S) * origin.score + gained)]
+    return [Branch(origin, association, estimate, FADING * origin.score + gained)]
 
 
 def distinct_branches(branches: Sequence[Branch], s: LabelSettings) -> list[Branch]:

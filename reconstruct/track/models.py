@@ -17,9 +17,22 @@ from reconstruct.models.local.pca import local_pca
 from reconstruct.search.examples import Examples
 from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
-from reconstruct.track.belief import N_POSE, Belief, Prior, Tilt, begin_belief, conclude, join_neighbours, pose_change, surprise
+from reconstruct.track.belief import (
+    N_POSE,
+    Belief,
+    Prior,
+    Tilt,
+    begin_belief,
+    conclude,
+    foresee,
+    join_neighbours,
+    pose_change,
+    predict,
+    surprise,
+)
 
 FRAME_S = 1.0 / 60.0
+LONG_STEP_S = 0.03  # over a shorter step the velocity says all
 MIN_INFLATION, MAX_INFLATION = 0.25, 10.0
 PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M = 0.1, 0.03, 0.02  # how sure a pose of the paper's model counts as
 PAPER_RATE = 1.0  # and its velocity, a second
@@ -38,6 +51,9 @@ class FrameModel(Protocol):
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame."""
+
+    def predict(self, belief: Belief, t_ns: int) -> Belief:
+        """Return what is believed of a later time before anything is seen of it."""
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame; tilt: the neighbours', where the root is not seen; seconds: since the frame before."""
@@ -60,11 +76,21 @@ class GaussianModel:
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame: the neighbours' Gaussian."""
         gaussians = self._fitter.fit(neighbours, self._settings)
-        return join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
+        prior = join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
+        return replace(prior, predicted=replace(prior.predicted, near=neighbours))
+
+    def predict(self, belief: Belief, t_ns: int) -> Belief:
+        """Return what is believed of a later time, over a long step by how the neighbours went on as well."""
+        predicted = predict(belief, t_ns, self._settings)
+        if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
+            return predicted
+        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9, self._settings)
+        return predicted if found is None else foresee(belief, predicted, *found, self._settings)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame."""
-        return join_neighbours(predicted, self._fitter.fit(neighbours, self._settings), tilt, seconds, self._settings)
+        prior = join_neighbours(predicted, self._fitter.fit(neighbours, self._settings), tilt, seconds, self._settings)
+        return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return what is believed after the markers."""
@@ -92,6 +118,10 @@ class PaperModel:
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame."""
         return self._prior(predicted, neighbours, predicted.state.joints[1:].ravel(), seconds)
+
+    def predict(self, belief: Belief, t_ns: int) -> Belief:
+        """Return where constant velocity leads."""
+        return predict(belief, t_ns, self._settings)
 
     def _prior(self, predicted: Belief, neighbours: Neighbours, joints: Floats | None, seconds: float) -> Prior:
         """Return the prior of a frame; joints: where constant velocity leads, (D,) [rad]."""

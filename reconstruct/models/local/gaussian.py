@@ -10,6 +10,7 @@ import numpy as np
 
 from config.arrays import Floats, Singles
 from config.settings import SolveSettings
+from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import invert_definite
 from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around
 from reconstruct.models.local.motion import (
@@ -66,6 +67,19 @@ class GaussianFitter:
             bend, bend_spread = weighted_moments(bends, weights[inside])
             noise = bend_spread + noise
         return NeighbourGaussians(mean, covariance, fps * step, fps**2 * spread, fps**2 * bend, fps**3 * s.bend_noise * noise)
+
+    def fit_change(self, neighbours: Neighbours, seconds: float, s: SolveSettings) -> tuple[Floats, Floats] | None:
+        """Return how the neighbours went on, (D + 6,), the root in its axes of before, and its covariance; None of too few."""
+        rows = neighbours.rows
+        later = rows + max(round(seconds * self._examples.fps), 1)
+        inside = later < self._ends[rows]
+        if np.count_nonzero(inside) < ENOUGH:
+            return None
+        rows, later = rows[inside], later[inside]
+        changes = steps_between(self._examples, rows, later, self._examples.pose[later])
+        changes[:, -3:] = np.einsum("kij,kj->ki", matrix_from_rotvec(changes[:, -6:-3]), changes[:, -3:])
+        mean, spread = weighted_moments(changes, neighbours.weights[inside])
+        return mean, s.change_spread * spread + s.change_drift**2 * np.eye(len(mean))
 
     def _drift(self, s: SolveSettings) -> Floats:
         """Return the covariance that is added to the neighbours' steps, (D + 6, D + 6)."""
