@@ -25,7 +25,7 @@ from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
 from database.geometry.skeleton import Skeleton
-from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored
+from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored, solve_triangle
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
 from reconstruct.models.local.model import DOFS, FULL, LocalModel, Neighbours, Quadratic, model_around
@@ -34,6 +34,7 @@ from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
 MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
+LEAST_COUNTED = 1e-12  # as which what does not count at all is taken
 MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
 POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
@@ -66,24 +67,48 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What the neighbours tell of a frame, as changes of what is predicted.
+
+    pose: of joints and root, (V,) and (V, V); velocity: (V,), with the covariance it is known by, (V, V); counted: as how many
+    neighbours' velocities it counts.
+    """
+
+    pose: Quadratic
+    velocity: Floats
+    spread: Floats
+    counted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A prediction that the neighbours' velocity has led.
+
+    factor: L of the covariance of how far apart the two velocities are, (V, V); pose, velocity: changes of the mean, (V,);
+    precision: of the pose then, (V, V); disagreement: energy of both at its best.
+    """
+
+    factor: Floats
+    pose: Floats
+    velocity: Floats
+    precision: Floats
+    disagreement: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prior:
     """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
 
-    information: of pose and velocity, (2 V, 2 V), as it is carried on: neighbours of one frame know no more than those of the
-    frame before, so that they lead the mean but add less certainty; velocity, by_pose: the best change of the velocity without
-    the markers, (V,), and by how much less for every change of the pose, (V, V); model, root: of the pose alone, as the solver
-    takes it; certain: the pose alone as it is carried, about the predicted one; disagreement: energy of prediction and neighbours
-    at its best; seconds: since the frame before.
+    told, led: what the neighbours say, and the prediction led by all of their velocity, None for models that carry nothing. They
+    lead the mean, but add less certainty to what is carried on: neighbours of one frame know no more than those of the frame
+    before. model, root: of the pose alone, as the solver takes it; seconds: since the frame before.
     """
 
     predicted: Belief
-    information: Floats
-    velocity: Floats
-    by_pose: Floats
+    told: Told | None
+    led: Led | None
     model: LocalModel
     root: RootPrior
-    certain: Quadratic
-    disagreement: float
     seconds: float
 
 
@@ -130,9 +155,7 @@ def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     of_pose, across, of_velocity = P[POSE, POSE], P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
     covariance = np.empty_like(P)
     carried = across * ahead
-    covariance[POSE, POSE] = (
-        of_pose + carried + carried.T + (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W
-    )
+    covariance[POSE, POSE] = of_pose + carried + carried.T + (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W
     covariance[POSE, VELOCITY] = (across + ahead[:, None] * of_velocity) * kept + (0.5 * seconds**2) * W
     covariance[VELOCITY, POSE] = covariance[POSE, VELOCITY].T
     covariance[VELOCITY, VELOCITY] = (kept[:, None] * kept) * of_velocity + seconds * W
@@ -154,14 +177,14 @@ def foresee(before: Belief, predicted: Belief, change: Floats, spread: Floats, s
         turn[first : first + 3, first : first + 3] = before.state.rotation
     across, of_velocity = P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
     moved = (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W  # covariance of the change itself
-    with_change = np.concatenate(
-        [across * ahead + moved, kept[:, None] * of_velocity * ahead + (0.5 * seconds**2) * W]
-    )
+    with_change = np.concatenate([across * ahead + moved, kept[:, None] * of_velocity * ahead + (0.5 * seconds**2) * W])
     gain = with_change @ _inverse(moved + turn @ spread @ turn.T)
     step = gain @ (turn @ change - pose_change(before.state, predicted.state))
     covariance = predicted.covariance - gain @ with_change.T
     state = stepped(predicted.state, step[POSE], predicted.state.t_ns)
-    return replace(predicted, state=state, velocity=predicted.velocity + step[VELOCITY], covariance=0.5 * (covariance + covariance.T))
+    return replace(
+        predicted, state=state, velocity=predicted.velocity + step[VELOCITY], covariance=0.5 * (covariance + covariance.T)
+    )
 
 
 def kept_velocity(seconds: float, s: SolveSettings) -> tuple[Floats, Floats]:
@@ -190,52 +213,50 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
 
     tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
     """
-    joints, n = predicted.state.joints[1:].ravel(), in_the_world(n, predicted.state.rotation)
-    information, pull, twice = np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE), 0.0
-    for first, apart, covariance, rate in (
-        (0, n.pose - joints, n.pose_covariance, s.pose_rate),
-        (N_POSE, n.velocity - predicted.velocity, n.velocity_covariance, s.velocity_rate),
-    ):
-        share, part = min(rate * seconds, MOST_COUNTED), slice(first, first + len(apart))
-        if share > 0.0:
-            information[part, part] = precision = share * _inverse(covariance)
-            pull[part] = precision @ apart
-            twice += float(apart @ pull[part])
-    if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_COUNTED)) > 0.0:
-        turn, sure = tilt_apart(predicted.state.rotation, tilt.up), share / tilt.variance
-        for axis in (0, 2):
-            information[DOFS + axis, DOFS + axis] += sure
-            pull[DOFS + axis] += sure * turn[axis]
-            twice += sure * turn[axis] ** 2
-    known, certainty = _inverse(predicted.covariance), s.neighbour_certainty
-    by_pose, velocity, precision, center, _ = _pose_of(known + information, pull)
-    carried = known + certainty * information
-    *_, certain, at, gained = _pose_of(carried, certainty * pull)
-    model = model_around(joints, FULL, Quadratic(center[:DOFS], precision))
-    expected = stepped(predicted.state, center, predicted.state.t_ns)
+    n = in_the_world(n, predicted.state.rotation)
+    told = weigh_told(predicted, n, tilt, seconds, s)
+    led = lead(predicted.covariance, told, 1.0)
+    pose, _ = meet(led, told.pose, 1.0)
+    model = model_around(predicted.state.joints[1:].ravel(), FULL, Quadratic(pose.center[:DOFS], pose.precision))
+    expected = stepped(predicted.state, pose.center, predicted.state.t_ns)
     root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
-    then = replace(predicted, acceleration=n.acceleration, noise=n.noise)
-    return Prior(then, carried, velocity, by_pose, model, root, Quadratic(at, certain), 0.5 * certainty * twice - gained, seconds)
+    return Prior(replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, model, root, seconds)
 
 
-def _pose_of(information: Floats, pull: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:
-    """Return what a Gaussian over pose and velocity says of the pose alone, and of the velocity at a pose.
+def weigh_told(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Told:
+    """Return what neighbours tell of a frame by as much as they count in it; arguments as of `join_neighbours`, in the world."""
+    precision, apart = np.zeros((N_POSE, N_POSE)), np.zeros(N_POSE)
+    apart[:DOFS] = n.pose - predicted.state.joints[1:].ravel()
+    if (share := min(s.pose_rate * seconds, MOST_COUNTED)) > 0.0:
+        precision[:DOFS, :DOFS] = share * _inverse(n.pose_covariance)
+    if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_COUNTED)) > 0.0:
+        apart[DOFS : DOFS + 3] = tilt_apart(predicted.state.rotation, tilt.up)
+        precision[[DOFS, DOFS + 2], [DOFS, DOFS + 2]] = share / tilt.variance
+    counted = min(s.velocity_rate * seconds, MOST_COUNTED)
+    return Told(Quadratic(apart, precision), n.velocity - predicted.velocity, n.velocity_covariance, counted)
 
-    Args:
-        information, pull: the Gaussian exp(-x' information x / 2 + pull' x), (2 V, 2 V) and (2 V,).
 
-    Returns:
-        By how much less the velocity is best for every change of the pose, (V, V), and the best where it does not change, (V,);
-        the precision of the pose, (V, V), and its mean, (V,); -ln of the Gaussian at its best.
-    """
-    across = information[VELOCITY, POSE]
-    L = _factor(information[VELOCITY, VELOCITY])
-    by_pose, velocity = solve_factored(L, across), solve_factored(L, pull[VELOCITY])
-    precision = information[POSE, POSE] - across.T @ by_pose
-    precision = 0.5 * (precision + precision.T)
-    pulled = pull[POSE] - across.T @ velocity
-    center = solve_factored(_factor(precision), pulled)
-    return by_pose, velocity, precision, center, 0.5 * float(pulled @ center + pull[VELOCITY] @ velocity)
+def lead(covariance: Floats, told: Told, certainty: float) -> Led:
+    """Return a prediction with a covariance, (2 V, 2 V), led by a share of the neighbours' velocity."""
+    across, spread = covariance[VELOCITY, POSE], covariance[VELOCITY, VELOCITY]
+    L = factor_apart(spread, told, certainty)
+    half, pulled = solve_triangle(L, across), solve_factored(L, told.velocity)
+    precision = _inverse(covariance[POSE, POSE] - half.T @ half)
+    return Led(L, pulled @ across, spread @ pulled, precision, 0.5 * float(told.velocity @ pulled))
+
+
+def factor_apart(spread: Floats, told: Told, certainty: float) -> Floats:
+    """Return L of the covariance of how far predicted velocities, (V, V), are from a share of the neighbours', (V, V)."""
+    return _factor(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
+
+
+def meet(led: Led, told: Quadratic, certainty: float) -> tuple[Quadratic, float]:
+    """Return the pose of a led prediction joined with a share of what neighbours tell of it, and their energy at its best."""
+    precision = led.precision + certainty * told.precision
+    apart = told.center - led.pose
+    pull = certainty * (told.precision @ apart)
+    step = solve_factored(_factor(precision), pull)
+    return Quadratic(led.pose + step, precision), led.disagreement + 0.5 * float(pull @ (apart - step))
 
 
 def conclude(prior: Prior, state: BodyState, minimum: Minimum, certainty: float) -> Belief:
@@ -244,32 +265,59 @@ def conclude(prior: Prior, state: BodyState, minimum: Minimum, certainty: float)
     Args:
         prior: of the frame.
         state, minimum: the pose that was solved, from what a pose model says as well, if one was asked.
-        certainty: share of what a pose model says that makes the pose more certain, as of neighbours.
+        certainty: share of what neighbours and a pose model say that makes the pose more certain.
     """
-    predicted, before = prior.predicted, minimum.terms.prior.precision
-    hessian = mirror_triangle(np.tril(minimum.hessian))
-    information = prior.information.copy()
-    information[POSE, POSE] += hessian - before + certainty * (before - prior.model.precision)
-    velocity = predicted.velocity + prior.velocity - prior.by_pose @ pose_change(predicted.state, state)
-    return replace(predicted, state=state, velocity=velocity, covariance=_inverse(information))
+    predicted, told, led = prior.predicted, prior.told, prior.led
+    assert told is not None and led is not None
+    solved = minimum.terms.prior.precision
+    added = minimum.hessian - solved + certainty * (solved - prior.model.precision + told.pose.precision)
+    pulled = led.precision @ (pose_change(predicted.state, state) - led.pose)
+    across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
+    velocity = predicted.velocity + led.velocity + across - spread @ solve_factored(led.factor, across)
+    covariance = carry_covariance(predicted.covariance, told, added, certainty)
+    return replace(predicted, state=state, velocity=velocity, covariance=covariance)
 
 
-def surprise(prior: Prior, state: BodyState, minimum: Minimum) -> float:
+def carry_covariance(before: Floats, told: Told, added: Floats, certainty: float) -> Floats:
+    """Return the covariance of pose and velocity after a frame, (2 V, 2 V).
+
+    Args:
+        before: as predicted, (2 V, 2 V).
+        told: by the neighbours, of whose velocity a share counts.
+        added: lower triangle of the information of the pose that is added, (V, V).
+        certainty: that share.
+    """
+    half = solve_triangle(factor_apart(before[VELOCITY, VELOCITY], told, certainty), before[VELOCITY])
+    covariance = before - half.T @ half
+    precision = _inverse(covariance[POSE, POSE])
+    by_pose, pose = covariance[VELOCITY, POSE] @ precision, _inverse(precision + added)
+    lost = by_pose @ (covariance[POSE, POSE] - pose)
+    covariance[POSE, POSE] = pose
+    covariance[VELOCITY, POSE] -= lost
+    covariance[POSE, VELOCITY] = covariance[VELOCITY, POSE].T
+    covariance[VELOCITY, VELOCITY] -= lost @ by_pose.T
+    return covariance
+
+
+def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum: Minimum) -> float:
     """Return -ln of the probability of a frame's markers where they are, by Laplace's approximation (MacKay 1992).
 
-    With what is known before as surely as it is carried: neighbours lead the solution more than they are certain.
+    Args:
+        predicted: the pose that changes count from.
+        before: what was known of the pose, as surely as it is carried: neighbours lead the solution more than they are certain.
+        state, minimum: the pose that was solved.
     """
-    solved, before = minimum.terms.prior, prior.certain
+    solved = minimum.terms.prior
     pulled = solved.precision @ (minimum.x - solved.center)
     markers = minimum.energy - 0.5 * float((minimum.x - solved.center) @ pulled)
-    hessian = mirror_triangle(np.tril(minimum.hessian)) - solved.precision + before.precision
-    moved = pose_change(prior.predicted.state, state) - before.center
+    hessian = mirror_triangle(minimum.hessian) - solved.precision + before.precision
+    moved = pose_change(predicted, state) - before.center
     held = before.precision @ moved
     gradient = minimum.gradient - pulled + held
     L = _factor(hessian)
     gained = 0.5 * float(gradient @ solve_factored(L, gradient))  # by a step to where the energy is least
     volume = float(np.log(L.diagonal()).sum()) - half_log_det(before.precision)
-    return markers + 0.5 * float(moved @ held) - gained + prior.disagreement + volume
+    return markers + 0.5 * float(moved @ held) - gained + volume
 
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:

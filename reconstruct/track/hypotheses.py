@@ -21,7 +21,11 @@ from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
 FADING = 0.94  # share of the score that is left after a frame: what a pose explains badly it does so for many frames
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one
-LASTING, FORGET, MAX_LASTING_M = 0.1, 0.97, 0.04  # of a marker's residual: share that is learned and kept in a frame, and the most
+LASTING, FORGET, MAX_LASTING_M = (
+    0.1,
+    0.97,
+    0.04,
+)  # of a marker's residual: share that is learned and kept in a frame, and the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,9 @@ def track(
 ) -> list[Hypothesis]:
     """Return the hypotheses after a moment, the likeliest first; none where none explains it."""
     found = [associate(views, points, rig, markers, s, s.beam) for markers in expected]
-    branches = [branch for each, ways in zip(hypotheses, found, strict=True) for branch in solve_branch(each, ways[0], estimator)]
+    alone = len(hypotheses) == 1 and len(found[0]) == 1
+    first = [(each, ways[0]) for each, ways in zip(hypotheses, found, strict=True)]
+    branches = [branch for each, way in first for branch in solve_branch(each, way, estimator, alone)]
     others = [(each, way) for each, ways in zip(hypotheses, found, strict=True) for way in ways[1:]]
     others.sort(key=lambda other: other[1].likeliness - other[0].score)
     for each, way in others[: s.beam]:
@@ -91,13 +97,16 @@ def track(
     return [follow_branch(branch, estimator) for branch in distinct_branches(branches, s)]
 
 
-def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator) -> list[Branch]:
-    """Return the way a hypothesis goes on with an association, none where that has no pose."""
+def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator, alone: bool = False) -> list[Branch]:
+    """Return the way a hypothesis goes on with an association, none where that has no pose.
+
+    alone: whether nothing else is possible; evidence, which only compares, is then not weighed.
+    """
     estimator.memory = origin.memory
     estimate = estimator.estimate(association.frame)
     if estimate is None or not np.isfinite(estimate.marker_m).all():
         return []
-    gained = estimator.log_evidence(estimate) - association.cost
+    gained = 0.0 if alone else estimator.log_evidence(estimate) - association.cost
     return [Branch(origin, association, estimate, FADING * origin.score + gained)]
 
 
@@ -129,7 +138,9 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     search = estimate.search
     estimator.conclude(estimate)
     residual_m = frame.point_m - estimate.marker_m
-    lasting_m = np.where(frame.valid[:, None], origin.lasting_m + LASTING * (residual_m - origin.lasting_m), FORGET * origin.lasting_m)
+    lasting_m = np.where(
+        frame.valid[:, None], origin.lasting_m + LASTING * (residual_m - origin.lasting_m), FORGET * origin.lasting_m
+    )
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))
     memory = EstimatorMemory(estimator.belief, search)
     return Hypothesis(memory, branch.score, frame.shown, lasting_m, frame, estimate)

@@ -12,7 +12,7 @@ from config.settings import SolveSettings
 from numerics.definite import half_log_det
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import GaussianFitter
-from reconstruct.models.local.model import DOFS, Neighbours, Quadratic
+from reconstruct.models.local.model import DOFS, Neighbours
 from reconstruct.models.local.pca import local_pca
 from reconstruct.search.examples import Examples
 from reconstruct.solve.certainty import Minimum
@@ -26,6 +26,8 @@ from reconstruct.track.belief import (
     conclude,
     foresee,
     join_neighbours,
+    lead,
+    meet,
     pose_change,
     predict,
     surprise,
@@ -98,7 +100,10 @@ class GaussianModel:
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
-        return surprise(prior, state, minimum)
+        told, share = prior.told, self._settings.neighbour_certainty
+        assert told is not None
+        before, disagreement = meet(lead(prior.predicted.covariance, told, share), told.pose, share)
+        return disagreement + surprise(prior.predicted.state, before, state, minimum)
 
 
 class PaperModel:
@@ -136,9 +141,7 @@ class PaperModel:
             prior_weight=s.prior_weight,
         )
         root = RootPrior(state.rotation, state.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
-        nothing = np.zeros((0, 0))
-        certain = Quadratic(np.zeros(N_POSE), np.diag(self._deviation**-2.0))
-        return Prior(predicted, nothing, nothing, nothing, model, root, certain, 0.0, seconds)
+        return Prior(predicted, None, None, model, root, seconds)
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return the solved pose and its velocity, as sure as ever."""
