@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from calibration.subject.subject import Subject
 from config.arrays import Floats, Ints, Singles, read_only
 from config.errors import DatabaseError
+from config.jit import kernel
 from config.joints import N_JOINTS
 from database.files.resample import mirrored_rotvec
 from database.geometry.kinematics import local_markers
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import _matrices, _rotvecs, matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.search.distances import Features
 
@@ -83,15 +84,28 @@ class RootsInPlace:
 
     def steps(self, first: Ints, last: Ints) -> Floats:
         """Return how the root moves from poses to others, (K, 6): rotation vector [rad], shift [m], in the axes of the last."""
-        n = len(self.rotvec)
-        before, after = (matrix_from_rotvec(self.rotvec[rows % n].astype(np.float64)) for rows in (first, last))
-        back = np.swapaxes(after, 1, 2)
-        turn = rotvec_from_matrix(np.swapaxes(before, 1, 2) @ after)  # the same about the axes of either pose
+        n, steps = len(self.rotvec), np.empty((len(last), 6))
+        before, after = (self.rotvec[rows % n].astype(np.float64) for rows in (first, last))
         moved = (self.position_m[last % n] - self.position_m[first % n]).astype(np.float64)
-        shift = np.einsum("kij,kj->ki", back, moved)
-        steps = np.concatenate([turn, shift], axis=1)
+        _write_steps(before, after, moved, steps)
         steps[last >= n] *= OF_IMAGE
         return steps
+
+
+@kernel
+def _write_steps(before: Floats, after: Floats, moved: Floats, out: Floats) -> None:
+    """Write turn and shift in the axes of `after`, (K, 6), of rotation vectors (K, 3) and shifts in the world (K, 3)."""
+    n = len(moved)
+    A, B, turn, vector = np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n, 3))
+    _matrices(before, A)
+    _matrices(after, B)
+    for k in range(n):
+        for i in range(3):
+            out[k, 3 + i] = B[k, 0, i] * moved[k, 0] + B[k, 1, i] * moved[k, 1] + B[k, 2, i] * moved[k, 2]
+            for j in range(3):
+                turn[k, i, j] = A[k, 0, i] * B[k, 0, j] + A[k, 1, i] * B[k, 1, j] + A[k, 2, i] * B[k, 2, j]
+    _rotvecs(turn, vector)  # the same about the axes of either pose
+    out[:, :3] = vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats, Ints, read_only
+from config.jit import kernel
 from config.settings import SolveSettings
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rigid import RigidMotion
@@ -151,15 +152,22 @@ def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     kept, ahead = kept_velocity(seconds, s)
     velocity = kept * belief.velocity + ahead * belief.acceleration
     step = ahead * belief.velocity + 0.5 * ahead**2 * belief.acceleration
-    P, W = belief.covariance, belief.noise
-    of_pose, across, of_velocity = P[POSE, POSE], P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
-    covariance = np.empty_like(P)
-    carried = across * ahead
-    covariance[POSE, POSE] = of_pose + carried + carried.T + (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W
-    covariance[POSE, VELOCITY] = (across + ahead[:, None] * of_velocity) * kept + (0.5 * seconds**2) * W
-    covariance[VELOCITY, POSE] = covariance[POSE, VELOCITY].T
-    covariance[VELOCITY, VELOCITY] = (kept[:, None] * kept) * of_velocity + seconds * W
+    covariance = np.empty_like(belief.covariance)
+    _write_predicted(read_only(belief.covariance), read_only(belief.noise), seconds, kept, ahead, covariance)
     return replace(belief, state=stepped(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
+
+
+@kernel
+def _write_predicted(P: Floats, W: Floats, seconds: float, kept: Floats, ahead: Floats, out: Floats) -> None:
+    """Write F P F' + Q, (2 V, 2 V), with F = (1, ahead; 0, kept) and Q what noise W, (V, V), adds in some seconds."""
+    n, far, middle = len(kept), seconds**3 / 3.0, 0.5 * seconds**2
+    for i in range(n):
+        for j in range(n):
+            pose, across, turned, velocity, noise = P[i, j], P[i, n + j], P[n + i, j], P[n + i, n + j], W[i, j]
+            out[i, j] = pose + across * ahead[j] + ahead[i] * turned + ahead[i] * ahead[j] * velocity + far * noise
+            out[i, n + j] = (across + ahead[i] * velocity) * kept[j] + middle * noise
+            out[n + i, j] = kept[i] * (turned + velocity * ahead[j]) + middle * noise
+            out[n + i, n + j] = kept[i] * kept[j] * velocity + seconds * noise
 
 
 def foresee(before: Belief, predicted: Belief, change: Floats, spread: Floats, s: SolveSettings) -> Belief:

@@ -160,7 +160,9 @@ class Estimator:
         energies = (float(solution.energies[-1]), start is not None, frame, local_energy)
         return Estimate(state, self.world(state), neighbours, *energies, prior, (problem, solution), self._search.memory, origin)
 
-    def _prior(self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours) -> Prior:
+    def _prior(
+        self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours
+    ) -> Prior:
         """Return what is known of a frame before its markers; at: the pose it is expected near, and its root."""
         if predicted is None or self.belief is None:
             reference, (rotation, position_m) = at
@@ -279,7 +281,9 @@ class Estimator:
     def _problem(self, model: LocalModel, root: RootPrior, observations: Observations) -> FrameProblem:
         """Return what a frame is solved from."""
         markers = (self.subject.joint, self.subject.offset_m)
-        return FrameProblem(self.subject.skeleton, markers, model, root, observations, self._settings.robust_sigmas, self._limits)
+        return FrameProblem(
+            self.subject.skeleton, markers, model, root, observations, self._settings.robust_sigmas, self._limits
+        )
 
 
 def is_partly_seen(frame: MarkerFrame) -> bool:

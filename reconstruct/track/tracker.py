@@ -127,16 +127,12 @@ class Tracker:
         estimate = self._estimator.estimate(frame, start)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
-        if any(
-            np.linalg.norm(each.estimate.marker_m - estimate.marker_m, axis=1).max() < OTHER_M for each in found if each.estimate
-        ):
+        if any(np.linalg.norm(each.estimate.marker_m - estimate.marker_m, axis=1).max() < OTHER_M for each in found if each.estimate):
             return None
         nothing = np.zeros((len(self._subject.markers), 3))
         score = (found[0].score if found else 0.0) - ANEW
         origin = Hypothesis(EstimatorMemory(None, estimate.search), score, frame.shown, nothing, frame, None)
-        return follow_branch(
-            Branch(origin, Association(np.zeros(0, np.int64), frame, 0.0, 0.0), estimate, score), self._estimator
-        )
+        return follow_branch(Branch(origin, Association(np.zeros(0, np.int64), frame, 0.0, 0.0), estimate, score), self._estimator)
 
     def _acquire(self, views: Views, points: Points, last: BodyState | None) -> tuple[MarkerFrame, BodyState] | None:
         """Return labels without a prediction, and the pose to start from."""

@@ -21,6 +21,7 @@ from reconstruct.solve.certainty import Minimum, minimum_of
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, solve
 from reconstruct.track.belief import (
+    MOST_COUNTED,
     N_POSE,
     POSE,
     TILT_FLOOR_RAD,
@@ -138,7 +139,10 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
     apart = (n.pose - predicted.state.joints[1:].ravel(), n.velocity - predicted.velocity)
     told = 0.0
     for k, (rate, covariance) in enumerate(((S.pose_rate, n.pose_covariance), (S.velocity_rate, n.velocity_covariance))):
-        precision, part = rate * seconds * np.linalg.inv(covariance), slice(k * N_POSE, k * N_POSE + len(apart[k]))
+        precision, part = (
+            min(rate * seconds, MOST_COUNTED) * np.linalg.inv(covariance),
+            slice(k * N_POSE, k * N_POSE + len(apart[k])),
+        )
         told_by[part, part] = precision
         pull[part] = precision @ apart[k]
         told += 0.5 * apart[k] @ precision @ apart[k]
