@@ -1,8 +1,12 @@
-"""The choice of views: what each tells of the markers, by what it shows and from where."""
+"""The choice of views: one that is wrong is outvoted; of the others what each tells, by what it shows and from where."""
+
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from capture.stereo.choice import choose_views
+from capture.packets import Views
+from capture.stereo.choice import choose_views, leave_out_wrong
 from tests.capture.stereo.test_clusters import rig_of, seen_from
 from tests.capture.stereo.test_matching import BODY
 
@@ -51,3 +55,28 @@ def test_where_nothing_is_near_the_markers_the_first_views_are_kept() -> None:
     views, _ = seen_from(RIG, np.ones((4, N), bool), 3)
     chosen = choose_views(views, RIG, BODY + np.array([0.0, 50.0, 6.0]), 2)
     assert [blobs.camera for blobs in chosen.present] == [0, 1]
+
+
+def moved(views: Views, camera: int, by_px: float) -> Views:
+    """Return the views with those of one camera moved up or down."""
+    return views.changed(lambda c, blobs: replace(blobs, points_px=blobs.points_px + [0.0, by_px]) if c == camera else blobs)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+@pytest.mark.parametrize("camera", [0, 2])
+def test_a_view_that_shows_all_elsewhere_is_left_out(n: int, camera: int) -> None:
+    """A third of the markers hidden in each view, false blobs in each."""
+    rig = rig_of(n)
+    for seed in range(10):
+        shown = np.random.default_rng(seed).random((n, N)) > 0.35
+        views, _ = seen_from(rig, shown, seed, n_false=2)
+        assert leave_out_wrong(views, rig, BODY) is views
+        assert leave_out_wrong(moved(views, camera, 15.0), rig, BODY).blobs == views.without({camera}).blobs
+
+
+def test_of_two_views_none_is_outvoted_and_where_the_prediction_is_wrong_all_stay() -> None:
+    views, _ = seen_from(RIG, np.ones((4, N), bool), 3)
+    pair = moved(views, 0, 15.0).without({2, 3})
+    assert leave_out_wrong(pair, RIG, BODY) is pair
+    assert leave_out_wrong(views, RIG, BODY + 0.2) is views
+    assert leave_out_wrong(views, RIG, BODY + np.array([0.0, 50.0, 6.0])) is views  # some of it behind the cameras
