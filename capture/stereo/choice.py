@@ -1,4 +1,4 @@
-"""Which views of a moment are used: without one that is outvoted, and where the machine has no time for all, those that tell most.
+"""Which views of a moment are used: none that is outvoted, and where the machine has no time for all, those that tell most.
 
 Where markers were expected is compared with the blobs of each view. A camera that was knocked, or whose time is off, shows all of
 them elsewhere while the others have them where they are due: what its blobs agree with is chance, and a few of them taken for
