@@ -11,6 +11,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.world import move_rig
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
+from capture.stereo.choice import leave_out_wrong
 from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
 from config.arrays import Floats, all_finite
@@ -195,6 +196,7 @@ class Pipeline:
         self._tracker.begin(views.t_capture_ns)
         views = with_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._expected(views.t_capture_ns)
+        views = views if expected is None else leave_out_wrong(views, self.rig, expected.point_m)
         everything, views = views, self._false_detections.without(views, self.rig, expected)
         points = match(views, self.rig, self.settings.match, None if expected is None else expected.point_m)
         t1 = self.clock()
