@@ -12,7 +12,7 @@ import pytest
 from numba.core import caching
 from numba.core.compiler import Flags
 
-from tests.support.kernel_tests import find_tests, modules_with_kernels
+from tests.support.repeated_tests import find_modules, find_tests
 
 pytestmark = pytest.mark.kernels
 SHAPES = """
@@ -112,5 +112,5 @@ def test_a_kernel_is_compiled_once_for_all_values_of_an_integer(tmp_path: Path) 
 
 
 def test_every_kernel_has_a_test_that_also_runs_as_plain_python() -> None:
-    modules = modules_with_kernels()
+    modules = find_modules("kernels")
     assert modules and [str(module) for module in modules if not find_tests(module)] == []
