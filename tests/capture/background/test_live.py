@@ -173,11 +173,11 @@ def test_performer_who_stands_still_for_a_minute_stays_in_view(empty: Picture) -
 @pytest.mark.slow
 def test_performer_in_view_from_the_first_frame(empty: Picture) -> None:
     """All is foreground until it is known not to be the performer, who never is background."""
-    studio = Studio(LiveBackground(6.0, 12.0), 10.0)
-    standing = np.mean([studio.look(empty, 140.0)[studio.body(140.0)].mean() for _ in range(100)])
+    studio = Studio(LiveBackground(6.0, 12.0))
+    standing = np.mean([studio.look(empty, 140.0)[studio.body(140.0)].mean() for _ in range(300)])
     assert standing > 0.99
-    for k in range(800):
-        seen, _ = studio.shares(empty, stroll(k / 20.0))
+    for k in range(2400):
+        seen, _ = studio.shares(empty, stroll(k / 60.0))
     assert seen > 0.99
     assert studio.background.known > 0.5
 
