@@ -11,7 +11,7 @@ import numba
 import pytest
 
 from config import jit
-from tests.support.kernel_tests import find_tests, modules_with_kernels
+from tests.support.repeated_tests import find_modules, find_tests
 
 pytestmark = pytest.mark.kernels
 SHAPES = """
@@ -81,5 +81,5 @@ def test_kernels_are_compiled_without_a_cache(where: str, tmp_path: Path, monkey
 
 
 def test_every_kernel_has_a_test_that_also_runs_as_plain_python() -> None:
-    modules = modules_with_kernels()
+    modules = find_modules("kernels")
     assert modules and [str(module) for module in modules if not find_tests(module)] == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
@@ -18,6 +18,7 @@ from reconstruct.solve.energy import LIMIT_ROUNDS, ObservedCoordinates
 from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, SIGMA_RAD, Limits, limits_of
 from reconstruct.solve.solver import FrameProblem, solve
 from tests.reconstruct.solve.problems import PLACE, TURN, observed, problem
+from tests.support.compiled import limit_examples
 from tests.support.people import front_rig, marker_frame_of
 
 WIDE = Limits(np.full(DOFS, -9.0), np.full(DOFS, 9.0))
@@ -63,7 +64,7 @@ def test_a_pose_within_its_limits_changes_nothing() -> None:
     np.testing.assert_array_equal(within(gaussian(), WIDE), within(gaussian(), None))
 
 
-@settings(max_examples=20)
+@limit_examples(20)
 @given(st.integers(0, DOFS - 1), st.sampled_from([-0.5, 0.5]))
 def test_the_overstepped_coordinate_is_clamped_at_its_limit(coordinate: int, over: float) -> None:
     model, low, high = gaussian(), WIDE.low.copy(), WIDE.high.copy()

@@ -1,13 +1,14 @@
 """The Gaussian local model: products of Gaussians against numpy, thin examples."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
 from reconstruct.models.local.gaussian import local_gaussian
 from reconstruct.models.local.model import DOFS
 from reconstruct.models.local.motion import MotionPrior
+from tests.support.compiled import limit_examples
 
 
 def examples(k: int, seed: int = 0) -> Floats:
@@ -47,7 +48,7 @@ def test_gaussian_without_motion_is_that_of_the_examples() -> None:
     np.testing.assert_allclose(model.mean[1:].ravel(), poses.mean(axis=0), atol=1e-12)
 
 
-@settings(max_examples=20)
+@limit_examples(20)
 @given(st.integers(1, 12), st.booleans(), st.integers(0, 100))
 def test_gaussian_is_proper_for_any_number_of_examples(k: int, alike: bool, seed: int) -> None:
     """K below the dimension, one pose, or the same pose again and again: positive definite through the floor."""
