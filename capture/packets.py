@@ -3,7 +3,7 @@
 `Frame` never leaves its camera's process; `Blobs` is what does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -105,6 +105,11 @@ class Views:
     def changed(self, change: Callable[[int, Blobs], Blobs]) -> "Views":
         """Return the views with each that is there replaced by what `change` of its camera and blobs returns."""
         blobs = tuple(None if each is None else change(camera, each) for camera, each in enumerate(self.blobs))
+        return Views(blobs, self.measured_skew_ns)
+
+    def without(self, cameras: Collection[int]) -> "Views":
+        """Return the moment as if the views of some cameras were absent; one at least stays."""
+        blobs = tuple(None if camera in cameras else each for camera, each in enumerate(self.blobs))
         return Views(blobs, self.measured_skew_ns)
 
 

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from config.arrays import Bytes, Floats, Singles
-from config.jit import kernel
+from config.arrays import Bools, Bytes, Floats, Singles
 from config.joints import JOINT_INDEX
 from database.geometry.kinematics import forward
 from database.geometry.skeleton import Skeleton
@@ -53,16 +52,13 @@ def contact_points_m(skeleton: Skeleton, rotvec: Floats | Singles, root_m: Float
 
 def contacts_of(points_m: Floats, fps: float) -> Bytes:
     """Label one clip: points_m (N, 4, 3) [m] world, Y up, at `fps` -> (N, 4), 1 where the point is on the ground."""
-    n = len(points_m)
-    out = np.zeros((n, points_m.shape[1]), np.uint8)
-    if n < 3:
-        return out
+    if len(points_m) < 3:
+        return np.zeros(points_m.shape[:2], np.uint8)
     speed = speeds_m_s(points_m, fps)
     height = np.ascontiguousarray(points_m[:, :, 1])
     level = floor_levels_m(height, speed)
     shortest, jump = max(1, round(MIN_RUN_S * fps)), max(1, round(MAX_JUMP_S * fps))
-    _label(height - level, speed, shortest, jump, out)
-    return out
+    return _label(height - level, speed, shortest, jump)
 
 
 def speeds_m_s(points_m: Floats, fps: float) -> Floats:
@@ -87,35 +83,29 @@ def floor_levels_m(height_m: Floats, speed_m_s: Floats) -> Floats:
     return np.asarray(np.minimum(pair, pair.min(axis=0) + LOW_M / 2).ravel())
 
 
-@kernel
-def _fill(flags: Bytes, value: int, shortest: int) -> None:
-    """Invert, in place, runs of `value` shorter than `shortest` that neither begin nor end the clip."""
-    begin = 0
-    for i in range(1, len(flags)):
-        if flags[i] != flags[i - 1]:
-            if flags[begin] == value and begin > 0 and i - begin < shortest:
-                flags[begin:i] = 1 - value
-            begin = i
+def _label(over_m: Floats, speed: Floats, shortest: int, jump: int) -> Bytes:
+    """Return labels: low and slow, or still where no point was low for longer than a jump; without short runs.
+
+    Args:
+        over_m: heights over the floor, (N, P) [m].
+        speed: (N, P) [m/s].
+        shortest: shorter contacts and gaps are removed [frames].
+        jump: the longest time in the air [frames].
+    """
+    near = over_m < LOW_M
+    labels = near & (speed < SLOW_M_S)
+    for first, stop in _runs_of(np.logical_not(near.any(axis=1))):
+        if stop - first > jump:
+            labels[first:stop] = speed[first:stop] < STILL_M_S
+    for column in labels.T:
+        for value in (False, True):  # gaps first: a flicker must not cost the contact around it
+            for first, stop in _runs_of(column == value):
+                if first > 0 and stop < len(column) and stop - first < shortest:
+                    column[first:stop] = not value
+    return labels.astype(np.uint8)
 
 
-@kernel
-def _label(over_m: Floats, speed: Floats, shortest: int, jump: int, out: Bytes) -> None:
-    """Write labels: low and slow, or still where no point was low for longer than a jump; then remove short runs."""
-    n, points = over_m.shape
-    grounded = -1  # last frame with a point near the floor
-    for i in range(n + 1):
-        low = i == n
-        for k in range(points):
-            if i < n:
-                near = over_m[i, k] < LOW_M
-                out[i, k] = near and speed[i, k] < SLOW_M_S
-                low = low or near
-        if low and i - grounded - 1 > jump:
-            for j in range(grounded + 1, i):
-                for k in range(points):
-                    out[j, k] = speed[j, k] < STILL_M_S
-        if low:
-            grounded = i
-    for k in range(points):
-        _fill(out[:, k], 0, shortest)  # gaps first: a flicker must not cost the contact around it
-        _fill(out[:, k], 1, shortest)
+def _runs_of(flags: Bools) -> list[list[int]]:
+    """Return where every run of true flags begins and ends, the end excluded."""
+    edges = np.diff(flags, prepend=False, append=False)
+    return np.flatnonzero(edges).reshape(-1, 2).tolist()

@@ -10,6 +10,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.world import move_rig
 from capture.packets import MarkerFrame, Views
+from capture.stereo.choice import leave_out_wrong
 from capture.stereo.matching import match, with_rig_error
 from config.arrays import Floats
 from config.joints import N_JOINTS
@@ -170,6 +171,7 @@ class Pipeline:
         views = with_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._tracker.expect(views.t_capture_ns)
         first, before = expected[0] if expected else None, self._tracker.hypotheses
+        views = views if first is None else leave_out_wrong(views, self.rig, first.point_m)
         everything, views = views, self._false_detections.without(views, self.rig, first)
         points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
         t1 = self.clock()

@@ -13,11 +13,11 @@ import platformdirs
 import pytest
 from hypothesis import settings
 
-from tests.support.compiled import COMPILED, compile_kernels
+from tests.support.compiled import COMPILED, compile_kernels, limit_examples
 from tests.support.kept import Kept
 
-# The same examples in every run, and no failure because a shared machine was slow for a moment.
-settings.register_profile("duocap", deadline=None, derandomize=True, max_examples=60)
+# The same examples in every run, fewer for kernels in Python; no failure because a shared machine was slow for a moment.
+settings.register_profile("duocap", limit_examples(60), derandomize=True)
 settings.load_profile("duocap")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would the programs they start and interrupt.

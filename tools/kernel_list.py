@@ -79,7 +79,7 @@ def cached_kernels() -> dict[str, dict[str, Any]]:
     names = {dispatcher: name for name, dispatcher in kernels.items()}
     for name, dispatcher in kernels.items():
         types = []
-        for signature, *_ in dispatcher._cache._cache_file._load_index():
+        for signature, *_ in dispatcher._cache._cache_file._load_index():  # private: numba lists what is cached nowhere else
             try:
                 types.append([plain_type(kind) for kind in signature])
             except ValueError as error:
@@ -102,7 +102,7 @@ def _called(dispatcher: Any, names: Mapping[Any, str], found: Container[str]) ->
 
 def _is_kernel(value: object) -> bool:
     """Return whether a value is a compiled kernel with a cache."""
-    return hasattr(value, "source_files") and hasattr(getattr(value, "_cache", None), "_cache_file")
+    return hasattr(value, "source_files") and getattr(getattr(value, "stats", None), "cache_path", None) is not None
 
 
 def _kernels() -> Iterator[tuple[str, Any]]:

@@ -129,7 +129,7 @@ def _mark(listed: Mapping[str, Any]) -> Path | None:
 
     from database.geometry.kinematics import _rodrigues as any_kernel
 
-    folder = getattr(getattr(any_kernel, "_cache", None), "cache_path", None)
+    folder = getattr(getattr(any_kernel, "stats", None), "cache_path", None)
     if folder is None:
         return None
     digest = hashlib.blake2b(f"{numba.__version__} {sys.version} {json.dumps(listed)}".encode(), digest_size=8)

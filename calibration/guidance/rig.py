@@ -4,11 +4,8 @@ A view is kept while the board is held still, sharp and unlike all that were kep
 the rig together saw it together often enough, all over their pictures, near and far, and leaning to all four sides.
 
 The words that guide somebody with a board, as that person sees things: pictures are not mirrored.
-
-How a board lies in a picture, told before anything is calibrated: where, how large, how much tilted and to which side.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,7 +16,7 @@ from numpy.typing import NDArray
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice, Requirement, by_need
-from calibration.solve.board_pose import unique_homography
+from calibration.guidance.board import COLUMNS, ROWS, Stillness, ViewShape, count_corners, view_shape
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES
 
@@ -60,77 +57,12 @@ def place_words(place: str, side: str) -> str:
     return f"show it in the {place} of the {side + ' ' if side else ''}picture"
 
 
-GUESSED_FOCAL = 0.9  # of a picture's width, before a calibration: tilts come out a little wrong, their sides do not
-MIN_CORNERS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class ViewShape:
-    """A board in one picture.
-
-    middle: of its corners, share of the picture's width and height, (2,); size: side of a square as large as the board, share of
-    the side of a square as large as the picture; lean: by how much depth shrinks to the right and downwards, (2,): tangents of
-    the tilt, positive where the right edge or the bottom edge is nearer to the camera; turn_rad: of its rows in the picture.
-    """
-
-    middle: Floats
-    size: float
-    lean: Floats
-    turn_rad: float
-
-    def distance(self, other: "ViewShape") -> float:
-        """Return how different another view is: 1 is just enough to learn something from both."""
-        turn = abs((self.turn_rad - other.turn_rad + np.pi) % (2.0 * np.pi) - np.pi)
-        moved = float(np.abs(self.middle - other.middle).max()) / 0.08
-        leant = float(np.abs(np.arctan(self.lean) - np.arctan(other.lean)).max()) / 0.16
-        return float(max(moved, leant, abs(np.log(self.size / other.size)) / 0.15, turn / 0.35))
-
-
-def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShape | None:
-    """Return how a board lies in a picture of a size [px]; None where too few corners are seen, or in a line.
-
-    The corners' homography tells the plane's normal in the camera: 1/z is linear over the picture.
-    """
-    seen = view.seen
-    if view.n_seen < min(MIN_CORNERS, len(board)):
-        return None
-    plane = board.points_m[seen, :2] / board.square_m
-    focal = GUESSED_FOCAL * size[0]
-    rays = (view.corners_px[seen] - 0.5 * np.array(size, float)) / focal
-    H = unique_homography(plane, rays)
-    if H is None:
-        return None
-    normal = np.cross(H[:, 0], H[:, 1])
-    if abs(normal[2]) < 1e-9:
-        return None
-    whole = board.points_m[:, :2] / board.square_m
-    (left, top), (right, down) = whole.min(axis=0), whole.max(axis=0)
-    corners = H @ np.array([[left, right, right, left], [top, top, down, down], [1.0, 1.0, 1.0, 1.0]])
-    outline = (corners[:2] / corners[2]).T * focal
-    across = outline[1] - outline[0]
-    area_px = abs(_area(outline))
-    return ViewShape(
-        middle=view.corners_px[seen].mean(axis=0) / np.array(size, float),
-        size=float(np.sqrt(area_px / (size[0] * size[1]))),
-        lean=normal[:2] / normal[2],
-        turn_rad=float(np.arctan2(across[1], across[0])),
-    )
-
-
-def _area(outline: Floats) -> float:
-    """Return the signed area of a polygon, (N, 2)."""
-    x, y = outline.T
-    return float(0.5 * (x * np.roll(y, -1) - y * np.roll(x, -1)).sum())
-
-
-COLUMNS, ROWS = 8, 6  # cells of a picture
 CELL_CORNERS = 2  # so many corners make a cell known
 ENOUGH_VIEWS, MAX_VIEWS = 14, 60
 ENOUGH_COVER = 0.6  # of the cells
 ENOUGH_DEPTH = 1.6  # nearest over farthest, by the board's size in the picture
 ENOUGH_LEAN, LEAN_VIEWS = 0.27, 2.0  # tangent of 15 degrees, that often to each of four sides
 NEAR_SIZE = 0.42  # of the picture's side: a board that was ever so large was near
-STILL_NS, WINDOW_NS, LONG_NS = 150_000_000, 500_000_000, 1_000_000_000  # the last: for a machine that looks seldom
 STILL_PX_S = 12.0  # in a picture 640 wide: a fifth of a pixel while the other camera's shutter is 16 ms late
 MAX_BLUR_PX = 2.2  # likewise
 REST_NS = 500_000_000  # between two views that are kept
@@ -151,31 +83,6 @@ class CameraLink(NamedTuple):
     first: int
     second: int
     n_views: int
-
-
-class Stillness:
-    """How fast a board moves in one camera's picture, from its last half second."""
-
-    def __init__(self) -> None:
-        self._past: deque[BoardView] = deque()
-
-    def step(self, view: BoardView | None) -> tuple[float, float]:
-        """Take the newest view; give its speed [px/s] and how far it moved since the view before [px], NaN where unknown."""
-        if view is None:
-            self._past.clear()
-            return np.nan, np.nan
-        while len(self._past) > 1 and not 0 < view.t_ns - self._past[0].t_ns <= WINDOW_NS:
-            self._past.popleft()
-        if self._past and not 0 < view.t_ns - self._past[0].t_ns <= LONG_NS:
-            self._past.popleft()
-        speed, moved = np.nan, np.nan
-        if self._past:
-            moved = _apart_px(view, self._past[-1])
-            span_ns = view.t_ns - self._past[0].t_ns
-            if span_ns >= STILL_NS:
-                speed = max(_apart_px(view, other) for other in self._past) / (span_ns * 1e-9)
-        self._past.append(view)
-        return float(speed), float(moved)
 
 
 class RigGuide:
@@ -263,7 +170,7 @@ class RigGuide:
         """
         for n in seen:
             view = views[n]
-            if view is not None and int(((_cells(view, self.sizes[n]) > 0) & (self._corners[n] == 0)).sum()) >= 2:
+            if view is not None and int(((count_corners(view, self.sizes[n]) > 0) & (self._corners[n] == 0)).sum()) >= 2:
                 return True
         return False
 
@@ -288,7 +195,7 @@ class RigGuide:
         ]
         for n, view in enumerate(known):
             if view is not None:
-                self._corners[n] += _cells(view, self.sizes[n])
+                self._corners[n] += count_corners(view, self.sizes[n])
         self.kept.append(KeptView(BoardMoment(tuple(known)), tuple(shapes)))
         self._kept_ns = t_ns
 
@@ -378,26 +285,9 @@ class RigGuide:
         return Advice(ENOUGH if done else words, good or done, taken, self.needs(), counts, done, self.cover)
 
 
-def _apart_px(view: BoardView, other: BoardView) -> float:
-    """Return the root mean square distance between the corners that two views share [px], NaN where they share none."""
-    both = view.seen & other.seen
-    if not both.any():
-        return float("nan")
-    return float(np.sqrt(((view.corners_px[both] - other.corners_px[both]) ** 2).sum(axis=1).mean()))
-
-
 def _distance(one: ViewShape | None, other: ViewShape | None) -> float:
     """Return how different two views are."""
     return np.inf if one is None or other is None else one.distance(other)
-
-
-def _cells(view: BoardView, size: tuple[int, int]) -> Floats:
-    """Count a view's corners by cell of the picture, (ROWS, COLUMNS)."""
-    at = view.corners_px[view.seen] / np.array(size, float) * [COLUMNS, ROWS]
-    column, row = np.clip(at.astype(np.int64), 0, [COLUMNS - 1, ROWS - 1]).T
-    counts = np.zeros((ROWS, COLUMNS))
-    np.add.at(counts, (row, column), 1.0)
-    return counts
 
 
 def _emptiest(cover: NDArray[np.float64]) -> str:

@@ -1,18 +1,26 @@
 """Clusters of blobs of three views or more: which of them are one point.
 
-A blob of a third view that pairs with both of a pair confirms it. Pairs are joined in the order of their costs less what those
-that confirm them save, and a cluster takes a blob only where all its views then see one point.
+A blob of a third view that pairs with both of a pair and lies where their point is seen confirms it. Pairs are joined in the
+order of their costs less what those that confirm them save; a cluster takes a blob only where all its views then see one point.
 """
 
+import math
+from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from calibration.camera import Camera
+from calibration.camera import Camera, Rig
 from calibration.triangulate import Sights, packed_camera, project_point, write_triangulated
-from capture.packets import Blobs
+from capture.packets import Blobs, Views
+from capture.stereo.candidates import MAX_POSITION, UNPAIRED, UNPREDICTED, MatchedBlobs, find_candidates, match_limits
 from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
+from config.settings import MatchSettings
+
+UNSEEN = 0.5 * UNPAIRED  # a view that does not see a point, as an unpaired blob
+LIKELIER = 1.0  # by how much less two blobs must cost as images of two predicted markers than as a point, not to be one
 
 
 class BlobTable(NamedTuple):
@@ -31,6 +39,104 @@ class Clusters(NamedTuple):
     member: Ints
     of: Ints
     n: Ints
+
+
+class Edges(NamedTuple):
+    """Possible pairs of blobs of several views: rows of a `BlobTable`, (E,) each, and fields as in `Candidates`."""
+
+    first: Ints
+    second: Ints
+    distance_px: Floats
+    point_m: Floats
+    covariance_m2: Floats
+    cost: Floats
+
+
+def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> MatchedBlobs:
+    """Match three views or more, `seeing` of the rig's."""
+    blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
+    table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
+    edges = _edges_of(views, seeing, rig, s, predicted_m)
+    score, clusters = np.empty(len(edges.first)), start_clusters(len(table.camera), len(seeing))
+    score_pairs(cameras, table, edges, UNSEEN, s.epipolar_sigma_px, score)
+    confirmed = score < edges.cost
+    if len(predicted_m):
+        apart = _cost_apart(blobs, lenses, edges, predicted_m, s.temporal_sigma_m)
+        score = np.where(confirmed | (edges.cost < apart + LIKELIER), score, UNPAIRED)
+    else:
+        score = score + np.where(confirmed, 0.0, _cost_outside(edges.point_m, edges.point_m[confirmed], s.extent_m))
+    order = np.argsort(score, kind="stable")
+    order = order[score[order] < UNPAIRED]
+    limit_px = match_limits(abs(views.residual_skew_ns), s).max_epipolar_px
+    grow_clusters(cameras, table, edges.first, edges.second, order, limit_px, clusters)
+    member = clusters.member[clusters.member.max(axis=1) >= 0]
+    blob = np.full((len(views), len(member)), -1)
+    blob[seeing] = np.where(member >= 0, table.blob[member], -1).T
+    point_m, covariance_m2 = triangulate_clusters(cameras, table, member)
+    return MatchedBlobs(blob, point_m, covariance_m2, _distances_within(edges, member))
+
+
+def _edges_of(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> Edges:
+    """Return the possible pairs of blobs of all views that are cheap enough."""
+    start = dict(zip(seeing, np.cumsum([0, *(len(views[camera]) for camera in seeing)]).tolist(), strict=False))
+    found = list[Edges]()
+    for a, b in combinations(seeing, 2):
+        pair = find_candidates(views, (a, b), rig, s, predicted_m)
+        cheap = pair.cost < UNPAIRED
+        first, second = pair.first[cheap] + start[a], pair.second[cheap] + start[b]
+        point_m, covariance_m2 = pair.point_m[cheap], pair.covariance_m2[cheap]
+        found.append(Edges(first, second, pair.distance_px[cheap], point_m, covariance_m2, pair.cost[cheap]))
+    return Edges._make(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _cost_apart(blobs: Sequence[Blobs], cameras: Sequence[Camera], edges: Edges, predicted_m: Floats, sigma_m: float) -> Floats:
+    """Return what pairs of blobs cost as images of two predicted markers, (E,): squared distances from these in their sigmas.
+
+    A pair that no third view confirms and that costs more is most likely no point: with three views or more, lines through the
+    images of different markers cross in many places of the body.
+
+    Args:
+        blobs: of each view, whose rows in their order are those of the edges.
+        cameras: of these views.
+        predicted_m: markers, (M, 3) [m] world.
+        sigma_m: of each of them [m].
+    """
+    squared = np.concatenate(
+        [_squared_to_images(each, camera, predicted_m, sigma_m) for each, camera in zip(blobs, cameras, strict=True)]
+    )
+    nearest = squared.argmin(axis=1)
+    first = squared[np.arange(len(squared)), nearest]
+    squared[np.arange(len(squared)), nearest] = np.inf
+    second = squared.min(axis=1)
+    a, b = edges.first, edges.second
+    same = np.minimum(first[a] + second[b], second[a] + first[b])
+    return np.asarray(np.where(nearest[a] == nearest[b], same, first[a] + first[b]))
+
+
+def _squared_to_images(blobs: Blobs, camera: Camera, marker_m: Floats, sigma_m: float) -> Floats:
+    """Return squared distances of blobs from the images of markers, (N, M), in sigmas of the markers."""
+    depth_m = np.maximum(camera.to_camera(marker_m)[:, 2], 0.3)
+    away_px = np.linalg.norm(blobs.points_px[:, None] - camera.project(marker_m)[None], axis=2)
+    return np.asarray((away_px * depth_m / (camera.focal_px * sigma_m)) ** 2)
+
+
+def _cost_outside(point_m: Floats, confirmed_m: Floats, extent_m: float) -> Floats:
+    """Return what points, (E, 3), cost by their distance from the middle of confirmed ones, (C, 3) [m]."""
+    if not len(confirmed_m):
+        return np.zeros(len(point_m))
+    from_body_m = np.linalg.norm(point_m - np.median(confirmed_m, axis=0), axis=1)
+    return np.asarray(np.minimum((from_body_m / extent_m) ** 2 + UNPREDICTED, MAX_POSITION))
+
+
+def _distances_within(edges: Edges, member: Ints) -> Floats:
+    """Return the largest distance from an epipolar line within each cluster, (P,) [px]."""
+    of = np.full(int(max(edges.first.max(initial=-1), edges.second.max(initial=-1), member.max(initial=-1))) + 1, -1)
+    cluster, view = np.nonzero(member >= 0)
+    of[member[cluster, view]] = cluster
+    within = (of[edges.first] == of[edges.second]) & (of[edges.first] >= 0)
+    distance_px = np.zeros(len(member))
+    np.maximum.at(distance_px, of[edges.first[within]], edges.distance_px[within])
+    return distance_px
 
 
 def make_blob_table(views: list[Blobs], cameras: list[Camera]) -> BlobTable:
@@ -55,23 +161,48 @@ def start_clusters(n_blobs: int, n_views: int) -> Clusters:
 
 
 @kernel
-def score_pairs(camera: Ints, first: Ints, second: Ints, cost: Floats, unseen: float, score: Floats) -> None:
-    """Write the cost of pairs of blobs, (E,), less what blobs of other cameras save that pair with both.
+def score_pairs(cameras: Floats, table: BlobTable, edges: Edges, unseen: float, sigma_px: float, score: Floats) -> None:
+    """Write the cost of pairs of blobs, (E,), less what blobs of other cameras save that pair with both and see their point.
 
-    camera: of the blobs, (N,); first, second: the pairs, (E,), rows of a table; cost: of each pair, (E,); unseen: cost of a
-    camera that does not see a point, which the cheapest two pairs with a blob of it save where they cost less.
+    Where the cameras and several markers lie near one plane, as with arms held level at the cameras' height, blobs of different
+    markers lie on each other's epipolar lines in all views; only the place along the line then tells that they are no point.
+
+    Args:
+        cameras: (V, 22).
+        unseen: cost of a camera that does not see a point, which the cheapest two pairs with a blob of it save where they and the
+            blob's distance from the image of the pair's point cost less.
+        sigma_px: usual distance from that image, beside the point's own uncertainty.
     """
-    n_blobs = len(camera)
+    n_blobs = len(table.camera)
     of_two = np.full((n_blobs, n_blobs), np.inf)
-    for e in range(len(first)):
-        of_two[first[e], second[e]] = of_two[second[e], first[e]] = cost[e]
-    least = np.empty(camera.max() + 1)
-    for e in range(len(first)):
-        i, j = first[e], second[e]
+    for e in range(len(edges.cost)):
+        of_two[edges.first[e], edges.second[e]] = of_two[edges.second[e], edges.first[e]] = edges.cost[e]
+    least, uv, J = np.empty(len(cameras)), np.empty(2), np.empty((2, 3))
+    for e in range(len(edges.cost)):
+        i, j = edges.first[e], edges.second[e]
         least[:] = unseen
         for k in range(n_blobs):
-            least[camera[k]] = min(least[camera[k]], of_two[i, k] + of_two[j, k])
-        score[e] = cost[e] - (unseen - least).sum()
+            camera, cost = table.camera[k], of_two[i, k] + of_two[j, k]
+            if cost < least[camera] and project_point(cameras[camera], edges.point_m[e], uv, J):
+                cost += _cost_from_image(uv, J, edges.covariance_m2[e], table.px[k], sigma_px)
+                least[camera] = min(least[camera], cost)
+        score[e] = edges.cost[e] - (unseen - least).sum()
+
+
+@kernel
+def _cost_from_image(uv: Floats, J: Floats, covariance_m2: Floats, px: Floats, sigma_px: float) -> float:
+    """Return what the distance of a blob from a point's image costs: 2 log(1 + d'S^-1 d / 2), S = J C J' + sigma^2 I.
+
+    uv (2,), J (2, 3): the image and its Jacobian; covariance_m2: C (3, 3); px: the blob, (2,).
+    """
+    a, b, c = sigma_px * sigma_px, 0.0, sigma_px * sigma_px
+    for m in range(3):
+        for n in range(3):
+            a += J[0, m] * covariance_m2[m, n] * J[0, n]
+            b += J[0, m] * covariance_m2[m, n] * J[1, n]
+            c += J[1, m] * covariance_m2[m, n] * J[1, n]
+    x, y = px[0] - uv[0], px[1] - uv[1]
+    return 2.0 * math.log1p(0.5 * (c * x * x - 2.0 * b * x * y + a * y * y) / (a * c - b * b))
 
 
 @kernel

@@ -1,9 +1,9 @@
 """From the blobs that the cameras' processes sent to the poses that the sink takes, without a queue.
 
-Each turn groups what came into moments and steps on the newest, at most BACKLOG of them, and on the newest alone where several
-came in the turn before, too; older ones are dropped and counted, all views of a moment together. While many are dropped, the
-newest alone is solved and optional work rests. A moment has the views that there are, from all cameras to one; when none comes,
-the last pose is published as `coasting` and then as `lost`.
+Each turn groups what came into moments and steps on the newest of them. Where they come faster than they are solved, fewer views
+of each are read, those that tell most (`capture/stereo/choice.py`); where that is not enough, older moments are dropped and
+counted (`load.py`), and optional work rests. A moment has the views that there are, from all cameras to one; when none comes, the
+last pose is published as `coasting` and then as `lost`.
 """
 
 from collections import deque
@@ -19,6 +19,7 @@ from capture.notices import NoticeLog
 from capture.packets import MarkerFrame, Views
 from capture.process.control import MAX_OFFSET_MS, Details, SyncOrder
 from capture.sockets.wire import SentBlobs
+from capture.stereo.choice import choose_views
 from capture.stereo.watch import RigWatch
 from capture.timing.synchronise import Synchroniser
 from config.settings import CAMERA_NAMES, TimeSettings
@@ -32,7 +33,6 @@ from reconstruct.process.silence import FrameCount, SilenceWatch
 from reconstruct.process.sink import RunStatus, Sink
 from reconstruct.solve.certainty import MAX_ERROR_M
 
-BACKLOG = 2  # the scheduler sometimes delivers two moments at once, and both are soon solved; more would be a queue
 STATUS_PERIOD_NS = 1_000_000_000
 LOST_NS = 600_000_000
 COASTING_PERIOD_NS = 33_000_000
@@ -86,8 +86,8 @@ class Reconstruction:
     only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
 
     budget_ns: largest skew of views of one moment; session_style: from which styles are learned, and the one to begin with;
-    n_cameras: where the pipeline has no rig. What is dropped is counted as late, unpaired (of no moment) or overrun (a newer
-    moment was there already).
+    n_cameras: where the pipeline has no rig. What is dropped is counted as late, unpaired (of no moment), overrun (a newer
+    moment was there already) or unread (views of which there was no time to read all).
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Reconstruction:
         self._last: Pose | None = None
         self._newest_ns: int | None = None  # of what was stepped on last
         self._t_last_step_ns = self._t_coasted_ns = 0
-        self._n_noted = self._n_overrun = self._n_poses = self._n_alone = 0
+        self._n_overrun = self._n_unread = self._n_poses = self._n_alone = 0
         self._notices = NoticeLog()
         self._doubts = DoubtLog()
         self._state = TrackingState.LOST
@@ -121,7 +121,7 @@ class Reconstruction:
         self._alone: int | None = None  # the camera that alone gave the last moment's view
         self._rig_watch = None if pipeline.rig is None or len(pipeline.rig) == 1 else RigWatch(pipeline.rig)
         self._rate = FrameCount()
-        self._load, self._backlog = LoadWatch(), BACKLOG
+        self._load = LoadWatch(n_cameras)
         self._details: dict[str, Details] = {name: {} for name in self._names}
 
     def describe(self, camera: str, details: Details) -> None:
@@ -151,10 +151,7 @@ class Reconstruction:
     def turn(self, received: list[Received], t_ns: int) -> None:
         """Step on the newest moments that the received blobs complete; watch for silence."""
         came = self._grouped(received)
-        moments = came[-self._backlog :]
-        self._n_overrun += len(came) - len(moments)
-        self._watch_load(len(moments), t_ns)
-        for waiting in moments:
+        for waiting in self._take_newest(came, t_ns):
             self._step(waiting)
         for waiting in came:  # after the poses, which somebody waits for
             self._watch_rig(waiting)
@@ -171,13 +168,13 @@ class Reconstruction:
         """Time without a frame after which a camera is silent."""
         return self._synchroniser.grouping.silent_ns
 
-    def _watch_load(self, n_kept: int, t_ns: int) -> None:
-        """Note how many moments of a turn are left; tell when too many were skipped, and when no longer."""
-        n_skipped, self._n_noted = self._n_overrun - self._n_noted, self._n_overrun
-        if self._load.turn(n_kept + n_skipped, n_skipped, t_ns):
+    def _take_newest(self, came: list[Waiting], t_ns: int) -> list[Waiting]:
+        """Return those moments of a turn that there is time for; tell when there is too little, and when no longer."""
+        was_late, n_kept = self._load.late, self._load.take_turn(len(came), t_ns)
+        if self._load.late is not was_late:
             self._sink.event(t_ns, "load", self._load.words())
-        if n_kept:
-            self._backlog = BACKLOG if n_kept == 1 and not n_skipped and not self._load.late else 1
+        self._n_overrun += len(came) - n_kept
+        return came[len(came) - n_kept :]
 
     def _grouped(self, received: Iterable[Received]) -> list[Waiting]:
         """Return the moments that the blobs complete."""
@@ -216,7 +213,7 @@ class Reconstruction:
         if self._newest_ns is not None and 0 <= self._newest_ns - views.t_capture_ns < PAST_NS:
             self._n_overrun += 1
             return
-        views = self._without_moved(views)
+        views = self._take_affordable(self._without_moved(views))
         t_begin_ns = now_ns()
         pose = self._pipeline.step(views)
         if self._pipeline.rig is not None and self._pipeline.rig is not self._rig:
@@ -248,7 +245,16 @@ class Reconstruction:
         moved = () if self._rig_watch is None else self._rig_watch.moved
         if not any(len(blobs) for blobs in views.present if blobs.camera not in moved):
             return views
-        return Views(tuple(None if c in moved else blobs for c, blobs in enumerate(views.blobs)), views.measured_skew_ns)
+        return views.without(moved)
+
+    def _take_affordable(self, views: Views) -> Views:
+        """Return as many of the views as there is time to read, those that tell most of where the last pose's markers are."""
+        rig, last, n_present = self._pipeline.rig, self._last, len(views.present)
+        if rig is None or last is None or last.state is TrackingState.LOST or self._load.n_views >= n_present:
+            return views
+        views = choose_views(views, rig, last.marker_m, self._load.n_views)
+        self._n_unread += n_present - len(views.present)
+        return views
 
     def _tell_doubts(self, span: DoubtfulSpan | None) -> None:
         """Report a span of doubtful frames that is over."""
@@ -308,6 +314,7 @@ class Reconstruction:
                     "late": sum(counts.late),
                     "unpaired": sum(counts.unpaired),
                     "overrun": self._n_overrun,
+                    "unread": self._n_unread,
                     "malformed": n_malformed,
                 },
                 skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},

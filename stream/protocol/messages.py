@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
+from config.settings import CAMERA_NAMES
 from reconstruct.pose import TrackingState
 
 SCHEMA = 1
@@ -131,6 +132,18 @@ class PoseMessage:
     schema: int = SCHEMA
 
 
+def read_number(value: object) -> float | None:
+    """Return a number of the stream, None for anything else."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+class TimeOffset(NamedTuple):
+    """How late the stamps of a camera are [ms], and the standard deviation of that, None where unknown."""
+
+    late_ms: float
+    sigma_ms: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class StatusMessage:
     """The state of the run, once a second.
@@ -157,6 +170,12 @@ class StatusMessage:
         """Return what is known of a camera; empty where the stream holds nothing, or no map."""
         details = self.cameras.get(name)
         return details if isinstance(details, dict) else {}
+
+    def time_offset(self, camera: str) -> TimeOffset | None:
+        """Return how late a camera's stamps are beside those of the first; None where nothing, or no number, is told."""
+        prefix = "" if camera == CAMERA_NAMES[1] else f"{camera}_"
+        late_ms, sigma_ms = (read_number(self.calibration.get(f"{prefix}time_offset_{figure}")) for figure in ("ms", "sigma_ms"))
+        return None if late_ms is None else TimeOffset(late_ms, sigma_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
 
+import numba
 import pytest
-from numba.core import caching
-from numba.core.compiler import Flags
 
-from tests.support.kernel_tests import find_tests, modules_with_kernels
+from config import jit
+from tests.support.repeated_tests import find_modules, find_tests
 
 pytestmark = pytest.mark.kernels
 SHAPES = """
@@ -65,52 +64,22 @@ def test_kernels_are_compiled_without_a_cache(where: str, tmp_path: Path, monkey
     (tmp_path / "lonely_of_test_jit.py").write_text(
         "from config.jit import kernel\n\n@kernel\ndef doubled(x):\n    return 2 * x\n"
     )
-    failed = []
-
-    def fail(*arguments: object) -> None:
-        failed.append(where)
-        raise OSError(28, "No space left on device")
-
+    folder = tmp_path / "__pycache__"
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     if where == "nowhere":
-        monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
-    module = loaded(tmp_path, "lonely_of_test_jit")
+        folder.write_text("no folder", "utf-8")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
     if where == "a full disk":
-        monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
-    elif where == "a folder that is gone":
-        monkeypatch.setattr(caching.IndexDataCacheFile, "load", fail)
-        monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
-    assert module.doubled(21) == 42
-    assert bool(failed) == (where != "nowhere")
-
-
-def test_flags_of_the_compiler_are_the_same_where_all_their_options_are() -> None:
-    given: Any
-    other: Any
-    given, default, other = Flags(), Flags(), Flags()
-    given.release_gil, other.release_gil = False, True  # False is the default
-    assert given == default and hash(given) == hash(default)
-    assert given != other and other != default and given != "flags"
-
-
-def test_a_call_is_resolved_anew_for_other_types(tmp_path: Path) -> None:
-    (tmp_path / "adding_of_test_jit.py").write_text(
-        "from config.jit import kernel\n\n@kernel\ndef added(a, b):\n    return a + b + len((a, b))\n"
-    )
-    added = loaded(tmp_path, "adding_of_test_jit").added
-    assert [added(1, 2), added(0.5, 2), added(1, 2j), added(1, 2)] == [5, 4.5, 3 + 2j, 5]
-
-
-def test_a_kernel_is_compiled_once_for_all_values_of_an_integer(tmp_path: Path) -> None:
-    (tmp_path / "counting_of_test_jit.py").write_text(
-        "from config.jit import kernel\n\n@kernel\ndef next_to(n):\n    return n + 1\n\n"
-        "@kernel\ndef counted(n):\n    return next_to(0) + next_to(1) + next_to(n) + next_to(n=2)\n"
-    )
-    module = loaded(tmp_path, "counting_of_test_jit")
-    assert module.counted(5) == 12
+        monkeypatch.setattr(jit, "disk_usage", lambda path: SimpleNamespace(free=0))
+    doubled = loaded(tmp_path, "lonely_of_test_jit").doubled
+    if where == "a folder that is gone":
+        shutil.rmtree(folder)
+    assert doubled(21) == 42
     if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        assert len(module.next_to.signatures) == 1
+        assert doubled.stats.cache_path == (str(folder) if where == "a folder that is gone" else None)
 
 
 def test_every_kernel_has_a_test_that_also_runs_as_plain_python() -> None:
-    modules = modules_with_kernels()
+    modules = find_modules("kernels")
     assert modules and [str(module) for module in modules if not find_tests(module)] == []

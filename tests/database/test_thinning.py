@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
@@ -14,6 +14,7 @@ from database.geometry.kinematics import local_rotations
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from database.thinning import Thinner
 from tests.database.motions import smooth_clip
+from tests.support.compiled import limit_examples
 
 ROUNDING_RAD = 2e-5  # of single precision
 
@@ -27,7 +28,7 @@ def distances_rad(clip: Clip) -> Floats:
     return np.maximum(joints, 2.0 * np.arcsin(np.linalg.norm(up[:, None] - up[None], axis=2).clip(0.0, 2.0) / 2.0))
 
 
-@settings(max_examples=25)
+@limit_examples(25)
 @given(st.integers(0, 999), st.floats(0.5, 30.0), st.sampled_from([10.0, 60.0, 240.0]), st.integers(1, 3))
 def test_kept_poses_are_apart_and_those_left_out_are_near_one(seed: int, degrees: float, fps: float, n_clips: int) -> None:
     whole = smooth_clip(60, fps, seed)

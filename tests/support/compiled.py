@@ -5,10 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 from config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # if not, kernels run as Python, for tests with few cases
+
+
+def limit_examples(n: int) -> settings:
+    """Return hypothesis' settings for n generated examples, a quarter of them where kernels run as Python."""
+    return settings(deadline=None, max_examples=n if COMPILED else max(n // 4, 3))
 
 
 def compile_kernels() -> None:

@@ -72,7 +72,7 @@ class IndexPipeline(FakePipeline):
         time.sleep(self._step_s)
         seen = [blobs.points_px[0, 0] if blobs is not None and len(blobs) else -1.0 for blobs in pair.blobs[:3]]
         root = np.array([*seen, *[0.0] * (3 - len(seen))])
-        return pose(pair.first.index, pair.t_capture_ns, root, pair.skew_ns)
+        return replace(pose(pair.first.index, pair.t_capture_ns, root, pair.skew_ns), n_views=len(pair.present))
 
 
 class CrashingPipeline(IndexPipeline):

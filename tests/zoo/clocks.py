@@ -117,7 +117,7 @@ CLOCKS = (
 
 def _durations(clock: Clock, folder: Path) -> Outcome:
     """Return what the report tells, and by how many frames the worst duration is off."""
-    stamps_s = clock.stamps_s(3.0)
+    stamps_s = clock.stamps_s(2.0)
     found = lengths_of(folder, *clock.write(folder, stamps_s))
     own_hz = clock.rate_hz or (len(stamps_s) - 1) / float(stamps_s[-1] - stamps_s[0])
     for lengths, rate_hz, tolerance in ((found.own, own_hz, 0.01), (found.asked, 50.0, 1e-7)):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from config.settings import CAMERA_NAMES
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 
 MS = 1e-6
@@ -30,7 +31,7 @@ class RunReport:
     """The figures of one run.
 
     latency_ms: p50, p95, p99 from capture to receipt, empty when no pose came; drops: by reason; cameras: a line for each, and
-    one for the time between them; doubtful: a line for each of the first doubtful spans; n_doubtful: how many there were.
+    others for the time between them; doubtful: a line for each of the first doubtful spans; n_doubtful: how many there were.
     """
 
     seconds: float
@@ -122,8 +123,7 @@ def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
         words.append(f"latency {latency_ms[0]:.0f} ms, p95 {latency_ms[1]:.0f}")
     if status.skew_ns:
         words.append(f"skew {status.skew_ns.get('median', 0.0) * MS:.1f} ms")
-    if offset := offset_words(status.calibration):
-        words.append(offset)
+    words += offset_lines(status)
     dropped = sum(status.drops.values())
     if dropped:
         words.append(f"{dropped} dropped")
@@ -132,12 +132,15 @@ def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
     return ", ".join(words)
 
 
-def offset_words(calibration: Mapping[str, float]) -> str:
-    """Return by how much the right camera's stamps are late, with the uncertainty; empty while nobody knows."""
-    offset_ms, sigma_ms = calibration.get("time_offset_ms"), calibration.get("time_offset_sigma_ms")
-    if offset_ms is None or (not offset_ms and sigma_ms is not None and sigma_ms > UNSURE_MS):
-        return ""
-    return f"time offset {offset_ms:+.1f} ms" + ("" if sigma_ms is None else f" (within {2.0 * sigma_ms:.1f})")
+def offset_lines(status: StatusMessage) -> list[str]:
+    """Return by how much the stamps of each camera but the first are late, with the uncertainty, where somebody knows."""
+    lines = []
+    for camera in CAMERA_NAMES[1:]:
+        offset = status.time_offset(camera)
+        if offset is not None and (offset.late_ms or offset.sigma_ms is None or offset.sigma_ms <= UNSURE_MS):
+            within = "" if offset.sigma_ms is None else f" (within {2.0 * offset.sigma_ms:.1f})"
+            lines.append(f"{camera} camera's stamps {offset.late_ms:+.1f} ms late{within}")
+    return lines
 
 
 def state_words(name: str, camera: Camera) -> str:
@@ -150,8 +153,7 @@ def state_words(name: str, camera: Camera) -> str:
 def camera_lines(status: StatusMessage, seconds: float) -> tuple[str, ...]:
     """Return in words how each camera did over a run of so many seconds, and what the time between them was."""
     lines = [_camera_line(name, camera, seconds) for name, camera in status.cameras.items()]
-    offset = offset_words(status.calibration)
-    return (*lines, f"{offset}: by so much the right camera's stamps are late") if offset else tuple(lines)
+    return (*lines, *offset_lines(status))
 
 
 def _camera_line(name: str, camera: Camera, seconds: float) -> str:

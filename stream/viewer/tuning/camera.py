@@ -11,7 +11,9 @@ import viser
 
 from capture.process.preview_image import Preview, PreviewKind, PreviewRequest
 from config.per_camera import CONTROLS, choices
+from config.settings import CAMERA_NAMES
 from stream.protocol.messages import StatusMessage
+from stream.publish.client import ServiceClient
 from stream.viewer.requests import TuningRequests, Value
 from stream.viewer.tuning.html import camera_html
 from stream.viewer.tuning.picture import CANVAS_PX, PictureMarks, sharpness, tuned_picture
@@ -23,6 +25,7 @@ HANDS_OFF_S = 2.5  # after a user moved a control, it is not set until its effec
 QUALITY = 75
 MODES = {"auto": "seen by itself", "dark": "dark, markers bright", "background": "lit, by its background"}
 AUTO = "auto"
+LATE = "late"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,10 @@ class TuningPanel:
             self._sliders[slider.key] = handle
         row = gui.add_button_group("This camera", ("Learn background", "Reset"), hint="Learn it while nobody is in view")
         row.on_click(self._press)
+        self._late = gui.add_number(
+            "Stamps late [ms]", 0.0, step=0.5, disabled=self.name == CAMERA_NAMES[0], hint="Beside those of the first camera"
+        )
+        self._late.on_update(self._late_changed)
         self._zoom = gui.add_slider("Zoom", 1.0, 8.0, 0.5, 1.0, hint="Pixel by pixel, to focus the lens")
         self._across = gui.add_slider("Across [%]", 0, 100, 1, 50, visible=False)
         self._down = gui.add_slider("Down [%]", 0, 100, 1, 50, visible=False)
@@ -129,6 +136,7 @@ class TuningPanel:
         tuning = details.get("tuning")
         in_force = {**settings, **(tuning if isinstance(tuning, dict) else {})}
         self._show_settings(in_force)
+        self._show_late(status)
         self._show_device(details, in_force)
 
     def _aim(self, preview: Preview) -> None:
@@ -152,6 +160,12 @@ class TuningPanel:
         if mode is not None and self._free("detector.mode") and self._mode.value != mode:
             self._mode.value = mode  # type: ignore[misc]
 
+    def _show_late(self, status: StatusMessage | None) -> None:
+        """Show how late the camera's stamps are, unless a user has just said it."""
+        offset = None if status is None else status.time_offset(self.name)
+        if offset is not None and self._free(LATE) and self._late.value != round(offset.late_ms, 1):
+            self._late.value = round(offset.late_ms, 1)  # type: ignore[misc]
+
     def _show_device(self, details: Mapping[str, Any], in_force: Mapping[str, object]) -> None:
         """Show the controls that the camera has, with the values it reports."""
         has = [name for name in CONTROLS if isinstance(details.get(name), int | float)]
@@ -174,6 +188,19 @@ class TuningPanel:
         """Request what a user moved a slider to; changes of our own have no client."""
         if event.client is not None:
             self._request(key, float(event.target.value))
+
+    def _late_changed(self, event: viser.GuiEvent[viser.GuiNumberHandle[float]]) -> None:
+        """Have the camera's stamps taken to be as late as a user says."""
+        if event.client is None:
+            return
+        late_ms = float(event.target.value)
+        self._moved_s[LATE] = time.monotonic()
+
+        def set_offset(client: ServiceClient) -> str:
+            client.sync("", late_ms, self.name)
+            return f"The {self.name} camera's stamps are taken to be {late_ms:g} ms late."
+
+        self._requests.submit(set_offset)
 
     def _mode_changed(self, event: viser.GuiEvent[Any]) -> None:
         """Request another mode of the detector."""

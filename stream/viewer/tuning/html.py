@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.process.preview_image import Preview
 from config.settings import CAMERA_NAMES
-from stream.protocol.messages import StatusMessage
+from stream.protocol.messages import StatusMessage, TimeOffset, read_number
 from stream.viewer.html import box
 from stream.web.html import BAD, GOOD, NEUTRAL, pill
 
@@ -50,22 +50,18 @@ def camera_html(camera: str, status: StatusMessage | None, preview: Preview | No
 
 def offset_html(status: StatusMessage | None) -> str:
     """Return how late each camera's stamps are beside those of the first, as far as that is known."""
-    calibration = status.calibration if status is not None else {}
-    lines = [_offset_words(name, calibration) for name in CAMERA_NAMES[1:]]
-    known = "".join(f"<div>{line}</div>" for line in lines if line)
+    offsets = [(name, status.time_offset(name)) for name in CAMERA_NAMES[1:]] if status is not None else []
+    known = "".join(f"<div>{_offset_words(name, offset)}</div>" for name, offset in offsets if offset is not None)
     return box(known or '<div class="dim">Nothing is known of it yet.</div>')
 
 
-def _offset_words(camera: str, calibration: Mapping[str, float]) -> str:
-    """Return how late a camera's stamps are; empty where that is unknown."""
-    prefix = "" if camera == CAMERA_NAMES[1] else f"{camera}_"
-    offset, sigma = (_number(calibration.get(f"{prefix}time_offset_{figure}")) for figure in ("ms", "sigma_ms"))
-    if offset is None:
-        return ""
-    if sigma is not None and abs(offset) < sigma:
+def _offset_words(camera: str, offset: TimeOffset) -> str:
+    """Return how late a camera's stamps are."""
+    late_ms, sigma = offset
+    if sigma is not None and abs(late_ms) < sigma:
         return f"The {camera} camera's stamps and the first one's agree, to <b>{sigma:.1f} ms</b>."
     interval = f" ± {sigma:.1f}" if sigma is not None and 0.0 < sigma < 100.0 else ""
-    return f"The {camera} camera's stamps are <b>{abs(offset):.1f}{interval} ms</b> {'late' if offset >= 0.0 else 'early'}."
+    return f"The {camera} camera's stamps are <b>{abs(late_ms):.1f}{interval} ms</b> {'late' if late_ms >= 0.0 else 'early'}."
 
 
 def _found(preview: Preview | None) -> str:
@@ -90,14 +86,9 @@ def _mode(preview: Preview | None) -> str:
 def _figures(details: Mapping[str, Any], preview: Preview | None) -> list[str]:
     """Return size, rate, kind of time stamps and losses."""
     figures = [f"{preview.size[0]}×{preview.size[1]}"] if preview is not None else []
-    fps = _number(details.get("fps"))
+    fps = read_number(details.get("fps"))
     figures += [f"{fps:.1f} frames/s"] if fps is not None else []
     stamp = str(details.get("stamp", ""))
     figures += [STAMPS[stamp]] if stamp in STAMPS else []
-    counts = {label: _number(details.get(name)) for name, label in COUNTS.items()}
+    counts = {label: read_number(details.get(name)) for name, label in COUNTS.items()}
     return figures + [f"{count:.0f} {label}" for label, count in counts.items() if count]
-
-
-def _number(value: object) -> float | None:
-    """Return a number of the stream, None for anything else."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -9,20 +9,17 @@ from hypothesis import strategies as st
 
 from calibration.board.views import BoardView
 from calibration.guidance.advice import Advice
+from calibration.guidance.board import COLUMNS, ROWS, Stillness, view_shape
 from calibration.guidance.rig import (
     BLURRED,
     BOTH,
     CELL_CORNERS,
-    COLUMNS,
     ENOUGH,
     ENOUGH_VIEWS,
     HOLD,
     MAX_VIEWS,
     NOTHING,
-    ROWS,
     RigGuide,
-    Stillness,
-    view_shape,
 )
 from tests.calibration.guidance.views import BOARD, SIZE, board_view
 

@@ -5,7 +5,7 @@ import numpy as np
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
 from calibration.camera import Camera
-from calibration.guidance.rig import GUESSED_FOCAL
+from calibration.guidance.board import GUESSED_FOCAL
 
 SIZE = (640, 480)
 BOARD = Board("chessboard", 5, 4, 0.03)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.subject.constellation import _frame_of, _score, _search, assign, place_constellation
@@ -15,6 +15,7 @@ from config.markers import read_marker_set
 from database.builtin import body
 from database.geometry.rigid import rigid_fit
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from tests.support.compiled import limit_examples
 from tests.support.people import random_rotation
 
 MODEL = np.array(
@@ -34,7 +35,7 @@ def cheapest_by_trying_all(d2: Floats, gate2: float) -> float:
     return best
 
 
-@settings(max_examples=40)
+@limit_examples(40)
 @given(st.integers(1, 4), st.integers(0, 5), st.integers(0, 10_000), st.floats(0.1, 2.0))
 def test_assignment_against_trying_all(m: int, p: int, seed: int, gate_m: float) -> None:
     rng = np.random.default_rng(seed)

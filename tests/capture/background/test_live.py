@@ -103,11 +103,11 @@ def test_three_sigma_leave_as_they_should(empty: Picture) -> None:
 
 @pytest.mark.slow
 def test_sunset(empty: Picture) -> None:
-    studio = learned(empty, 10.0)
-    for k in range(3000):  # a third of the light in five minutes is the rate of one half in eight
-        gain = 1.0 - 0.35 * k / 3000
-        seen, false = studio.shares(empty, stroll(k / 30.0), gain)
-        if k % 500 == 499:
+    studio = learned(empty, 5.0)
+    for k in range(1500):  # a third of the light in five minutes is the rate of one half in eight
+        gain = 1.0 - 0.35 * k / 1500
+        seen, false = studio.shares(empty, stroll(k / 15.0), gain)
+        if k % 250 == 249:
             assert seen > 0.9 and false < 0.005, k
 
 
@@ -144,15 +144,15 @@ def test_gain_step_of_the_camera(empty: Picture) -> None:
 
 @pytest.mark.slow
 def test_a_chair_that_was_moved_becomes_background(empty: Picture) -> None:
-    studio = learned(empty, 10.0)
+    studio = learned(empty, 5.0)
     moved = empty.copy()
     moved[150:200, 250:290] = (20.0, 60.0, 120.0)
     chair = np.zeros((H, W), bool)
     chair[150:200, 250:290] = True
     first = studio.look(moved, 40.0)
     assert first[chair].mean() > 0.95
-    for k in range(2200):
-        last = studio.look(moved, 60.0 + 50.0 * math.sin(k / 30.0))
+    for k in range(1100):
+        last = studio.look(moved, 60.0 + 50.0 * math.sin(k / 15.0))
     assert last[chair].mean() < 0.05
     assert "something that stays where it is was taken for background" in studio.told
 
@@ -218,12 +218,12 @@ def test_given_background_and_settings() -> None:
 def test_in_the_dark_a_planted_foot_is_never_background() -> None:
     """One spot stays for half a minute, another moves; only the dark cells become known."""
     live, random = LiveBackground(6.0, 12.0), np.random.default_rng(3)
-    for k in range(900):
+    for k in range(300):
         image = np.clip(4.0 + random.normal(0.0, 1.5, (96, 160, 3)), 0, 255).astype(np.uint8)
-        x = int(60 + 40 * math.sin(k / 20.0))
+        x = int(60 + 40 * math.sin(k / 6.0))
         image[20:26, x : x + 6] = image[70:76, 20:26] = 200
         runs = ForegroundRuns((160, 96)).brighter(image, 60)
-        live.observe(image, runs, k * 33_000_000, dark=True)
+        live.observe(image, runs, k * 100_000_000, dark=True)
     bounds = live.bounds()
     assert bounds is not None and bounds.hi[72, 3 * 22] < 60
     assert live.known > 0.5

@@ -17,7 +17,6 @@ from capture.sources.source import open_source
 from config.errors import CalibrationError, SettingsError
 from config.settings import DetectorSettings
 from tests.capture.scenes import frame_of, paint_disc, shot
-from tests.support.compiled import COMPILED
 
 WIDTH, HEIGHT = 160, 120
 PLACES = np.array([[30.3, 20.6], [60.1, 25.2], [90.7, 22.4], [45.2, 60.9], [80.5, 64.1], [50.0, 100.3], [76.8, 99.5]])
@@ -250,7 +249,6 @@ def test_real_recording(shared_data: Path) -> None:
 CALLED = ((foreground, ("_outside", "_brighter")), (discs, ("_brightness", "_membership", "_fit")))
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 def test_every_kernel_that_python_calls_is_compiled() -> None:
     warm_detection()
     assert [name for module, names in CALLED for name in names if not getattr(module, name).signatures] == []

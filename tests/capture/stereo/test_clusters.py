@@ -5,7 +5,7 @@ import pytest
 
 from calibration.camera import Rig
 from capture.packets import Points, Views
-from capture.stereo.clusters import score_pairs
+from capture.stereo.clusters import Edges, make_blob_table, pack_cameras, score_pairs
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
 from config.settings import MatchSettings
@@ -86,9 +86,28 @@ def test_a_view_that_is_absent_is_no_view() -> None:
     assert (absent.blob[[1, 3]] == -1).all()
 
 
+@pytest.mark.parametrize("turn_deg", [-35.0, 15.0, 25.0, 40.0])
+def test_level_arms_at_the_height_of_the_cameras(turn_deg: float) -> None:
+    """Their images lie on one epipolar line in all views: only the places along it tell the markers apart."""
+    places_m = [(-0.5, 1.3, 6.0), (0.5, 1.3, 6.0), (7.0, 1.3, 0.0)]
+    cameras = [synthetic_camera(f"cam_{c}", place, (0.0, 1.3, 0.0), (640, 480), 1.0) for c, place in enumerate(places_m)]
+    along = np.radians(turn_deg)
+    arms_m = np.array([[x * np.cos(along), 1.3, -x * np.sin(along)] for x in (-0.7, -0.45, -0.19, 0.17, 0.43, 0.71)])
+    rng = np.random.default_rng(0)
+    views = Views(tuple(blobs(c, camera.project(arms_m) + rng.normal(0.0, 0.1, (6, 2))) for c, camera in enumerate(cameras)))
+    points = match(views, Rig(tuple(cameras), 0.0, floor_known=True), SETTINGS)
+    assert (points.blob == points.blob[0]).all() and points.blob.shape == (3, 6)
+
+
 def test_a_pair_costs_less_where_other_views_confirm_it() -> None:
-    """Blobs 0, 1, 2, 3 of four cameras, all paired but 2 and 3; blob 4 is one more of the last camera, paired with 0 alone."""
-    first, second = np.array([0, 0, 0, 1, 1, 0]), np.array([1, 2, 3, 2, 3, 4])
-    score = np.empty(6)
-    score_pairs(np.array([0, 1, 2, 3, 3]), first, second, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.0]), 8.0, score)
-    assert score.tolist() == [1 - 2 - 0, 2 - 3, 3 - 2, 4 - 5, 5 - 4, 1]
+    """Blobs 0, 1, 2, 3 of four cameras see one point, all paired but 2 and 3; blob 4 is one more of the last camera, paired with
+    0 alone, and so is blob 5 with 0 and 1, far from the point's image.
+    """
+    rig, first, second = rig_of(4), np.array([0, 0, 0, 1, 1, 0, 0, 1]), np.array([1, 2, 3, 2, 3, 4, 5, 5])
+    cost, point_m = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 0.5, 0.5]), np.array([0.1, 1.0, 0.2])
+    px = [camera.project(point_m) for camera in rig.cameras]
+    seen = [blobs(c, np.stack([px[c]] if c < 3 else [px[c], px[c], px[c] + (0.0, 200.0)])) for c in range(4)]
+    edges = Edges(first, second, np.zeros(8), np.tile(point_m, (8, 1)), np.tile(1e-6 * np.eye(3), (8, 1, 1)), cost)
+    score = np.empty(8)
+    score_pairs(pack_cameras(list(rig.cameras)), make_blob_table(seen, list(rig.cameras)), edges, 8.0, 0.8, score)
+    np.testing.assert_allclose(score[:6], [1 - 2 - 0, 2 - 3, 3 - 2, 4 - 5, 5 - 4, 1], atol=1e-9)

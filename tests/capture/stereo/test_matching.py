@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from calibration.camera import Rig
 from capture.packets import Blobs, Points, Views
-from capture.stereo.matching import UNPAIRED, _assigned, match
+from capture.stereo.candidates import UNPAIRED
+from capture.stereo.matching import _assigned, match
 from config.arrays import Floats
 from config.settings import MatchSettings
 from tests.support.rigs import synthetic_rig

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.spatial.transform import Rotation
 
 import database.geometry.rotations as rotations
 from database.geometry.rotations import matrix_from_rotvec, quaternion_from_matrix, rotation_between, rotvec_from_matrix
+from tests.support.compiled import limit_examples
 
 pytestmark = pytest.mark.kernels
 vectors = hnp.arrays(float, (3,), elements=st.floats(-4, 4))
-few = settings(max_examples=25)
+few = limit_examples(25)
 
 
 def test_a_quarter_turn_by_hand() -> None:

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Singles
 from config.errors import DatabaseError
 from database.graph.build import JOINT_ANGLES, UNIT_RAD, build_graph
 from tests.database.graph.graphs import adjacent, assert_same, motion, rows
+from tests.support.compiled import limit_examples
 
 pytestmark = pytest.mark.kernels
 LENGTHS = st.lists(st.integers(1, 14), min_size=1, max_size=4)
@@ -23,7 +24,7 @@ def balls(rotvec: Singles, radius_rad: float) -> list[set[int]]:
     return [set(np.flatnonzero(row).tolist()) - {n} for n, row in enumerate(inside)]
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(
     st.lists(st.integers(1, 14), min_size=1, max_size=4),
     st.integers(0, 99),

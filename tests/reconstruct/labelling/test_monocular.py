@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
@@ -23,6 +23,7 @@ from reconstruct.labelling.monocular import (
     wide_pairs,
 )
 from reconstruct.search.examples import examples_for
+from tests.support.compiled import limit_examples
 from tests.support.people import front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -42,7 +43,7 @@ def placed(joints: Floats, yaw_rad: float, root_m: Floats) -> Floats:
     return np.asarray(local @ matrix_from_rotvec(yaw_rad * UP).T + root_m)
 
 
-@settings(max_examples=20, deadline=None)
+@limit_examples(20)
 @given(seed=st.integers(0, 10_000), yaw=st.floats(-0.5, 0.5), depth=st.floats(-1.5, 1.0), n_missing=st.integers(0, 3))
 def test_the_t_pose_is_labelled_and_placed(acquirer: ViewAcquirer, seed: int, yaw: float, depth: float, n_missing: int) -> None:
     """0.3 px of noise, up to three markers hidden, up to two blobs that are no markers, which may cost the trust at worst."""

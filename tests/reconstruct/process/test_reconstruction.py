@@ -63,6 +63,14 @@ def sent(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
     return SentBlobs(blobs, t_ns + MS, t_ns + 3 * MS), t_ns + 4 * MS
 
 
+def four_cameras() -> IndexPipeline:
+    """Return a pipeline with a rig, whose poses say which views were read."""
+    pipeline, (left, right) = IndexPipeline(), rig().cameras
+    others = (replace(left, name=f"cam_{c}", translation=np.array([0.0, -1.0, 0.5 * c])) for c in (2, 3))
+    pipeline.rig = Rig((left, right, *others))
+    return pipeline
+
+
 @pytest.fixture
 def run() -> tuple[Reconstruction, Record]:
     record = Record()
@@ -125,6 +133,28 @@ def test_nothing_queues_however_long_a_step_takes(step_ms: int, stalls: bool, ru
         assert sum(age > 2 * period_ns for age in ages) <= 6
     newest = [pose.root_m[0] == pose.root_m[1] for pose in record.poses]
     assert all(newest) and reconstruction.counts["overrun"] == reconstruction.counts["pairs"] - len(record.poses)
+
+
+def test_of_four_cameras_views_are_left_out_before_moments_and_a_replay_leaves_out_the_same() -> None:
+    record, again = Record(), Record()
+    writer, entries = JournalWriter(), []
+    run, replay = (Reconstruction(four_cameras(), sink, 8 * MS) for sink in (record, again))
+    n_moments = (1, 2, 2, 2, 3, 2)  # in each turn: one as fast as they come, then faster than even two views can be read
+    for n, first in zip(n_moments, np.cumsum((0, *n_moments)), strict=False):
+        times_ns = {i: T0 + 17 * MS * int(i) for i in range(first, first + n)}
+        received = [sent(camera, i, t_ns) for i, t_ns in times_ns.items() for camera in range(4)]
+        entries += writer.turn(received, max(times_ns.values()) + 5 * MS)
+        run.turn(received, max(times_ns.values()) + 5 * MS)
+        run.report(max(times_ns.values()) + 5 * MS, 0)
+    n_read = [pose.n_views for pose in record.poses]
+    assert n_read[1:] == [4, 4, 3, 3, 2, 2, 2, 2] and run.counts["overrun"] == 3  # at the first not all had sent
+    run.report(T0 + 2000 * MS, 0)
+    assert record.states[-1].drops["unread"] == 2 * 1 + 4 * 2 and record.states[-1].resting
+    for one in read_journal(entries):
+        assert isinstance(one, JournalTurn)
+        replay.turn(list(one.received), one.t_ns)
+    assert [pose.n_views for pose in again.poses] == n_read
+    assert [pose.root_m.tobytes() for pose in again.poses] == [pose.root_m.tobytes() for pose in record.poses]
 
 
 def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Record]) -> None:
@@ -247,7 +277,7 @@ def test_status_counts_and_rates_once_a_second(run: tuple[Reconstruction, Record
     assert len(record.states) == 2
     last = record.states[-1]
     assert last.rates_hz == {"left": 30.0, "right": 20.0, "pose": 20.0}
-    assert last.drops == {"late": 0, "unpaired": 10, "overrun": 0, "malformed": 7}
+    assert last.drops == {"late": 0, "unpaired": 10, "overrun": 0, "unread": 0, "malformed": 7}
     assert last.skew_ns == {"median": -MS, "worst": MS}
     assert last.cameras["left"]["frames"] == 30
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
@@ -14,6 +14,7 @@ from reconstruct.observations import observations_from_markers
 from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, NO_LIMITS, SIGMA_RAD, Limits, limits_of
 from reconstruct.solve.solver import FrameProblem, solve
 from tests.reconstruct.solve.problems import problem
+from tests.support.compiled import limit_examples
 from tests.support.people import front_rig, marker_frame_of
 
 WIDE = Limits(np.full(DOFS, -9.0), np.full(DOFS, 9.0))
@@ -59,7 +60,7 @@ def test_a_pose_within_its_limits_changes_nothing() -> None:
     np.testing.assert_array_equal(within(gaussian(), WIDE), within(gaussian(), NO_LIMITS))
 
 
-@settings(max_examples=20)
+@limit_examples(20)
 @given(st.integers(0, DOFS - 1), st.sampled_from([-0.5, 0.5]))
 def test_the_overstepped_coordinate_is_clamped_at_its_limit(coordinate: int, over: float) -> None:
     model, low, high = gaussian(), WIDE.low.copy(), WIDE.high.copy()

@@ -16,7 +16,7 @@ from tests.support.kept import Kept
 from tests.tools.database.publisher import Publisher, publishing
 
 pytestmark = pytest.mark.slow
-NAME, PLACES = "cmu-locomotion", 20
+NAME, PLACES = "cmu-locomotion", 8
 MOTIONS = {
     f"/subjects/16/16_{k:02d}.amc": amc_text(random_values(np.random.default_rng(k), 40 + k)).encode() for k in range(1, 13)
 }
@@ -29,7 +29,7 @@ def digests(home: Path) -> dict[str, str]:
     return {path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_killed_at_twenty_places_it_ends_the_same(tmp_path: Path, kept: Kept) -> None:
+def test_killed_at_eight_places_it_ends_the_same(tmp_path: Path, kept: Kept) -> None:
     with publishing(Publisher(dict(FILES))) as publisher:
 
         def get(home: Path) -> "subprocess.Popen[str]":

@@ -26,11 +26,15 @@ from tests.support.ports import free_address
 from tools.run.cameras import camera_plan, check_camera, is_recorded
 from tools.run.node import control_address
 from tools.run.parts import AwaitedNode
-from tools.run.report import RunReport, RunStatistics, camera_lines, node_words, offset_words, state_words, status_line
+from tools.run.report import RunReport, RunStatistics, camera_lines, node_words, offset_lines, state_words, status_line
 from tools.run.start import opened_words
 
 ROOT = Path(__file__).resolve().parents[3]
 MS = 1_000_000
+
+
+def offsets(calibration: dict[str, float]) -> list[str]:
+    return offset_lines(replace(STATUS, calibration=calibration))
 
 
 def pose(t_capture_ms: int, state: str = "tracking") -> PoseMessage:
@@ -103,9 +107,10 @@ def test_words_of_cameras_and_their_clocks() -> None:
         "left camera: C920, 640x480, 59.94 frames/s, MJPG; it announces 30 frames/s instead of 60"
     )
     assert opened_words("right", {}, {}) == "right camera"
-    assert offset_words({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == "time offset -3.2 ms (within 0.8)"
-    assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == "time offset +0.0 ms (within 1.2)"
-    assert offset_words({}) == "" == offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
+    assert offsets({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == ["right camera's stamps -3.2 ms late (within 0.8)"]
+    assert offsets({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == ["right camera's stamps +0.0 ms late (within 1.2)"]
+    assert offsets({}) == [] == offsets({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
+    assert offsets({"third_time_offset_ms": 2.0}) == ["third camera's stamps +2.0 ms late"]
     assert state_words("left", {"state": "live", "health": ""}) == "" == state_words("left", {"state": "waiting"})
     assert state_words("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
     assert state_words("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"
@@ -114,11 +119,11 @@ def test_words_of_cameras_and_their_clocks() -> None:
         "right": {"state": "reopening", "frames": 250, "health": "unplugged"},
     }
     status = replace(STATUS, drops={}, skew_ns={}, calibration={"time_offset_ms": 4.0}, cameras=seen)
-    assert status_line(status, ()).endswith(", time offset +4.0 ms, right reopening: unplugged")
+    assert status_line(status, ()).endswith(", right camera's stamps +4.0 ms late, right reopening: unplugged")
     assert camera_lines(status, 10.0) == (
         "left camera (C920): 600 frames, 60.0/s, 3 damaged",
         "right camera: 250 frames, 25.0/s, unplugged",
-        "time offset +4.0 ms: by so much the right camera's stamps are late",
+        "right camera's stamps +4.0 ms late",
     )
     tally = RunStatistics()
     tally.status = status

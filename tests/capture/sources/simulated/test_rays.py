@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.sources.simulated.rays import SAMPLES, SKIN_M, Cones, _chord, draw_body, surface_distance, visibility
 from config.arrays import Floats
+from tests.support.compiled import limit_examples
 
 
 def chords(cones: Cones, origin: Floats, direction: Floats) -> Floats:
@@ -57,7 +58,7 @@ def test_ends_of_a_chord_lie_on_the_surface_and_nothing_inside_is_missed(seed: i
         assert len(inside) == 0
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(st.integers(0, 10_000))
 def test_surface_distance_is_that_of_the_nearest_sphere(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +105,7 @@ def test_flesh_gives_way_to_a_marker_but_a_limb_does_not() -> None:
     assert shown(3.5, 0.08) == 1.0  # a limb behind the camera
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(st.integers(0, 10_000))
 def test_visibility_agrees_with_walking_along_every_ray(seed: int) -> None:
     rng = np.random.default_rng(seed)

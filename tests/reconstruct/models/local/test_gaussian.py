@@ -1,7 +1,7 @@
 """The neighbours' Gaussians: poses against numpy, thin examples, steps and bends inside their clips."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
@@ -10,6 +10,7 @@ from reconstruct.models.local.gaussian import GaussianFitter, local_gaussian
 from reconstruct.models.local.model import DOFS, Neighbours
 from reconstruct.models.local.motion import bend_covariance, drift_shape
 from reconstruct.search.examples import Examples, RootsInPlace
+from tests.support.compiled import limit_examples
 
 S = SolveSettings()
 
@@ -40,7 +41,7 @@ def test_gaussian_is_that_of_the_examples_widened() -> None:
     np.testing.assert_allclose(model.mean[1:].ravel(), mean, atol=1e-10)
 
 
-@settings(max_examples=20)
+@limit_examples(20)
 @given(st.integers(1, 12), st.booleans(), st.integers(0, 100))
 def test_gaussian_is_proper_for_any_number_of_examples(k: int, alike: bool, seed: int) -> None:
     """K below the dimension, one pose, or the same pose again and again: positive definite through the floor."""

@@ -1,12 +1,13 @@
 """The active set: each pose added has the largest variance, as recomputed in the plain way; repetitions are left out."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
 from reconstruct.models.style.learn.active_set import active_set
 from reconstruct.models.style.model import Hyperparameters, covariance
+from tests.support.compiled import limit_examples
 
 PARAMETERS = Hyperparameters(1.4, 300.0, 0.8)
 
@@ -19,7 +20,7 @@ def plain_variance(X: Floats, chosen: list[int], p: Hyperparameters) -> Floats:
 
 
 @given(st.integers(1, 15), st.integers(1, 4), st.integers(1, 15), st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@limit_examples(15)
 def test_each_pose_added_has_the_largest_variance(n: int, n_latent: int, most: int, seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(n, n_latent))
     rows = active_set(X, PARAMETERS, most).tolist()

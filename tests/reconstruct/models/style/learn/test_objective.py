@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
 from reconstruct.models.style.learn.objective import Workspace, chain_covariance, fill_covariance, objective
+from tests.support.compiled import limit_examples
 
 
 def problem(n: int, n_latent: int, n_features: int, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
@@ -40,7 +41,7 @@ def differences(z: Floats, of: tuple[Floats, Floats, Floats, Floats], which: int
 
 
 @given(st.integers(2, 9), st.integers(1, 4), st.integers(1, 6), st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@limit_examples(15)
 def test_gradients_equal_central_differences(n: int, n_latent: int, n_features: int, seed: int) -> None:
     of = problem(n, n_latent, n_features, seed)
     _, *gradients = objective(*of)
@@ -50,7 +51,7 @@ def test_gradients_equal_central_differences(n: int, n_latent: int, n_features: 
 
 
 @given(st.integers(1, 12), st.integers(1, 3), st.integers(1, 5), st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@limit_examples(15)
 def test_value_equals_the_formula(n: int, n_latent: int, n_features: int, seed: int) -> None:
     of = problem(n, n_latent, n_features, seed)
     assert objective(*of)[0] == pytest.approx(plain(*of), rel=1e-9, abs=1e-9)

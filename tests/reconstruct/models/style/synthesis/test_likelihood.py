@@ -1,7 +1,7 @@
 """L_IK against plain numpy, and its derivatives against central differences."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -9,6 +9,7 @@ from config.arrays import Floats
 from reconstruct.models.style.model import Hyperparameters, StyleEvaluator, covariance, predict
 from reconstruct.models.style.synthesis.arrays import LatentDerivatives, LikelihoodModel, StaticDerivatives
 from reconstruct.models.style.synthesis.likelihood import ENERGY, _likelihood
+from tests.support.compiled import limit_examples
 
 N_STATIC = 7
 
@@ -53,7 +54,7 @@ def test_value_is_that_of_the_model() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 4), st.integers(1, 14))
-@settings(max_examples=15)
+@limit_examples(15)
 def test_derivatives(seed: int, n: int, n_latent: int, n_features: int) -> None:
     rng = np.random.default_rng(seed)
     model, _ = model_and_offset(evaluator(rng, n, n_latent, n_features), rng)
