@@ -273,11 +273,6 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
     open_rows = np.flatnonzero((gain < margin).any(axis=1))
     if not len(open_rows):
         return [(float(missed.sum()), choice)]
-    near = gain[open_rows]
-    possible = near < margin
-    if possible.sum(axis=1).max() == possible.sum(axis=0).max() == 1 and (near[possible] < -margin).all():
-        choice[open_rows] = possible.argmax(axis=1)
-        return [(float(missed.sum() + near[possible].sum()), choice)]  # all others cost more by the margin
     square = np.full((len(open_rows), columns + len(open_rows)), 0.0)
     square[:, :columns] = np.where(gain[open_rows] < margin, gain[open_rows], IMPOSSIBLE)
     base, result = float(missed.sum()), list[tuple[float, Ints]]()
