@@ -99,8 +99,13 @@ def solve_branch(origin: Hypothesis, association: Association, estimator: Estima
     if estimate is None or not np.isfinite(estimate.marker_m).all():
         return []
     gained = estimator.log_evidence(estimate) - association.cost
-    passed_s = (estimate.state.t_ns - origin.belief.state.t_ns) * 1e-9
-    return [Branch(origin, association, estimate, math.exp(-passed_s / MEMORY_S) * origin.score + gained)]
+    return [Branch(origin, association, estimate, faded_score(origin, estimate.state.t_ns) + gained)]
+
+
+def faded_score(hypothesis: Hypothesis, t_ns: int) -> float:
+    """Return what is left of a hypothesis's score at a later time."""
+    passed_s = (t_ns - hypothesis.belief.state.t_ns) * 1e-9
+    return math.exp(-passed_s / MEMORY_S) * hypothesis.score
 
 
 def distinct_branches(branches: Sequence[Branch], s: LabelSettings) -> list[Branch]:
