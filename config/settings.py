@@ -148,7 +148,7 @@ class SolveSettings:
     tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
     neighbour_certainty: float = 0.3  # share of what they say that makes the pose more certain: their errors last
     joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
-    root_velocity_s: float = 0.5  # likewise of the root
+    root_velocity_s: float = 2.0  # likewise of the root: who walks, walks on
     limits: bool = True  # hold joints to the range of the database
     smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
