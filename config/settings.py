@@ -142,7 +142,7 @@ class SolveSettings:
     root_drift_rad: float = 0.03  # the same of the root's turn
     root_drift_m: float = 0.02  # and of its shift [m]
     bend_share: float = 0.25  # share of the whole database's second differences that is added to the neighbours'
-    bend_noise: float = 8.0  # variance of a velocity's departure, in variances of second differences
+    bend_noise: float = 16.0  # variance of a velocity's departure, in variances of second differences
     pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
     velocity_rate: float = 180.0  # and the neighbours' steps
     tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen

@@ -121,13 +121,14 @@ def test_markers_that_sit_elsewhere_lead_a_calibrated_body_less_astray(scene: Wa
     misplaced_m = subject.offset_m + 0.02 * rng.normal(size=subject.offset_m.shape)
     calibrated = replace(subject, offset_m=misplaced_m, length_sigma_m=np.full((2, N_JOINTS), 0.01))
     given = replace(scene, subject=calibrated).live((), range(0))
+    begun = [pose.state for pose in given.poses].index(TrackingState.TRACKING)  # what comes before stays as it was
     off_m, px = [], []
     for body_of in (calibrated, replace(calibrated, length_sigma_m=None)):
         mistaken = replace(scene, subject=body_of)
         solved = solve_take(given, mistaken.options)
-        off_m.append(mistaken.errors_m(list(solved.poses)).mean())
+        off_m.append(mistaken.errors_m(list(solved.poses))[begun:].mean())
         px.append(np.median([pose.residual_px for pose in solved.poses]))
-        assert all((pose.error_m >= CALIBRATION_M).all() for pose in solved.poses) == (body_of is calibrated)
+        assert all((pose.error_m >= CALIBRATION_M).all() for pose in solved.poses[begun:]) == (body_of is calibrated)
 
     assert off_m[0] < 0.9 * off_m[1] and px[0] < px[1]
 
@@ -185,12 +186,13 @@ def test_a_time_without_tracking_is_closed_and_said(scene: Walk, live: LiveTake)
 
 
 def test_a_take_goes_on_while_a_few_markers_hold_the_pose(scene: Walk) -> None:
-    """Over longer than gaps are closed: labels stay, poses are better than live, and none of them is said to be tracked."""
+    """Over longer than gaps are closed: labels stay, poses are better than live, and are called by their expected errors."""
     few = range(15, 140)
     live = scene.live([name for name in scene.subject.markers.names if name not in (*FEET, "waist_left")], few)
-    assert len(few) / 60.0 > MAX_GAP_S and all(live.poses[k].state is TrackingState.COASTING for k in few[20:])
+    assert len(few) / 60.0 > MAX_GAP_S and all(live.markers[k].valid.sum() == 3 for k in few)
     solved = solve_take(live, scene.options)
-    assert all(solved.poses[k].state is TrackingState.COASTING for k in few) and solved.poses[-1].state is TrackingState.TRACKING
+    for found in solved.poses:
+        assert (found.state is TrackingState.TRACKING) == (found.error_m.mean() < scene.options.settings.label.tracking_m)
     assert all(solved.markers[k].valid.sum() == 3 for k in few) and not scene.wrong(solved.markers).any()
     before, after = (scene.errors_m(list(found.poses))[few].mean() for found in (live, solved))
     assert after < 0.8 * before
