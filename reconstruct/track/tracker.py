@@ -25,6 +25,7 @@ AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a bo
 UNUSUAL = 5.0  # misfit of a marker, in units of its variance's half, beyond which other labels are sought anywhere
 LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
 OTHER_M = 0.1  # a pose is another one if a marker is so far off
+NEVER_NS = -(10**18)
 ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natural logarithm
 
 
@@ -61,7 +62,7 @@ class Tracker:
     def forget(self) -> None:
         """Forget all moments."""
         self.hypotheses: tuple[Hypothesis, ...] = ()
-        self._misfit, self._sought_ns = 0.0, -(10**18)
+        self._misfit, self._sought_ns = 0.0, NEVER_NS
         self._last_ns: int | None = None
         self._estimator.forget()
         self._acquirer.forget()
@@ -89,6 +90,7 @@ class Tracker:
             if anew is not None:
                 acquired = not found or anew.score > found[0].score
                 found = sorted([*found, anew], key=lambda each: -each.score)[: self._settings.label.beam]
+            self._sought_ns = NEVER_NS if acquired else t_ns  # what was in vain is not tried again at once
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
@@ -118,7 +120,6 @@ class Tracker:
         self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[Expected]
     ) -> Hypothesis | None:
         """Return a hypothesis of a body that is sought anywhere, None where there is none, or it is a known one."""
-        self._sought_ns = views.t_capture_ns
         camera = find_lone_view(views, MIN_BLOBS)
         self._estimator.memory = found[0].memory if found else EstimatorMemory(None, (None, np.inf))
         last = found[0].belief.state if found else None
