@@ -142,13 +142,13 @@ class SolveSettings:
     root_drift_rad: float = 0.03  # the same of the root's turn
     root_drift_m: float = 0.02  # and of its shift [m]
     bend_share: float = 0.25  # share of the whole database's second differences that is added to the neighbours'
-    bend_noise: float = 8.0  # variance of a velocity's departure, in variances of second differences
+    bend_noise: float = 16.0  # variance of a velocity's departure, in variances of second differences
     pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
     velocity_rate: float = 180.0  # and the neighbours' steps
     tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
     neighbour_certainty: float = 0.3  # share of what they say that makes the pose more certain: their errors last
     joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
-    root_velocity_s: float = 0.5  # likewise of the root
+    root_velocity_s: float = 2.0  # likewise of the root: who walks, walks on
     change_spread: float = 2.0  # variance of a pose's change over a long step, in variances of the neighbours' changes
     change_drift: float = 0.05  # plus this standard deviation of every coordinate [rad, m]
     limits: bool = True  # hold joints to the range of the database

@@ -112,11 +112,14 @@ class Column(NamedTuple):
     below: Floats
 
 
-def factor_columns(blocks: Floats) -> Iterator[Column]:
-    """Yield the columns of the factor. Raises LinAlgError: not positive definite."""
+def factor_columns(blocks: Floats, count: int | None = None) -> Iterator[tuple[Column, Floats]]:
+    """Yield the first columns of the factor, each with what the columns so far take from the blocks after it, (W, W).
+
+    Raises LinAlgError: not positive definite.
+    """
     n, bands, width, _ = blocks.shape
     left = np.zeros(((bands - 1) * width, (bands - 1) * width))
-    for t in range(n):
+    for t in range(n if count is None else count):
         column = np.concatenate([blocks[t + k, k] for k in range(min(bands, n - t))])
         taken = min(len(column), len(left))
         column[:taken] -= left[:taken, :width]
@@ -126,14 +129,14 @@ def factor_columns(blocks: Floats) -> Iterator[Column]:
         rest[:-width, :-width] = left[width:, width:]
         rest[: len(below), : len(below)] += below @ below.T
         left = rest
-        yield Column(own, below)
+        yield Column(own, below), left
 
 
 def solve_banded(blocks: Floats, right: Floats) -> Floats:
     """Return x of A x = b, both (N, V). Raises LinAlgError."""
     n, width = right.shape
     x, found = right.ravel().copy(), list[Column]()
-    for t, column in enumerate(factor_columns(blocks)):
+    for t, (column, _) in enumerate(factor_columns(blocks)):
         here, after = slice(t * width, (t + 1) * width), slice((t + 1) * width, (t + 1) * width + len(column.below))
         x[here] = solve_triangular(column.own, x[here], lower=True, check_finite=False)
         x[after] -= column.below @ x[here]
@@ -145,10 +148,32 @@ def solve_banded(blocks: Floats, right: Floats) -> Floats:
     return x.reshape(n, width)
 
 
+def eliminate_leading(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats, float]:
+    """Return what a quadratic, least over all but the last B - 1 blocks, is of these: Hessian (W, W), gradient (W,), constant.
+
+    The quadratic is g'x + x'A x / 2. Raises LinAlgError.
+    """
+    n, bands, width, _ = blocks.shape
+    keep, g, least = bands - 1, gradient.ravel().copy(), 0.0
+    tail = np.zeros((keep * width, keep * width))
+    for t, (column, taken) in enumerate(factor_columns(blocks, n - keep)):
+        tail = -taken
+        half = solve_triangular(column.own, g[t * width : (t + 1) * width], lower=True, check_finite=False)
+        g[(t + 1) * width : (t + 1) * width + len(column.below)] -= column.below @ half
+        least -= 0.5 * float(half @ half)
+    for i in range(keep):
+        for k in range(i + 1):
+            block = blocks[n - keep + i, k]
+            tail[i * width : (i + 1) * width, (i - k) * width : (i - k + 1) * width] += block
+            if k:
+                tail[(i - k) * width : (i - k + 1) * width, i * width : (i + 1) * width] += block.T
+    return tail, g[(n - keep) * width :], least
+
+
 def marginal_blocks(blocks: Floats) -> Floats:
     """Return the blocks on the diagonal of the inverse, (N, V, V), by Takahashi's recursion. Raises LinAlgError."""
     n, count, width, _ = blocks.shape
-    factors = list(factor_columns(blocks))
+    factors = [column for column, _ in factor_columns(blocks)]
     result = np.empty((n, width, width))
     later = np.zeros((0, 0))  # the inverse of the next frames together
     for t in range(n - 1, -1, -1):

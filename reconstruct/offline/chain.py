@@ -20,7 +20,7 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
-from numerics.banded import marginal_blocks, solve_banded
+from numerics.banded import eliminate_leading, marginal_blocks, solve_banded
 from numerics.definite import mirror_triangle
 from reconstruct.models.local.model import DOFS, FULL, Quadratic, model_around
 from reconstruct.observations import Observations, observations_from_markers
@@ -76,6 +76,10 @@ class ChainSystem:
         """The energy of the chain."""
         return float(self.energies.sum())
 
+    def from_frame(self, first: int) -> "ChainSystem":
+        """Return the part of some frame and those after it, which shares memory."""
+        return ChainSystem(self.energies[first:], self.gradient[first:], self.blocks[first:])
+
     def add(self, residual: Floats, precision: Floats, coefficients: Floats) -> None:
         """Add the terms 1/2 e_n' P_n e_n, their energy to the last of their frames.
 
@@ -93,11 +97,31 @@ class ChainSystem:
         self.energies[count - 1 :] += 0.5 * np.einsum("ni,ni->n", pull, residual)
 
 
+@dataclass(frozen=True, slots=True)
+class ChainHead:
+    """What all frames up to some time say of the last three: their poses, and the quadratic that the energy is about these.
+
+    hessian: (3 V, 3 V); gradient: (3 V,); energy: of all frames, at the best poses of those before.
+    """
+
+    motion: TakeMotion
+    hessian: Floats
+    gradient: Floats
+    energy: float
+
+    def departure(self, motion: TakeMotion) -> Floats:
+        """Return how other poses of the three frames differ, (3 V,)."""
+        own = self.motion
+        joints = (motion.joints - own.joints)[:, 1:].reshape(len(own), -1)
+        turn = rotvec_from_matrix(motion.rotation @ np.swapaxes(own.rotation, 1, 2))
+        return np.concatenate([joints, turn, motion.position_m - own.position_m], axis=1).ravel()
+
+
 class Chain:
     """Consecutive frames to be solved together.
 
-    fixed: how many of the first frames stay as they are, as they were solved before; trust: what markers count for beside
-    neighbours.
+    fixed: how many of the first frames stay as they are, as they were solved before; head: what is known of the first three, in
+    place of their own terms; trust: what markers count for beside neighbours.
     """
 
     def __init__(
@@ -108,9 +132,10 @@ class Chain:
         priors: FramePriors,
         limits: Limits,
         fixed: int = 0,
+        head: ChainHead | None = None,
         trust: Trust = EXACT,
     ) -> None:
-        self._subject, self._priors, self._limits, self._fixed = subject, priors, limits, fixed
+        self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
         self._pose_share = [trust.pose_share if frame.shown.all() else trust.gap_share for frame in frames]
         sigma_m = np.full(len(subject.markers), trust.marker_sigma_m)
         self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
@@ -139,11 +164,22 @@ class Chain:
         """Return the energy and its derivatives."""
         n = len(motion)
         system = ChainSystem(np.zeros(n), np.zeros((n, N_VARIABLES)), np.zeros((n, BLOCKS, N_VARIABLES, N_VARIABLES)))
-        for t in range(n):
+        if self._head is not None:
+            self._add_head(system, motion, self._head)
+        for t in range(self._known, n):
             self._add_frame(system, motion, t, self._seen[t])
         self._add_steps(system, motion)
         self._add_accelerations(system, motion)
         return system
+
+    def belief(self, motion: TakeMotion, before: float) -> ChainHead:
+        """Return what the chain says of its last three frames; motion: solved; before: energy that its own is added to.
+
+        Raises LinAlgError: the motion is no minimum.
+        """
+        system = self.system(motion)
+        hessian, gradient, least = eliminate_leading(system.blocks, system.gradient)
+        return ChainHead(motion.part(slice(1 - BLOCKS, None)), hessian, gradient, before + system.energy + least)
 
     def covariance(self, motion: TakeMotion, before: Floats) -> Floats:
         """Return the covariance of every pose given all others' observations, (N, V, V).
@@ -154,6 +190,22 @@ class Chain:
         blocks = self.system(motion).blocks
         blocks[: self._fixed, 0] += np.linalg.inv(before) / max(self._fixed, 1)
         return marginal_blocks(blocks)
+
+    @property
+    def _known(self) -> int:
+        """How many of the first frames have no terms of their own."""
+        return 0 if self._head is None else BLOCKS - 1
+
+    def _add_head(self, system: ChainSystem, motion: TakeMotion, head: ChainHead) -> None:
+        """Add what is known of the first three frames."""
+        apart = head.departure(motion.part(slice(0, self._known)))
+        pull = head.hessian @ apart
+        square = head.hessian.reshape(self._known, N_VARIABLES, self._known, N_VARIABLES)
+        system.gradient[: self._known] += (head.gradient + pull).reshape(self._known, N_VARIABLES)
+        for i in range(self._known):
+            for k in range(i + 1):
+                system.blocks[i, k] += square[i, :, i - k]
+        system.energies[self._known - 1] += float(apart @ (head.gradient + 0.5 * pull))
 
     def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> None:
         """Add the markers of a frame, its neighbours' poses and the joints' limits."""
@@ -178,10 +230,13 @@ class Chain:
     def _add_steps(self, system: ChainSystem, motion: TakeMotion) -> None:
         """Add the neighbours' steps."""
         h, pose = motion.step_frames, motion.joints[:, 1:].reshape(len(motion), -1)
-        steps = np.diff(pose, axis=0) / h[:, None]
-        residual, precision = _joints_only(steps - self._priors.step[1:], self._priors.step_precision[1:])
+        first = max(self._known - 1, 0)
+        h, pose, new = h[first:], pose[first:], slice(first + 1, None)
+        residual, precision = _joints_only(
+            np.diff(pose, axis=0) / h[:, None] - self._priors.step[new], self._priors.step_precision[new]
+        )
         precision *= np.minimum(STEP_SHARE * h, 1.0)[:, None, None]
-        system.add(residual, precision, np.stack([-1.0 / h, 1.0 / h], axis=1))
+        system.from_frame(first).add(residual, precision, np.stack([-1.0 / h, 1.0 / h], axis=1))
 
     def _add_accelerations(self, system: ChainSystem, motion: TakeMotion) -> None:
         """Add the accelerations that the neighbours do not share."""
@@ -199,7 +254,8 @@ class Chain:
         precision[:, :DOFS, :DOFS] = self._priors.bend_precision[1:-1]
         root = np.arange(DOFS, N_VARIABLES)
         precision[:, root, root] = np.repeat([ROOT_RAD**-2.0, ROOT_M**-2.0], 3)
-        system.add(bend[:1], precision[:1], by[:1])
+        if self._head is None:
+            system.add(bend[:1], precision[:1], by[:1])
         rho = RHO ** h[1:-1]
         innovation, coefficients = bend[1:] - rho[:, None] * bend[:-1], np.zeros((n - 3, BLOCKS))
         coefficients[:, 1:] += by[1:]

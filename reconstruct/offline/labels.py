@@ -1,85 +1,125 @@
-"""Labels of a recorded take: the tracker of live capture with more hypotheses, and the path of the likeliest at the end.
+"""Labels of a whole take: every track gets one label, by where the poses on both sides of it have the markers.
 
-So what a later frame tells decides the labels of those before it.
+The likeliest labels of all tracks together are an assignment of least cost, an integer linear programme. A track's cost of a
+label is its distance from that marker of the solved poses, less where live reconstruction gave it this label; no marker is on
+two tracks of one moment.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calibration.camera import Rig
-from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, Views
-from capture.stereo.matching import match
-from config.settings import Settings
-from reconstruct.history import BodyState
-from reconstruct.labelling.monocular import ViewAcquirer
-from reconstruct.search.examples import PoseTable, root_rotvec
-from reconstruct.search.index import search_index
-from reconstruct.track.acquisition import Acquirer
-from reconstruct.track.estimator import Estimator
-from reconstruct.track.hypotheses import Hypothesis
-from reconstruct.track.paths import Paths, find_parents
-from reconstruct.track.tracker import Tracker
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
 
-BEAM, BRANCH, HOPELESS = 12, 12.0, 30.0  # as `LabelSettings`, of recorded takes
+from calibration.camera import Rig
+from capture.packets import MarkerFrame, Points, Views
+from capture.stereo.labels import marker_frame
+from config.arrays import Bools, Floats, Ints
+from reconstruct.offline.priors import seconds_to_seen
+from reconstruct.offline.tracks import Tracks
+
+SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = (
+    0.03,
+    0.2,
+    0.25,
+)  # of a marker's place in solved poses; growing with the time to where it is seen
+INDEPENDENT_S, MAX_INDEPENDENT = 0.1, 4.0  # time after which a frame of a track tells something new; how many such count
+GATE2 = 25.0  # mean squared distance in sigmas beyond which no label is better
+LIVE = 400.0  # by how much another label must be likelier than that of live reconstruction: poses were solved with this
+SAME_M = 0.02  # a point of live labels is that of a track
+NO_LABEL = -1
+SAME_PX = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """A frame with labels and the pose that was found with them."""
+class TrackCosts:
+    """Of K tracks and M labels: squared, the mean squared distance in sigmas (K, M), and cost, -2 ln of the likelihood (K, M).
 
-    frame: MarkerFrame
-    state: BodyState
-
-
-class PathTracker:
-    """Tracks a take frame after frame and remembers the path of every hypothesis that is followed."""
-
-    def __init__(self, rig: Rig, subject: Subject, database: PoseTable, settings: Settings) -> None:
-        label = replace(settings.label, beam=BEAM, branch=BRANCH, hopeless=HOPELESS)
-        self._rig, self._match = rig, settings.match
-        index = search_index(subject, database)
-        estimator = Estimator(subject, index.examples, rig, settings.solve, index.search())
-        acquirer = Acquirer(subject, index.examples, estimator, settings.solve, root_rotvec(database), rig.middle_m)
-        view_acquirer = ViewAcquirer(subject, index.examples)
-        self._tracker = Tracker(subject, estimator, acquirer, view_acquirer, replace(settings, label=label))
-        self.paths = Paths[Labelled | None]()
-
-    def step(self, views: Views) -> None:
-        """Follow all hypotheses to the next frame."""
-        tracker = self._tracker
-        expected, before = tracker.expect(views.t_capture_ns), tracker.hypotheses
-        points = match(views, self._rig, self._match, expected[0].point_m if expected else None)
-        after = tracker.step(views, points, expected).hypotheses
-        self.paths.follow(find_parents(before, after) or [None], [_labelled(each) for each in after] or [None])
-
-
-def _labelled(hypothesis: Hypothesis) -> Labelled:
-    """Return what is kept of a hypothesis."""
-    assert hypothesis.frame is not None
-    return Labelled(hypothesis.frame, hypothesis.belief.state)
-
-
-def label_take(
-    views: Sequence[Views],
-    rig: Rig,
-    subject: Subject,
-    database: PoseTable,
-    settings: Settings,
-    progress: Callable[[int], None] = lambda done: None,
-) -> Sequence[Labelled | None]:
-    """Return the labels and poses of consecutive frames, decided with all that comes after; None where nobody was followed.
-
-    Args:
-        views: of all frames, without false detections.
-        rig: in the world of the take.
-        subject: whom they show.
-        database: poses.
-        settings: of the run.
-        progress: is told how many frames are done.
+    none: cost of no label, (K,).
     """
-    tracker = PathTracker(rig, subject, database, settings)
-    for n, each in enumerate(views):
-        tracker.step(each)
-        progress(n + 1)
-    return tracker.paths.likeliest
+
+    squared: Floats
+    cost: Floats
+    none: Floats
+
+
+def live_votes(tracks: Tracks, frames: Sequence[MarkerFrame], used: Bools) -> Floats:
+    """Return the share of frames in which live reconstruction gave a track each label, (K, M); used: frames that count, (N,)."""
+    votes = np.zeros((tracks.count, len(frames[0].valid)))
+    for n in np.flatnonzero(used).tolist():
+        here, valid = tracks.of_frame(n), np.flatnonzero(frames[n].valid)
+        if here.stop > here.start and len(valid):
+            off_m = np.linalg.norm(tracks.point_m[here][:, None] - frames[n].point_m[valid], axis=2)
+            nearest = off_m.argmin(axis=0)
+            same = off_m[nearest, np.arange(len(valid))] < SAME_M
+            np.add.at(votes, (tracks.track[here][nearest[same]], valid[same]), 1.0)
+    return np.asarray(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1.0))
+
+
+def track_costs(tracks: Tracks, marker_m: Floats, seconds: Floats, known: Bools) -> TrackCosts:
+    """Compare tracks with the markers of solved poses, (N, M, 3) [m]; known: which markers these were solved with, (N, M)."""
+    far_s = seconds_to_seen(seconds, known)
+    sigma_m = SIGMA_M + np.minimum(UNSEEN_M_S * far_s, MAX_UNSEEN_M)
+    expected, variance = marker_m[tracks.frame], sigma_m[tracks.frame] ** 2
+    S = tracks.covariance_m2[:, None] + variance[..., None, None] * np.eye(3)
+    difference = tracks.point_m[:, None] - expected
+    squared = np.einsum("pmi,pmij,pmj->pm", difference, np.linalg.inv(S), difference)
+    volume = np.linalg.slogdet(S)[1]
+    length = np.maximum(np.bincount(tracks.track, minlength=tracks.count), 1)[:, None]
+    squared, volume = (_sums(tracks, np.minimum(values, 4.0 * GATE2)) / length for values in (squared, volume))
+    independent = np.minimum(1.0 + tracks.seconds(seconds) / INDEPENDENT_S, MAX_INDEPENDENT)
+    cost = independent[:, None] * (squared + volume)
+    return TrackCosts(squared, cost, independent * (GATE2 + volume.max(axis=1)))
+
+
+def _sums(tracks: Tracks, values: Floats) -> Floats:
+    """Return the sums over the points of every track, (P, M) -> (K, M)."""
+    result = np.zeros((tracks.count, values.shape[1]))
+    np.add.at(result, tracks.track, values)
+    return result
+
+
+def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats) -> Ints:
+    """Return the label of every track, (K,): the likeliest together, no marker on two tracks of one moment."""
+    allowed = costs.squared < GATE2
+    allowed[votes > 0.0] = True
+    track, label = np.nonzero(allowed)
+    if not len(track):
+        return np.full(tracks.count, NO_LABEL)
+    gain = (costs.cost - LIVE * votes)[track, label] - costs.none[track]
+    begins, ends = tracks.spans()
+    groups = [np.flatnonzero(track == k) for k in np.unique(track)]
+    for m in np.unique(label):
+        of_marker = np.flatnonzero(label == m)
+        begin, end = begins[track[of_marker]], ends[track[of_marker]]
+        groups += [of_marker[(begin <= at) & (end >= at)] for at in np.unique(begin)]
+    row = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    rows = csr_array((np.ones(len(row)), (row, np.concatenate(groups))), shape=(len(groups), len(track)))
+    found = milp(
+        gain, integrality=np.ones(len(track), np.int64), bounds=Bounds(0, 1), constraints=LinearConstraint(rows, -np.inf, 1.0)
+    )
+    result = np.full(tracks.count, NO_LABEL)
+    if found.x is None:
+        return votes_only(votes)
+    chosen = found.x > 0.5
+    result[track[chosen]] = label[chosen]
+    return result
+
+
+def votes_only(votes: Floats) -> Ints:
+    """Return the label that most frames of a track have, NO_LABEL where there is none."""
+    return np.where(votes.max(axis=1) > 0.0, votes.argmax(axis=1), NO_LABEL)
+
+
+def labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
+    """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free."""
+    frame = marker_frame(views, points, choice)
+    alone = live.seen & ~live.valid & ~frame.valid
+    if not alone.any():
+        return frame
+    seen, image, sigma = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
+    for c, m in zip(*np.nonzero(alone), strict=True):
+        if not (np.linalg.norm(image[c, seen[c]] - live.image_px[c, m], axis=1) < SAME_PX).any():
+            seen[c, m], image[c, m], sigma[c, m] = True, live.image_px[c, m], live.sigma_px[c, m]
+    return replace(frame, seen=seen, image_px=image, sigma_px=sigma)

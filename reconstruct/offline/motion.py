@@ -1,6 +1,6 @@
 """The poses of all frames of a take, as arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,11 +41,23 @@ class TakeMotion:
         """Return some of the frames."""
         return TakeMotion(self.seconds[frames], self.joints[frames], self.rotation[frames], self.position_m[frames], self.fps)
 
+    def then(self, after: "TakeMotion") -> "TakeMotion":
+        """Return these poses and those of the frames after them."""
+        seconds, position_m = (np.concatenate([getattr(m, name) for m in (self, after)]) for name in ("seconds", "position_m"))
+        joints, rotation = (np.concatenate([getattr(m, name) for m in (self, after)]) for name in ("joints", "rotation"))
+        return TakeMotion(seconds, joints, rotation, position_m, self.fps)
+
     def with_part(self, frames: slice, other: "TakeMotion") -> "TakeMotion":
         """Return the poses with some frames replaced."""
         joints, rotation, position_m = self.joints.copy(), self.rotation.copy(), self.position_m.copy()
         joints[frames], rotation[frames], position_m[frames] = other.joints, other.rotation, other.position_m
         return TakeMotion(self.seconds, joints, rotation, position_m, self.fps)
+
+    def with_joints(self, frames: slice, joints: Floats) -> "TakeMotion":
+        """Return the poses with other joints in some frames, (K, D)."""
+        changed = self.joints.copy()
+        changed[frames, 1:] = joints.reshape(len(joints), -1, 3)
+        return replace(self, joints=changed)
 
     def moved(self, step: Floats) -> "TakeMotion":
         """Return the poses after steps in joints, rotation vector about the world's axes and position, (N, D + 6)."""

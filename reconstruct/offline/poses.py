@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,18 +13,18 @@ from config.arrays import Bools, Floats, Ints
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.body import nearer_rotvec
-from reconstruct.finish.smoother import segments
+from reconstruct.finish.smoother import inferred, segments, without_excursions
 from reconstruct.finish.stage import pose_feet
 from reconstruct.history import BodyState
-from reconstruct.offline.labels import Labelled, label_take
 from reconstruct.offline.motion import TakeMotion, take_motion
+from reconstruct.offline.relabel import TakeViews, relabelled
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
 from reconstruct.pose import Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable
 from reconstruct.search.index import search_index
 from reconstruct.track.publish import state_of
 
-MAX_GAP_S = 2.0  # longer times in which nobody was followed stay as they were live
+MAX_GAP_S = 2.0  # longer times in which the performer was not tracked stay as they were live
 MIN_FRAMES = 8  # that are solved together
 
 
@@ -40,36 +41,39 @@ class OfflineOptions:
 
 @dataclass(frozen=True, slots=True)
 class LiveTake:
-    """What live reconstruction gave of N frames, and the views that labels were chosen from."""
+    """What live reconstruction gave of N frames, and the views that labels were chosen from, none where nobody kept them."""
 
     poses: Sequence[Pose]
     markers: Sequence[MarkerFrame]
-    views: Sequence[Views]
+    views: Sequence[Views] = ()
 
     def part(self, frames: Sequence[int]) -> "LiveTake":
         """Return some of the frames."""
-        return LiveTake([self.poses[n] for n in frames], [self.markers[n] for n in frames], [self.views[n] for n in frames])
+        views = [self.views[n] for n in frames] if self.views else []
+        return LiveTake([self.poses[n] for n in frames], [self.markers[n] for n in frames], views)
 
 
 def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lambda done, total: None) -> LiveTake:
-    """Return a take with labels and poses found from all its frames at once, with contacts and feet held.
+    """Return a take with labels and poses solved from all its frames at once, with contacts and feet held.
 
-    Where nobody could be followed for up to MAX_GAP_S, the motion on both sides closes the gap. Longer gaps, and what comes
-    before the first labelled frame and after the last, stay as they were.
+    Where the performer was lost for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
+    followed into it. Poses are called by their expected errors; those that are not tracked are marked as inferred. Longer gaps,
+    and what comes before the first pose that is followed, stay as they were.
     """
-    whole = (1 + ROUNDS) * len(live.poses)
-    known = label_take(
-        live.views, options.rig, options.subject, options.database, options.settings, lambda done: progress(done, whole)
-    )
-    followed = relabel_take(live, known, options)
-    solver = StretchSolver(options)
+    stretch = Stretch(options)
+    # A pose that a few markers hold is not to be trusted, but to begin with, and so are its labels.
+    held = (pose.state is TrackingState.COASTING and bool(pose.seen.any()) for pose in live.poses)
+    believed = [replace(p, state=TrackingState.TRACKING) if few else p for p, few in zip(live.poses, held, strict=True)]
+    followed = replace(live, poses=without_excursions(believed, options.subject))
     found = [s for s in segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
-    poses, markers, near, before = list(live.poses), list(live.markers), dict[int, Ints](), len(live.poses)
+    total = sum(map(len, found))
+    poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
     for segment in found:
-        solved, rows = solver.solve(followed.part(segment), lambda done, _, before=before: progress(before + done, whole))
+        part = followed.part(segment)
+        solved, rows = stretch.solve(part, partial(_progress_of_part, progress, (done, len(segment), total)))
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
-        before += ROUNDS * len(segment)
+        done += len(segment)
     feet = pose_feet(options.subject, options.database, options.settings.feet)
     for n, pose in enumerate(poses):
         if n in near:
@@ -79,28 +83,12 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     return LiveTake(poses, markers, live.views)
 
 
-def relabel_take(live: LiveTake, known: Sequence[Labelled | None], options: OfflineOptions) -> LiveTake:
-    """Return a take with other labels, and with the poses that were found with them: those to begin with.
-
-    Where markers are hidden, which must not have a say in poses, the poses stay those of live reconstruction.
-    """
-    poses, markers, whole = list[Pose](), list[MarkerFrame](), bool(options.visible.all())
-    for pose, frame, found in zip(live.poses, live.markers, known, strict=True):
-        if found is None:
-            poses.append(replace(pose, state=TrackingState.LOST))
-            markers.append(frame.only(np.zeros(len(frame.valid), bool)))
-            continue
-        pose = replace(pose, state=TrackingState.TRACKING)
-        if whole:
-            rotvec = found.state.joints.copy()
-            rotvec[0] = rotvec_from_matrix(found.state.rotation)
-            pose = replace(pose, rotvec=rotvec, root_m=found.state.position_m)
-        poses.append(pose)
-        markers.append(found.frame)
-    return LiveTake(poses, markers, live.views)
+def _progress_of_part(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
+    """Report the progress of a part as that of the whole; part: frames before, in it, and in all."""
+    progress(part[0] + done * part[1] // (total or 1), part[2])
 
 
-class StretchSolver:
+class Stretch:
     """Solves stretches of frames of one subject, each without long gaps."""
 
     def __init__(self, options: OfflineOptions) -> None:
@@ -108,28 +96,46 @@ class StretchSolver:
         self._options, self._fps = options, index.examples.fps
         self._solver = TakeSolver(options.subject, index, options.rig)
 
-    def solve(self, take: LiveTake, progress: Progress) -> tuple[LiveTake, Ints]:
+    def solve(self, live: LiveTake, progress: Progress) -> tuple[LiveTake, Ints]:
         """Return the frames solved together, and the nearest poses of the database to each, (N, K)."""
         options = self._options
-        tracked = np.array([pose.state is TrackingState.TRACKING for pose in take.poses])
-        start = bridged(take.poses, tracked, self._fps)
-        seen = [frame.only(options.visible) for frame in take.markers]
-        solved = self._solver.solve(seen, start, progress, errors=True, worn=options.subject.is_calibrated)
-        return replace(take, poses=self._poses(take.poses, seen, solved)), solved.rows
+        tracked = np.array([pose.state is TrackingState.TRACKING for pose in live.poses])
+        start, nothing = bridged(live.poses, tracked, self._fps), np.zeros(len(options.visible), bool)
+        frames = [used if known else used.only(nothing) for used, known in zip(live.markers, tracked, strict=True)]
+        used, motion = list(live.markers), start
+        if live.views:
+            first = self._solver.solve(frames, start, _rounds_from(progress, 0, ROUNDS + 2), 1)
+            views = TakeViews(live.markers, live.views, tracked)
+            frames, motion = relabelled(
+                views, first, self._solver, options.rig, options.settings.match, _rounds_from(progress, 1, ROUNDS + 2)
+            )
+            used, progress = frames, _rounds_from(progress, 2, ROUNDS + 2)
+        # Hidden markers must not have a say in where the solution begins.
+        motion = motion if options.visible.all() else start
+        seen = [frame.only(options.visible) for frame in frames]
+        solved = self._solver.solve(seen, motion, progress, errors=True, worn=options.subject.is_calibrated)
+        return LiveTake(self._poses(live.poses, seen, solved), used, live.views), solved.rows
 
-    def _poses(self, begun: Sequence[Pose], seen: Sequence[MarkerFrame], solved: SolvedTake) -> list[Pose]:
-        """Return the packets of solved poses; begun: what they began with."""
+    def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], solved: SolvedTake) -> list[Pose]:
+        """Return the packets of solved poses."""
         rig, subject, limits = self._options.rig, self._options.subject, self._options.settings.label
-        rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in begun]))
+        rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
         world_m, error_m = self._solver.markers(solved.motion, solved.offset_m), solved.error_m
         assert error_m is not None  # asked for
         result = []
-        for k, (pose, frame) in enumerate(zip(begun, seen, strict=True)):
+        for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
             state = state_of(frame, subject, error_m[k], limits)
             packet = pose_packet(frame, state, body, world_m[k], rig, subject, error_m[k])
-            result.append(replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns))
+            packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
+            result.append(packet if state is TrackingState.TRACKING else inferred(packet))
         return result
+
+
+def _rounds_from(progress: Progress, done: int, rounds: int) -> Progress:
+    """Report the progress of what comes after some of the rounds as that of all of them."""
+    share = (ROUNDS if done == rounds - ROUNDS else 1) / rounds
+    return lambda n, total: progress(round((total or 1) * (done / rounds + share * n / (total or 1))), total)
 
 
 def bridged(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:

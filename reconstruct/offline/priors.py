@@ -5,7 +5,7 @@ where the last solution has them. A performer's own way of moving is thereby kno
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -52,6 +52,14 @@ class FramePriors:
         apart = motion.joints[:, 1:].reshape(len(motion), -1) - self.pose
         expected = np.linalg.inv(self.pose_precision)
         return np.stack([(apart**2).sum(axis=0), np.einsum("nii->i", expected)])
+
+    def part(self, frames: slice) -> "FramePriors":
+        """Return those of some frames."""
+        return FramePriors(*(getattr(self, field.name)[frames] for field in fields(self)))
+
+    def then(self, after: "FramePriors") -> "FramePriors":
+        """Return these and those of the frames after them."""
+        return FramePriors(*(np.concatenate([getattr(self, f.name), getattr(after, f.name)]) for f in fields(self)))
 
     def widened(self, variance: Floats) -> "FramePriors":
         """Return the priors with wider Gaussians of poses; variance: factor of each coordinate's, (D,)."""
@@ -148,14 +156,17 @@ class QueryMarkers:
     weight: Floats
 
 
-def query_markers(subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion) -> QueryMarkers:
-    """Return what the frames of a take are compared by."""
+def query_markers(
+    subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion, far_s: Floats | None = None
+) -> QueryMarkers:
+    """Return what the frames of a take are compared by; far_s: time from each to where a marker is seen, (N, M) [s], in these."""
     valid = np.array([frame.valid for frame in frames])
     point = np.array([frame.point_m for frame in frames])
     variance = np.array([np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 for frame in frames]) + MARKER_SIGMA_M**2
     estimated = local_markers(subject.skeleton, motion.joints, subject.joint, subject.offset_m)
     seen = np.einsum("nmi,nij->nmj", point - motion.position_m[:, None], motion.rotation)
-    unseen_m = np.minimum(UNSEEN_SIGMA_M + UNSEEN_M_S * seconds_to_seen(motion.seconds, valid), MAX_UNSEEN_M)
+    far_s = seconds_to_seen(motion.seconds, valid) if far_s is None else far_s
+    unseen_m = np.minimum(UNSEEN_SIGMA_M + UNSEEN_M_S * far_s, MAX_UNSEEN_M)
     weight = np.where(valid, 1.0 / variance, 1.0 / (MARKER_SIGMA_M**2 + unseen_m**2))
     return QueryMarkers(np.where(valid[..., None], seen, estimated), weight)
 

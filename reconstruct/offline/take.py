@@ -15,6 +15,7 @@ from database.geometry.kinematics import local_markers
 from reconstruct.models.local.model import DOFS
 from reconstruct.offline.certainty import joint_deviations_m, take_error_m
 from reconstruct.offline.chain import BLOCKS, CALIBRATED, EXACT, N_VARIABLES, WORN, Chain
+from reconstruct.offline.filtering import TakeFilter
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
 from reconstruct.offline.worn import worn_m
@@ -24,6 +25,7 @@ from reconstruct.solve.limits import limits_of
 
 ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
 ITERATIONS = 3
+PART_ROUNDS = 2  # of a part that is tried; one more where it begins anew
 WINDOW, AHEAD = 240, 150  # frames of a window, and of the next that are solved with it: more than a long gap
 MAX_WIDER = 25.0  # by which the variances of neighbours' poses grow at most, where solved poses are farther from them
 SAMPLE = 30_000  # examples that are enough for covariance and limits
@@ -56,6 +58,17 @@ class TakeSolver:
         self._search, self._examples = index.search(), examples
         self._priors = NeighbourPriors(subject, examples, self._search, covariance)
 
+    @property
+    def subject(self) -> Subject:
+        """Whose takes it solves."""
+        return self._subject
+
+    @property
+    def filter(self) -> TakeFilter:
+        """What goes through takes of this subject a few frames at a time."""
+        self._search.forget()
+        return TakeFilter(self._subject, self._rig, self._priors, self._limits)
+
     def markers(self, motion: TakeMotion, offset_m: Floats | None = None) -> Floats:
         """Return the markers of poses in the world, (N, M, 3) [m]; offset_m: where they sit, default as calibrated."""
         body = self._subject
@@ -68,12 +81,14 @@ class TakeSolver:
         motion: TakeMotion,
         progress: Progress = lambda done, total: None,
         rounds: int = ROUNDS,
+        own: bool = False,
         errors: bool = False,
         worn: bool = False,
     ) -> SolvedTake:
         """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
 
-        errors: say how far from the truth the joints may be; worn: find where the markers sit, too.
+        own: the motion is solved already, so that its frames are examples from the first round on; errors: say how far from the
+        truth the joints may be; worn: find where the markers sit, too.
         """
         n = len(frames)
         rows, energies = np.zeros((n, NEIGHBOURS), np.int64), np.zeros(n)
@@ -86,7 +101,7 @@ class TakeSolver:
             trust = EXACT if not worn else WORN if last_round else CALIBRATED
             self._search.forget()
             markers = query_markers(body, frames, motion)
-            others = OwnExamples(body, frames, motion) if done else None
+            others = OwnExamples(body, frames, motion) if done or own else None
             solved, departure, before = motion, np.zeros((2, DOFS)), np.zeros((0, N_VARIABLES, N_VARIABLES))
             for first, last in pairwise(starts):
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
@@ -113,3 +128,22 @@ class TakeSolver:
         """Return how far from the truth the joints may be, (N, J) [m]; rows: the nearest poses, (N, K)."""
         apart = motion.joints[:, 1:].reshape(len(motion), -1) - self._examples.pose[rows[:, 0]]
         return with_calibration(take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1))), self._subject)
+
+    def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
+        """Solve some frames of a take as if they were all there is; return that part.
+
+        frames: of the whole take, as the motion, whose other frames are examples; anew: frames that begin with the neighbours'
+        poses in place of the motion's.
+        """
+        given, solved, energies = list(frames[part]), motion.part(part), np.zeros(0)
+        self._search.forget()
+        for k in range(PART_ROUNDS + (anew is not None)):
+            motion = motion.with_part(part, solved)
+            others = OwnExamples(self._subject, frames, motion)
+            priors = self._priors.fit(motion, query_markers(self._subject, frames, motion), part, others)
+            if k == 0 and anew is not None:
+                which = slice(anew.start - part.start, anew.stop - part.start)
+                solved = solved.with_joints(which, priors.pose[which])
+            chain = Chain(self._subject, self._rig, given, priors, self._limits)
+            solved, energies = chain.solve(solved, ITERATIONS)
+        return SolvedTake(solved, energies, priors.rows)

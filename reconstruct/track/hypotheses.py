@@ -86,9 +86,8 @@ def track(
 ) -> list[Hypothesis]:
     """Return the hypotheses after a moment, the likeliest first; none where none explains it."""
     found = [associate(views, points, rig, markers, s, s.beam) for markers in expected]
-    alone = len(hypotheses) == 1 and len(found[0]) == 1
     first = [(each, ways[0]) for each, ways in zip(hypotheses, found, strict=True)]
-    branches = [branch for each, way in first for branch in solve_branch(each, way, estimator, alone)]
+    branches = [branch for each, way in first for branch in solve_branch(each, way, estimator)]
     others = [(each, way) for each, ways in zip(hypotheses, found, strict=True) for way in ways[1:]]
     others.sort(key=lambda other: other[1].likeliness - other[0].score)
     for each, way in others[: s.beam]:
@@ -97,16 +96,13 @@ def track(
     return [follow_branch(branch, estimator) for branch in distinct_branches(branches, s)]
 
 
-def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator, alone: bool = False) -> list[Branch]:
-    """Return the way a hypothesis goes on with an association, none where that has no pose.
-
-    alone: whether nothing else is possible; evidence, which only compares, is then not weighed.
-    """
+def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator) -> list[Branch]:
+    """Return the way a hypothesis goes on with an association, none where that has no pose."""
     estimator.memory = origin.memory
     estimate = estimator.estimate(association.frame)
     if estimate is None or not np.isfinite(estimate.marker_m).all():
         return []
-    gained = 0.0 if alone else estimator.log_evidence(estimate) - association.cost
+    gained = estimator.log_evidence(estimate) - association.cost
     return [Branch(origin, association, estimate, FADING * origin.score + gained)]
 
 

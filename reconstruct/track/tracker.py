@@ -15,9 +15,9 @@ from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.track.acquisition import Acquirer
-from reconstruct.track.association import Association, Expected
+from reconstruct.track.association import Association, Expected, labels_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, track
+from reconstruct.track.hypotheses import FADING, Branch, Hypothesis, expect_markers, follow_branch, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
@@ -25,6 +25,7 @@ AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a bo
 UNUSUAL = 5.0  # misfit of a marker, in units of its variance's half, beyond which other labels are sought anywhere
 LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
 OTHER_M = 0.1  # a pose is another one if a marker is so far off
+NEVER_NS = -(10**18)
 ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natural logarithm
 
 
@@ -61,7 +62,7 @@ class Tracker:
     def forget(self) -> None:
         """Forget all moments."""
         self.hypotheses: tuple[Hypothesis, ...] = ()
-        self._misfit, self._sought_ns = 0.0, -(10**18)
+        self._misfit, self._sought_ns = 0.0, NEVER_NS
         self._last_ns: int | None = None
         self._estimator.forget()
         self._acquirer.forget()
@@ -85,10 +86,11 @@ class Tracker:
         switched = bool(found) and len(before) > 1 and not _goes_on(found[0], before[0])
         acquired = False
         if not found or self._is_due(found[0], t_ns):
-            anew = self._acquired(views, points, found)
+            anew = self._acquired(views, points, found, expected)
             if anew is not None:
                 acquired = not found or anew.score > found[0].score
                 found = sorted([*found, anew], key=lambda each: -each.score)[: self._settings.label.beam]
+            self._sought_ns = NEVER_NS if acquired else t_ns  # what was in vain is not tried again at once
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
@@ -107,16 +109,17 @@ class Tracker:
 
     def _is_due(self, first: Hypothesis, t_ns: int) -> bool:
         """Return whether a body is to be sought anywhere."""
-        return self._misfit > UNUSUAL and t_ns - self._sought_ns > SEEK_S * 1e9
+        return max(self._misfit, misfit(first)) > UNUSUAL and t_ns - self._sought_ns > SEEK_S * 1e9
 
     def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses that still say where the body is."""
         limit2 = self._settings.label.give_up_m**2
         return [each for each in found if np.trace(each.belief.covariance[69:72, 69:72]) < 3.0 * limit2]
 
-    def _acquired(self, views: Views, points: Points, found: Sequence[Hypothesis]) -> Hypothesis | None:
+    def _acquired(
+        self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[Expected]
+    ) -> Hypothesis | None:
         """Return a hypothesis of a body that is sought anywhere, None where there is none, or it is a known one."""
-        self._sought_ns = views.t_capture_ns
         camera = find_lone_view(views, MIN_BLOBS)
         self._estimator.memory = found[0].memory if found else EstimatorMemory(None, (None, np.inf))
         last = found[0].belief.state if found else None
@@ -127,12 +130,16 @@ class Tracker:
         estimate = self._estimator.estimate(frame, start)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
-        if any(np.linalg.norm(each.estimate.marker_m - estimate.marker_m, axis=1).max() < OTHER_M for each in found if each.estimate):
+        known = (each.estimate.marker_m for each in found if each.estimate is not None)
+        if any(np.linalg.norm(marker_m - estimate.marker_m, axis=1).max() < OTHER_M for marker_m in known):
             return None
-        nothing = np.zeros((len(self._subject.markers), 3))
-        score = (found[0].score if found else 0.0) - ANEW
+        nothing, score = np.zeros((len(self._subject.markers), 3)), 0.0
+        if found:
+            score = FADING * self.hypotheses[0].score - ANEW + self._estimator.log_evidence(estimate)
+            score -= labels_cost(frame, expected[0], self._settings.label)
         origin = Hypothesis(EstimatorMemory(None, estimate.search), score, frame.shown, nothing, frame, None)
-        return follow_branch(Branch(origin, Association(np.zeros(0, np.int64), frame, 0.0, 0.0), estimate, score), self._estimator)
+        association = Association(np.zeros(0, np.int64), frame, 0.0, 0.0)
+        return follow_branch(Branch(origin, association, estimate, score), self._estimator)
 
     def _acquire(self, views: Views, points: Points, last: BodyState | None) -> tuple[MarkerFrame, BodyState] | None:
         """Return labels without a prediction, and the pose to start from."""

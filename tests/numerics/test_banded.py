@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from config.arrays import Floats
-from numerics.banded import BandedEquations, marginal_blocks, solve_banded
+from numerics.banded import BandedEquations, eliminate_leading, marginal_blocks, solve_banded
 
 
 def banded(frames: int, count: int, width: int = 3) -> tuple[Floats, Floats]:
@@ -39,6 +39,16 @@ def test_solution_is_that_of_the_whole_matrix(frames: int, count: int) -> None:
     A, blocks = banded(frames, count)
     right = np.random.default_rng(1).normal(size=(frames, 3))
     np.testing.assert_allclose(solve_banded(blocks, right).ravel(), np.linalg.solve(A, right.ravel()), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("frames", "count"), [(4, 4), (9, 4), (6, 2)])
+def test_what_is_left_of_a_quadratic_has_the_same_minimum(frames: int, count: int) -> None:
+    A, blocks = banded(frames, count)
+    g = np.random.default_rng(1).normal(size=(frames, 3))
+    hessian, gradient, constant = eliminate_leading(blocks, g)
+    best, last = -np.linalg.solve(A, g.ravel()), -np.linalg.solve(hessian, gradient)
+    np.testing.assert_allclose(last, best[-len(last) :], rtol=1e-8, atol=1e-10)
+    assert constant + 0.5 * gradient @ last == pytest.approx(0.5 * g.ravel() @ best)
 
 
 def test_marginals_of_a_long_chain_stay_right() -> None:

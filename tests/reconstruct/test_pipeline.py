@@ -82,8 +82,10 @@ def test_every_frame_is_tracked_near_the_truth(session: Session, tracked: list[P
 
 
 def test_pose_says_what_was_measured(session: Session, tracked: list[Pose]) -> None:
-    for pose in tracked[::20]:
-        assert pose.measured.sum() >= 12 and np.median(pose.residual_m[pose.measured]) < 0.03
+    """Residuals are hardly more than points are off: along the line of sight noise of a third of a pixel is 30 mm here."""
+    for k, pose in list(enumerate(tracked))[::20]:
+        off_m = np.linalg.norm(pose.point_m - session.markers[k], axis=1)[pose.measured]
+        assert pose.measured.sum() >= 12 and np.median(pose.residual_m[pose.measured]) < np.median(off_m) + 0.005
         assert np.median(pose.residual_px[pose.seen]) < 3.0
         assert pose.joint_source[JOINT_INDEX["leftLowerArm"]] == JointSource.MEASURED
         assert pose.joint_source[JOINT_INDEX["leftHand"]] == JointSource.INFERRED
@@ -137,15 +139,16 @@ def test_expected_errors_hold_what_they_say(session: Session, tracked: list[Pose
     poses = [pipeline.step(pair) for pair in session.pairs(hidden)[:60]]
     foot = JOINT_INDEX["leftFoot"]
     assert poses[45].error_m[foot] > 1.2 * tracked[45].error_m[foot]
-    assert (np.diff([pose.error_m[foot] for pose in poses[50:]]) > 0.005).all()
+    grown_m = [pose.error_m[foot] for pose in poses[50:]]
+    assert (np.diff(grown_m) > 0.0).all() and grown_m[-1] > 2.0 * grown_m[0]
 
 
-def assert_honest(session: Session, poses: list[Pose], least: int = 0) -> None:
+def assert_honest(session: Session, poses: list[Pose], part: slice, least: int = 0) -> None:
     """No pose that is far off is called tracking, and expected errors hold what they say; at least so many are tracking."""
-    off_m = session.errors_m(poses)
-    tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses])
+    off_m = session.errors_m(poses)[part]
+    tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
     assert tracking.sum() >= least and off_m[tracking].mean(axis=1).max(initial=0.0) < 0.1
-    assert (off_m < 2.0 * np.stack([pose.error_m for pose in poses])).mean() > 0.8
+    assert (off_m < 2.0 * np.stack([pose.error_m for pose in poses[part]])).mean() > 0.8
 
 
 def test_the_torso_may_be_out_of_sight_for_a_moment(session: Session) -> None:
@@ -153,9 +156,9 @@ def test_the_torso_may_be_out_of_sight_for_a_moment(session: Session) -> None:
     torso = np.flatnonzero(session.subject.markers.torso).tolist()
     pipeline = session.pipeline()
     poses = [pipeline.step(pair) for pair in session.pairs({range(40, 110): torso})]
-    assert_honest(session, poses[:40], 40)
-    assert_honest(session, poses[40:110], 30)
-    assert_honest(session, poses[112:], N - 112)
+    assert_honest(session, poses, slice(40), 40)
+    assert_honest(session, poses, slice(40, 110), 30)
+    assert_honest(session, poses, slice(112, N), N - 112)
     assert session.errors_m(poses)[40:].mean(axis=1).max() < 0.1
 
 
@@ -166,7 +169,7 @@ def test_a_pose_goes_on_by_the_few_markers_that_are_seen(session: Session, n_see
     pipeline = session.pipeline()
     gone = {range(k, k + 15): [(k // 15 + m) % n_markers for m in range(n_markers - n_seen)] for k in range(40, 100, 15)}
     poses = [pipeline.step(pair) for pair in session.pairs(gone)]
-    assert_honest(session, poses[40:100])
+    assert_honest(session, poses, slice(40, 100))
     errors_m = session.errors_m(poses)
     assert errors_m[40:100].mean() < limit_m
     assert TrackingState.LOST not in {pose.state for pose in poses[40:]}
@@ -184,8 +187,9 @@ def test_all_gone_for_a_second(session: Session) -> None:
     assert lost >= 46 and states[40:lost] == [TrackingState.COASTING] * (lost - 40)
     assert states[lost:100] == [TrackingState.LOST] * (100 - lost)
     assert states[100:] == [TrackingState.TRACKING] * (N - 100)
-    assert (np.diff([pose.error_m.mean() for pose in poses[40:100]]) > 0.0).all()
-    assert_honest(session, poses[40:100])
+    grown_m = np.array([pose.error_m.mean() for pose in poses[40:100]])
+    assert (grown_m[10:] > grown_m[:-10]).all()
+    assert_honest(session, poses, slice(40, 100))
     held = poses[45]
     assert np.all(held.joint_source == JointSource.HELD) and 0.0 < held.confidence.max() < poses[39].confidence.max()
     assert session.errors_m(poses)[106:].mean() < 0.04
@@ -307,7 +311,7 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
         assert np.array_equal(pose.rotvec, without.rotvec)
     ankle, lower = JOINT_INDEX["leftFoot"], poses[30]
     assert all(np.isfinite(pose.rotvec).all() and pose.state is TrackingState.TRACKING for pose in poses)
-    assert lower.joint_source[ankle] == JointSource.INFERRED and 0.0 < lower.confidence[ankle] < 0.5
+    assert lower.joint_source[ankle] == JointSource.INFERRED and 0.0 < lower.confidence[ankle] < tracked[30].confidence[ankle]
     other = session.pipeline()
     others = [other.step(pair) for pair in session.pairs({range(20, 40): gone})[:24]]
     assert not np.array_equal(poses[23].rotvec, others[23].rotvec)
