@@ -74,9 +74,7 @@ class Association:
     likeliness: float
 
 
-def associate(
-    views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, count: int
-) -> list[Association]:
+def associate(views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, count: int) -> list[Association]:
     """Return the likeliest ways to label a moment, the first the best; at most `count`, none that is hopeless beside it."""
     near = point_costs(points, expected, s)
     missed = -np.log1p(-expected.seen)
@@ -96,7 +94,9 @@ class TogetherCost:
     def __init__(self, points: Points, expected: Expected, near: Floats, s: LabelSettings) -> None:
         missed = -np.log1p(-expected.seen)
         possible = near < missed[:, None] + s.branch
-        clear = possible & (possible.sum(axis=1) == 1)[:, None] & (possible.sum(axis=0) == 1) & (near < missed[:, None] - s.branch)
+        clear = (
+            possible & (possible.sum(axis=1) == 1)[:, None] & (possible.sum(axis=0) == 1) & (near < missed[:, None] - s.branch)
+        )
         self._clear = np.where(clear.any(axis=1), clear.argmax(axis=1), -1)
         self._open = np.flatnonzero(self._clear < 0)
         self._orders = [order for order in expected.orders if (self._clear[order != np.arange(len(order))] < 0).all()]
@@ -154,7 +154,7 @@ class TogetherCost:
         Q, every = np.linalg.inv(S), np.arange(n)
         pulled = Q @ apart
         cost += 0.5 * float(apart @ pulled) + 0.5 * float(np.linalg.slogdet(2.0 * math.pi * S)[1])
-        own, pull, alone = Q.reshape(n, 3, n, 3)[every, :, every], pulled.reshape(n, 3), apart.reshape(n, 3)
+        own, pull, alone = np.asarray(Q).reshape(n, 3, n, 3)[every, :, every], pulled.reshape(n, 3), apart.reshape(n, 3)
         # What is saved where a marker is left out of the Gaussian, and what it costs by itself.
         saved = _half_squares(own, pull) - 0.5 * np.linalg.slogdet(own / (2.0 * math.pi))[1]
         wide = self._covariance[shown, :, shown] + s.stray_m**2 * np.eye(3)
@@ -230,7 +230,10 @@ def point_costs(points: Points, expected: Expected, s: LabelSettings) -> Floats:
     if cost.size:
         known = math.log(s.false_points_m3) - np.log(expected.seen)
         S = expected.covariance_m2 + s.marker_sigma_m**2 * np.eye(3)
-        given, stray = (read_only(points.point_m), read_only(points.covariance_m2), expected.point_m), np.full_like(cost, IMPOSSIBLE)
+        given, stray = (
+            (read_only(points.point_m), read_only(points.covariance_m2), expected.point_m),
+            np.full_like(cost, IMPOSSIBLE),
+        )
         _write_costs(*given, S, known, cost)
         _write_costs(*given, S + s.stray_m**2 * np.eye(3), known - math.log(s.stray), stray)
         np.minimum(cost, stray, out=cost)

@@ -15,8 +15,8 @@ from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
 from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
-from reconstruct.missing.fill_in import FillIn
 from reconstruct.labelling.upright import limb_exchanges
+from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples, every
@@ -160,9 +160,7 @@ class Estimator:
         energies = (float(solution.energies[-1]), start is not None, frame, local_energy)
         return Estimate(state, self.world(state), neighbours, *energies, prior, (problem, solution), self._search.memory, origin)
 
-    def _prior(
-        self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours
-    ) -> Prior:
+    def _prior(self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours) -> Prior:
         """Return what is known of a frame before its markers; at: the pose it is expected near, and its root."""
         if predicted is None or self.belief is None:
             reference, (rotation, position_m) = at
@@ -281,9 +279,7 @@ class Estimator:
     def _problem(self, model: LocalModel, root: RootPrior, observations: Observations) -> FrameProblem:
         """Return what a frame is solved from."""
         markers = (self.subject.joint, self.subject.offset_m)
-        return FrameProblem(
-            self.subject.skeleton, markers, model, root, observations, self._settings.robust_sigmas, self._limits
-        )
+        return FrameProblem(self.subject.skeleton, markers, model, root, observations, self._settings.robust_sigmas, self._limits)
 
 
 def is_partly_seen(frame: MarkerFrame) -> bool:

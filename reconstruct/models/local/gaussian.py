@@ -118,4 +118,3 @@ def local_gaussian(
     if precision is None:
         raise np.linalg.LinAlgError("a covariance of joint coordinates is not positive definite")
     return model_around(mean, FULL, Quadratic(np.zeros(len(mean)), precision))
-

@@ -55,7 +55,15 @@ def test_the_likeliest_assignments_are_the_first_of_all(seed: int, rows: int, co
 
 
 def expected_at(marker_m: Floats, sigma_m: float, seen: float = 0.9) -> Expected:
-    return Expected(marker_m, np.tile(sigma_m**2 * np.eye(3), (len(marker_m), 1, 1)), np.full(len(marker_m), seen))
+    own_m2 = np.tile(sigma_m**2 * np.eye(3), (len(marker_m), 1, 1))
+    return Expected(marker_m, independent(own_m2), np.full(len(marker_m), seen))
+
+
+def independent(own_m2: Floats) -> Floats:
+    """Return the covariance (N, 3, N, 3) of markers that know nothing of each other, each with its own, (N, 3, 3)."""
+    every, covariance = np.arange(len(own_m2)), np.zeros((len(own_m2), 3, len(own_m2), 3))
+    covariance[every, :, every] = own_m2
+    return covariance
 
 
 def test_costs_of_points_are_those_of_normal_densities() -> None:
@@ -65,7 +73,9 @@ def test_costs_of_points_are_those_of_normal_densities() -> None:
         match(seen_pair(RIG, 0, MARKER_M, 0.3, np.random.default_rng(0)), RIG, Settings().match),
     )
     half = rng.normal(0.0, 0.05, (N, 3, 3))
-    expected = Expected(MARKER_M + rng.normal(0.0, 0.02, (N, 3)), half @ np.swapaxes(half, 1, 2), rng.uniform(0.1, 0.9, N))
+    expected = Expected(
+        MARKER_M + rng.normal(0.0, 0.02, (N, 3)), independent(half @ np.swapaxes(half, 1, 2)), rng.uniform(0.1, 0.9, N)
+    )
     found = point_costs(points, expected, S)
     for m in range(N):
         for p in range(len(points.point_m)):
