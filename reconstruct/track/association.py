@@ -162,7 +162,7 @@ class TogetherCost:
         return cost + min(float((stray - saved).min()), 0.0)
 
     def _exchanged(self, choice: Ints) -> list[Ints]:
-        """Return a choice with the points of two limbs or open markers exchanged, one given to another marker, or one taken away."""
+        """Return a choice with points of limbs or of two markers exchanged, one given to another marker, or one taken away."""
         owner = np.full(self._possible.shape[1], -1)
         owner[choice[choice >= 0]] = np.flatnonzero(choice >= 0)
         found = [choice[order] for order in self._orders]

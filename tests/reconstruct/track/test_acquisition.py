@@ -25,7 +25,7 @@ def worn() -> tuple[Subject, Examples]:
     other = body(1.8)
     clips = [walk(other), builtin_clip("squat", other, 60.0, 1), builtin_clip("wave", other, 60.0, 2), t_pose_clip(other)]
     table = table_of(clips)
-    thin = type(table)(np.ascontiguousarray(table.rotvec[::6]), 10.0, table.clip_start // 6)
+    thin = type(table)(np.ascontiguousarray(table.rotvec[::6]), 10.0, table.clip_start // 6, table.root_m[::6])
     return subject, examples_for(subject, thin)
 
 

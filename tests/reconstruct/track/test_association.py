@@ -124,7 +124,7 @@ def test_two_markers_that_met_are_labelled_either_way() -> None:
     point_m, covariance_m2 = near.copy(), expected.covariance_m2.copy()
     point_m[[a, b]], covariance_m2[[a, b]] = 0.5 * (near[a] + near[b]), 0.1**2 * np.eye(3)
     views = seen_pair(RIG, 0, near, 0.3, np.random.default_rng(2))
-    ways = associated(views, replace(expected, point_m=point_m, covariance_m2=covariance_m2))
+    ways = associated(views, replace(expected, point_m=point_m, covariance=independent(covariance_m2)))
     places = [tuple(way.point[[a, b]].tolist()) for way in ways[:2]]
     assert places[0] == places[1][::-1] and -1 not in places[0]
     assert abs(ways[0].likeliness - ways[1].likeliness) < 2.0
