@@ -94,7 +94,7 @@ def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
             record.write(folder)
         for left in folder.glob("motions-*"):
             shutil.rmtree(left, ignore_errors=True)
-        unfinished = [*out.parent.glob(f".{out.name}.*.part"), *out.with_suffix(FOLDER).glob(".*.part")]
+        unfinished = [*out.parent.glob(f".{out.name}.*.part"), *out.with_suffix(FOLDER).glob(".*.part"), *folder.glob(".*.part")]
         for left in unfinished:  # of a process that was killed
             left.unlink(missing_ok=True)
     choose_database(out)

@@ -95,11 +95,15 @@ def test_focal_lengths_that_nothing_tells_are_held_and_it_says_so() -> None:
     assert any("held as given" in note for note in solution.notes)
 
 
-def test_one_marker_and_the_cameras_distance(one: Waved) -> None:
+@pytest.mark.parametrize("late_s", [0.0, pytest.param(0.008, marks=pytest.mark.slow)])
+def test_one_marker_and_the_cameras_distance(late_s: float, one: Waved) -> None:
     truth, path, solution = one.truth, one.path, one.solution
+    if late_s:
+        tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 1)
+        solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m)
     check(solution, truth, path, 0.01)
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m) and not len(solution.lengths_m)
-    assert solution.offset_s[1] == pytest.approx(0.0, abs=5e-4)
+    assert solution.offset_s[1] == pytest.approx(late_s, abs=5e-4)
 
 
 @pytest.mark.parametrize("n_pairs", [25, 40])

@@ -137,7 +137,9 @@ def test_a_run_streams_survives_sleep_and_a_killed_camera_and_leaves_nothing_beh
         turns(run, 1.5, early)
         turns(run, 30.0, early, until=lambda: states()[-10:] == ["tracking"] * 10)
         alone = [m for m in early.heard if isinstance(m, PoseMessage) and m.root_m[1] == -1.0 and m.root_m[0] > 0.0]
-        assert alone and all(m.state == "tracking" for m in alone)
+        # On a busy machine the left camera may be silent for a moment, too: its last pose is then told again, as coasting.
+        told_first = {m.root_m[0]: m for m in reversed(alone)}
+        assert told_first and all(m.state == "tracking" for m in told_first.values())
         assert any(isinstance(m, EventMessage) and "poses go on from the left camera alone" in m.text for m in early.heard)
         assert any(isinstance(m, EventMessage) and "starting it again" in m.text for m in early.heard)
         assert states()[-10:] == ["tracking"] * 10
