@@ -25,7 +25,8 @@ from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
-from config.arrays import Floats, Ints, read_only
+from capture.stereo.matching import complement
+from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import LabelSettings
 
@@ -93,11 +94,7 @@ class TogetherCost:
 
     def __init__(self, points: Points, expected: Expected, near: Floats, s: LabelSettings) -> None:
         missed = -np.log1p(-expected.seen)
-        possible = near < missed[:, None] + s.branch
-        clear = (
-            possible & (possible.sum(axis=1) == 1)[:, None] & (possible.sum(axis=0) == 1) & (near < missed[:, None] - s.branch)
-        )
-        self._clear = np.where(clear.any(axis=1), clear.argmax(axis=1), -1)
+        self._clear, possible = find_clear(near - missed[:, None], s.branch)
         self._open = np.flatnonzero(self._clear < 0)
         self._orders = [order for order in expected.orders if (self._clear[order != np.arange(len(order))] < 0).all()]
         self._points, self._possible, self._settings = points, possible, s
@@ -190,8 +187,8 @@ def _associated(
     """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
     frame, more = marker_frame(views, points, choice), 0.0
     open_markers = np.flatnonzero(choice < 0)
-    unused = np.setdiff1d(np.arange(len(points.point_m)), choice)
     if len(open_markers):
+        unused = complement(len(points.point_m), choice[choice >= 0])
         loose = (row[row >= 0] for row in points.blob[:, unused])
         free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
         if any(len(each) for each in free):
@@ -268,17 +265,16 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
         count: how many at most.
         margin: by how much more one may cost than the least.
     """
-    rows, columns = cost.shape
-    choice = np.full(rows, -1)
-    if not columns:
-        return [(float(missed.sum()), choice)]
     gain = cost - missed[:, None]
-    open_rows = np.flatnonzero((gain < margin).any(axis=1))
+    choice, possible = find_clear(gain, margin)
+    open_rows = np.flatnonzero((choice < 0) & possible.any(axis=1))
+    clear = np.flatnonzero(choice >= 0)
+    base, columns = float(missed.sum() + gain[clear, choice[clear]].sum()), cost.shape[1]
     if not len(open_rows):
-        return [(float(missed.sum()), choice)]
+        return [(base, choice)]
     square = np.full((len(open_rows), columns + len(open_rows)), 0.0)
-    square[:, :columns] = np.where(gain[open_rows] < margin, gain[open_rows], IMPOSSIBLE)
-    base, result = float(missed.sum()), list[tuple[float, Ints]]()
+    square[:, :columns] = np.where(possible[open_rows], gain[open_rows], IMPOSSIBLE)
+    result = list[tuple[float, Ints]]()
     least, chosen = _assigned(square)
     heap = [(least, 0, chosen, square, 0)]
     serial = 0
@@ -311,6 +307,20 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
                 matrix[:, chosen[row]] = IMPOSSIBLE
             matrix[row, chosen[row]] = fixed
     return result
+
+
+def find_clear(gain: Floats, margin: float) -> tuple[Ints, Bools]:
+    """Return the column that a row has in every assignment that is not hopeless, (M,), -1 for none, and what is possible, (M, P).
+
+    gain: of a row with a column over one without, (M, P), negative where it is likelier. Nothing else comes into question for
+    such a row, nor for its column.
+    """
+    possible = gain < margin
+    alone = (np.count_nonzero(possible, axis=1) == 1)[:, None] & (np.count_nonzero(possible, axis=0) == 1)
+    row, column = np.nonzero(possible & alone & (gain < -margin))
+    clear = np.full(len(gain), -1)
+    clear[row] = column
+    return clear, possible
 
 
 def _assigned(matrix: Floats) -> tuple[float, Ints]:
