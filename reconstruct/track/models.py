@@ -26,7 +26,6 @@ from reconstruct.track.belief import (
     conclude,
     foresee,
     join_neighbours,
-    lead,
     meet,
     pose_change,
     predict,
@@ -100,9 +99,8 @@ class GaussianModel:
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
-        told, share = prior.told, self._settings.neighbour_certainty
-        assert told is not None
-        before, disagreement = meet(lead(prior.predicted.covariance, told, share), told.pose, share)
+        assert prior.told is not None and prior.carried is not None
+        before, disagreement = meet(prior.carried, prior.told.pose, self._settings.neighbour_certainty)
         return disagreement + surprise(prior.predicted.state, before, state, minimum)
 
 
@@ -141,7 +139,7 @@ class PaperModel:
             prior_weight=s.prior_weight,
         )
         root = RootPrior(state.rotation, state.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
-        return Prior(predicted, None, None, model, root, seconds)
+        return Prior(predicted, None, None, None, model, root, seconds)
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return the solved pose and its velocity, as sure as ever."""
