@@ -26,7 +26,7 @@ from calibration.epipolar import epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
 from capture.stereo.matching import complement
-from config.arrays import Bools, Floats, Ints, read_only
+from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import LabelSettings
 
@@ -94,7 +94,11 @@ class TogetherCost:
 
     def __init__(self, points: Points, expected: Expected, near: Floats, s: LabelSettings) -> None:
         missed = -np.log1p(-expected.seen)
-        self._clear, possible = find_clear(near - missed[:, None], s.branch)
+        possible = near < missed[:, None] + s.branch
+        clear = (
+            possible & (possible.sum(axis=1) == 1)[:, None] & (possible.sum(axis=0) == 1) & (near < missed[:, None] - s.branch)
+        )
+        self._clear = np.where(clear.any(axis=1), clear.argmax(axis=1), -1)
         self._open = np.flatnonzero(self._clear < 0)
         self._orders = [order for order in expected.orders if (self._clear[order != np.arange(len(order))] < 0).all()]
         self._points, self._possible, self._settings = points, possible, s
@@ -265,15 +269,15 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
         count: how many at most.
         margin: by how much more one may cost than the least.
     """
-    gain = cost - missed[:, None]
-    choice, possible = find_clear(gain, margin)
-    open_rows = np.flatnonzero((choice < 0) & possible.any(axis=1))
-    clear = np.flatnonzero(choice >= 0)
-    base, columns = float(missed.sum() + gain[clear, choice[clear]].sum()), cost.shape[1]
+    gain, base = np.minimum(cost - missed[:, None], IMPOSSIBLE), float(missed.sum())
+    choice, open_rows = find_clear(gain, margin)
+    has = np.flatnonzero(choice >= 0)
+    base += float(gain[has, choice[has]].sum())
     if not len(open_rows):
         return [(base, choice)]
-    square = np.full((len(open_rows), columns + len(open_rows)), 0.0)
-    square[:, :columns] = np.where(possible[open_rows], gain[open_rows], IMPOSSIBLE)
+    free = complement(gain.shape[1], choice[has])
+    columns, gain = len(free), gain[np.ix_(open_rows, free)]
+    square = _with_misses(np.where(gain < margin, gain, IMPOSSIBLE))
     result = list[tuple[float, Ints]]()
     least, chosen = _assigned(square)
     heap = [(least, 0, chosen, square, 0)]
@@ -285,7 +289,7 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
             break
         found = choice.copy()
         inside = chosen < columns
-        found[open_rows[inside]] = chosen[inside]
+        found[open_rows[inside]] = free[chosen[inside]]
         if not any(np.array_equal(found, other) for _, other in result):
             result.append((base + total, found))
         if len(result) == count:
@@ -309,18 +313,30 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
     return result
 
 
-def find_clear(gain: Floats, margin: float) -> tuple[Ints, Bools]:
-    """Return the column that a row has in every assignment that is not hopeless, (M,), -1 for none, and what is possible, (M, P).
+def find_clear(gain: Floats, margin: float) -> tuple[Ints, Ints]:
+    """Return the columns that rows have in every assignment that is not hopeless, (M,), -1 for none, and the other rows.
 
-    gain: of a row with a column over one without, (M, P), negative where it is likelier. Nothing else comes into question for
-    such a row, nor for its column.
+    No assignment costs less than every row's least. With all but one row's least, and the least but one of that row, it bounds
+    what all cost in which that row has something else.
+
+    Args:
+        gain: of a row with a column over one without, (M, P), negative where it is likelier.
+        margin: what is hopeless costs so much more than the least.
     """
-    possible = gain < margin
-    alone = (np.count_nonzero(possible, axis=1) == 1)[:, None] & (np.count_nonzero(possible, axis=0) == 1)
-    row, column = np.nonzero(possible & alone & (gain < -margin))
-    clear = np.full(len(gain), -1)
-    clear[row] = column
-    return clear, possible
+    options = np.concatenate([np.zeros((len(gain), 2)), gain], axis=1)
+    options[:, 0] = IMPOSSIBLE  # of a moment without points
+    least, next_least = np.partition(options, 1, axis=1)[:, :2].T
+    best = np.maximum(options.argmin(axis=1) - 2, -1)
+    taken, beyond = best[best >= 0], 0.0
+    if len(np.unique(taken)) < len(taken):
+        beyond = _assigned(_with_misses(gain))[0] - float(least.sum())
+    clear = next_least - least > margin + beyond
+    return np.where(clear, best, -1), np.flatnonzero(~clear)
+
+
+def _with_misses(gain: Floats) -> Floats:
+    """Return what rows gain with columns, (M, P), and with as many columns as rows that are none, (M, P + M)."""
+    return np.concatenate([gain, np.zeros((len(gain), len(gain)))], axis=1)
 
 
 def _assigned(matrix: Floats) -> tuple[float, Ints]:
