@@ -72,11 +72,11 @@ class GaussianModel:
     carries = True
 
     def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
-        self._fitter, self._settings = GaussianFitter(examples, covariance), settings
+        self._fitter, self._settings = GaussianFitter(examples, covariance, settings), settings
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame: the neighbours' Gaussian."""
-        gaussians = self._fitter.fit(neighbours, self._settings)
+        gaussians = self._fitter.fit(neighbours)
         prior = join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
@@ -85,12 +85,12 @@ class GaussianModel:
         predicted = predict(belief, t_ns, self._settings)
         if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
             return predicted
-        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9, self._settings)
+        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9)
         return predicted if found is None else foresee(belief, predicted, *found, self._settings)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame."""
-        prior = join_neighbours(predicted, self._fitter.fit(neighbours, self._settings), tilt, seconds, self._settings)
+        prior = join_neighbours(predicted, self._fitter.fit(neighbours), tilt, seconds, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
@@ -110,12 +110,12 @@ class PaperModel:
     carries = False
 
     def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
-        self._gaussians, self._settings = GaussianFitter(examples, covariance), settings
+        self._gaussians, self._settings = GaussianFitter(examples, covariance, settings), settings
         self._deviation = np.repeat([PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M], [DOFS, 3, 3])
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
-        believed = begin_belief(start, self._gaussians.fit(neighbours, self._settings))
+        believed = begin_belief(start, self._gaussians.fit(neighbours))
         return self._prior(replace(believed, state=start, velocity=np.zeros(N_POSE)), neighbours, None, 0.0)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:

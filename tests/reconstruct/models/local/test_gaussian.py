@@ -71,7 +71,7 @@ def test_steps_stay_inside_their_clip() -> None:
     pose = np.array([[0.0], [0.1], [0.3], [5.0], [4.5]], np.float32)
     table = Examples(pose, np.zeros((5, 3), np.float32), np.array([4, 4, 4, 7, 7], np.int32), 60.0)
     background = np.array([[0.5]])
-    found = GaussianFitter(table, background).fit(neighbours_of(table, [4, 2, 3, 0, 1]), S)
+    found = GaussianFitter(table, background, S).fit(neighbours_of(table, [4, 2, 3, 0, 1]))
     steps = np.array([-0.5, 0.2, 0.0, 0.0, 0.1])
     np.testing.assert_allclose(found.velocity, 60.0 * np.append(steps.mean(), np.zeros(6)), rtol=1e-5)
     spread = S.step_spread * steps.var() + S.step_drift_rad**2 * drift_shape(background)
@@ -92,7 +92,7 @@ def test_a_motion_that_bends_is_accelerated() -> None:
     roots = RootsInPlace(rotvec, root_m, False)
     table = Examples(pose, np.zeros((30, 3), np.float32), np.zeros(30, np.int32), 60.0, None, roots)
     rows = list(range(5, 25))
-    found = GaussianFitter(table, np.array([[0.1]])).fit(neighbours_of(table, rows), S)
+    found = GaussianFitter(table, np.array([[0.1]]), S).fit(neighbours_of(table, rows))
     for line in (0, 4):  # the joint, and the root's shift along X
         np.testing.assert_allclose(found.velocity[line], t[rows].mean() - 0.5 / 60.0, rtol=1e-3)
         np.testing.assert_allclose(found.acceleration[line], 1.0, rtol=0.02)
