@@ -2,6 +2,9 @@
 
 Chai & Hodgins 2005, eq. 3, spans q = p + U w by the K nearest poses. Here their covariance is not truncated but widened by that
 of the whole database, so that markers may pull a limb off the examples' plane, and more easily the way limbs usually go.
+
+How well neighbours know a pose depends on how near they are: of poses that were nearly recorded markers are expected to a
+centimetre, of strange ones to fifteen. All deviations are scaled by `familiar + by_strangeness distance`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from config.arrays import Floats, Singles
 from config.settings import SolveSettings
 from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import invert_definite
-from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around
+from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around, strangeness_rad
 from reconstruct.models.local.motion import (
     bend_covariance,
     drift_shape,
@@ -56,9 +59,11 @@ class GaussianFitter:
         self._drift[:n, :n] = s.step_drift_rad**2 * drift_shape(covariance)
         self._drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
 
-    def fit(self, neighbours: Neighbours) -> NeighbourGaussians:
-        """Return the Gaussians of the neighbours."""
-        rows, weights, poses, s, fps = neighbours.rows, neighbours.weights, neighbours.poses, self._settings, self._examples.fps
+    def fit(self, neighbours: Neighbours, pose: Floats) -> NeighbourGaussians:
+        """Return the Gaussians of the neighbours of a pose, (D,) [rad]."""
+        s, fps = self._settings, self._examples.fps
+        far2 = (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
+        rows, weights, poses = neighbours.rows, neighbours.weights, neighbours.poses
         mean, C = weighted_moments(poses, weights)
         covariance = widened(C, self._background, s.floor_rad, s.shrinkage)
         before, after = np.maximum(rows - 1, self._starts[rows]), np.minimum(rows + 1, self._ends[rows] - 1)
@@ -71,7 +76,8 @@ class GaussianFitter:
         if np.count_nonzero(inside) >= ENOUGH:
             bend, bend_spread = weighted_moments((later - steps)[inside], weights[inside])
             noise = bend_spread + noise
-        return NeighbourGaussians(mean, covariance, fps * step, fps**2 * spread, fps**2 * bend, fps**3 * s.bend_noise * noise)
+        spread, noise = far2 * fps**2 * spread, far2 * fps**3 * s.bend_noise * noise
+        return NeighbourGaussians(mean, far2 * covariance, fps * step, spread, fps**2 * bend, noise)
 
     def fit_change(self, neighbours: Neighbours, seconds: float) -> tuple[Floats, Floats] | None:
         """Return how the neighbours went on, (D + 6,), the root in its axes of before, and its covariance; None of too few."""
