@@ -22,15 +22,16 @@ import numpy as np
 from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import SolveSettings
-from database.geometry.kinematics import markers_and_jacobian
+from database.geometry.kinematics import _chain
 from database.geometry.rigid import RigidMotion
-from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from database.geometry.skeleton import Skeleton
 from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored, solve_triangle
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
-from reconstruct.models.local.model import DOFS, FULL, LocalModel, Neighbours, Quadratic, model_around
+from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Neighbours, Quadratic, model_around
 from reconstruct.solve.certainty import Minimum
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, _markers_by_pose
 from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
@@ -331,15 +332,13 @@ def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum:
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
     """Return where points of the body are, (N, 3) [m], and their covariance, (N, 3, N, 3) [m^2]; joint (N,), offset_m (N, 3)."""
-    state = belief.state
-    pose = np.concatenate([np.zeros((1, 3)), state.joints[1:]])
-    local, by_joints = markers_and_jacobian(skeleton, pose, FULL, joint, offset_m)
-    R = state.rotation
-    turned = local @ R.T
-    J = np.concatenate([R @ by_joints, -skew(turned), np.broadcast_to(np.eye(3), (len(local), 3, 3))], axis=2)
-    flat = J.reshape(-1, N_POSE)
-    covariance = flat @ belief.covariance[POSE, POSE] @ flat.T
-    return turned + state.position_m, covariance.reshape(len(local), 3, len(local), 3)
+    state, n = belief.state, len(joint)
+    space = PoseSpace(state.joints.copy(), FULL, FULL_SPAN, np.ascontiguousarray(state.rotation))
+    body = MarkerBody(*_chain(skeleton), read_only(joint), read_only(offset_m))
+    point_m, J = np.empty((n, 3)), np.empty((3 * n, N_POSE))
+    _markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
+    covariance = J @ belief.covariance[POSE, POSE] @ J.T
+    return point_m, covariance.reshape(n, 3, n, 3)
 
 
 def tilt_of(up: Floats, weights: Floats) -> Tilt:

@@ -107,8 +107,8 @@ def test_neighbours_know_less_of_a_strange_pose() -> None:
     """A pose 0.2 rad from the nearest: all deviations are by 0.2 `by_strangeness` more of what neighbours say."""
     pose = np.linspace(0.0, 0.1, 30)[:, None].astype(np.float32)
     table = Examples(pose, np.zeros((30, 3), np.float32), np.zeros(30, np.int32), 60.0)
-    near, fitter = neighbours_of(table, list(range(5, 25))), GaussianFitter(table, np.array([[0.1]]))
-    one_of_them, strange = fitter.fit(near, near.poses[0], S), fitter.fit(near, near.poses[0] - 0.2, S)
+    near, fitter = neighbours_of(table, list(range(5, 25))), GaussianFitter(table, np.array([[0.1]]), S)
+    one_of_them, strange = fitter.fit(near, near.poses[0]), fitter.fit(near, near.poses[0] - 0.2)
     scale2 = ((S.familiar + 0.2 * S.by_strangeness) / S.familiar) ** 2
     for what in ("pose_covariance", "velocity_covariance", "noise"):
         np.testing.assert_allclose(getattr(strange, what), scale2 * getattr(one_of_them, what), rtol=1e-5)
