@@ -20,9 +20,10 @@ from config.signatures import plain_type
 
 FILE = Path(__file__).parents[1] / "config" / "kernels.json"
 FOLDERS = ("numerics", "database", "calibration", "capture", "reconstruct")
+ADDRESS = "tcp://127.0.0.1:5870"  # a stream beside that of a run on this machine
 STYLE, POINTS, OUT = "made.style", "points.toml", "pose.csv"  # files in a folder for all commands
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "demo": ("demo", "--headless", "--seconds", "8", "--set", "stream.address=tcp://127.0.0.1:0"),
+    "demo": ("demo", "--headless", "--seconds", "8", "--set", f"stream.address={ADDRESS}", "--set", "stream.service="),
     "style pose": ("style", "pose", STYLE, "--constraints", POINTS, "--out", OUT),
 }
 CONSTRAINTS = """
