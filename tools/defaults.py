@@ -49,7 +49,7 @@ def _section(kind: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_meanings(kind: type) -> dict[str, str]:
+def read_meanings(kind: Any) -> dict[str, str]:
     """Return the comment beside every field of a section that has one, by the field's name."""
     return dict(FIELD.findall(inspect.getsource(kind)))
 

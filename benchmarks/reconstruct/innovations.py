@@ -17,7 +17,9 @@ from tools.evaluate.missing.methods import MethodInput
 # Frames since a marker was last seen, first and last: seen in the frame before, and about 6, 30 and 120 frames ahead.
 AGES = {"seen": (1, 1), "6": (4, 8), "30": (25, 35), "120": (100, 125)}
 STRAYS, STRAYS_M = np.geomspace(0.003, 0.3, 13), np.geomspace(0.05, 1.0, 13)
+SIGMAS_M = np.geomspace(0.0005, 0.04, 16)
 N_RESAMPLES = 400
+FLAT = 1e-3  # by how much less likely a factor nearer to one may be to be taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,23 @@ def mean_likelihood(sums: Floats) -> float:
 
 
 def likeliest_factor(factors: Floats, likelihood: Floats) -> float:
-    """Return the factor, of (F,) in order, where a likelihood, (F,), is greatest: by a parabola in the factor's logarithm."""
-    best, x = int(np.argmax(likelihood)), np.log(factors)
+    """Return the factor, of (F,) in order, where a likelihood, (F,), is greatest: by a parabola in its logarithm."""
+    x = np.log(factors)
+    best = int(np.argmin(np.where(likelihood > likelihood.max() - FLAT, np.abs(x), np.inf)))
     if best in (0, len(factors) - 1):
         return float(factors[best])
     near = slice(best - 1, best + 2)
     curved, sloping, _ = np.polyfit(x[near] - x[best], likelihood[near], 2)
     return float(np.exp(x[best] - 0.5 * sloping / curved)) if curved < 0.0 else float(factors[best])
+
+
+def sigma_likelihood(apart_m: Floats, covariance_m2: Floats) -> Floats:
+    """Return the sum of ln of the densities of residuals for SIGMAS_M of markers, without and with stray ones, (2, S)."""
+    every = np.ones(len(apart_m), np.int64)
+    residuals = Innovations(every, every > 0, apart_m, covariance_m2)
+    settings = [LabelSettings(marker_sigma_m=float(sigma_m)) for sigma_m in SIGMAS_M]
+    alone = [log_gaussian(apart_m, covariance_m2 + s.marker_sigma_m**2 * np.eye(3)).sum() for s in settings]
+    return np.array([alone, [log_density(residuals, s).sum() for s in settings]])
 
 
 def stray_likelihood(found: Innovations, marker_sigma_m: float) -> Floats:

@@ -6,15 +6,17 @@
 Detection, false points and marker noise are counted from what the pipeline labels: clips seen by two cameras, bodies calibrated
 from a T-pose, markers merged where they are near in an image; and a real recording of two webcams, if one is given, as one more
 clip. Stray markers and process noise maximise the density of markers with true labels, half of them hidden for 2 s by turns,
-where they were seen in the frame before, and 6, 30 and 120 frames after. Intervals are by clip. --write: the estimates with
+where they were seen in the frame before, and 6, 30 and 120 frames after; an estimate at the end of FACTORS of the value may
+lie beyond. Intervals are by clip. --write: the estimates with
 their units as a file for --config. Changes are of half the value (of stays_seen: of its distance from 1) in `duocap evaluate
 labels`, 50 % missing for 0.5 s, live.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +24,14 @@ import numpy as np
 from benchmarks.reconstruct.crossing import WORN, calibrated, performed, pictures_of
 from benchmarks.reconstruct.innovations import (
     AGES,
+    SIGMAS_M,
     collect_innovations,
     count_transitions,
     likeliest_factor,
     likeliest_stray,
     mean_likelihood,
     resample,
+    sigma_likelihood,
     stray_likelihood,
     sum_by_age,
 )
@@ -68,25 +72,24 @@ UNITS = {
     "solve.neighbour_certainty": "of 1",
 }
 PROCESS = [name for name in UNITS if name.startswith("solve.") and name != "solve.marker_sigma_m"]
-FACTORS = np.array([0.5, 0.7, 1.0, 1.4, 2.0])
+FACTORS = np.array([1.0 / 3.0, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0])
+PARTS = 8  # of a real recording, each as a clip
 HIDDEN, LABELS = MissingCase(2.0, share=0.5), MissingCase(0.5, share=0.5)
 MARKERS, FPS, AROUND_M = "boxing", 60.0, 0.5  # AROUND_M: how far around the markers false points are counted
-MEDIAN_CHI2_3 = 2.366  # of the sum of three squares with variance one
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the labelled frames of one recording show.
+    """What the labelled frames of a part of a recording show.
 
     transitions: as of `count_transitions`; points, blobs: those without a label, and the volume and area searched, (2,) [m^3],
-    [px^2]; residual2_m2, variance_m2: of markers beside their poses, squared, and of their points along an axis, (K,).
+    [px^2]; likelihood: of SIGMAS_M of markers beside their poses, without and with stray ones, (2, S).
     """
 
     transitions: Floats
     points: Floats
     blobs: Floats
-    residual2_m2: Floats
-    variance_m2: Floats
+    likelihood: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,8 @@ def settings_with(name: str, value: float) -> Settings:
 
 
 def count_seen(pipeline: Pipeline, moments: Sequence[Views]) -> Seen:
-    """Put the moments of a recording through a pipeline and count what its labels leave."""
-    shown, points, blobs, residual2, variance = list[Bools](), np.zeros(2), np.zeros(2), list[Floats](), list[Floats]()
+    """Put the next moments of a recording through a pipeline and count what its labels leave."""
+    shown, points, blobs, apart, covariance = list[Bools](), np.zeros(2), np.zeros(2), list[Floats](), list[Floats]()
     for moment in moments:
         pose, frame, views = pipeline.step(moment), pipeline.markers, pipeline.views
         assert frame is not None and views is not None
@@ -133,9 +136,10 @@ def count_seen(pipeline: Pipeline, moments: Sequence[Views]) -> Seen:
         points += float(inside.sum()), float(np.prod(high - low))
         for view, camera in enumerate(pipeline.rig.cameras):
             blobs += float((~labelled(views[view], frame, view)).sum()), float(np.prod(camera.size))
-        residual2.append(((frame.point_m - pose.marker_m)[frame.valid] ** 2).sum(axis=1))
-        variance.append(frame.variance_m2[frame.valid])
-    return Seen(count_transitions(np.array(shown)), points, blobs, np.concatenate(residual2), np.concatenate(variance))
+        apart.append((frame.point_m - pose.marker_m)[frame.valid])
+        covariance.append(frame.covariance_m2[frame.valid])
+    residuals = sigma_likelihood(np.concatenate(apart), np.concatenate(covariance))
+    return Seen(count_transitions(np.array(shown)), points, blobs, residuals)
 
 
 def unfiltered() -> Settings:
@@ -152,41 +156,40 @@ def see_clip(stem: str, motion: Path, database: Path, seconds: float) -> Seen:
     return count_seen(pipeline, pictures_of(performer, FPS, kept).pairs())
 
 
-def see_recording(folder: Path) -> Seen:
-    """Count what a real recording shows."""
+def see_recording(folder: Path) -> list[Seen]:
+    """Count what each of PARTS of a real recording shows."""
     given = recorded(folder, live=False)
-    return count_seen(Pipeline(given.rig, given.subject, given.database, unfiltered()), [pair for _, pair, _ in given.found])
+    pipeline = Pipeline(given.rig, given.subject, given.database, unfiltered())
+    bounds = np.linspace(0, len(given.found), PARTS + 1).astype(int).tolist()
+    return [count_seen(pipeline, [pair for _, pair, _ in given.found[k:end]]) for k, end in pairwise(bounds)]
 
 
-def estimate_counted(seen: Sequence[Seen], settings: Settings) -> list[Estimate]:
-    """Return the parameters that labelled recordings give; of nothing counted, as if half of one had been."""
+def estimate_counted(simulated: Sequence[Seen], real: Sequence[Seen], settings: Settings) -> list[Estimate]:
+    """Return the parameters that labelled recordings give; of nothing counted, as if half of one had been.
+
+    Markers of a simulated body sit where they are: how far they move is taken from the real recording, if there is one.
+    """
+    seen, moving = [*simulated, *real], real or simulated
     counts = {
         "label.stays_seen": np.array([each.transitions[0] for each in seen]),
         "label.seen_again": np.array([each.transitions[1] for each in seen]),
         "label.false_points_m3": np.array([each.points for each in seen]),
         "label.false_blobs_px2": np.array([each.blobs for each in seen]),
     }
+    likelihood = np.array([each.likelihood for each in moving])
 
-    def mean_sigma(clips: Ints) -> float:
-        return sigma_of([float(np.mean(seen[c].residual2_m2) / 3.0 - seen[c].variance_m2.mean()) for c in clips])
+    def sigma_m(k: int, clips: Ints) -> float:
+        return likeliest_factor(SIGMAS_M, likelihood[clips, k].sum(axis=0))
 
-    def usual_sigma(clips: Ints) -> float:
-        return sigma_of([float(np.median(seen[c].residual2_m2) / MEDIAN_CHI2_3 - seen[c].variance_m2.mean()) for c in clips])
-
-    ways: dict[str, Callable[[Ints], float]] = {name: partial(share_of, count) for name, count in counts.items()}
-    ways |= {"label.marker_sigma_m": mean_sigma, "solve.marker_sigma_m": usual_sigma}
-    return [Estimate(name, value_of(settings, name), *resample(way, len(seen))) for name, way in ways.items()]
+    found = [Estimate(name, value_of(settings, name), *resample(partial(share_of, of), len(seen))) for name, of in counts.items()]
+    names = ("label.marker_sigma_m", "solve.marker_sigma_m")
+    return found + [Estimate(n, value_of(settings, n), *resample(partial(sigma_m, k), len(moving))) for k, n in enumerate(names)]
 
 
 def share_of(count: Floats, clips: Ints) -> float:
     """Return the share that is counted in some clips; count: of each clip, and of how many, (C, 2)."""
     part, whole = count[clips].sum(axis=0)
     return float((part + 0.5) / (whole + 1.0))
-
-
-def sigma_of(variances: Sequence[float]) -> float:
-    """Return the standard deviation of a mean variance, at least 0.1 mm."""
-    return float(np.sqrt(max(np.mean(variances), 1e-8)))
 
 
 def hidden_query(stem: str, motion: Path, database: Path, seconds: float) -> MethodInput | None:
@@ -252,8 +255,8 @@ def measure_effect(options: LabelOptions, settings: Settings) -> Effect:
     runs = measure_labels(options, settings)
     returns, labels = sum(run.returns for run in runs), sum(run.right + run.wrong + run.none for run in runs)
     states, joints_mm = count_states([run.poses for run in runs]), np.concatenate([run.poses.mean_mm for run in runs])
-    shares = (sum(run.at_once for run in runs) / returns, sum(run.right for run in runs) / labels)
-    return Effect(*(100.0 * share for share in shares), float(joints_mm.mean()), 100.0 * states.far[1])
+    at_once, right = (100.0 * sum(getattr(run, name) for run in runs) for name in ("at_once", "right"))
+    return Effect(at_once / returns, right / labels, float(joints_mm.mean()), 100.0 * states.far[1])
 
 
 def estimates_table(estimates: Sequence[Estimate], effects: dict[str, Effect]) -> list[str]:
@@ -262,7 +265,7 @@ def estimates_table(estimates: Sequence[Estimate], effects: dict[str, Effect]) -
     lines = [head, "|" + "---|" * 8]
     for each in estimates:
         change = " | ".join(_effect(effects.get(f"{each.name}{sign}")) for sign in "-+")
-        numbers = f"{each.value:.3g} | {each.estimate:.3g} | {each.low:.3g} to {each.high:.3g}"
+        numbers = f"{each.value:.4g} | {each.estimate:.4g} | {each.low:.4g} to {each.high:.4g}"
         lines.append(f"| `{each.name}` | {UNITS[each.name]} | {numbers} | {change} | {meaning_of(each.name)} |")
     return [*lines, "", f"as it is: {_effect(effects.get(''))}"]
 
@@ -275,7 +278,7 @@ def _effect(effect: Effect | None) -> str:
 def likelihoods_table(likelihoods: dict[str, Floats]) -> list[str]:
     """Return the lines of a table of ln of the density of a marker beside that of the value in force, by factor and by age."""
     lines = [
-        "| ln of the density, a marker and frame | " + " | ".join(f"x {factor:g}" for factor in FACTORS) + " |",
+        "| ln of the density, a marker and frame | " + " | ".join(f"x {factor:.2g}" for factor in FACTORS) + " |",
         "|" + "---|" * 6,
     ]
     usual = int(np.flatnonzero(FACTORS == 1.0)[0])
@@ -301,7 +304,7 @@ def settings_file(estimates: Sequence[Estimate]) -> str:
         for each in (each for each in estimates if each.name.startswith(f"{section}.")):
             interval = f"{each.low:.3g} to {each.high:.3g}"
             lines.append(f"# {meaning_of(each.name)}; {UNITS[each.name]}, 95 % {interval}, default {each.value:.3g}")
-            lines.append(f"{each.name.partition('.')[2]} = {float(f'{each.estimate:.3g}')!r}")
+            lines.append(f"{each.name.partition('.')[2]} = {float(f'{each.estimate:.4g}')!r}")
     return "\n".join(lines) + "\n"
 
 
@@ -319,9 +322,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     clips = tuple(set_clip(stem) for stem in stems)
     database = options.database or protocol_database(options.motion, None, clips)
     where = (options.motion, database, options.seconds)
-    seen = [see_clip(stem, *where) for stem in stems]
-    seen += [] if options.recording is None else [see_recording(options.recording)]
-    estimates = estimate_counted(seen, settings)
+    real = [] if options.recording is None else see_recording(options.recording)
+    estimates = estimate_counted([see_clip(stem, *where) for stem in stems], real, settings)
     queries = [given for stem in stems if (given := hidden_query(stem, *where)) is not None]
     estimates += estimate_strays(queries, settings)
     likelihoods = measure_likelihoods(queries, settings)
