@@ -22,7 +22,7 @@ FILE = Path(__file__).parents[1] / "config" / "kernels.json"
 FOLDERS = ("numerics", "database", "calibration", "capture", "reconstruct")
 STYLE, POINTS, OUT = "made.style", "points.toml", "pose.csv"  # files in a folder for all commands
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "demo": ("demo", "--headless", "--seconds", "8"),
+    "demo": ("demo", "--headless", "--seconds", "8", "--set", "stream.address=tcp://127.0.0.1:0"),
     "style pose": ("style", "pose", STYLE, "--constraints", POINTS, "--out", OUT),
 }
 CONSTRAINTS = """

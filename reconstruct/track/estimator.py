@@ -17,7 +17,7 @@ from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.labelling.upright import limb_exchanges
 from reconstruct.missing.fill_in import FillIn
-from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
+from reconstruct.models.local.model import LocalModel, Neighbours, strangeness_rad, weigh_neighbours
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples, every
 from reconstruct.search.nearest import Query
@@ -176,8 +176,7 @@ class Estimator:
         minimum = self._minimum_of(estimate)
         if not self._model.carries:
             return None
-        nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
-        strange_rad = float(np.sqrt(nearest @ nearest / len(nearest)))
+        strange_rad = strangeness_rad(estimate.near, estimate.state.joints[1:].ravel())
         return with_calibration(joint_error_m(minimum, strange_rad), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:

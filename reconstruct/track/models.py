@@ -77,7 +77,7 @@ class GaussianModel:
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame: the neighbours' Gaussian."""
-        gaussians = self._fitter.fit(neighbours, self._settings)
+        gaussians = self._fitter.fit(neighbours, start.joints[1:].ravel(), self._settings)
         prior = join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
@@ -91,7 +91,8 @@ class GaussianModel:
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame."""
-        prior = join_neighbours(predicted, self._fitter.fit(neighbours, self._settings), tilt, seconds, self._settings)
+        gaussians = self._fitter.fit(neighbours, predicted.state.joints[1:].ravel(), self._settings)
+        prior = join_neighbours(predicted, gaussians, tilt, seconds, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
@@ -117,7 +118,8 @@ class PaperModel:
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
-        believed = begin_belief(start, self._gaussians.fit(neighbours, self._settings))
+        gaussians = self._gaussians.fit(neighbours, start.joints[1:].ravel(), self._settings)
+        believed = begin_belief(start, gaussians)
         return self._prior(replace(believed, state=start, velocity=np.zeros(N_POSE)), neighbours, None, 0.0)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:

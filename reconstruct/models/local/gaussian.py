@@ -2,6 +2,9 @@
 
 Chai & Hodgins 2005, eq. 3, spans q = p + U w by the K nearest poses. Here their covariance is not truncated but widened by that
 of the whole database, so that markers may pull a limb off the examples' plane, and more easily the way limbs usually go.
+
+How well neighbours know a pose depends on how near they are: of poses that were nearly recorded markers are expected to a
+centimetre, of strange ones to fifteen. All deviations are scaled by `familiar + by_strangeness distance`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from config.arrays import Floats, Singles
 from config.settings import SolveSettings
 from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import invert_definite
-from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around
+from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around, strangeness_rad
 from reconstruct.models.local.motion import (
     bend_covariance,
     drift_shape,
@@ -51,8 +54,9 @@ class GaussianFitter:
         self._ends = example_ends(self._starts)
         self._shape, self._usual_bend = drift_shape(covariance), bend_covariance(examples)
 
-    def fit(self, neighbours: Neighbours, s: SolveSettings) -> NeighbourGaussians:
-        """Return the Gaussians of the neighbours."""
+    def fit(self, neighbours: Neighbours, pose: Floats, s: SolveSettings) -> NeighbourGaussians:
+        """Return the Gaussians of the neighbours of a pose, (D,) [rad]."""
+        far2 = (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
         rows, weights, fps, poses = neighbours.rows, neighbours.weights, self._examples.fps, neighbours.poses
         mean, C = weighted_moments(poses, weights)
         covariance = widened(C, s.background * self._covariance, s.floor_rad, s.shrinkage)
@@ -66,7 +70,8 @@ class GaussianFitter:
             bends = steps_between(self._examples, rows[inside], there, self._examples.pose[there]) - steps[inside]
             bend, bend_spread = weighted_moments(bends, weights[inside])
             noise = bend_spread + noise
-        return NeighbourGaussians(mean, covariance, fps * step, fps**2 * spread, fps**2 * bend, fps**3 * s.bend_noise * noise)
+        spread, noise = far2 * fps**2 * spread, far2 * fps**3 * s.bend_noise * noise
+        return NeighbourGaussians(mean, far2 * covariance, fps * step, spread, fps**2 * bend, noise)
 
     def fit_change(self, neighbours: Neighbours, seconds: float, s: SolveSettings) -> tuple[Floats, Floats] | None:
         """Return how the neighbours went on, (D + 6,), the root in its axes of before, and its covariance; None of too few."""

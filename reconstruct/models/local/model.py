@@ -1,5 +1,6 @@
 """Local models: distributions over the poses near the query of one frame, and what all that fit them have in common."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,6 +60,12 @@ def weigh_neighbours(rows: Ints, poses: Singles, distances: NDArray[np.floating]
     d = distances.astype(np.float64)
     weights = np.exp(-0.5 * sharpness / max(float(d[len(d) // 2] - d[0]), 1e-9) * (d - d[0]))
     return Neighbours(rows, poses, weights)
+
+
+def strangeness_rad(neighbours: Neighbours, pose: Floats) -> float:
+    """Return how far a pose, (D,) [rad], is from the nearest of its neighbours, root mean square over joint coordinates."""
+    apart = neighbours.poses[0] - pose
+    return math.sqrt(float(apart @ apart) / len(apart))
 
 
 def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:
