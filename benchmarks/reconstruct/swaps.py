@@ -108,7 +108,7 @@ def count_swaps(scene: LabelScene, pipeline: Pipeline, counts: SwapCounts) -> No
         for flags, late_ms in ((told, counts.told_ms), (doubted, counts.doubted_ms)):
             late_ms += [1e3 * flags[k : k + within].index(True) / FPS] if any(flags[k : k + within]) else []
         wrong = np.flatnonzero(~np.array(right[k : k + within]))
-        counts.right_ms += [1e3 * (wrong.max(initial=-1) + 1) / FPS] if right[k + within - 1] else []
+        counts.right_ms += [1e3 * float(wrong.max(initial=-1) + 1) / FPS] if right[k + within - 1] else []
     told, doubted, _ = (flags[scene.before :] for flags in follow_scene(scene, pipeline, {}))
     counts.minutes += len(told) / FPS / 60.0
     counts.alarms += sum(now and not before for before, now in zip([False, *told], told, strict=False))
