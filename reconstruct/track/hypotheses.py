@@ -87,6 +87,8 @@ def track(
     """Return the hypotheses after a moment, the likeliest first; none where none explains it."""
     found = [associate(views, points, rig, markers, s, s.beam) for markers in expected]
     first = [(each, ways[0]) for each, ways in zip(hypotheses, found, strict=True)]
+    if len(first) == len(found[0]) == 1:
+        return [follow_branch(branch, estimator) for branch in solve_branch(*first[0], estimator, alone=True)]
     branches = [branch for each, way in first for branch in solve_branch(each, way, estimator)]
     others = [(each, way) for each, ways in zip(hypotheses, found, strict=True) for way in ways[1:]]
     others.sort(key=lambda other: other[1].likeliness - other[0].score)
@@ -96,12 +98,20 @@ def track(
     return [follow_branch(branch, estimator) for branch in distinct_branches(branches, s)]
 
 
-def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator) -> list[Branch]:
-    """Return the way a hypothesis goes on with an association, none where that has no pose."""
+def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator, alone: bool = False) -> list[Branch]:
+    """Return the way a hypothesis goes on with an association, none where that has no pose.
+
+    Args:
+        origin, association: the hypothesis, and its labels of a frame.
+        estimator: solves the frame.
+        alone: whether there is no other way, which it would be weighed against: its score stays as it is.
+    """
     estimator.memory = origin.memory
     estimate = estimator.estimate(association.frame)
     if estimate is None or not np.isfinite(estimate.marker_m).all():
         return []
+    if alone:
+        return [Branch(origin, association, estimate, origin.score)]
     gained = estimator.log_evidence(estimate) - association.cost
     return [Branch(origin, association, estimate, FADING * origin.score + gained)]
 

@@ -17,7 +17,7 @@ from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, Expected, labels_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.track.hypotheses import FADING, Branch, Hypothesis, expect_markers, follow_branch, track
+from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
@@ -134,12 +134,16 @@ class Tracker:
         if any(np.linalg.norm(marker_m - estimate.marker_m, axis=1).max() < OTHER_M for marker_m in known):
             return None
         nothing, score = np.zeros((len(self._subject.markers), 3)), 0.0
-        if found:
-            score = FADING * self.hypotheses[0].score - ANEW + self._estimator.log_evidence(estimate)
-            score -= labels_cost(frame, expected[0], self._settings.label)
+        if found and found[0].estimate is not None:
+            known_gain = self._gain(found[0].frame, found[0].estimate, expected[0])
+            score = found[0].score - ANEW + self._gain(frame, estimate, expected[0]) - known_gain
         origin = Hypothesis(EstimatorMemory(None, estimate.search), score, frame.shown, nothing, frame, None)
         association = Association(np.zeros(0, np.int64), frame, 0.0, 0.0)
         return follow_branch(Branch(origin, association, estimate, score), self._estimator)
+
+    def _gain(self, frame: MarkerFrame, estimate: Estimate, expected: Expected) -> float:
+        """Return ln of the probability of a frame's labels and of the markers where they are."""
+        return self._estimator.log_evidence(estimate) - labels_cost(frame, expected, self._settings.label)
 
     def _acquire(self, views: Views, points: Points, last: BodyState | None) -> tuple[MarkerFrame, BodyState] | None:
         """Return labels without a prediction, and the pose to start from."""
