@@ -24,8 +24,8 @@ def solve_factored(L: Floats, b: Floats) -> Floats:
 
 
 def solve_triangle(L: Floats, B: Floats) -> Floats:
-    """Return L^-1 B of a lower triangle, (N, N), and columns, (N, K)."""
-    return np.asarray(blas.dtrsm(1.0, L, B, lower=1))
+    """Return B L'^-1 of rows, (K, N), and a lower triangle, (N, N); from the right it takes two thirds of the time."""
+    return np.asarray(blas.dtrsm(1.0, L, B, side=1, lower=1, trans_a=1))
 
 
 def invert_definite(A: Floats) -> Floats | None:

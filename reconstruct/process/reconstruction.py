@@ -321,6 +321,7 @@ class Reconstruction:
                 cameras={name: self._camera_status(camera, t_ns) for camera, name in enumerate(self._names)},
                 calibration={**self._synchroniser.calibration, **rig_figures},
                 resting=OPTIONAL if self._load.late else (),
+                lag_ns=0 if self._last is None else self._last.latency_ns.get("lag", 0),
             )
         )
 

@@ -14,7 +14,7 @@ from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
-FAMILIAR, BY_STRANGENESS = 0.9, 6.0
+FAMILIAR, BY_STRANGENESS = 0.8, 5.0
 MAX_ERROR_M: Final = 1.0
 CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 

@@ -25,6 +25,7 @@ from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
+from capture.stereo.matching import complement
 from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import LabelSettings
@@ -190,8 +191,8 @@ def _associated(
     """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
     frame, more = marker_frame(views, points, choice), 0.0
     open_markers = np.flatnonzero(choice < 0)
-    unused = np.setdiff1d(np.arange(len(points.point_m)), choice)
     if len(open_markers):
+        unused = complement(len(points.point_m), choice[choice >= 0])
         loose = (row[row >= 0] for row in points.blob[:, unused])
         free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
         if any(len(each) for each in free):
@@ -268,17 +269,16 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
         count: how many at most.
         margin: by how much more one may cost than the least.
     """
-    rows, columns = cost.shape
-    choice = np.full(rows, -1)
-    if not columns:
-        return [(float(missed.sum()), choice)]
-    gain = cost - missed[:, None]
-    open_rows = np.flatnonzero((gain < margin).any(axis=1))
+    gain, base = np.minimum(cost - missed[:, None], IMPOSSIBLE), float(missed.sum())
+    choice, open_rows = find_clear(gain, margin)
+    has = np.flatnonzero(choice >= 0)
+    base += float(gain[has, choice[has]].sum())
     if not len(open_rows):
-        return [(float(missed.sum()), choice)]
-    square = np.full((len(open_rows), columns + len(open_rows)), 0.0)
-    square[:, :columns] = np.where(gain[open_rows] < margin, gain[open_rows], IMPOSSIBLE)
-    base, result = float(missed.sum()), list[tuple[float, Ints]]()
+        return [(base, choice)]
+    free = complement(gain.shape[1], choice[has])
+    columns, gain = len(free), gain[np.ix_(open_rows, free)]
+    square = _with_misses(np.where(gain < margin, gain, IMPOSSIBLE))
+    result = list[tuple[float, Ints]]()
     least, chosen = _assigned(square)
     heap = [(least, 0, chosen, square, 0)]
     serial = 0
@@ -289,7 +289,7 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
             break
         found = choice.copy()
         inside = chosen < columns
-        found[open_rows[inside]] = chosen[inside]
+        found[open_rows[inside]] = free[chosen[inside]]
         if not any(np.array_equal(found, other) for _, other in result):
             result.append((base + total, found))
         if len(result) == count:
@@ -311,6 +311,32 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
                 matrix[:, chosen[row]] = IMPOSSIBLE
             matrix[row, chosen[row]] = fixed
     return result
+
+
+def find_clear(gain: Floats, margin: float) -> tuple[Ints, Ints]:
+    """Return the columns that rows have in every assignment that is not hopeless, (M,), -1 for none, and the other rows.
+
+    No assignment costs less than every row's least. With all but one row's least, and the least but one of that row, it bounds
+    what all cost in which that row has something else.
+
+    Args:
+        gain: of a row with a column over one without, (M, P), negative where it is likelier.
+        margin: what is hopeless costs so much more than the least.
+    """
+    options = np.concatenate([np.zeros((len(gain), 2)), gain], axis=1)
+    options[:, 0] = IMPOSSIBLE  # of a moment without points
+    least, next_least = np.partition(options, 1, axis=1)[:, :2].T
+    best = np.maximum(options.argmin(axis=1) - 2, -1)
+    taken, beyond = best[best >= 0], 0.0
+    if len(np.unique(taken)) < len(taken):
+        beyond = _assigned(_with_misses(gain))[0] - float(least.sum())
+    clear = next_least - least > margin + beyond
+    return np.where(clear, best, -1), np.flatnonzero(~clear)
+
+
+def _with_misses(gain: Floats) -> Floats:
+    """Return what rows gain with columns, (M, P), and with as many columns as rows that are none, (M, P + M)."""
+    return np.concatenate([gain, np.zeros((len(gain), len(gain)))], axis=1)
 
 
 def _assigned(matrix: Floats) -> tuple[float, Ints]:

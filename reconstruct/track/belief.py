@@ -22,22 +22,23 @@ import numpy as np
 from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import SolveSettings
-from database.geometry.kinematics import markers_and_jacobian
+from database.geometry.kinematics import _chain
 from database.geometry.rigid import RigidMotion
-from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from database.geometry.skeleton import Skeleton
 from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored, solve_triangle
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
-from reconstruct.models.local.model import DOFS, FULL, LocalModel, Neighbours, Quadratic, model_around
+from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Neighbours, Quadratic, model_around
 from reconstruct.solve.certainty import Minimum
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, _markers_by_pose
 from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
 MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
 LEAST_COUNTED = 1e-12  # as which what does not count at all is taken
 MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
-POSE, VELOCITY = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE)
+POSE, VELOCITY, BOTH = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE), slice(0, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
 TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
 
@@ -83,15 +84,16 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """A prediction that the neighbours' velocity has led.
+    """A prediction that a share of the neighbours' velocity has led.
 
-    factor: L of the covariance of how far apart the two velocities are, (V, V); pose, velocity: changes of the mean, (V,);
-    precision: of the pose then, (V, V); disagreement: energy of both at its best.
+    factor: L of the covariance of how far apart the two velocities are, (V, V); change: of the mean of pose and velocity, (2 V,);
+    covariance: then, of the pose, (V, V), or of both, (2 V, 2 V); precision: of the pose alone, (V, V); disagreement: energy of
+    both velocities at its best.
     """
 
     factor: Floats
-    pose: Floats
-    velocity: Floats
+    change: Floats
+    covariance: Floats
     precision: Floats
     disagreement: float
 
@@ -100,14 +102,16 @@ class Led:
 class Prior:
     """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
 
-    told, led: what the neighbours say, and the prediction led by all of their velocity, None for models that carry nothing. They
-    lead the mean, but add less certainty to what is carried on: neighbours of one frame know no more than those of the frame
-    before. model, root: of the pose alone, as the solver takes it; seconds: since the frame before.
+    told: what the neighbours say; led: the pose as predicted, led by all of their velocity; carried: pose and velocity, led by
+    the share of it that makes them more certain; None for models that carry nothing. Neighbours of one frame know no more than
+    those of the frame before: all of what they say leads the mean, a share adds to what is carried on. model, root: of the pose
+    alone, as the solver takes it; seconds: since the frame before.
     """
 
     predicted: Belief
     told: Told | None
     led: Led | None
+    carried: Led | None
     model: LocalModel
     root: RootPrior
     seconds: float
@@ -136,14 +140,14 @@ def begin_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
 def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
     """Return what neighbours say with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
     velocity, acceleration, noise, spread = n.velocity.copy(), n.acceleration.copy(), n.noise.copy(), n.velocity_covariance.copy()
-    for first in (DOFS, DOFS + 3):
-        part = slice(first, first + 3)
-        for line in (velocity, acceleration):
-            line[part] = rotation @ line[part]
-        for square in (noise, spread):
-            square[part] = rotation @ square[part]
-            square[:, part] = square[:, part] @ rotation.T
-    return replace(n, velocity=velocity, acceleration=acceleration, noise=noise, velocity_covariance=spread)
+    turn, root = np.zeros((6, 6)), slice(DOFS, N_POSE)
+    turn[:3, :3] = turn[3:, 3:] = rotation
+    for line in (velocity, acceleration):
+        line[root] = turn @ line[root]
+    for square in (noise, spread):
+        square[root] = turn @ square[root]
+        square[:, root] = square[:, root] @ turn.T
+    return NeighbourGaussians(n.pose, n.pose_covariance, velocity, spread, acceleration, noise)
 
 
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
@@ -223,12 +227,13 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
     """
     n = in_the_world(n, predicted.state.rotation)
     told = weigh_told(predicted, n, tilt, seconds, s)
-    led = lead(predicted.covariance, told, 1.0)
+    led = lead(predicted.covariance, told, 1.0, POSE)
+    carried = lead(predicted.covariance, told, s.neighbour_certainty, BOTH)
     pose, _ = meet(led, told.pose, 1.0)
     model = model_around(predicted.state.joints[1:].ravel(), FULL, Quadratic(pose.center[:DOFS], pose.precision))
     expected = stepped(predicted.state, pose.center, predicted.state.t_ns)
     root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
-    return Prior(replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, model, root, seconds)
+    return Prior(replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, carried, model, root, seconds)
 
 
 def weigh_told(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Told:
@@ -244,27 +249,30 @@ def weigh_told(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seco
     return Told(Quadratic(apart, precision), n.velocity - predicted.velocity, n.velocity_covariance, counted)
 
 
-def lead(covariance: Floats, told: Told, certainty: float) -> Led:
-    """Return a prediction with a covariance, (2 V, 2 V), led by a share of the neighbours' velocity."""
-    across, spread = covariance[VELOCITY, POSE], covariance[VELOCITY, VELOCITY]
-    L = factor_apart(spread, told, certainty)
-    half, pulled = solve_triangle(L, across), solve_factored(L, told.velocity)
-    precision = _inverse(covariance[POSE, POSE] - half.T @ half)
-    return Led(L, pulled @ across, spread @ pulled, precision, 0.5 * float(told.velocity @ pulled))
+def lead(covariance: Floats, told: Told, certainty: float, of: slice) -> Led:
+    """Return a prediction led by a share of the neighbours' velocity.
 
-
-def factor_apart(spread: Floats, told: Told, certainty: float) -> Floats:
-    """Return L of the covariance of how far predicted velocities, (V, V), are from a share of the neighbours', (V, V)."""
-    return _factor(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
+    Args:
+        covariance: of pose and velocity as predicted, (2 V, 2 V).
+        told: by the neighbours.
+        certainty: the share.
+        of: of what the covariance is asked for, the pose or both.
+    """
+    spread = covariance[VELOCITY, VELOCITY]
+    L = _factor(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
+    half, pulled = solve_triangle(L, covariance[VELOCITY, of].T), solve_factored(L, told.velocity)
+    left = covariance[of, of] - half @ half.T
+    change = covariance[:, VELOCITY] @ pulled
+    return Led(L, change, left, _inverse(left[POSE, POSE]), 0.5 * float(told.velocity @ pulled))
 
 
 def meet(led: Led, told: Quadratic, certainty: float) -> tuple[Quadratic, float]:
     """Return the pose of a led prediction joined with a share of what neighbours tell of it, and their energy at its best."""
     precision = led.precision + certainty * told.precision
-    apart = told.center - led.pose
+    apart = told.center - led.change[POSE]
     pull = certainty * (told.precision @ apart)
     step = solve_factored(_factor(precision), pull)
-    return Quadratic(led.pose + step, precision), led.disagreement + 0.5 * float(pull @ (apart - step))
+    return Quadratic(led.change[POSE] + step, precision), led.disagreement + 0.5 * float(pull @ (apart - step))
 
 
 def conclude(prior: Prior, state: BodyState, minimum: Minimum, certainty: float) -> Belief:
@@ -275,36 +283,30 @@ def conclude(prior: Prior, state: BodyState, minimum: Minimum, certainty: float)
         state, minimum: the pose that was solved, from what a pose model says as well, if one was asked.
         certainty: share of what neighbours and a pose model say that makes the pose more certain.
     """
-    predicted, told, led = prior.predicted, prior.told, prior.led
-    assert told is not None and led is not None
+    predicted, told, led, carried = prior.predicted, prior.told, prior.led, prior.carried
+    assert told is not None and led is not None and carried is not None
     solved = minimum.terms.prior.precision
     added = minimum.hessian - solved + certainty * (solved - prior.model.precision + told.pose.precision)
-    pulled = led.precision @ (pose_change(predicted.state, state) - led.pose)
+    pulled = led.precision @ (pose_change(predicted.state, state) - led.change[POSE])
     across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
-    velocity = predicted.velocity + led.velocity + across - spread @ solve_factored(led.factor, across)
-    covariance = carry_covariance(predicted.covariance, told, added, certainty)
-    return replace(predicted, state=state, velocity=velocity, covariance=covariance)
+    velocity = predicted.velocity + led.change[VELOCITY] + across - spread @ solve_factored(led.factor, across)
+    covariance = carry_covariance(carried, added)
+    return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near)
 
 
-def carry_covariance(before: Floats, told: Told, added: Floats, certainty: float) -> Floats:
+def carry_covariance(carried: Led, added: Floats) -> Floats:
     """Return the covariance of pose and velocity after a frame, (2 V, 2 V).
 
     Args:
-        before: as predicted, (2 V, 2 V).
-        told: by the neighbours, of whose velocity a share counts.
+        carried: what is known before, of both.
         added: lower triangle of the information of the pose that is added, (V, V).
-        certainty: that share.
     """
-    half = solve_triangle(factor_apart(before[VELOCITY, VELOCITY], told, certainty), before[VELOCITY])
-    covariance = before - half.T @ half
-    precision = _inverse(covariance[POSE, POSE])
-    by_pose, pose = covariance[VELOCITY, POSE] @ precision, _inverse(precision + added)
-    lost = by_pose @ (covariance[POSE, POSE] - pose)
-    covariance[POSE, POSE] = pose
-    covariance[VELOCITY, POSE] -= lost
-    covariance[POSE, VELOCITY] = covariance[VELOCITY, POSE].T
-    covariance[VELOCITY, VELOCITY] -= lost @ by_pose.T
-    return covariance
+    before, pose = carried.covariance, _inverse(carried.precision + added)
+    by_pose = before[VELOCITY, POSE] @ carried.precision
+    after, across = np.empty_like(before), by_pose @ pose
+    after[POSE, POSE], after[VELOCITY, POSE], after[POSE, VELOCITY] = pose, across, across.T
+    after[VELOCITY, VELOCITY] = before[VELOCITY, VELOCITY] - (before[VELOCITY, POSE] - across) @ by_pose.T
+    return after
 
 
 def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum: Minimum) -> float:
@@ -330,15 +332,13 @@ def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum:
 
 def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
     """Return where points of the body are, (N, 3) [m], and their covariance, (N, 3, N, 3) [m^2]; joint (N,), offset_m (N, 3)."""
-    state = belief.state
-    pose = np.concatenate([np.zeros((1, 3)), state.joints[1:]])
-    local, by_joints = markers_and_jacobian(skeleton, pose, FULL, joint, offset_m)
-    R = state.rotation
-    turned = local @ R.T
-    J = np.concatenate([R @ by_joints, -skew(turned), np.broadcast_to(np.eye(3), (len(local), 3, 3))], axis=2)
-    flat = J.reshape(-1, N_POSE)
-    covariance = flat @ belief.covariance[POSE, POSE] @ flat.T
-    return turned + state.position_m, covariance.reshape(len(local), 3, len(local), 3)
+    state, n = belief.state, len(joint)
+    space = PoseSpace(state.joints.copy(), FULL, FULL_SPAN, np.ascontiguousarray(state.rotation))
+    body = MarkerBody(*_chain(skeleton), read_only(joint), read_only(offset_m))
+    point_m, J = np.empty((n, 3)), np.empty((3 * n, N_POSE))
+    _markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
+    covariance = J @ belief.covariance[POSE, POSE] @ J.T
+    return point_m, covariance.reshape(n, 3, n, 3)
 
 
 def tilt_of(up: Floats, weights: Floats) -> Tilt:

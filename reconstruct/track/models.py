@@ -26,7 +26,6 @@ from reconstruct.track.belief import (
     conclude,
     foresee,
     join_neighbours,
-    lead,
     meet,
     pose_change,
     predict,
@@ -73,11 +72,11 @@ class GaussianModel:
     carries = True
 
     def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
-        self._fitter, self._settings = GaussianFitter(examples, covariance), settings
+        self._fitter, self._settings = GaussianFitter(examples, covariance, settings), settings
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame: the neighbours' Gaussian."""
-        gaussians = self._fitter.fit(neighbours, start.joints[1:].ravel(), self._settings)
+        gaussians = self._fitter.fit(neighbours, start.joints[1:].ravel())
         prior = join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
@@ -86,12 +85,12 @@ class GaussianModel:
         predicted = predict(belief, t_ns, self._settings)
         if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
             return predicted
-        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9, self._settings)
+        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9)
         return predicted if found is None else foresee(belief, predicted, *found, self._settings)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame."""
-        gaussians = self._fitter.fit(neighbours, predicted.state.joints[1:].ravel(), self._settings)
+        gaussians = self._fitter.fit(neighbours, predicted.state.joints[1:].ravel())
         prior = join_neighbours(predicted, gaussians, tilt, seconds, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
@@ -101,9 +100,8 @@ class GaussianModel:
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
-        told, share = prior.told, self._settings.neighbour_certainty
-        assert told is not None
-        before, disagreement = meet(lead(prior.predicted.covariance, told, share), told.pose, share)
+        assert prior.told is not None and prior.carried is not None
+        before, disagreement = meet(prior.carried, prior.told.pose, self._settings.neighbour_certainty)
         return disagreement + surprise(prior.predicted.state, before, state, minimum)
 
 
@@ -113,12 +111,12 @@ class PaperModel:
     carries = False
 
     def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
-        self._gaussians, self._settings = GaussianFitter(examples, covariance), settings
+        self._gaussians, self._settings = GaussianFitter(examples, covariance, settings), settings
         self._deviation = np.repeat([PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M], [DOFS, 3, 3])
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
-        gaussians = self._gaussians.fit(neighbours, start.joints[1:].ravel(), self._settings)
+        gaussians = self._gaussians.fit(neighbours, start.joints[1:].ravel())
         believed = begin_belief(start, gaussians)
         return self._prior(replace(believed, state=start, velocity=np.zeros(N_POSE)), neighbours, None, 0.0)
 
@@ -143,7 +141,7 @@ class PaperModel:
             prior_weight=s.prior_weight,
         )
         root = RootPrior(state.rotation, state.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
-        return Prior(predicted, None, None, model, root, seconds)
+        return Prior(predicted, None, None, None, model, root, seconds)
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return the solved pose and its velocity, as sure as ever."""

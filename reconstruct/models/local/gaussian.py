@@ -48,34 +48,40 @@ class NeighbourGaussians:
 class GaussianFitter:
     """Fits Gaussians to neighbours among examples whose covariance is (D, D) [rad^2]."""
 
-    def __init__(self, examples: Examples, covariance: Floats) -> None:
-        self._examples, self._covariance = examples, covariance
+    def __init__(self, examples: Examples, covariance: Floats, s: SolveSettings) -> None:
+        self._examples, self._settings = examples, s
         self._starts = example_starts(examples)
         self._ends = example_ends(self._starts)
-        self._shape, self._usual_bend = drift_shape(covariance), bend_covariance(examples)
+        self._background = s.background * covariance
+        self._usual_bend = s.bend_share * bend_covariance(examples)
+        # What is added to the neighbours' steps.
+        self._drift, n = np.zeros_like(self._usual_bend), len(covariance)
+        self._drift[:n, :n] = s.step_drift_rad**2 * drift_shape(covariance)
+        self._drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
 
-    def fit(self, neighbours: Neighbours, pose: Floats, s: SolveSettings) -> NeighbourGaussians:
+    def fit(self, neighbours: Neighbours, pose: Floats) -> NeighbourGaussians:
         """Return the Gaussians of the neighbours of a pose, (D,) [rad]."""
+        s, fps = self._settings, self._examples.fps
         far2 = (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
-        rows, weights, fps, poses = neighbours.rows, neighbours.weights, self._examples.fps, neighbours.poses
+        rows, weights, poses = neighbours.rows, neighbours.weights, neighbours.poses
         mean, C = weighted_moments(poses, weights)
-        covariance = widened(C, s.background * self._covariance, s.floor_rad, s.shrinkage)
+        covariance = widened(C, self._background, s.floor_rad, s.shrinkage)
         before, after = np.maximum(rows - 1, self._starts[rows]), np.minimum(rows + 1, self._ends[rows] - 1)
-        steps = steps_between(self._examples, before, rows, poses)
+        ends = np.concatenate([poses, self._examples.pose[after]])
+        both = steps_between(self._examples, np.concatenate([before, rows]), np.concatenate([rows, after]), ends)
+        steps, later = both[: len(rows)], both[len(rows) :]
         step, spread = weighted_moments(steps, weights)
-        spread = s.step_spread * spread + self._drift(s)
-        inside, bend, noise = after - before == 2, np.zeros(len(step)), s.bend_share * self._usual_bend
+        spread = s.step_spread * spread + self._drift
+        inside, bend, noise = after - before == 2, np.zeros(len(step)), self._usual_bend
         if np.count_nonzero(inside) >= ENOUGH:
-            there = after[inside]
-            bends = steps_between(self._examples, rows[inside], there, self._examples.pose[there]) - steps[inside]
-            bend, bend_spread = weighted_moments(bends, weights[inside])
+            bend, bend_spread = weighted_moments((later - steps)[inside], weights[inside])
             noise = bend_spread + noise
         spread, noise = far2 * fps**2 * spread, far2 * fps**3 * s.bend_noise * noise
         return NeighbourGaussians(mean, far2 * covariance, fps * step, spread, fps**2 * bend, noise)
 
-    def fit_change(self, neighbours: Neighbours, seconds: float, s: SolveSettings) -> tuple[Floats, Floats] | None:
+    def fit_change(self, neighbours: Neighbours, seconds: float) -> tuple[Floats, Floats] | None:
         """Return how the neighbours went on, (D + 6,), the root in its axes of before, and its covariance; None of too few."""
-        rows = neighbours.rows
+        rows, s = neighbours.rows, self._settings
         later = rows + max(round(seconds * self._examples.fps), 1)
         inside = later < self._ends[rows]
         if np.count_nonzero(inside) < ENOUGH:
@@ -85,14 +91,6 @@ class GaussianFitter:
         changes[:, -3:] = np.einsum("kij,kj->ki", matrix_from_rotvec(changes[:, -6:-3]), changes[:, -3:])
         mean, spread = weighted_moments(changes, neighbours.weights[inside])
         return mean, s.change_spread * spread + s.change_drift**2 * np.eye(len(mean))
-
-    def _drift(self, s: SolveSettings) -> Floats:
-        """Return the covariance that is added to the neighbours' steps, (D + 6, D + 6)."""
-        drift = np.zeros_like(self._usual_bend)
-        n = len(self._shape)
-        drift[:n, :n] = s.step_drift_rad**2 * self._shape
-        drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
-        return drift
 
 
 def widened(C: Floats, background: Floats, floor_rad: float, shrinkage: float) -> Floats:

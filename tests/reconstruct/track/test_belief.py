@@ -34,7 +34,6 @@ from reconstruct.track.belief import (
     expect_points,
     in_the_world,
     join_neighbours,
-    lead,
     meet,
     pose_change,
     predict,
@@ -148,8 +147,8 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
         told += 0.5 * apart[k] @ precision @ apart[k]
     carried = known + certainty * told_by
     left = certainty * told - 0.5 * certainty**2 * pull @ np.linalg.solve(carried, pull)
-    assert prior.told is not None
-    assert meet(lead(predicted.covariance, prior.told, certainty), prior.told.pose, certainty)[1] == pytest.approx(left, rel=1e-6)
+    assert prior.told is not None and prior.carried is not None
+    assert meet(prior.carried, prior.told.pose, certainty)[1] == pytest.approx(left, rel=1e-6)
     information = known + told_by
     information[POSE, POSE] += H.T @ H
     carried[POSE, POSE] += H.T @ H
@@ -162,9 +161,8 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
 
 def carried(prior: Prior, added: Floats) -> Floats:
     """Return the covariance after a frame that adds some information of the pose, (V, V)."""
-    assert prior.told is not None
-    share = S.neighbour_certainty
-    return carry_covariance(prior.predicted.covariance, prior.told, share * prior.told.pose.precision + added, share)
+    assert prior.told is not None and prior.carried is not None
+    return carry_covariance(prior.carried, S.neighbour_certainty * prior.told.pose.precision + added)
 
 
 def test_neighbours_of_many_frames_count_as_often_as_those_of_a_few() -> None:

@@ -72,7 +72,7 @@ def test_steps_stay_inside_their_clip() -> None:
     table = Examples(pose, np.zeros((5, 3), np.float32), np.array([4, 4, 4, 7, 7], np.int32), 60.0)
     background = np.array([[0.5]])
     near = neighbours_of(table, [4, 2, 3, 0, 1])
-    found = GaussianFitter(table, background).fit(near, near.poses[0], S)
+    found = GaussianFitter(table, background, S).fit(near, near.poses[0])
     far2 = S.familiar**2
     steps = np.array([-0.5, 0.2, 0.0, 0.0, 0.1])
     np.testing.assert_allclose(found.velocity, 60.0 * np.append(steps.mean(), np.zeros(6)), rtol=1e-5)
@@ -95,7 +95,7 @@ def test_a_motion_that_bends_is_accelerated() -> None:
     table = Examples(pose, np.zeros((30, 3), np.float32), np.zeros(30, np.int32), 60.0, None, roots)
     rows = list(range(5, 25))
     near = neighbours_of(table, rows)
-    found = GaussianFitter(table, np.array([[0.1]])).fit(near, near.poses[0], S)
+    found = GaussianFitter(table, np.array([[0.1]]), S).fit(near, near.poses[0])
     for line in (0, 4):  # the joint, and the root's shift along X
         np.testing.assert_allclose(found.velocity[line], t[rows].mean() - 0.5 / 60.0, rtol=1e-3)
         np.testing.assert_allclose(found.acceleration[line], 1.0, rtol=0.02)
@@ -107,8 +107,8 @@ def test_neighbours_know_less_of_a_strange_pose() -> None:
     """A pose 0.2 rad from the nearest: all deviations are by 0.2 `by_strangeness` more of what neighbours say."""
     pose = np.linspace(0.0, 0.1, 30)[:, None].astype(np.float32)
     table = Examples(pose, np.zeros((30, 3), np.float32), np.zeros(30, np.int32), 60.0)
-    near, fitter = neighbours_of(table, list(range(5, 25))), GaussianFitter(table, np.array([[0.1]]))
-    one_of_them, strange = fitter.fit(near, near.poses[0], S), fitter.fit(near, near.poses[0] - 0.2, S)
+    near, fitter = neighbours_of(table, list(range(5, 25))), GaussianFitter(table, np.array([[0.1]]), S)
+    one_of_them, strange = fitter.fit(near, near.poses[0]), fitter.fit(near, near.poses[0] - 0.2)
     scale2 = ((S.familiar + 0.2 * S.by_strangeness) / S.familiar) ** 2
     for what in ("pose_covariance", "velocity_covariance", "noise"):
         np.testing.assert_allclose(getattr(strange, what), scale2 * getattr(one_of_them, what), rtol=1e-5)
