@@ -128,7 +128,7 @@ def table(counts: SwapCounts) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print, clip by clip and together."""
+    """Measure and print, clips so far after each."""
     parser = parser_of(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--database", type=Path)
