@@ -76,7 +76,7 @@ class GaussianModel:
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame: the neighbours' Gaussian."""
-        gaussians = self._fitter.fit(neighbours, start.joints[1:].ravel())
+        gaussians = self._fitter.fit(neighbours, None)
         prior = join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
@@ -116,7 +116,7 @@ class PaperModel:
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
-        gaussians = self._gaussians.fit(neighbours, start.joints[1:].ravel())
+        gaussians = self._gaussians.fit(neighbours, None)
         believed = begin_belief(start, gaussians)
         return self._prior(replace(believed, state=start, velocity=np.zeros(N_POSE)), neighbours, None, 0.0)
 

@@ -59,10 +59,10 @@ class GaussianFitter:
         self._drift[:n, :n] = s.step_drift_rad**2 * drift_shape(covariance)
         self._drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
 
-    def fit(self, neighbours: Neighbours, pose: Floats) -> NeighbourGaussians:
-        """Return the Gaussians of the neighbours of a pose, (D,) [rad]."""
+    def fit(self, neighbours: Neighbours, pose: Floats | None) -> NeighbourGaussians:
+        """Return the Gaussians of the neighbours of a pose, (D,) [rad], None where it is not known, nor how strange it is."""
         s, fps = self._settings, self._examples.fps
-        far2 = (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
+        far2 = 1.0 if pose is None else (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
         rows, weights, poses = neighbours.rows, neighbours.weights, neighbours.poses
         mean, C = weighted_moments(poses, weights)
         covariance = widened(C, self._background, s.floor_rad, s.shrinkage)
