@@ -148,7 +148,7 @@ class SolveSettings:
     pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
     velocity_rate: float = 180.0  # and the neighbours' steps
     tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
-    neighbour_certainty: float = 0.3  # share of what they say that makes the pose more certain: their errors last
+    neighbour_certainty: float = 0.4  # share of what they say that makes the pose more certain: their errors last
     joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
     root_velocity_s: float = 2.0  # likewise of the root: who walks, walks on
     change_spread: float = 2.0  # variance of a pose's change over a long step, in variances of the neighbours' changes

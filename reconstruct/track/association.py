@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances
@@ -29,8 +28,8 @@ from capture.stereo.matching import complement
 from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import LabelSettings
+from numerics.assignment import IMPOSSIBLE, likeliest_assignments
 
-IMPOSSIBLE = 1e6  # cost of what is beyond the gate
 GATE2 = 36.0  # squared distance in standard deviations beyond which a point is no candidate
 ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
 MIN_DEPTH_M = 0.3
@@ -260,91 +259,6 @@ def _write_costs(point_m: Floats, covariance_m2: Floats, marker_m: Floats, S: Fl
                 cost[m, p] = 0.5 * (d2 + math.log(8.0 * math.pi**3 * a * b * c)) + known[m]
 
 
-def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: float) -> list[tuple[float, Ints]]:
-    """Return the columns of the rows that cost least together, -1 for none, and the cost; the least first (Murty 1968).
-
-    Args:
-        cost: of every row at every column, (M, P).
-        missed: of a row without a column, (M,).
-        count: how many at most.
-        margin: by how much more one may cost than the least.
-    """
-    gain, base = np.minimum(cost - missed[:, None], IMPOSSIBLE), float(missed.sum())
-    choice, open_rows = find_clear(gain, margin)
-    has = np.flatnonzero(choice >= 0)
-    base += float(gain[has, choice[has]].sum())
-    if not len(open_rows):
-        return [(base, choice)]
-    free = complement(gain.shape[1], choice[has])
-    columns, gain = len(free), gain[np.ix_(open_rows, free)]
-    square = _with_misses(np.where(gain < margin, gain, IMPOSSIBLE))
-    result = list[tuple[float, Ints]]()
-    least, chosen = _assigned(square)
-    heap = [(least, 0, chosen, square, 0)]
-    serial = 0
-    while heap and len(result) < count:
-        heap.sort(key=lambda node: node[:2])
-        total, _, chosen, matrix, first = heap.pop(0)
-        if result and total > result[0][0] - base + margin:
-            break
-        found = choice.copy()
-        inside = chosen < columns
-        found[open_rows[inside]] = free[chosen[inside]]
-        if not any(np.array_equal(found, other) for _, other in result):
-            result.append((base + total, found))
-        if len(result) == count:
-            break
-        for row in range(first, len(open_rows)):
-            part = matrix.copy()
-            if chosen[row] < columns:
-                part[row, chosen[row]] = IMPOSSIBLE
-            else:
-                part[row, columns:] = IMPOSSIBLE
-            least, other = _assigned(part)
-            if least < min(IMPOSSIBLE, total + margin):
-                serial += 1
-                heap.append((least, serial, other, part, row))
-            fixed = matrix[row, chosen[row]]
-            matrix = matrix.copy()
-            matrix[row] = IMPOSSIBLE
-            if chosen[row] < columns:
-                matrix[:, chosen[row]] = IMPOSSIBLE
-            matrix[row, chosen[row]] = fixed
-    return result
-
-
-def find_clear(gain: Floats, margin: float) -> tuple[Ints, Ints]:
-    """Return the columns that rows have in every assignment that is not hopeless, (M,), -1 for none, and the other rows.
-
-    No assignment costs less than every row's least. With all but one row's least, and the least but one of that row, it bounds
-    what all cost in which that row has something else.
-
-    Args:
-        gain: of a row with a column over one without, (M, P), negative where it is likelier.
-        margin: what is hopeless costs so much more than the least.
-    """
-    options = np.concatenate([np.zeros((len(gain), 2)), gain], axis=1)
-    options[:, 0] = IMPOSSIBLE  # of a moment without points
-    least, next_least = np.partition(options, 1, axis=1)[:, :2].T
-    best = np.maximum(options.argmin(axis=1) - 2, -1)
-    taken, beyond = best[best >= 0], 0.0
-    if len(np.unique(taken)) < len(taken):
-        beyond = _assigned(_with_misses(gain))[0] - float(least.sum())
-    clear = next_least - least > margin + beyond
-    return np.where(clear, best, -1), np.flatnonzero(~clear)
-
-
-def _with_misses(gain: Floats) -> Floats:
-    """Return what rows gain with columns, (M, P), and with as many columns as rows that are none, (M, P + M)."""
-    return np.concatenate([gain, np.zeros((len(gain), len(gain)))], axis=1)
-
-
-def _assigned(matrix: Floats) -> tuple[float, Ints]:
-    """Return the least cost of an assignment, and the column of every row."""
-    rows, chosen = linear_sum_assignment(matrix)
-    return float(matrix[rows, chosen].sum()), chosen
-
-
 def _label_singles(
     views: Views, rig: Rig, free: list[Ints], open_markers: Ints, expected: Expected, s: LabelSettings
 ) -> tuple[Ints, float]:
@@ -377,15 +291,28 @@ def _blob_costs(blobs: Blobs, camera: Camera, free: Ints, markers: Ints, expecte
     """Return the cost of some markers, (K,), at some blobs of a view, (F,): (K, F), IMPOSSIBLE beyond the gate."""
     at_m = expected.point_m[markers]
     predicted, J = camera.project(at_m), _image_derivatives(camera, at_m)
-    S = J @ (expected.covariance_m2[markers] + s.marker_sigma_m**2 * np.eye(3)) @ np.swapaxes(J, 1, 2)
-    apart = predicted[:, None] - blobs.points_px[free]
-    S = S[:, None] + (blobs.sigma_px[free] ** 2)[None, :, None, None] * np.eye(2)
-    det = S[..., 0, 0] * S[..., 1, 1] - S[..., 0, 1] ** 2
+    apart, sigma_px = predicted[:, None] - blobs.points_px[free], blobs.sigma_px[free]
+    known = (math.log(s.false_blobs_px2) - np.log(expected.seen[markers]))[:, None]
+    costs = []
+    for wider_m, cost in ((0.0, 0.0), (s.stray_m, -math.log(s.stray))):
+        world = expected.covariance_m2[markers] + (s.marker_sigma_m**2 + wider_m**2) * np.eye(3)
+        costs.append(_image_costs(J @ world @ np.swapaxes(J, 1, 2), apart, sigma_px) + known + cost)
+    return np.minimum(*costs)
+
+
+def _image_costs(S: Floats, apart: Floats, sigma_px: Floats) -> Floats:
+    """Return d' C^-1 d / 2 + ln det(2 pi C) / 2 within the gate, IMPOSSIBLE beyond, (K, F), C = S + sigma^2.
+
+    Args:
+        S: covariances of images, (K, 2, 2) [px^2].
+        apart: (K, F, 2) [px].
+        sigma_px: of the blobs, (F,).
+    """
+    C = S[:, None] + (sigma_px**2)[None, :, None, None] * np.eye(2)
+    det = C[..., 0, 0] * C[..., 1, 1] - C[..., 0, 1] ** 2
     x, y = apart[..., 0], apart[..., 1]
-    d2 = (S[..., 1, 1] * x * x - 2.0 * S[..., 0, 1] * x * y + S[..., 0, 0] * y * y) / det
-    known = math.log(s.false_blobs_px2) - np.log(expected.seen[markers])
-    cost = 0.5 * d2 + np.log(2.0 * math.pi * np.sqrt(det)) + known[:, None]
-    return np.where(d2 < GATE2, cost, IMPOSSIBLE)
+    d2 = (C[..., 1, 1] * x * x - 2.0 * C[..., 0, 1] * x * y + C[..., 0, 0] * y * y) / det
+    return np.where(d2 < GATE2, 0.5 * d2 + np.log(2.0 * math.pi * np.sqrt(det)), IMPOSSIBLE)
 
 
 def _image_derivatives(camera: Camera, point_m: Floats) -> Floats:

@@ -112,6 +112,7 @@ class Prior:
     told: Told | None
     led: Led | None
     carried: Led | None
+    certainty: float
     model: LocalModel
     root: RootPrior
     seconds: float
@@ -147,7 +148,7 @@ def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
     for square in (noise, spread):
         square[root] = turn @ square[root]
         square[:, root] = square[:, root] @ turn.T
-    return NeighbourGaussians(n.pose, n.pose_covariance, velocity, spread, acceleration, noise)
+    return replace(n, velocity=velocity, velocity_covariance=spread, acceleration=acceleration, noise=noise)
 
 
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
@@ -228,12 +229,14 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
     n = in_the_world(n, predicted.state.rotation)
     told = weigh_told(predicted, n, tilt, seconds, s)
     led = lead(predicted.covariance, told, 1.0, POSE)
-    carried = lead(predicted.covariance, told, s.neighbour_certainty, BOTH)
+    carried = lead(predicted.covariance, told, n.certainty, BOTH)
     pose, _ = meet(led, told.pose, 1.0)
     model = model_around(predicted.state.joints[1:].ravel(), FULL, Quadratic(pose.center[:DOFS], pose.precision))
     expected = stepped(predicted.state, pose.center, predicted.state.t_ns)
     root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
-    return Prior(replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, carried, model, root, seconds)
+    return Prior(
+        replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, carried, n.certainty, model, root, seconds
+    )
 
 
 def weigh_told(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Told:
@@ -275,18 +278,18 @@ def meet(led: Led, told: Quadratic, certainty: float) -> tuple[Quadratic, float]
     return Quadratic(led.change[POSE] + step, precision), led.disagreement + 0.5 * float(pull @ (apart - step))
 
 
-def conclude(prior: Prior, state: BodyState, minimum: Minimum, certainty: float) -> Belief:
+def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     """Return what is believed after the markers of a frame.
 
     Args:
         prior: of the frame.
-        state, minimum: the pose that was solved, from what a pose model says as well, if one was asked.
-        certainty: share of what neighbours and a pose model say that makes the pose more certain.
+        state, minimum: the pose that was solved, from what a pose model says as well, if one was asked; of that, too, only the
+            prior's share makes the pose more certain.
     """
     predicted, told, led, carried = prior.predicted, prior.told, prior.led, prior.carried
     assert told is not None and led is not None and carried is not None
     solved = minimum.terms.prior.precision
-    added = minimum.hessian - solved + certainty * (solved - prior.model.precision + told.pose.precision)
+    added = minimum.hessian - solved + prior.certainty * (solved - prior.model.precision + told.pose.precision)
     pulled = led.precision @ (pose_change(predicted.state, state) - led.change[POSE])
     across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
     velocity = predicted.velocity + led.change[VELOCITY] + across - spread @ solve_factored(led.factor, across)

@@ -255,7 +255,9 @@ class Estimator:
     def _neighbours(self, query: Query) -> Neighbours:
         """Return the nearest examples."""
         rows, distances = self._search.nearest(query, self._settings.neighbours)
-        return weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
+        found = weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
+        n_seen = int(np.count_nonzero(query.marker_weight))
+        return replace(found, informed=n_seen / (n_seen + 1.0))
 
     def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> tuple[FrameProblem, Solution]:
         """Solve an estimated frame without some markers, (M,), for a held-out check.

@@ -19,13 +19,11 @@ from reconstruct.track.association import Association, Expected, associate
 from reconstruct.track.belief import Belief, expect_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
+LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
 FADING = 0.94  # share of the score that is left after a frame: what a pose explains badly it does so for many frames
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one
-LASTING, FORGET, MAX_LASTING_M = (
-    0.1,
-    0.97,
-    0.04,
-)  # of a marker's residual: share that is learned and kept in a frame, and the most
+LASTING, FORGET = 0.1, 0.97  # share of a marker's residual that is learned, and kept, in a frame
+MAX_LASTING_M = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,8 @@ class Hypothesis:
     """What may be true after a frame.
 
     memory: what the next frame is solved from; score: ln of its probability, up to a constant of all; seen: which markers the
-    frame shows, (M,); lasting_m: residuals that markers keep, (M, 3) [m]; frame, estimate: the last, None where nothing was seen.
+    last frame with any shows, (M,); lasting_m: residuals that markers keep, (M, 3) [m]; frame, estimate: the last, None where
+    nothing was seen.
     """
 
     memory: EstimatorMemory
@@ -149,4 +148,15 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     )
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))
     memory = EstimatorMemory(estimator.belief, search)
-    return Hypothesis(memory, branch.score, frame.shown, lasting_m, frame, estimate)
+    seen = frame.shown if frame.shown.any() else origin.seen  # where nothing is seen, it is not the markers that are hidden
+    return Hypothesis(memory, branch.score, seen, lasting_m, frame, estimate)
+
+
+def misfit(hypothesis: Hypothesis) -> float:
+    """Return how far a pose is from what is seen, for every marker and point left over; about 1.5 for right labels."""
+    frame, estimate = hypothesis.frame, hypothesis.estimate
+    if estimate is None:
+        return 0.0
+    shown = int(np.count_nonzero(frame.shown))
+    left_over = min(len(frame.extra_m), len(frame.shown) - shown)
+    return (estimate.local_energy + LEFT_OVER * left_over) / max(shown, 1)

@@ -96,12 +96,12 @@ class GaussianModel:
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return what is believed after the markers."""
-        return conclude(prior, state, minimum, self._settings.neighbour_certainty)
+        return conclude(prior, state, minimum)
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
         assert prior.told is not None and prior.carried is not None
-        before, disagreement = meet(prior.carried, prior.told.pose, self._settings.neighbour_certainty)
+        before, disagreement = meet(prior.carried, prior.told.pose, prior.certainty)
         return disagreement + surprise(prior.predicted.state, before, state, minimum)
 
 
@@ -141,7 +141,7 @@ class PaperModel:
             prior_weight=s.prior_weight,
         )
         root = RootPrior(state.rotation, state.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
-        return Prior(predicted, None, None, None, model, root, seconds)
+        return Prior(predicted, None, None, None, 0.0, model, root, seconds)
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return the solved pose and its velocity, as sure as ever."""

@@ -17,13 +17,12 @@ from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, Expected, labels_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, track
+from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, misfit, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
 AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a body is sought while it is high
 UNUSUAL = 5.0  # misfit of a marker, in units of its variance's half, beyond which other labels are sought anywhere
-LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
 OTHER_M = 0.1  # a pose is another one if a marker is so far off
 NEVER_NS = -(10**18)
 ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natural logarithm
@@ -62,7 +61,7 @@ class Tracker:
     def forget(self) -> None:
         """Forget all moments."""
         self.hypotheses: tuple[Hypothesis, ...] = ()
-        self._misfit, self._sought_ns = 0.0, NEVER_NS
+        self._misfit, self._sought = 0.0, (NEVER_NS, 0)
         self._last_ns: int | None = None
         self._estimator.forget()
         self._acquirer.forget()
@@ -85,12 +84,13 @@ class Tracker:
         found = track(before, expected, views, points, estimator.rig, estimator, self._settings.label) if before else []
         switched = bool(found) and len(before) > 1 and not _goes_on(found[0], before[0])
         acquired = False
-        if not found or self._is_due(found[0], t_ns):
+        if not found or self._is_due(found[0], t_ns, len(points.point_m)):
             anew = self._acquired(views, points, found, expected)
             if anew is not None:
                 acquired = not found or anew.score > found[0].score
                 found = sorted([*found, anew], key=lambda each: -each.score)[: self._settings.label.beam]
-            self._sought_ns = NEVER_NS if acquired else t_ns  # what was in vain is not tried again at once
+            # What was in vain is not tried again at once, unless more is seen.
+            self._sought = (NEVER_NS, 0) if acquired else (t_ns, len(points.point_m))
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
@@ -107,9 +107,11 @@ class Tracker:
         now = misfit(first)
         self._misfit = now if acquired else self._misfit + (1.0 - math.exp(-1.0 / (60.0 * AVERAGE_S))) * (now - self._misfit)
 
-    def _is_due(self, first: Hypothesis, t_ns: int) -> bool:
-        """Return whether a body is to be sought anywhere."""
-        return max(self._misfit, misfit(first)) > UNUSUAL and t_ns - self._sought_ns > SEEK_S * 1e9
+    def _is_due(self, first: Hypothesis, t_ns: int, n_points: int) -> bool:
+        """Return whether a body is to be sought anywhere, among so many points."""
+        sought_ns, among = self._sought
+        is_new = n_points > among or t_ns - sought_ns > SEEK_S * 1e9
+        return is_new and max(self._misfit, misfit(first)) > UNUSUAL
 
     def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses that still say where the body is."""
@@ -166,16 +168,6 @@ class Tracker:
             return None
         start = BodyState(views.t_capture_ns, found.joints, found.rotation, found.position_m)
         return frame_of_view(views, camera, found.blob_of_marker), start
-
-
-def misfit(hypothesis: Hypothesis) -> float:
-    """Return how far a pose is from what is seen, for every marker and point left over; about 1.5 for right labels."""
-    frame, estimate = hypothesis.frame, hypothesis.estimate
-    if estimate is None:
-        return 0.0
-    shown = int(np.count_nonzero(frame.shown))
-    left_over = min(len(frame.extra_m), len(frame.shown) - shown)
-    return (estimate.local_energy + LEFT_OVER * left_over) / max(shown, 1)
 
 
 def _goes_on(after: Hypothesis, before: Hypothesis) -> bool:

@@ -144,7 +144,7 @@ def test_expected_errors_hold_what_they_say(session: Session, tracked: list[Pose
 
 
 def assert_honest(session: Session, poses: list[Pose], part: slice, least: int = 0) -> None:
-    """No pose of a part that is far off is called tracking, and so many are; over all poses expected errors hold what they say."""
+    """No pose of a part that is far off is called tracking, at least so many are; expected errors of all hold what they say."""
     off_m = session.errors_m(poses)
     tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
     assert tracking.sum() >= least and off_m[part][tracking].mean(axis=1).max(initial=0.0) < 0.1

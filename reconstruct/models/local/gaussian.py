@@ -34,7 +34,8 @@ class NeighbourGaussians:
     """Gaussians over the pose of one frame, with covariances.
 
     pose: of the joints, (D,) [rad]; velocity: of joints and root, (D + 6,) [rad/s], [m/s], the root's in its own axes;
-    acceleration: likewise, a second; noise: covariance of a velocity's departure in a second, (D + 6, D + 6).
+    acceleration: likewise, a second; noise: covariance of a velocity's departure in a second, (D + 6, D + 6); certainty: share of
+    what they say of pose and velocity that makes these more certain.
     """
 
     pose: Floats
@@ -43,6 +44,7 @@ class NeighbourGaussians:
     velocity_covariance: Floats
     acceleration: Floats
     noise: Floats
+    certainty: float
 
 
 class GaussianFitter:
@@ -77,7 +79,8 @@ class GaussianFitter:
             bend, bend_spread = weighted_moments((later - steps)[inside], weights[inside])
             noise = bend_spread + noise
         spread, noise = far2 * fps**2 * spread, far2 * fps**3 * s.bend_noise * noise
-        return NeighbourGaussians(mean, far2 * covariance, fps * step, spread, fps**2 * bend, noise)
+        certainty = s.neighbour_certainty * neighbours.informed
+        return NeighbourGaussians(mean, far2 * covariance, fps * step, spread, fps**2 * bend, noise, certainty)
 
     def fit_change(self, neighbours: Neighbours, seconds: float) -> tuple[Floats, Floats] | None:
         """Return how the neighbours went on, (D + 6,), the root in its axes of before, and its covariance; None of too few."""

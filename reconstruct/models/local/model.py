@@ -43,11 +43,15 @@ class LocalModel:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The nearest poses of a query, nearest first: rows of the examples (K,), poses (K, D) [rad], weights (K,) of any scale."""
+    """The nearest poses of a query, nearest first: rows of the examples (K,), poses (K, D) [rad], weights (K,) of any scale.
+
+    informed: from 0 to 1, how much the query was told by markers; where it knew none, they agree with its pose because it asked.
+    """
 
     rows: Ints
     poses: Singles
     weights: Floats
+    informed: float = 1.0
 
 
 def weigh_neighbours(rows: Ints, poses: Singles, distances: NDArray[np.floating], sharpness: float) -> Neighbours:

@@ -69,7 +69,7 @@ def some_neighbours(seed: int = 5) -> NeighbourGaussians:
     rng = np.random.default_rng(seed)
     pose, velocity = bent_pose(4, 0.25)[1:].ravel(), rng.normal(0.0, 1.0, N_POSE)
     covariance, spread = some_covariance(DOFS, seed + 1, 0.2), some_covariance(N_POSE, seed + 2, 2.0)
-    return NeighbourGaussians(pose, covariance, velocity, spread, np.zeros(N_POSE), np.eye(N_POSE))
+    return NeighbourGaussians(pose, covariance, velocity, spread, np.zeros(N_POSE), np.eye(N_POSE), S.neighbour_certainty)
 
 
 def test_prediction_is_where_paths_of_the_motion_end() -> None:
@@ -131,7 +131,7 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
     prior = join_neighbours(predicted, n, None, seconds, S)
     state, minimum, H, y = linear_frame(prior, 3)
     certainty = S.neighbour_certainty
-    found = conclude(prior, state, minimum, certainty)
+    found = conclude(prior, state, minimum)
 
     known, told_by, pull = np.linalg.inv(predicted.covariance), np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE)
     n = in_the_world(n, predicted.state.rotation)
@@ -298,7 +298,5 @@ def test_a_pose_model_leads_as_neighbours_do() -> None:
     prior = join_neighbours(some_belief(), some_neighbours(), None, 1.0 / 60.0, S)
     said, nothing = some_covariance(N_POSE, 11, 30.0), np.zeros(N_POSE)
     terms = Mock(prior=Quadratic(nothing, prior.model.precision + said))
-    found = conclude(
-        prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said)), 0.3
-    )
-    np.testing.assert_allclose(found.covariance, carried(prior, 0.3 * said), atol=1e-8)
+    found = conclude(prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said)))
+    np.testing.assert_allclose(found.covariance, carried(prior, S.neighbour_certainty * said), atol=1e-8)
