@@ -21,7 +21,8 @@ from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, fol
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
-AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a body is sought while it is high
+AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a body is sought while it is high,
+MANY_TIMES = 6  # after so many times in vain; each interval before that is half as long as the next
 UNUSUAL = 5.0  # misfit of a marker, in units of its variance's half, beyond which other labels are sought anywhere
 OTHER_M = 0.1  # a pose is another one if a marker is so far off
 NEVER_NS = -(10**18)
@@ -61,7 +62,7 @@ class Tracker:
     def forget(self) -> None:
         """Forget all moments."""
         self.hypotheses: tuple[Hypothesis, ...] = ()
-        self._misfit, self._sought = 0.0, (NEVER_NS, 0)
+        self._misfit, self._sought = 0.0, (NEVER_NS, 0, 0)
         self._last_ns: int | None = None
         self._estimator.forget()
         self._acquirer.forget()
@@ -89,8 +90,8 @@ class Tracker:
             if anew is not None:
                 acquired = not found or anew.score > found[0].score
                 found = sorted([*found, anew], key=lambda each: -each.score)[: self._settings.label.beam]
-            # What was in vain is not tried again at once, unless more is seen.
-            self._sought = (NEVER_NS, 0) if acquired else (t_ns, len(points.point_m))
+            # What was in vain is tried again at longer and longer intervals, unless more is seen.
+            self._sought = (NEVER_NS, 0, 0) if acquired else (t_ns, len(points.point_m), self._sought[2] + 1)
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
@@ -109,8 +110,8 @@ class Tracker:
 
     def _is_due(self, first: Hypothesis, t_ns: int, n_points: int) -> bool:
         """Return whether a body is to be sought anywhere, among so many points."""
-        sought_ns, among = self._sought
-        is_new = n_points > among or t_ns - sought_ns > SEEK_S * 1e9
+        sought_ns, among, times = self._sought
+        is_new = n_points > among or t_ns - sought_ns > 1e9 * min(SEEK_S * 2.0 ** (times - MANY_TIMES), SEEK_S)
         return is_new and max(self._misfit, misfit(first)) > UNUSUAL
 
     def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
