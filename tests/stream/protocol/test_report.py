@@ -52,7 +52,7 @@ def test_jumps_to_other_labels_are_counted_with_their_size() -> None:
     """The markers go 20 and 60 mm further in the two poses whose labels became the likelier ones."""
     doubts = [frozenset({Doubt.EXCHANGED} if n in (2, 5) else ()) for n in range(7)]
     along_m = np.cumsum([0.0, 0.0, 0.02, 0.0, 0.0, 0.06, 0.0])
-    made = [fakes.pose(n, 0, np.zeros(3)) for n in range(7)]
+    made = [replace(fakes.pose(n, 0, np.zeros(3)), t_capture_ns=n * 10**8) for n in range(7)]
     poses = [replace(p, doubts=d, marker_m=np.array([[0.0, 1.0, z]])) for p, d, z in zip(made, doubts, along_m, strict=True)]
     assert replay_report(poses, wall_s=1.0)["jumps"] == pytest.approx({"count": 2, "median_mm": 40.0, "most_mm": 60.0})
     assert replay_report(poses[:2], wall_s=1.0)["jumps"] == {"count": 0, "median_mm": None, "most_mm": None}
