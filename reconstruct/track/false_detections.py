@@ -5,7 +5,7 @@ marker that comes to stand at a reflection keeps its label as long as the other 
 pairs and labels in their order.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,27 +50,6 @@ class FalseDetections:
         if 1e-9 * views.t_capture_ns - self._tracked_s > UNTRACKED_S:
             return views
         return views.changed(lambda c, blobs: self._without(blobs, c, rig.cameras[c], expected))
-
-    def agreed(self, frame: MarkerFrame) -> MarkerFrame:
-        """Return a frame without labels at a known false detection, unless the other camera sees the marker elsewhere."""
-        at_spot = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
-        if not np.count_nonzero(at_spot):
-            return frame
-        wrong = at_spot & np.where(frame.valid, (at_spot | ~frame.seen).all(axis=0), True)
-        if not wrong.any():
-            return frame
-        seen = frame.seen & ~wrong
-        valid = frame.valid & (np.count_nonzero(seen, axis=0) > 1)
-        return replace(
-            frame,
-            valid=valid,
-            point_m=np.where(valid[:, None], frame.point_m, 0.0),
-            covariance_m2=np.where(valid[:, None, None], frame.covariance_m2, 0.0),
-            seen=seen,
-            image_px=np.where(seen[..., None], frame.image_px, 0.0),
-            sigma_px=np.where(seen, frame.sigma_px, 0.0),
-            epipolar_px=np.where(valid, frame.epipolar_px, 0.0),
-        )
 
     def learn(self, views: Views, frame: MarkerFrame, tracked: bool) -> None:
         """Update the spots from views of which nothing was removed. tracked: the labels gave a pose."""
