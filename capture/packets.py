@@ -189,6 +189,10 @@ class MarkerFrame:
             self.extra_m,
         )
 
+    def only(self, which: Bools) -> "MarkerFrame":
+        """Return the frame with some of its markers, (M,); all others are not seen."""
+        return self if which.all() else replace(self, valid=self.valid & which, seen=self.seen & which)
+
     def moved(self, motion: RigidMotion) -> "MarkerFrame":
         """Return the frame in a world that is moved."""
         R = motion.rotation

@@ -106,47 +106,58 @@ class MatchSettings:
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """Labelling by the last synthesized pose, and when to give up."""
+    """Which point is which marker, as probabilities; hypotheses that are followed; what a pose is called by its errors."""
 
-    sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
-    growth_m: float = 0.02  # added for every frame it was not seen
-    max_sigma_m: float = 0.15  # largest sum of both for a marker on a limb
-    max_torso_sigma_m: float = 0.035  # largest sum of both for a marker on the torso
-    min_markers: int = 4  # fewer labelled markers than this only tell how a pose goes on: it coasts
-    max_residual_m: float = 0.15  # median marker residual beyond which a pose is implausible
-    coast_seconds: float = 0.5  # coasting longer than this is being lost
+    stays_seen: float = 0.98  # probability that a marker that was seen is seen in the next frame
+    seen_again: float = 0.05  # and that one that was not is
+    false_points_m3: float = 5e-4  # points that are no markers, in a frame and cubic metre
+    false_blobs_px2: float = 2e-7  # blobs that are no markers, in a view and square pixel
+    marker_sigma_m: float = 0.012  # how far a marker is from where its pose has it
+    stray: float = 0.03  # probability that a marker is anywhere near where it is expected
+    stray_m: float = 0.25  # standard deviation of where it is then
+    beam: int = 4  # hypotheses that are followed
+    branch: float = 9.0  # by how much less likely other labels of a frame may be to be tried, as a natural logarithm
+    hopeless: float = 20.0  # by how much less likely a hypothesis is when it is dropped
+    tracking_m: float = 0.055  # mean expected error of all joints up to which a pose is called tracking
+    measured_m: float = 0.16  # and the largest of the joints that are measured
+    coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
+    lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it
+    give_up_m: float = 0.5  # standard deviation of the root beyond which a hypothesis is given up
 
 
 @dataclass(frozen=True, slots=True)
 class SolveSettings:
-    """Root, query, local model and synthesis."""
+    """Query, neighbours, what is carried from frame to frame, and synthesis."""
 
     model: str = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
-    neighbours: int = 150  # poses of the database that make up the local model
-    passes: int = 1  # query, model and solve are repeated with the better root
+    neighbours: int = 80  # poses of the database that make up the local model
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
-    query_pose_sigma_rad: float = 0.4  # usual difference of a joint from that of a good neighbour
+    query_pose_sigma_rad: float = 0.28  # usual difference of a joint from that of a good neighbour
     sharpness: float = 1.0  # how fast a neighbour's weight decreases with its distance
-    background: float = 0.4  # share of the whole database's covariance that is added to the neighbours'
+    background: float = 0.1  # share of the whole database's covariance that is added to the neighbours'
     floor_rad: float = 0.04  # and standard deviation added to every joint coordinate
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
-    neighbour_motion: float = 0.5  # share of the neighbours' own last steps in the predicted pose; the rest is constant velocity
-    motion_spread: float = 10.0  # variance of that prediction, in variances of those steps
-    drift_rad: float = 0.05  # plus this standard deviation, on average over the joints, in 1/60 s
-    limits: bool = True  # clamp joints to the range of the database
-    smooth_sigma_rad: float = 0.1  # as drift_rad, of the paper's model: one value for all joints
-    velocity_share: float = 0.5  # weight of the newest difference in the velocity; 1: the paper's, noisier
-    velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
+    familiar: float = 0.6  # scale of deviations of what the neighbours say of a pose that is one of them
+    by_strangeness: float = 8.0  # and by how much more of it for every radian (RMS over joints) that the nearest is away
+    step_spread: float = 10.0  # variance of a joint's velocity, in variances of the neighbours' steps
+    step_drift_rad: float = 0.05  # plus this standard deviation in 1/60 s, on average over the joints
+    root_drift_rad: float = 0.03  # the same of the root's turn
+    root_drift_m: float = 0.02  # and of its shift [m]
+    bend_share: float = 0.25  # share of the whole database's second differences that is added to the neighbours'
+    bend_noise: float = 16.0  # variance of a velocity's departure, in variances of second differences
+    pose_rate: float = 5.0  # how often in a second the neighbours' poses count as new: their errors last for many frames
+    velocity_rate: float = 180.0  # and the neighbours' steps
+    tilt_rate: float = 18.0  # and the neighbours' tilt, where not all of the torso is seen
+    neighbour_certainty: float = 0.4  # share of what they say that makes the pose more certain: their errors last
+    joint_velocity_s: float = 0.5  # time in which a velocity fades that nothing supports
+    root_velocity_s: float = 2.0  # likewise of the root: who walks, walks on
+    change_spread: float = 2.0  # variance of a pose's change over a long step, in variances of the neighbours' changes
+    change_drift: float = 0.05  # plus this standard deviation of every coordinate [rad, m]
+    limits: bool = True  # hold joints to the range of the database
+    smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
-    torso_sigma_m: float = 0.006  # how far torso markers move on skin and cloth
-    limb_sigma_m: float = 0.006  # how far the other markers do
-    view_marker_sigma_m: float = 0.006  # as torso_sigma_m and limb_sigma_m, across the ray, with one camera only
-    view_root_sigma_m: float = 0.06  # as root_sigma_m, with one camera only: depth must be free to follow the size of the image
-    view_background: float = 0.03  # as background, with one camera only: a wide prior leaves the depth of limbs to chance
-    view_query_pose_sigma_rad: float = 0.25  # as query_pose_sigma_rad, with one camera only: past poses tell the depth
-    missing_neighbour_motion: float = 1.0  # as neighbour_motion, where neither camera sees some marker
-    missing_query_pose_sigma_rad: float = 0.28  # as query_pose_sigma_rad, where neither camera sees some marker
+    marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

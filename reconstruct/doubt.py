@@ -10,29 +10,21 @@ JOINED_S = 0.5  # doubtful frames that are no farther apart are one span
 class Doubt(StrEnum):
     """Why a frame is doubtful.
 
-    FIT: the pose is far from what the cameras see; FEW: markers are too few, or none of the torso was seen for a while, to tell
-    more than how the pose goes on; RIVALS: other labels, of another pose, are nearly as likely; EXCHANGED: other labels have just
-    turned out to be right; SIDES: left and right limb, or ankle and toe, would fit their bones better exchanged; UNLIKELY: after
-    a long step, no labels that were tried leave as little energy as right ones do.
+    FIT: the pose is far from what the cameras see; RIVALS: other labels, of another pose, are nearly as likely; EXCHANGED: other
+    labels have just turned out to be right.
     """
 
     FIT = "fit"
-    FEW = "few"
     RIVALS = "rivals"
     EXCHANGED = "exchanged"
-    SIDES = "sides"
-    UNLIKELY = "unlikely"
 
 
 NO_DOUBT: frozenset[Doubt] = frozenset()
-OF_SWAPS = frozenset({Doubt.EXCHANGED, Doubt.SIDES})  # that labels were or are exchanged
+OF_SWAPS = frozenset({Doubt.EXCHANGED})  # that labels were exchanged
 WORDS = {
     Doubt.FIT: "the pose is far from the markers",
-    Doubt.FEW: "too few markers, or none of the torso, were seen",
     Doubt.RIVALS: "other labels are nearly as likely",
     Doubt.EXCHANGED: "labels were exchanged until then",
-    Doubt.SIDES: "both sides, or ankle and toe, look exchanged",
-    Doubt.UNLIKELY: "no labels give a likely pose",
 }
 
 

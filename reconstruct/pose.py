@@ -1,18 +1,19 @@
 """The pose of one frame, as it leaves reconstruction: what it is made of, joint by joint and marker by marker."""
 
+import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.triangulate import packed_cameras
+from calibration.triangulate import packed_cameras, project_point
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, read_only
+from config.jit import kernel
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rigid import RigidMotion
@@ -20,9 +21,10 @@ from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY
 from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.history import BodyState
-from reconstruct.provenance import COASTING, _points_missed, _provenance, _views_missed
 
-MEASURED_ERROR_M = 0.045  # a joint that may be farther off is not measured: of those that may be less, hardly any is 0.1 m off
+DOUBTED_M = 0.2  # expected error of a joint from which its confidence is none
+UNKNOWN = 0.5  # confidence where nobody knows the error
+MEASURED_ERROR_M = 0.045  # a joint that may be farther off is not measured: of the others 1 to 2 % are 0.1 m off, by wrong labels
 
 
 class TrackingState(StrEnum):
@@ -42,7 +44,7 @@ class JointSource(IntEnum):
 
 
 MEASURED, INFERRED, HELD = (source.value for source in JointSource)  # plain numbers: numpy takes 10 us to read an enum
-NO_SIGMA = read_only(np.zeros(0))
+SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be swapped, and by how much swapping must gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Pose:
     """One full-body pose with its provenance.
 
     rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world; root_m: (3,) [m];
-    joint_source: JointSource, (J,) uint8; confidence: 0..1, (J,); marker_m: every marker as the pose has
+    joint_source: JointSource, (J,) uint8; confidence: 1 to 0 as error_m grows, (J,); marker_m: every marker as the pose has
     it, (M, 3) [m] world; measured: two cameras at least saw it and the solver used it, (M,); residual_m: distance to the measured
     marker, (M,), zero elsewhere; seen: used from each camera, (V, M); residual_px: reprojection error there, (V, M);
     latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
@@ -95,20 +97,18 @@ def pose_packet(
     marker_m: Floats,
     rig: Rig,
     subject: Subject,
-    sigma_m: Floats | None = None,
     error_m: Floats | None = None,
 ) -> Pose:
     """Build the packet of a frame.
 
-    frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; sigma_m: standard deviation of
-    their positions where a pose model predicted them, (M,) [m], or None; error_m: of the joints, (J,) [m], or None.
+    frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; error_m: expected of the joints,
+    (J,) [m], or None.
     """
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
     residual_m, residual_px = np.zeros(len(marker_m)), np.zeros(frame.seen.shape)
     _points_missed(frame.point_m, frame.valid, read_only(marker_m), residual_m)
     _views_missed(packed_cameras(rig), frame.image_px, frame.seen, read_only(marker_m), residual_px)
-    source, confidence = provenance(frame, state, subject, residual_m, sigma_m, error_m)
     return Pose(
         frame.index,
         frame.t_capture_ns,
@@ -116,8 +116,8 @@ def pose_packet(
         state,
         rotvec,
         body.position_m,
-        source,
-        confidence,
+        sources_of(frame, state, subject, error_m),
+        confidence_of(error_m),
         marker_m,
         frame.valid,
         residual_m,
@@ -129,31 +129,33 @@ def pose_packet(
     )
 
 
-def provenance(
-    frame: MarkerFrame,
-    state: TrackingState,
-    subject: Subject,
-    residual_m: Floats,
-    sigma_m: Floats | None = None,
-    error_m: Floats | None = None,
-) -> tuple[NDArray[np.uint8], Floats]:
-    """Return where each joint comes from, JointSource (J,), and its confidence, 0..1, (J,).
+def sources_of(frame: MarkerFrame, state: TrackingState, subject: Subject, error_m: Floats | None = None) -> NDArray[np.uint8]:
+    """Return where each joint comes from, JointSource (J,).
 
     Measured are those that a marker moves with and whose expected error is small: a marker of the hand alone leaves the elbow to
-    the examples, and far from the cameras a marker tells little of depth. residual_m: distance of every marker of the pose from
-    its point, (M,); where all are large, unmeasured joints lose confidence, too; sigma_m: standard deviation of a missing
-    marker's position, (M,) [m], for the joints that it would have measured; error_m: the expected errors, (J,) [m].
+    the examples, and far from the cameras a marker tells little of depth. Of a pose in doubt none is; without markers all are
+    held.
+
+    Args:
+        frame: the markers that were used.
+        state: of the pose.
+        subject: whose pose it is.
+        error_m: expected errors of the joints, (J,) [m], or None.
     """
-    source, confidence = np.full(N_JOINTS, HELD, np.uint8), np.zeros(N_JOINTS)
+    if state is TrackingState.LOST or not frame.shown.any():
+        return np.full(N_JOINTS, HELD, np.uint8)
+    source = np.full(N_JOINTS, INFERRED, np.uint8)
     if state is TrackingState.TRACKING:
-        usual_m = median(residual_m[frame.valid].tolist()) if frame.any_valid else 0.0
-        given = (joints_by_marker(subject), frame.shown, frame.valid, read_only(residual_m))
-        _provenance(*given, NO_SIGMA if sigma_m is None else read_only(sigma_m), usual_m, source, confidence)
-        if error_m is not None:
-            source[(source == MEASURED) & (error_m > MEASURED_ERROR_M)] = INFERRED
-    elif state is TrackingState.COASTING:
-        confidence[:] = COASTING
-    return source, confidence
+        near = np.ones(N_JOINTS, bool) if error_m is None else error_m <= MEASURED_ERROR_M
+        source[measured_joints(frame.shown, subject) & near] = MEASURED
+    return source
+
+
+def confidence_of(error_m: Floats | None) -> Floats:
+    """Return how sure joints are, (J,): from 1 where no error is expected, (J,) [m], to 0 from DOUBTED_M on."""
+    if error_m is None:
+        return np.full(N_JOINTS, UNKNOWN)
+    return np.asarray(np.maximum(1.0 - error_m / DOUBTED_M, 0.0))
 
 
 def measured_joints(seen: Bools, subject: Subject) -> Bools:
@@ -175,3 +177,46 @@ def _joints_by_marker(joints: bytes) -> Bools:
     result[rows, np.where(parent < 0, joint, parent)] = True
     result[rows, joint] = True
     return read_only(result)
+
+
+def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
+    """Return pairs of near markers whose points fit a finished pose much better exchanged.
+
+    A pair is suspected when exchanging the two labels lowers the root mean square residual by half and by at least 5 cm.
+    """
+    valid = np.flatnonzero(pose.measured)
+    found = []
+    for n, a in enumerate(valid):
+        for b in valid[n + 1 :]:
+            if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > SWAP_M:
+                continue
+            kept = _rms_m(pose.marker_m[[a, b]], frame.point_m[[a, b]])
+            swapped = _rms_m(pose.marker_m[[a, b]], frame.point_m[[b, a]])
+            if swapped < 0.5 * kept and kept - swapped > SWAP_GAIN_M:
+                found.append((int(a), int(b)))
+    return found
+
+
+def _rms_m(first: Floats, second: Floats) -> float:
+    """Return the root mean square distance of corresponding points."""
+    return float(np.sqrt(np.mean(np.sum((first - second) ** 2, axis=1))))
+
+
+@kernel
+def _points_missed(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: Floats) -> None:
+    """Write the distances of markers from their points, (M,), where these are valid."""
+    for m in range(valid.shape[0]):
+        if valid[m]:
+            x, y, z = marker_m[m, 0] - point_m[m, 0], marker_m[m, 1] - point_m[m, 1], marker_m[m, 2] - point_m[m, 2]
+            residual_m[m] = math.sqrt(x * x + y * y + z * z)
+
+
+@kernel
+def _views_missed(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floats, residual_px: Floats) -> None:
+    """Write reprojection errors, (V, M), where a marker is seen and not behind the camera."""
+    uv, J = np.empty(2), np.empty((2, 3))
+    for c in range(len(cameras)):
+        for m in range(marker_m.shape[0]):
+            if seen[c, m] and project_point(cameras[c], marker_m[m], uv, J):
+                u, v = uv[0] - image_px[c, m, 0], uv[1] - image_px[c, m, 1]
+                residual_px[c, m] = math.sqrt(u * u + v * v)

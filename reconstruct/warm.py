@@ -11,13 +11,12 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import rotation_between
-from reconstruct.estimator import Estimator
-from reconstruct.history import BodyState, MotionHistory
-from reconstruct.labelling.alternatives import Alternatives
+from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.missing.style import warm_style_model
 from reconstruct.models.local.model import DOFS
+from reconstruct.track.estimator import Estimator
 
 FRAME_NS = 16_666_667
 
@@ -30,25 +29,24 @@ def project_tpose(rig: Rig, subject: Subject) -> Views:
     return Views(tuple(_blobs(c, camera.project(world)) for c, camera in enumerate(rig.cameras)))
 
 
-def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, fills_in: bool) -> None:
-    """Solve the T-pose from all views, the next frames, from one view, with a pose model, and with other labels; forget it."""
+def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
+    """Solve the T-pose from all views, the next frames, from one view, with a pose model; forget it."""
     position_m = rig.middle_m + 3.0 * rig.ahead
     tpose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
     frame = _frame(rig, estimator.world(state))
-    estimator.history = MotionHistory()
+    estimator.belief = None
     for k in range(3):
         estimate = estimator.estimate(replace(frame, t_capture_ns=k * FRAME_NS), state if k == 0 else None)
         if estimate is not None:
             estimator.accept(estimate)
-            alternatives.warm(frame, estimate)
     nowhere = np.zeros(len(frame.valid), bool)
     one = np.zeros(frame.seen.shape, bool)
     one[0] = True
     estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=one))
     if fills_in:
         _warm_filling(estimator, frame, state)
-    estimator.history = MotionHistory()
+    estimator.belief = None
 
 
 class _Anything:
@@ -69,7 +67,7 @@ def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) ->
     """Solve the T-pose, check a pose model on hidden markers, solve with a marker missing; find a style's x."""
     warm_style_model()
     filler, estimator.filler = estimator.filler, FillIn({"any": _Anything()}, estimator.subject, every_frames=1)
-    estimator.history = MotionHistory()
+    estimator.belief = None
     shown = np.arange(len(frame.valid)) > 0
     for k, seen in enumerate((shown | True, shown, shown)):
         now = replace(frame, t_capture_ns=k * FRAME_NS, valid=seen, seen=np.broadcast_to(seen, frame.seen.shape).copy())

@@ -66,6 +66,17 @@ TIMESTAMPS = Annotated[
     Path | None, typer.Option("--timestamps", metavar="FILE", help="CSV with the time of each frame.", show_default=False)
 ]
 FPS = Annotated[float | None, typer.Option("--fps", help="Frames a second, instead of what the videos say.", show_default=False)]
+LAG = Annotated[
+    float | None,
+    typer.Option(
+        "--lag",
+        metavar="SECONDS",
+        min=0.0,
+        max=2.0,
+        help="Publish poses that are so old, such as 0.1, and have seen what came after.",
+        show_default=False,
+    ),
+]
 BACKGROUND = Annotated[
     str | None,
     typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False),
@@ -147,10 +158,15 @@ def with_model(settings: Settings, model: str | None) -> Settings:
 
     Raises SettingsError: they name an unknown one; better now than in another process.
     """
-    from reconstruct.models.local.neighbourhood import check_model
+    from reconstruct.track.models import check_model
 
     check_model(settings.solve.model if model is None else model)
     return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))
+
+
+def with_lag(settings: Settings, lag_s: float | None) -> Settings:
+    """Return the settings with the lag asked for, which is stronger than what they say; None: as they are."""
+    return settings if lag_s is None else replace(settings, label=replace(settings.label, lag_s=lag_s))
 
 
 def check_folders(*files: Path | None) -> None:

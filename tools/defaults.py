@@ -39,8 +39,7 @@ def defaults_text() -> str:
 def _section(kind: Any) -> str:
     """Return one section: a comment and an assignment for every field."""
     assert is_dataclass(kind)
-    meaning = dict(FIELD.findall(inspect.getsource(kind)))  # type: ignore[arg-type]
-    lines = []
+    meaning, lines = read_meanings(kind), []
     for field in fields(kind):
         text = meaning.get(field.name, "")
         lines += [f"# {text[:1].upper()}{text[1:]}"] if text else []
@@ -48,6 +47,11 @@ def _section(kind: Any) -> str:
             tomli_w.dumps({field.name: list(field.default) if isinstance(field.default, tuple) else field.default}).strip()
         )
     return "\n".join(lines) + "\n"
+
+
+def read_meanings(kind: Any) -> dict[str, str]:
+    """Return the comment beside every field of a section that has one, by the field's name."""
+    return dict(FIELD.findall(inspect.getsource(kind)))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def _both(rendered: RenderedPerformance, options: RenderedOptions, database: Pos
         assert pipeline.markers is not None
         frames.append(pipeline.markers)
     whole = np.ones(len(subject.markers), bool)
-    given = OfflineOptions(performer.rig, subject, database, whole, settings.feet, settings.match)
+    given = OfflineOptions(performer.rig, subject, database, settings, whole)
     solved = solve_take(LiveTake(poses, frames, rendered.views), given)
     true_m = forward(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
     tracked = [n for n in range(rendered.begin, len(poses)) if poses[n].state is TrackingState.TRACKING]

@@ -30,10 +30,9 @@ from database.builtin.render import render
 from database.clips import Clip, clip_slice
 from database.geometry.kinematics import forward
 from database.store import PoseDatabase
-from reconstruct.doubt import OF_SWAPS
-from reconstruct.labelling.labeller import swapped_markers
+from reconstruct.doubt import OF_SWAPS, Doubt
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints
+from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints, swapped_markers
 from tools.calibrate.session import subject_from_pairs
 from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
@@ -76,7 +75,7 @@ class CrossingRun:
     to a marker and are less than NEAR_MM off in them; near_inferred: of those, that are said to be inferred; refused: pictures
     not in the state tracking whose pose is nowhere so far off; swaps: runs of pictures with a wrong label and a joint so far off;
     told: of those, in which or right after which an exchange is suspected; suspected: pictures in which one is; poses: beside
-    the truth; switches: labels that were exchanged by rivals.
+    the truth; switches: pictures in which another hypothesis became the likeliest.
     """
 
     clip: str
@@ -174,7 +173,6 @@ def run_at(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline
     poses = list[Pose]()
     far_said, near, near_inferred = 0, 0, 0
     pipeline.forget()
-    switches = pipeline.label_switches
     for k, pair in enumerate(pictures.pairs()):
         begin_s = process_time()
         pose = pipeline.step(pair)
@@ -207,7 +205,8 @@ def run_at(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline
     lasting = tuple((end - first) / fps for first, end in spans_of(is_wrong))
     judged, ms = judge_poses(poses, np.array(off_m), fps), 1e3 * spent_s / len(pictures.at_s)
     labels = (len(wrong), int(np.sum(wrong)), lasting)
-    return CrossingRun(name, worn, fps, *labels, *counts, *told, judged, pipeline.label_switches - switches, ms)
+    switches = sum(Doubt.EXCHANGED in pose.doubts for pose in poses)
+    return CrossingRun(name, worn, fps, *labels, *counts, *told, judged, switches, ms)
 
 
 def calibrated(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:

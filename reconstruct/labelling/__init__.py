@@ -1,7 +1,5 @@
-"""Which point is which marker.
+"""Where a body is sought without a previous pose: what poses of examples say of points, or of one camera's blobs.
 
-In: points or blobs and where markers are expected (`labeller`). Out: labels, and doubts about them. Without a previous pose, at
-the start and after a loss, labels come from example poses: from points (`acquisition`) or from one camera's blobs (`monocular`).
-`alternatives` tries other labels of a solved frame, `rivals` follows them over time; `false_detections` removes blobs that are no
-markers; `plausibility` tells whether a solved pose may be published.
+In: points or blobs without names. Out: candidates for which is which marker (`hypotheses`, `upright`), of one camera's view with
+the body's place (`monocular`). `track.acquisition` solves and judges them.
 """

@@ -11,7 +11,7 @@ from calibration.subject.constellation import assign
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints, Singles
 from config.jit import kernel
-from config.joints import N_JOINTS
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirrored
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -111,3 +111,58 @@ def mirror_order(subject: Subject) -> Ints:
     t_pose = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
     local = local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
     return assign(local * [-1.0, 1.0, 1.0], local, 10.0)
+
+
+def opposite_markers(subject: Subject) -> Bools:
+    """Return which markers are on a left and a right joint of one kind, off the torso, (M, M)."""
+    kind = np.array([min(joint, JOINT_INDEX[mirrored(JOINTS[joint])]) for joint in subject.joint])
+    limb = ~subject.markers.torso
+    different = subject.joint[:, None] != subject.joint[None]
+    return np.asarray((kind[:, None] == kind[None]) & different & limb[:, None] & limb[None])
+
+
+def limb_exchanges(subject: Subject) -> Ints:
+    """Return orders of the markers that are mistaken for each other, (S, M).
+
+    A left limb from some joint on and the right one, two markers of one foot or hand, those of both feet.
+    """
+    n, other = len(subject.markers), other_side(subject)
+    limbs = [np.flatnonzero([_is_below(int(joint), start) for joint in subject.joint]) for start in _LEFT_STARTS]
+    pairs = [[(int(a), int(other[a])) for a in limb if other[a] >= 0] for limb in limbs]
+    single = [[(m, int(other[m]))] for m in range(n) if m < other[m]]
+    feet = [np.flatnonzero([_is_below(int(j), JOINT_INDEX[f"{side}Foot"]) for j in subject.joint]) for side in ("left", "right")]
+    ends = [[(int(foot[0]), int(foot[1]))] for foot in feet if len(foot) == 2]
+    orders = {tuple(_order(n, some)) for some in (*pairs, *single, *ends, [pair for end in ends for pair in end])}
+    return np.array(sorted(orders - {tuple(range(n))}), np.int64).reshape(-1, n)
+
+
+def other_side(subject: Subject) -> Ints:
+    """Return the marker of the same kind on the other side of every one on a limb, (M,), -1 for none."""
+    found = np.full(len(subject.markers), -1, np.int64)
+    for m, joint in enumerate(subject.joint):
+        opposite = JOINT_INDEX[mirrored(JOINTS[joint])]
+        if opposite == joint or subject.markers.torso[m]:
+            continue
+        candidates = np.flatnonzero(subject.joint == opposite)
+        if len(candidates):
+            off_m = np.linalg.norm(subject.offset_m[candidates] - subject.offset_m[m] * [-1.0, 1.0, 1.0], axis=1)
+            found[m] = candidates[np.argmin(off_m)]
+    return found
+
+
+_LEFT_STARTS = [JOINT_INDEX[f"left{name}"] for name in ("UpperLeg", "LowerLeg", "Foot", "UpperArm", "LowerArm")]
+
+
+def _is_below(joint: int, start: int) -> bool:
+    """Return whether a joint is another one or moves with it."""
+    while joint >= 0 and joint != start:
+        joint = int(PARENTS[joint])
+    return joint == start
+
+
+def _order(n: int, pairs: list[tuple[int, int]]) -> Ints:
+    """Return the order of n markers with some pairs exchanged."""
+    order = np.arange(n)
+    for a, b in pairs:
+        order[[a, b]] = b, a
+    return order

@@ -3,10 +3,13 @@
 Every half second markers that are seen are hidden, a limb's in turn, and the frame is solved without them and without that limb's
 past, with every pose model at several weights and without any. The model and weight that came nearest to the hidden markers are
 used, limb by limb: a pose model that does not know the performer, or the motion, fades out.
+
+What a pose model says of one frame it says of the next ones, too, and the belief carries it on: like the neighbours' poses a
+prediction counts as new a few times a second only, whatever the rate of frames.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,8 +22,8 @@ from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import compute_variances, factor_definite, solve_factored
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, joined, weighted
-from reconstruct.models.local.model import DOFS, LocalModel
-from reconstruct.solve.certainty import information, marker_sigma_m
+from reconstruct.models.local.model import DOFS
+from reconstruct.solve.certainty import information
 from reconstruct.solve.solver import FrameProblem, Solution
 
 WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of the pose model
@@ -46,15 +49,6 @@ def limb_of_joints() -> Ints:
 
 
 LIMB = limb_of_joints()
-
-
-@dataclass(frozen=True, slots=True)
-class FilledModel:
-    """A local model joined with a prediction, coordinates to start from, (D,), and every marker's deviation, (M,) [m]."""
-
-    model: LocalModel
-    start: Floats
-    sigma_m: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,31 +145,27 @@ class FillIn:
         best = np.argmin([np.where(weight > 0.0, share, np.inf) for weight, share in found.values()], axis=0)
         return {name: np.where(best == n, weight, 0.0) for n, (name, (weight, _)) in enumerate(found.items())}
 
-    def fill(self, problem: FrameProblem, solution: Solution, t_ns: int) -> FilledModel | None:
-        """Join the predictions with a frame's local model, None where none has a weight; solution: without the pose models."""
+    def fill(self, problem: FrameProblem, solution: Solution, t_ns: int, share: float) -> FrameProblem | None:
+        """Join the predictions with what is known of a frame, None where none has a weight.
+
+        Args:
+            problem: without the pose models.
+            solution: its.
+            t_ns: of the frame.
+            share: of a prediction that counts as new in this frame.
+        """
         used = {name: weight for name, weight in self.weights().items() if weight.any()}
-        if not used:
+        if not used or share <= 0.0:
             return None
-        A = information(problem, solution)
-        partial = _partial_frame(problem, solution, A, t_ns)
-        predictions = []
+        partial, filled = _partial_frame(problem, solution, information(problem, solution), t_ns), None
         for name, weight in used.items():
             prediction = _predicted(self.models[name], partial, held_out=False)
             if prediction is not None:
                 by_joint = np.repeat(weight[LIMB[1:]], 3) / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
-                predictions.append(weighted(prediction, by_joint))
-        if not predictions:
-            return None
-        pull, model = np.zeros(DOFS), problem.model
-        for prediction in predictions:
-            pull += _pull(prediction, solution)
-            model = joined(model, prediction)
-        found = _step(A, np.sum([prediction.precision for prediction in predictions], axis=0), pull)
-        if found is None:
-            return None
-        step, factor = found
-        start = (solution.joints - model.mean)[1:].ravel() + step[:DOFS]
-        return FilledModel(model, start, marker_sigma_m(problem, solution, factor))
+                base = problem if filled is None else filled
+                model, root = joined(base.model, base.root, weighted(prediction, share * by_joint))
+                filled = replace(problem, model=model, root=root)
+        return filled
 
     def hidden(self, frame: MarkerFrame) -> Bools | None:
         """Return the markers to hide for a check of this frame, (M,); None if none is due or too few markers would stay."""
@@ -214,9 +204,9 @@ class FillIn:
     def _errors_m(self, check: HeldOutCheck, A: Floats, prediction: PoseGaussian) -> Floats | None:
         """Return the errors of a check's hidden markers at every weight of a prediction, (H, W) [m]; None: not finite."""
         weights = WEIGHTS / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
-        pull = _pull(prediction, check.solution)
-        found = [_step(A, weight * prediction.precision, weight * pull) for weight in weights[1:]]
-        steps = np.array([np.zeros(DOFS + 6), *(step for step, _ in filter(None, found))])  # no step without the pose model
+        apart = prediction.expected - check.solution.joints[1:].ravel()
+        found = [_step(A, weight * prediction.precision, apart) for weight in weights[1:]]
+        steps = np.array([np.zeros(DOFS + 6), *(step for step in found if step is not None)])  # no step without the pose model
         if len(steps) < len(WEIGHTS):
             return None
         moved = self._moved(check.solution, steps)
@@ -247,18 +237,16 @@ def _predicted(model: PoseModel, frame: PartialFrame | None, held_out: bool) -> 
     return prediction if prediction is not None and prediction.is_finite else None
 
 
-def _pull(prediction: PoseGaussian, solution: Solution) -> Floats:
-    """Return the gradient by which a prediction pulls a solution's joints, (D,)."""
-    return np.asarray(prediction.precision @ (prediction.expected - solution.joints[1:].ravel()))
+def _step(A: Floats, precision: Floats, apart: Floats) -> Floats | None:
+    """Return Newton's step from a solution to the minimum with a prediction, (D + 6,); None where rounding leaves no minimum.
 
-
-def _step(A: Floats, precision: Floats, pull: Floats) -> tuple[Floats, Floats] | None:
-    """Return Newton's step from a solution to the minimum with a prediction, (D + 6,), and L of the information L L' there.
-
-    A: information of the solution; precision and pull: of the prediction, (D, D) and (D,). None where rounding leaves no minimum.
+    Args:
+        A: information of the solution, (D + 6, D + 6).
+        precision: of the prediction, (D, D).
+        apart: from the solution's joints to those predicted, (D,) [rad].
     """
     total, gradient = A.copy(), np.zeros(len(A))
     total[:DOFS, :DOFS] += precision
-    gradient[:DOFS] = pull
+    gradient[:DOFS] = precision @ apart
     L = factor_definite(total)
-    return None if L is None else (solve_factored(L, gradient), L)
+    return None if L is None else solve_factored(L, gradient)

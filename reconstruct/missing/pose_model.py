@@ -1,20 +1,21 @@
 """Pose models: what joints may be where markers are missing.
 
 The local model knows the poses of the database. A pose model knows others, such as those that the performer took before
-(`missing.style`), and predicts the joints as a Gaussian, which is multiplied with the local model's. Where the markers are then
-follows from the pose (`solve.certainty`).
+(`missing.style`), and predicts the joints as a Gaussian, which is multiplied with what is known of the frame.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import factor_definite, solve_factored
 from reconstruct.history import BodyState
-from reconstruct.models.local.model import FULL, LocalModel
+from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import Observations
+from reconstruct.solve.root import RootPrior
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class PartialFrame:
     """What is known of a frame before a pose model is asked.
 
     observations: nothing where a marker is missing; state: the pose solved from them without the pose model; variance: of its
-    joints, (D,) [rad^2], large where nothing is seen and the local model leaves them open.
+    joints, (D,) [rad^2], large where nothing is seen and neither the past nor the neighbours know.
     """
 
     observations: Observations
@@ -70,10 +71,17 @@ def weighted(prediction: PoseGaussian, weight: Floats | float) -> PoseGaussian:
     return PoseGaussian(prediction.expected, prediction.precision * root[:, None] * root, prediction.surprise)
 
 
-def joined(model: LocalModel, prediction: PoseGaussian) -> LocalModel:
-    """Multiply the local model over all joint coordinates with a prediction."""
-    precision = model.precision + prediction.precision
-    pull = model.precision @ model.center + prediction.precision @ (prediction.expected - model.mean[1:].ravel())
+def joined(model: LocalModel, root: RootPrior, prediction: PoseGaussian) -> tuple[LocalModel, RootPrior]:
+    """Multiply what is known of a frame, a model over all joint coordinates and the root, with a prediction of the joints.
+
+    The root moves too, as far as it is known to go with the joints.
+    """
+    precision = model.precision.copy()
+    precision[:DOFS, :DOFS] += prediction.precision
+    apart = prediction.expected - model.mean[1:].ravel() - model.center
+    pull = np.concatenate([prediction.precision @ apart, np.zeros(6)])
     L = factor_definite(precision)
-    center = np.linalg.solve(precision, pull) if L is None else solve_factored(L, pull)
-    return LocalModel(model.mean, FULL, np.asarray(center), precision)
+    step = np.linalg.solve(precision, pull) if L is None else solve_factored(L, pull)
+    rotation = matrix_from_rotvec(step[DOFS : DOFS + 3]) @ root.rotation
+    moved = replace(root, rotation=rotation, position_m=root.position_m + step[DOFS + 3 :])
+    return LocalModel(model.mean, FULL, model.center + step[:DOFS], precision), moved

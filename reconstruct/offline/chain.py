@@ -27,7 +27,7 @@ from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
 from reconstruct.solve.energy import _energy
-from reconstruct.solve.limits import SIGMA_RAD, Limits
+from reconstruct.solve.limits import Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem
 
@@ -98,7 +98,7 @@ class ChainSystem:
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class ChainHead:
     """What all frames up to some time say of the last three: their poses, and the quadratic that the energy is about these.
 
     hessian: (3 V, 3 V); gradient: (3 V,); energy: of all frames, at the best poses of those before.
@@ -132,7 +132,7 @@ class Chain:
         priors: FramePriors,
         limits: Limits,
         fixed: int = 0,
-        head: Belief | None = None,
+        head: ChainHead | None = None,
         trust: Trust = EXACT,
     ) -> None:
         self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
@@ -172,14 +172,14 @@ class Chain:
         self._add_accelerations(system, motion)
         return system
 
-    def belief(self, motion: TakeMotion, before: float) -> Belief:
+    def belief(self, motion: TakeMotion, before: float) -> ChainHead:
         """Return what the chain says of its last three frames; motion: solved; before: energy that its own is added to.
 
         Raises LinAlgError: the motion is no minimum.
         """
         system = self.system(motion)
         hessian, gradient, least = eliminate_leading(system.blocks, system.gradient)
-        return Belief(motion.part(slice(1 - BLOCKS, None)), hessian, gradient, before + system.energy + least)
+        return ChainHead(motion.part(slice(1 - BLOCKS, None)), hessian, gradient, before + system.energy + least)
 
     def covariance(self, motion: TakeMotion, before: Floats) -> Floats:
         """Return the covariance of every pose given all others' observations, (N, V, V).
@@ -196,7 +196,7 @@ class Chain:
         """How many of the first frames have no terms of their own."""
         return 0 if self._head is None else BLOCKS - 1
 
-    def _add_head(self, system: ChainSystem, motion: TakeMotion, head: Belief) -> None:
+    def _add_head(self, system: ChainSystem, motion: TakeMotion, head: ChainHead) -> None:
         """Add what is known of the first three frames."""
         apart = head.departure(motion.part(slice(0, self._known)))
         pull = head.hessian @ apart
@@ -213,18 +213,14 @@ class Chain:
         share = min(self._pose_share[t] * self._spacing(motion, t), 1.0)
         model = model_around(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
         root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
-        problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen)
+        problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen, limits=self._limits)
         A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
         pose = motion.joints[t, 1:].ravel()
         x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])
         energy = _energy(x, problem.energy(motion.rotation[t]), A, g)
-        beyond = pose - np.clip(pose, self._limits.low, self._limits.high)
-        stiff = np.where(beyond == 0.0, 0.0, SIGMA_RAD**-2.0)
         system.gradient[t] += g
-        system.gradient[t, :DOFS] += stiff * beyond
         system.blocks[t, 0] += mirror_triangle(A)
-        system.blocks[t, 0, np.arange(DOFS), np.arange(DOFS)] += stiff
-        system.energies[t] += energy + 0.5 * float(stiff @ beyond**2)
+        system.energies[t] += energy
 
     def _spacing(self, motion: TakeMotion, t: int) -> float:
         """Return the time from a frame to the next one, or the one before, in frames of the database."""

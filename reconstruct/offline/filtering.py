@@ -17,7 +17,7 @@ from config.arrays import Floats
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix, skew
 from reconstruct.models.local.model import DOFS, FULL
-from reconstruct.offline.chain import BLOCKS, N_VARIABLES, Belief, Chain
+from reconstruct.offline.chain import BLOCKS, N_VARIABLES, Chain, ChainHead
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors, NeighbourPriors, query_markers
 from reconstruct.solve.limits import Limits
@@ -32,7 +32,7 @@ FIRST_RAD, FIRST_ROOT_RAD, FIRST_M, FIRST_STEP = 0.08, 0.03, 0.02, 0.01  # stand
 class FilterState:
     """What the frames so far say; priors: of the last three; seen_s: when every marker was seen last, (M,) [s]."""
 
-    belief: Belief
+    belief: ChainHead
     priors: FramePriors
     seen_s: Floats
 
@@ -52,7 +52,7 @@ class TakeFilter:
         )
         priors = self._priors.fit(motion, query_markers(self._subject, frames, motion), slice(0, HEAD), None)
         seen_s = np.full(len(self._subject.markers), motion.seconds[-1])
-        return FilterState(Belief(motion, hessian, np.zeros(len(hessian)), 0.0), priors, seen_s)
+        return FilterState(ChainHead(motion, hessian, np.zeros(len(hessian)), 0.0), priors, seen_s)
 
     def advance(
         self, state: FilterState, frames: Sequence[MarkerFrame], seconds: Floats, iterations: int = ITERATIONS

@@ -114,7 +114,7 @@ def votes_only(votes: Floats) -> Ints:
 
 def labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
     """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free."""
-    frame = marker_frame(views, points, rig, choice, None)
+    frame = marker_frame(views, points, choice)
     alone = live.seen & ~live.valid & ~frame.valid
     if not alone.any():
         return frame

@@ -10,9 +10,8 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats, Ints
-from config.settings import FeetSettings, MatchSettings
+from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.doubt import Doubt
 from reconstruct.finish.body import nearer_rotvec
 from reconstruct.finish.smoother import inferred, segments, without_excursions
 from reconstruct.finish.stage import pose_feet
@@ -23,6 +22,7 @@ from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
 from reconstruct.pose import Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable
 from reconstruct.search.index import search_index
+from reconstruct.track.publish import state_of
 
 MAX_GAP_S = 2.0  # longer times in which the performer was not tracked stay as they were live
 MIN_FRAMES = 8  # that are solved together
@@ -30,14 +30,13 @@ MIN_FRAMES = 8  # that are solved together
 
 @dataclass(frozen=True, slots=True)
 class OfflineOptions:
-    """rig, subject, database: of the take; feet, match: settings; visible: markers that may be used for poses, (M,)."""
+    """rig, subject, database: of the take; settings: of the run; visible: markers that may be used for poses, (M,)."""
 
     rig: Rig
     subject: Subject
     database: PoseTable
+    settings: Settings
     visible: Bools
-    feet: FeetSettings
-    match: MatchSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +56,14 @@ class LiveTake:
 def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lambda done, total: None) -> LiveTake:
     """Return a take with labels and poses solved from all its frames at once, with contacts and feet held.
 
-    Where the performer was not tracked for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
-    followed into it. Those poses, and the ones that live went on with few markers, are marked as inferred. Longer gaps, and what
-    comes before the first tracked frame, stay as they were.
+    Where the performer was lost for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
+    followed into it. Poses are called by their expected errors; those that are not tracked are marked as inferred. Longer gaps,
+    and what comes before the first pose that is followed, stay as they were.
     """
     stretch = Stretch(options)
     # A pose that a few markers hold is not to be trusted, but to begin with, and so are its labels.
-    believed = [replace(p, state=TrackingState.TRACKING) if Doubt.FEW in p.doubts else p for p in live.poses]
+    held = (pose.state is TrackingState.COASTING and bool(pose.seen.any()) for pose in live.poses)
+    believed = [replace(p, state=TrackingState.TRACKING) if few else p for p, few in zip(live.poses, held, strict=True)]
     followed = replace(live, poses=without_excursions(believed, options.subject))
     found = [s for s in segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
     total = sum(map(len, found))
@@ -74,7 +74,7 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
         done += len(segment)
-    feet = pose_feet(options.subject, options.database, options.feet)
+    feet = pose_feet(options.subject, options.database, options.settings.feet)
     for n, pose in enumerate(poses):
         if n in near:
             poses[n] = feet.step(pose, near[n])
@@ -100,34 +100,35 @@ class Stretch:
         """Return the frames solved together, and the nearest poses of the database to each, (N, K)."""
         options = self._options
         tracked = np.array([pose.state is TrackingState.TRACKING for pose in live.poses])
-        start = bridged(live.poses, tracked, self._fps)
-        frames = [used if known else unseen(used) for used, known in zip(live.markers, tracked, strict=True)]
+        start, nothing = bridged(live.poses, tracked, self._fps), np.zeros(len(options.visible), bool)
+        frames = [used if known else used.only(nothing) for used, known in zip(live.markers, tracked, strict=True)]
         used, motion = list(live.markers), start
         if live.views:
             first = self._solver.solve(frames, start, _rounds_from(progress, 0, ROUNDS + 2), 1)
             views = TakeViews(live.markers, live.views, tracked)
             frames, motion = relabelled(
-                views, first, self._solver, options.rig, options.match, _rounds_from(progress, 1, ROUNDS + 2)
+                views, first, self._solver, options.rig, options.settings.match, _rounds_from(progress, 1, ROUNDS + 2)
             )
             used, progress = frames, _rounds_from(progress, 2, ROUNDS + 2)
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
-        seen = [visible_part(frame, options.visible) for frame in frames]
+        seen = [frame.only(options.visible) for frame in frames]
         solved = self._solver.solve(seen, motion, progress, errors=True, worn=options.subject.is_calibrated)
-        return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
+        return LiveTake(self._poses(live.poses, seen, solved), used, live.views), solved.rows
 
-    def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:
+    def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], solved: SolvedTake) -> list[Pose]:
         """Return the packets of solved poses."""
-        rig, subject = self._options.rig, self._options.subject
+        rig, subject, limits = self._options.rig, self._options.subject, self._options.settings.label
         rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
         world_m, error_m = self._solver.markers(solved.motion, solved.offset_m), solved.error_m
         assert error_m is not None  # asked for
         result = []
         for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
-            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, None, error_m[k])
+            state = state_of(frame, subject, error_m[k], limits)
+            packet = pose_packet(frame, state, body, world_m[k], rig, subject, error_m[k])
             packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
-            result.append(packet if tracked[k] and Doubt.FEW not in pose.doubts else inferred(packet))
+            result.append(packet if state is TrackingState.TRACKING else inferred(packet))
         return result
 
 
@@ -135,16 +136,6 @@ def _rounds_from(progress: Progress, done: int, rounds: int) -> Progress:
     """Report the progress of what comes after some of the rounds as that of all of them."""
     share = (ROUNDS if done == rounds - ROUNDS else 1) / rounds
     return lambda n, total: progress(round((total or 1) * (done / rounds + share * n / (total or 1))), total)
-
-
-def visible_part(frame: MarkerFrame, visible: Bools) -> MarkerFrame:
-    """Return a frame with some of its markers only, (M,)."""
-    return frame if visible.all() else replace(frame, valid=frame.valid & visible, seen=frame.seen & visible)
-
-
-def unseen(frame: MarkerFrame) -> MarkerFrame:
-    """Return a frame in which nothing is seen."""
-    return replace(frame, valid=np.zeros_like(frame.valid), seen=np.zeros_like(frame.seen))
 
 
 def bridged(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:

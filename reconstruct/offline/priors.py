@@ -15,7 +15,7 @@ from config.arrays import Bools, Floats, Ints
 from database.geometry.kinematics import local_markers
 from reconstruct.models.local.gaussian import local_gaussian
 from reconstruct.models.local.model import DOFS
-from reconstruct.models.local.motion import drift_shape, example_starts, weighted_moments
+from reconstruct.models.local.motion import bend_covariance, drift_shape, example_ends, example_starts, weighted_moments
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query
@@ -29,9 +29,7 @@ UNSEEN_SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = 0.06, 0.3, 0.5  # of a marker that is
 BACKGROUND, FLOOR_RAD, SHRINKAGE = 0.1, 0.04, 0.1  # as in `SolveSettings`; narrower, as many frames are solved together
 STEP_SPREAD, STEP_DRIFT_RAD = 10.0, 0.05  # variances of the neighbours' steps, and what is added to them
 BEND_SHARE = 0.25  # of the database's covariance of second differences that is added to the neighbours'
-BEND_OUTLIER = 5.0  # second differences beyond this many robust standard deviations are faults of recordings
 ENOUGH = 10  # neighbours with a frame before and after, for their second differences to count
-N_SAMPLED = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,8 @@ class NeighbourPriors:
         self._subject, self._examples, self._search = subject, examples, search
         self._background, self._drift = BACKGROUND * covariance, STEP_DRIFT_RAD**2 * drift_shape(covariance)
         self._starts = example_starts(examples)
-        first = np.unique(self._starts)
-        self._ends = np.repeat(np.append(first[1:], len(examples)), np.diff(np.append(first, len(examples))))
-        self._usual_bend = bend_covariance(examples)
+        self._ends = example_ends(self._starts)
+        self._usual_bend = bend_covariance(examples)[:DOFS, :DOFS]
 
     def fit(self, motion: TakeMotion, markers: "QueryMarkers", part: slice, own: "OwnExamples | None") -> FramePriors:
         """Return the priors of some frames; markers: of all frames."""
@@ -108,7 +105,7 @@ class NeighbourPriors:
             order = np.argsort(distance, kind="stable")
             near, distance = near.with_others(other).at(order), distance[order]
         weight = np.exp(-0.5 * (distance - distance[0]) / max(float(distance[len(distance) // 2] - distance[0]), 1e-9))
-        model = local_gaussian(near.pose, weight, None, self._background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
+        model = local_gaussian(near.pose, weight, self._background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
         found.pose[k], found.pose_precision[k] = model.mean[1:].ravel(), model.precision
         found.step[k], covariance = weighted_moments(near.step, weight)
         found.step_precision[k] = np.linalg.inv(STEP_SPREAD * covariance + self._drift)
@@ -149,20 +146,6 @@ class ExampleSteps:
             np.concatenate([self.bend, other.bend]),
             np.concatenate([self.inside, other.inside]),
         )
-
-
-def bend_covariance(examples: Examples) -> Floats:
-    """Return the covariance of the second differences of all examples, (D, D) [rad^2], about zero."""
-    middle = np.flatnonzero(examples.clip[2:] == examples.clip[:-2]) + 1
-    middle = middle[:: max(1, len(middle) // N_SAMPLED)]
-    if not len(middle):
-        return np.eye(DOFS) * 1e-4
-    before, now, after = (examples.pose[middle + k].astype(np.float64) for k in (-1, 0, 1))
-    bend = after - 2.0 * now + before
-    usual = 1.48 * np.median(np.abs(bend), axis=0) + 1e-4
-    bend = np.clip(bend, -BEND_OUTLIER * usual, BEND_OUTLIER * usual)
-    covariance = bend.T @ bend / len(bend)
-    return np.asarray(covariance + 1e-3 * np.trace(covariance) / DOFS * np.eye(DOFS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from capture.stereo.labels import marker_frame
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
 from config.settings import MatchSettings
-from reconstruct.labelling.labeller import opposite_markers
+from reconstruct.labelling.upright import opposite_markers
 from reconstruct.offline.filtering import HEAD
 from reconstruct.offline.labels import assigned, labelled_frame, live_votes, track_costs
 from reconstruct.offline.motion import TakeMotion
@@ -92,7 +92,7 @@ class LabelSearch:
         live, views = self._views.frames[n], self._views.pairs[n]
         choice = self._tracks.choice(n, label, len(live.valid))
         if not alone:
-            return marker_frame(views, self._points[n], self._rig, choice, None)
+            return marker_frame(views, self._points[n], choice)
         return labelled_frame(live, views, self._points[n], self._rig, choice)
 
     def places(self) -> list[slice]:

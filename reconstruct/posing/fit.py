@@ -16,7 +16,7 @@ from reconstruct.constraints import Constraints
 from reconstruct.models.local.model import FULL, LocalModel
 from reconstruct.models.style.synthesis.problem import constraint_errors, targets_of
 from reconstruct.observations import Observations
-from reconstruct.solve.limits import Limits
+from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, Solution, solve
 
@@ -118,10 +118,16 @@ def _solved(
         None if known[0] else TILT_RAD,
     )
     problem = FrameProblem(
-        skeleton, (joint, np.ascontiguousarray(offset_m)), model, root, observations, constraints.robust_sigmas
+        skeleton,
+        (joint, np.ascontiguousarray(offset_m)),
+        model,
+        root,
+        observations,
+        constraints.robust_sigmas,
+        NO_LIMITS if limits is None else limits,
     )
     w = (start.joints - model.mean)[1:].ravel()
-    return solve(problem, (start.rotation, start.root_m), limits=limits, start=w, max_iterations=max_iterations)
+    return solve(problem, (start.rotation, start.root_m), start=w, max_iterations=max_iterations)
 
 
 def _handle_points(constraints: Constraints) -> ExpectedPoints:

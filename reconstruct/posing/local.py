@@ -56,7 +56,7 @@ class LocalPoser:
         weights = np.exp(-0.5 * (error2 - error2[0]))
         angles = poses[rows, 1:].reshape(len(rows), -1)
         background: Floats = BACKGROUND * self._covariance
-        return local_gaussian(angles, weights, None, background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
+        return local_gaussian(angles, weights, background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
 
 
 def start_of(found: FoundPose) -> PoseStart:

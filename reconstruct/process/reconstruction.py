@@ -31,6 +31,7 @@ from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.process.load import LoadWatch
 from reconstruct.process.silence import FrameCount, SilenceWatch
 from reconstruct.process.sink import RunStatus, Sink
+from reconstruct.solve.certainty import MAX_ERROR_M
 
 STATUS_PERIOD_NS = 1_000_000_000
 LOST_NS = 600_000_000
@@ -107,6 +108,7 @@ class Reconstruction:
         self._names = CAMERA_NAMES[:n_cameras]
         self._synchroniser = Synchroniser(n_cameras, budget_ns, time or TimeSettings())
         self._last: Pose | None = None
+        self._newest_ns: int | None = None  # of what was stepped on last
         self._t_last_step_ns = self._t_coasted_ns = 0
         self._n_overrun = self._n_unread = self._n_poses = self._n_alone = 0
         self._notices = NoticeLog()
@@ -208,7 +210,7 @@ class Reconstruction:
         left out.
         """
         views, sent, t_received_ns = waiting
-        if self._last is not None and 0 <= self._last.t_capture_ns - views.t_capture_ns < PAST_NS:
+        if self._newest_ns is not None and 0 <= self._newest_ns - views.t_capture_ns < PAST_NS:
             self._n_overrun += 1
             return
         views = self._take_affordable(self._without_moved(views))
@@ -227,6 +229,7 @@ class Reconstruction:
         }
         pose = replace(pose, latency_ns={**before, **pose.latency_ns})
         self._last, self._state, self._t_last_step_ns = pose, pose.state, t_received_ns
+        self._newest_ns = views.t_capture_ns
         self._alone = views.first.camera if len(views.present) == 1 < len(views) else None
         self._n_alone += self._alone is not None
         self._skews_ns.append(views.skew_ns)
@@ -318,6 +321,7 @@ class Reconstruction:
                 cameras={name: self._camera_status(camera, t_ns) for camera, name in enumerate(self._names)},
                 calibration={**self._synchroniser.calibration, **rig_figures},
                 resting=OPTIONAL if self._load.late else (),
+                lag_ns=0 if self._last is None else self._last.latency_ns.get("lag", 0),
             )
         )
 
@@ -344,6 +348,7 @@ def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
         state=state,
         joint_source=np.full_like(pose.joint_source, JointSource.HELD),
         confidence=np.zeros_like(pose.confidence),
+        error_m=np.full_like(pose.error_m, MAX_ERROR_M),
         measured=np.zeros_like(pose.measured),
         seen=np.zeros_like(pose.seen),
         latency_ns={},

@@ -175,14 +175,3 @@ def _distances(features: Features, raw: RawQuery, limit: np.float32, out: Single
         if out[row] <= limit:
             out[row] += _pose_distance(features.pose, row, query)
     return status
-
-
-@kernel
-def _least_distance(markers: Singles, raw: RawQuery, rows: Ints) -> tuple[int, np.float32]:
-    """Return the status of a query, and the least squared distance of the markers of some poses, (R,), infinity for none."""
-    status, least = _status(raw), np.float32(np.inf)
-    if status == VALID:
-        query = _prepare(raw)
-        for k in range(rows.shape[0]):
-            least = min(least, _marker_distance(markers, rows[k], query))
-    return status, least

@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.subject.subject import Subject
-from config.arrays import Ints, Singles, read_only
+from config.arrays import Floats, Ints, Singles, read_only
 from config.errors import DatabaseError
+from config.jit import kernel
 from config.joints import N_JOINTS
 from database.files.resample import mirrored_rotvec
 from database.geometry.kinematics import local_markers
-from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.rotations import _matrices, _rotvecs, matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.search.distances import Features
 
 CHUNK = 20_000
+OF_IMAGE = np.array([1.0, -1.0, -1.0, -1.0, 1.0, 1.0])  # a mirror image turns and moves so
 
 
 class PoseTable(Protocol):
@@ -30,6 +32,10 @@ class PoseTable(Protocol):
     @property
     def rotvec(self) -> Singles:
         """Charted rotation vectors, (N, J, 3) [rad]."""
+
+    @property
+    def root_m(self) -> Singles:
+        """Positions of the root, (N, 3) [m]."""
 
     @property
     def fps(self) -> float:
@@ -66,12 +72,49 @@ class PosesInPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class RootsInPlace:
+    """Roots of poses that stay where they lie: rotvec (N, 3) [rad] and position_m (N, 3) in the world, one a row.
+
+    mirrored: whether N more follow, their mirror images.
+    """
+
+    rotvec: Singles
+    position_m: Singles
+    mirrored: bool
+
+    def steps(self, first: Ints, last: Ints) -> Floats:
+        """Return how the root moves from poses to others, (K, 6): rotation vector [rad], shift [m], in the axes of the last."""
+        n, steps = len(self.rotvec), np.empty((len(last), 6))
+        before, after = (self.rotvec[rows % n].astype(np.float64) for rows in (first, last))
+        moved = (self.position_m[last % n] - self.position_m[first % n]).astype(np.float64)
+        _write_steps(before, after, moved, steps)
+        steps[last >= n] *= OF_IMAGE
+        return steps
+
+
+@kernel
+def _write_steps(before: Floats, after: Floats, moved: Floats, out: Floats) -> None:
+    """Write turn and shift in the axes of `after`, (K, 6), of rotation vectors (K, 3) and shifts in the world (K, 3)."""
+    n = len(moved)
+    A, B, turn, vector = np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n, 3))
+    _matrices(before, A)
+    _matrices(after, B)
+    for k in range(n):
+        for i in range(3):
+            out[k, 3 + i] = B[k, 0, i] * moved[k, 0] + B[k, 1, i] * moved[k, 1] + B[k, 2, i] * moved[k, 2]
+            for j in range(3):
+                turn[k, i, j] = A[k, 0, i] * B[k, 0, j] + A[k, 1, i] * B[k, 1, j] + A[k, 2, i] * B[k, 2, j]
+    _rotvecs(turn, vector)  # the same about the axes of either pose
+    out[:, :3] = vector
+
+
+@dataclass(frozen=True, slots=True)
 class Examples:
     """Poses and their markers at the default root.
 
     pose: joint coordinates without the root, (N, D) float32 [rad]; marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m]
     (Chai & Hodgins 2005, eq. 1); clip: clip of each pose, (N,) int32; fps: of the poses; up: the world's vertical in the root's
-    frame, (N, 3) float32, or None.
+    frame, (N, 3) float32, or None; root: how roots move, or None.
     """
 
     pose: Singles | PosesInPlace
@@ -79,6 +122,7 @@ class Examples:
     clip: NDArray[np.int32]
     fps: float
     up: Singles | None = None
+    root: RootsInPlace | None = None
 
     def __len__(self) -> int:
         return len(self.pose)
@@ -158,7 +202,8 @@ def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
     up = np.concatenate([matrix_from_rotvec(poses[:, 0])[:, 1].astype(np.float32) for poses in _pose_blocks(table)])
     for array in (marker_m, clip, up):
         array.setflags(write=False)
-    return Examples(pose, marker_m, clip, table.fps, up)
+    roots = RootsInPlace(table.rotvec[:, 0], table.root_m, is_mirrored(table))
+    return Examples(pose, marker_m, clip, table.fps, up, roots)
 
 
 def every(examples: Examples, stride: int) -> Examples:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from config.arrays import Floats, Ints, Singles, read_only
-from config.jit import kernel
-from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _distances, _least_distance
-from reconstruct.search.examples import Examples, every
+from config.arrays import Floats, Ints, Singles
+from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _distances
+from reconstruct.search.examples import Examples
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
-SLACK = 1.001  # single precision may round the same distance differently in two loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,85 +103,3 @@ def nearest_examples(examples: Examples, query: Query, count: int, seeds: Ints |
     rows = np.flatnonzero(found <= np.float32(limit))
     chosen = rows[nearest(found[rows], count)]
     return chosen, found[chosen]
-
-
-@kernel
-def _rows_within(
-    first: Singles, second: Singles, position: Singles, weight: Singles, limit: float, work: Singles, rows: Ints
-) -> int:
-    """Write the poses in which two markers, (3, N) each, are within a weighted squared distance of two positions, (2, 3).
-
-    weight: (2,); work: (N,); rows: (N,). Return the number of poses.
-    """
-    n = 0
-    a0, a1, a2, b0, b1, b2 = position[0, 0], position[0, 1], position[0, 2], position[1, 0], position[1, 1], position[1, 2]
-    v, w = weight[0], weight[1]
-    for row in range(work.shape[0]):  # vector instructions: no iteration depends on another
-        x, y, z = first[0, row] - a0, first[1, row] - a1, first[2, row] - a2
-        p, q, r = second[0, row] - b0, second[1, row] - b1, second[2, row] - b2
-        work[row] = v * (x * x + y * y + z * z) + w * (p * p + q * q + r * r)
-    for row in range(work.shape[0]):
-        rows[n] = row
-        n += work[row] <= limit
-    return n
-
-
-class Likeness:
-    """A subset of the examples, and how near the nearest of them is to a query.
-
-    Whether any example is near other labels is asked in almost every frame, and the answer is almost always no. In a pose within
-    some distance any two markers alone are within it too, so two markers, contiguous in memory, exclude most poses quickly.
-    """
-
-    def __init__(self, examples: Examples, min_examples: int) -> None:
-        """Take every n-th example, at least `min_examples` where there are as many."""
-        self._stride = max(1, len(examples) // min_examples)
-        self.examples = every(examples, self._stride)
-        n = len(self.examples)
-        self._by_marker = np.ascontiguousarray(self.examples.marker_m.T).reshape(-1, 3, n)
-        self._work = np.empty(n, np.float32)
-        self._rows = np.empty(n, np.int64)
-
-    def nearest(self, query: Query) -> tuple[float, Floats]:
-        """Return the squared distance of the nearest example and its joint coordinates, (D,) [rad]."""
-        distances = distances_of(self.examples, query)
-        row = int(np.argmin(distances))
-        return float(distances[row]), self.examples.pose[row].astype(np.float64)
-
-    def at_most(self, query: Query, rows: Ints) -> float:
-        """Return an upper bound of the nearest squared distance, from the subset's examples next to `rows`, (K,), of all."""
-        return self._least_of(query, np.minimum(rows // self._stride, len(self.examples) - 1))
-
-    def any_within(self, query: Query, limit: float, markers: tuple[int, int]) -> bool:
-        """Return whether an example has a squared distance below `limit`.
-
-        markers: two markers seen by both cameras, by which most examples are excluded.
-        """
-        assert query.ray is None or not query.ray[list(markers)].any()
-        return limit > 0.0 and self._least_within(query, limit, markers) <= SLACK * limit
-
-    def least(self, query: Query, rows: Ints, most: float) -> float:
-        """Return the squared distance of the nearest example, or `most` if that is less.
-
-        rows: examples that are probably near, (K,). By the bound from them and by the two markers farthest from the root of those
-        that both cameras see, most examples are excluded.
-        """
-        limit = min(self.at_most(query, rows), most)
-        seen = query.marker_weight > 0.0 if query.ray is None else (query.marker_weight > 0.0) & ~query.ray.any(axis=1)
-        far = np.argsort(np.where(seen, (query.marker_m**2).sum(axis=1), -1.0))[-2:]
-        if not seen[far].all():
-            return min(self.nearest(query)[0], most)
-        return min(limit, self._least_within(query, limit, (int(far[0]), int(far[1]))))
-
-    def _least_within(self, query: Query, limit: float, markers: tuple[int, int]) -> float:
-        """Return the least squared distance of the examples that two markers do not exclude, infinity if there are none."""
-        first, second = (self._by_marker[marker] for marker in markers)
-        position, weight = (part[list(markers)].astype(np.float32) for part in (query.marker_m, query.marker_weight))
-        n = _rows_within(read_only(first), read_only(second), position, weight, SLACK * limit, self._work, self._rows)
-        return self._least_of(query, self._rows[:n])
-
-    def _least_of(self, query: Query, rows: Ints) -> float:
-        """Return the least squared distance of some rows of the subset, (R,), infinity for none. Raises ValueError: NaN."""
-        status, least = _least_distance(read_only(self.examples.marker_m), raw_query(query), rows)
-        check_status(status)
-        return float(least)

@@ -1,24 +1,20 @@
 """The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, Ints
+from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import markers_and_jacobian
-from database.geometry.rotations import skew
-from numerics.definite import half_log_det, mirror_triangle, solve_damped, whiten
-from reconstruct.models.local.model import FULL, FULL_SPAN, span_of
+from numerics.definite import mirror_triangle
+from reconstruct.models.local.model import FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
-# error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
-ERROR_SCALE: Final = 48.5
-BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.28, 0.74, 0.02
+# error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
+FAMILIAR, BY_STRANGENESS = 0.8, 5.0
 MAX_ERROR_M: Final = 1.0
 CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
@@ -57,44 +53,6 @@ def minimum_of(problem: FrameProblem, solution: Solution) -> Minimum:
     return Minimum(x, terms, _energy(x, terms, A, g), g, A)
 
 
-def saved_without(minimum: Minimum, markers: Ints) -> float:
-    """Return by how much the energy of a solved pose would be less at most if some markers, (K,), were not observed.
-
-    By one step of Newton's method. No other labels of these markers can leave so little.
-    """
-    terms, n = minimum.terms, len(minimum.x)
-    root_info, weight_px = terms.markers.root_info.copy(), terms.views.weight_px.copy()
-    root_info[markers], weight_px[:, markers] = 0.0, 0.0
-    others = terms._replace(markers=terms.markers._replace(root_info=root_info), views=terms.views._replace(weight_px=weight_px))
-    A, g, step = np.empty((n, n)), np.empty(n), np.empty(n)
-    rest = _energy(minimum.x, others, A, g)
-    solve_damped(A, g, 0.0, np.empty((n, n)), step)
-    return minimum.energy - rest - 0.5 * float(g @ step)
-
-
-def log_volume(minimum: Minimum) -> float:
-    """Return ln of the volume of poses expected over that of those left: half of ln of the ratio of determinants.
-
-    0 where either has no volume: such a frame is neither likelier nor less likely for it.
-    """
-    prior, root = minimum.terms.prior.precision, minimum.terms.root.precision
-    volume = half_log_det(minimum.hessian) - half_log_det(prior) - 0.5 * float(np.log(root).sum())
-    return volume if math.isfinite(volume) else 0.0
-
-
-def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
-    """Return the standard deviation of every marker's position, (M,) [m].
-
-    factor: L of the information L L' about joints, rotation and position, (D + 6, D + 6).
-    """
-    pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
-    local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
-    R = solution.rotation.T  # in the root's frame, where the deviation is the same as in the world
-    J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
-    white = whiten(factor, J.reshape(-1, len(factor)).T)
-    return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
-
-
 def with_calibration(error_m: Floats, subject: Subject) -> Floats:
     """Return expected errors, (..., J) [m], with what the calibration adds."""
     if not subject.is_calibrated:
@@ -105,12 +63,11 @@ def with_calibration(error_m: Floats, subject: Subject) -> Floats:
 def joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
     """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
 
-    Laplace's sigma alone is too small for poses unlike any example and too large for familiar ones: it is scaled by how strange
-    the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example. The law and its
-    constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
+    Laplace's sigma takes the errors of consecutive frames for independent and those of neighbours for the same everywhere: it is
+    scaled by how strange the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example.
+    The two constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
     """
     laplace_m = np.empty(N_JOINTS)
     if not _joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
         return np.full(N_JOINTS, MAX_ERROR_M)
-    error_m = ERROR_SCALE * laplace_m**BY_LAPLACE * (strange_rad + LEAST_STRANGE_RAD) ** BY_STRANGENESS
-    return np.asarray(np.minimum(error_m, MAX_ERROR_M))
+    return np.asarray(np.minimum(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), MAX_ERROR_M))

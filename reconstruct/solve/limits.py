@@ -1,7 +1,7 @@
 """Joint limits, from the poses of the database: knees do not bend forwards.
 
 A Gaussian knows no limits: with a leg a little too long, the markers are explained as well by a knee that bends the wrong way.
-Where a minimum oversteps what all poses of the database keep to, the prior is clamped there and minimised further.
+What all poses of the database keep to costs nothing; beyond, the energy rises.
 """
 
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats
 from config.jit import kernel
-from reconstruct.models.local.model import DOFS, Quadratic
+from reconstruct.models.local.model import DOFS
 from reconstruct.solve.linearise import PoseSpace
 
 RARE_PERCENT = 0.05  # of the poses may lie beyond a limit: flips and other faults of the recordings
 MARGIN_RAD, MARGIN_SHARE = 0.03, 0.02  # and a performer may go a little farther than the database, by its range too
 STILL_RAD = 0.1  # coordinates that move less than this are left to the local model, which hardly moves them either
-SIGMA_RAD = 0.03  # of a clamped coordinate
+SIGMA_RAD = 0.03  # of a coordinate beyond its limit
 
 
 class Limits(NamedTuple):
@@ -48,37 +48,22 @@ def _coordinate(space: PoseSpace, i: int, w: Floats) -> float:
 
 
 @kernel
-def _oversteps(space: PoseSpace, limits: Limits, w: Floats, moved: Ints) -> bool:
-    """Return whether the pose at w, (B,), oversteps a limit, but for the joints that other directions move: moved (J, 2)."""
-    for i in range(limits.low.shape[0]):
-        if moved[1 + i // 3, 0] == moved[1 + i // 3, 1] and not limits.low[i] <= _coordinate(space, i, w) <= limits.high[i]:
-            return True
-    return False
+def _add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
+    """Add (q_i - limit_i)^2 / (2 SIGMA_RAD^2) of all coordinates q_i that overstep a limit; return the energy.
 
-
-@kernel
-def _clamp(prior: Quadratic, space: PoseSpace, limits: Limits, w: Floats, pull: Floats) -> bool:
-    """Add (q_i - limit_i)^2 / (2 SIGMA_RAD^2) to a prior for all coordinates q_i of the pose at w, (B,), that overstep a limit.
-
-    Changes the precision P and writes P c to `pull`, (B,), with c the new centre. Returns whether a limit is overstepped.
+    Their Hessian's lower triangle and gradient by w go to A and g.
     """
-    U, n_w, stiff, found = space.directions, pull.shape[0], SIGMA_RAD**-2.0, False
+    U, energy, stiff = space.directions, 0.0, SIGMA_RAD**-2.0
     for i in range(limits.low.shape[0]):
-        joint, axis = 1 + i // 3, i % 3
-        first, last, q = space.span[joint, 0], space.span[joint, 1], _coordinate(space, i, w)
-        limit = min(max(q, limits.low[i]), limits.high[i])
-        if limit == q or first == last:
+        q = _coordinate(space, i, x)
+        beyond = q - min(max(q, limits.low[i]), limits.high[i])
+        if beyond == 0.0:
             continue
-        if not found:
-            for a in range(n_w):
-                pull[a] = 0.0
-                for b in range(n_w):
-                    pull[a] += prior.precision[a, b] * prior.center[b]
-            found = True
-        for a in range(first, last):
+        joint, axis = 1 + i // 3, i % 3
+        energy += 0.5 * stiff * beyond * beyond
+        for a in range(space.span[joint, 0], space.span[joint, 1]):
             along = stiff * U[joint, axis, a]
-            if along != 0.0:
-                pull[a] += along * (limit - space.mean[joint, axis])
-                for b in range(first, last):
-                    prior.precision[a, b] += along * U[joint, axis, b]
-    return found
+            g[a] += along * beyond
+            for b in range(space.span[joint, 0], a + 1):
+                A[a, b] += along * U[joint, axis, b]
+    return energy

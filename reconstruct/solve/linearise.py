@@ -147,6 +147,18 @@ def _marker_jacobian(posed: PosedMarkers, m: int) -> int:
 
 
 @kernel
+def _markers_by_pose(x: Floats, space: PoseSpace, body: MarkerBody, world_m: Floats, by_x: Floats) -> None:
+    """Write the markers of the pose at x, (M, 3), and their derivatives by x, (3 M, B + 6)."""
+    posed = _posed_markers(x, space, body)
+    world_m[:] = posed.world_m
+    by_x[:] = 0.0
+    for m in range(world_m.shape[0]):
+        for k in range(_marker_jacobian(posed, m)):
+            for i in range(3):
+                by_x[3 * m + i, posed.columns[k]] = posed.by_x[k, i]
+
+
+@kernel
 def _add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: float, A: Floats, g: Floats) -> None:
     """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x' has n columns; e (3,), D (3, 3)."""
     columns, full, J = posed.columns, posed.by_x, posed.rows

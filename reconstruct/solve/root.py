@@ -4,16 +4,15 @@ The torso is not rigid: its markers are compared with where the *predicted* pose
 marker is missing, its predicted position stands in with little weight, so that one missing marker only weakens the fit.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
 from database.geometry.rigid import robust_rigid_fit
-from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
+from database.geometry.rotations import matrix_from_rotvec, skew
 from reconstruct.observations import Rays
-from reconstruct.solve.prior import RootTerm
 
 Root = tuple[Floats, Floats]  # rotation (3, 3), position (3,) [m]
 
@@ -22,7 +21,6 @@ TORSO_SIGMA_M = 0.015
 ROUNDS = 3
 ROBUST_SIGMAS = 3.0
 RAY_STEPS, RAY_SIGMA_M, MIN_DEPTH_M = 4, 0.02, 0.3
-TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +36,13 @@ class RootPrior:
     sigma_m: float
     tilt_sigma_rad: float | None = None
 
-    def term(self, rotation: Floats) -> RootTerm:
-        """Return the term of the energy, for rotation vectors that count from a rotation, (3, 3)."""
-        center, precision = np.empty(6), np.empty(6)
-        center[:3], center[3:] = rotvec_between(rotation, self.rotation), self.position_m
-        precision[:3], precision[3:] = self.sigma_rad**-2.0, self.sigma_m**-2.0
+    @property
+    def precision(self) -> Floats:
+        """Inverse variances of the rotation vector about the world's axes and of the position, (6,)."""
+        precision = np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
         if self.tilt_sigma_rad is not None:
             precision[0] = precision[2] = self.tilt_sigma_rad**-2.0
-        return RootTerm(center, precision)
+        return precision
 
 
 def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:
@@ -102,23 +99,3 @@ def root_from_rays(
         step = -np.linalg.solve(A, g)
         R, t, moved = matrix_from_rotvec(step[:3]) @ R, t + step[3:], moved + step
     return R, t
-
-
-def with_tilt(prior: RootPrior, up: Floats, weights: Floats) -> RootPrior:
-    """Multiply the expected root with the neighbours' tilt, a Gaussian about the world's horizontal axes.
-
-    Markers of limbs alone leave the trunk's tilt to the joints between, and an error stays, as the next frame goes on from there.
-    Which way is down in the root's frame, the neighbours know; the heading they do not. up: the vertical in the root's frame of
-    the neighbours, (K, 3); weights: theirs, (K,). The world's Y is up.
-    """
-    share = weights / weights.sum()
-    mean = share @ up
-    mean /= max(float(np.linalg.norm(mean)), 1e-9)
-    variance = 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2  # of either axis
-    precision = prior.sigma_rad**-2.0 + 1.0 / variance
-    theirs = prior.rotation @ mean
-    axis = np.array([-theirs[2], 0.0, theirs[0]])  # theirs x Y: raises their vertical to the world's
-    sine = float(np.linalg.norm(axis))
-    angle = np.arctan2(sine, float(theirs[1]))
-    part = axis * (angle / max(sine, 1e-9) / variance / precision)
-    return replace(prior, rotation=matrix_from_rotvec(part) @ prior.rotation, tilt_sigma_rad=precision**-0.5)

@@ -1,18 +1,16 @@
 """The solver: the most probable pose and root for the markers of one frame (Chai & Hodgins 2005, eq. 9)."""
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
 from config.arrays import Floats, Ints, read_only
-from config.joints import N_JOINTS
 from database.geometry.kinematics import _chain
-from database.geometry.rotations import matrix_from_rotvec
-from database.geometry.skeleton import PARENT_ARRAY, Skeleton
-from reconstruct.models.local.model import FULL, FULL_SPAN, LocalModel, Quadratic, span_of
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between
+from database.geometry.skeleton import Skeleton
+from reconstruct.models.local.model import FULL_SPAN, LocalModel, Quadratic, span_of
 from reconstruct.observations import Observations
-from reconstruct.solve.energy import Energy, ObservedCoordinates, _minimise
+from reconstruct.solve.energy import Energy, _levenberg_marquardt
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -24,8 +22,9 @@ from reconstruct.solve.views import ViewTerm
 class FrameProblem:
     """What the pose of a frame is solved from.
 
-    markers: joint (M,) and offset_m (M, 3) of every marker; robust_sigmas: scale of rho; fixed: the body and the terms of the
-    markers, the same for every rotation.
+    markers: joint (M,) and offset_m (M, 3) of every marker; root: expected, with its deviations where the model is of the joints
+    alone; robust_sigmas: scale of rho; limits: of the joints; fixed: the body and the terms of the markers, the same for every
+    rotation.
     """
 
     skeleton: Skeleton
@@ -34,6 +33,7 @@ class FrameProblem:
     root: RootPrior
     observations: Observations
     robust_sigmas: float = 3.0
+    limits: Limits = NO_LIMITS
     fixed: tuple[MarkerBody, MarkerTerm, ViewTerm] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -48,44 +48,20 @@ class FrameProblem:
         object.__setattr__(self, "fixed", terms)
 
     def energy(self, rotation: Floats) -> Energy:
-        """Return the terms of the energy, for rotation vectors of the root that count from a rotation, (3, 3).
-
-        Minimising changes the prior, the rotation and the root's term, which are copies.
-        """
+        """Return the terms of the energy, for rotation vectors of the root that count from a rotation, (3, 3)."""
         model, (body, markers, views) = self.model, self.fixed
-        rotation = np.array(rotation, order="C")
-        return Energy(
-            PoseSpace(model.mean, model.directions, span_of(model.directions), rotation),
-            body,
-            Quadratic(model.center.copy(), model.precision.copy()),
-            self.root.term(rotation),
-            markers,
-            views,
-        )
+        space = PoseSpace(model.mean, model.directions, span_of(model.directions), np.ascontiguousarray(rotation))
+        return Energy(space, body, self._prior(rotation), self.limits, markers, views)
 
-    @property
-    def told(self) -> ObservedCoordinates:
-        """Which coordinates the markers that are observed tell of: all of a model that does not have those of joints."""
-        model, seen = self.model, self.observations
-        if span_of(model.directions) is not FULL_SPAN:
-            return ObservedCoordinates(np.arange(len(model.center)), model.directions, span_of(model.directions))
-        observed = (seen.root_info[:, 0, 0] > 0.0) | (seen.weight_px > 0.0).any(axis=0)
-        return _told(self.markers[0][observed].tobytes())
-
-
-@lru_cache(maxsize=64)
-def _told(joints: bytes) -> ObservedCoordinates:
-    """Return which coordinates of all the markers on some joints, int64, tell of."""
-    moves = np.zeros(N_JOINTS, bool)
-    for joint in np.frombuffer(joints, np.int64):
-        while joint > 0 and not moves[joint]:
-            moves[joint] = True
-            joint = PARENT_ARRAY[joint]
-    of_joint = np.repeat(moves[1:], 3)
-    order = np.concatenate([np.flatnonzero(of_joint), np.flatnonzero(~of_joint)])
-    last = 3 * np.cumsum(moves)
-    span = np.stack([last - 3 * moves, last], axis=1)
-    return ObservedCoordinates(order, read_only(FULL[:, :, np.flatnonzero(of_joint)]), read_only(span))
+    def _prior(self, rotation: Floats) -> Quadratic:
+        """Return what is known before of all variables, (B + 6,)."""
+        n, precision = len(self.model.center), self.model.precision
+        if len(precision) == n:
+            precision = np.zeros((n + 6, n + 6))
+            precision[:n, :n] = self.model.precision
+            precision[range(n, n + 6), range(n, n + 6)] = self.root.precision
+        center = np.concatenate([self.model.center, rotvec_between(rotation, self.root.rotation), self.root.position_m])
+        return Quadratic(center, precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +74,18 @@ class Solution:
     energies: Floats
 
 
-def solve(
-    problem: FrameProblem,
-    root: Root,
-    *,
-    limits: Limits | None = None,
-    start: Floats | None = None,
-    max_iterations: int = 12,
-) -> Solution:
-    """Minimise the energy of a frame from a root, within the joints' limits.
+def solve(problem: FrameProblem, root: Root, *, start: Floats | None = None, max_iterations: int = 12) -> Solution:
+    """Minimise the energy of a frame from a root.
 
-    limits: of joints, none by default; start: coordinates w, (B,), by default the local model's centre.
+    start: coordinates w, (B,), by default the local model's centre.
     """
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])
-    history, terms = np.zeros(max_iterations + 1), problem.energy(root[0])
-    n = _minimise(x, terms, problem.told, NO_LIMITS if limits is None else limits, max_iterations, history)
+    history = np.zeros(max_iterations + 1)
+    n = _levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
     if span_of(model.directions) is FULL_SPAN:
         joints = model.mean.copy()
         joints[1:] += x[:n_w].reshape(-1, 3)
     else:
         joints = model.mean + model.directions @ x[:n_w]
-    rotation = matrix_from_rotvec(x[n_w : n_w + 3]) @ terms.space.rotation
-    return Solution(joints, rotation, x[n_w + 3 :], history[: n + 1])
+    return Solution(joints, matrix_from_rotvec(x[n_w : n_w + 3]) @ root[0], x[n_w + 3 :], history[: n + 1])

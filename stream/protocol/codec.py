@@ -246,6 +246,7 @@ def _status(content: dict[str, Any]) -> StatusMessage:
         t_ns=int_of(content, "t_ns"),
         state=field_of(content, "state", str),
         resting=_texts(content, "resting") if "resting" in content else (),
+        lag_ns=int_of(content, "lag_ns") if "lag_ns" in content else 0,
         **maps,
         **texts,
     )

@@ -150,7 +150,7 @@ class StatusMessage:
 
     rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts; service: address
     for requests, recording: the file that is being written, both empty for none; resting: names of optional work that rests, as
-    frames come faster than they can be solved.
+    frames come faster than they can be solved; lag_ns: by how much poses are older than what was seen before they were decided.
     """
 
     session: str
@@ -164,6 +164,7 @@ class StatusMessage:
     service: str = ""
     recording: str = ""
     resting: tuple[str, ...] = ()
+    lag_ns: int = 0
     schema: int = SCHEMA
 
     def camera(self, name: str) -> Mapping[str, Any]:

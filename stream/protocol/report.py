@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from capture.rate import frame_period_s, missing_frames
 from config.files import atomic_write
-from reconstruct.doubt import doubtful_spans
+from reconstruct.doubt import Doubt, doubtful_spans
 from reconstruct.pose import Pose, TrackingState
 
 N_WORST = 3
@@ -42,6 +43,7 @@ def replay_report(
         "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
         "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
         "swaps_suspected": swaps_suspected,
+        "jumps": _jumps(poses),
         "doubtful": _doubtful(poses),
         "worst_seconds": _worst(poses),
         "ms_by_stage": {stage: _milliseconds([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages},
@@ -65,6 +67,16 @@ def _time(stamps_ns: Sequence[int]) -> dict[str, Any]:
         "longest_gap_s": where[0],
         "longest_gap_at_s": where[1],
     }
+
+
+def _jumps(poses: Sequence[Pose]) -> dict[str, Any]:
+    """Return how often other labels became the likelier ones, and how far the markers then went on average [mm]."""
+    by_mm = [
+        1e3 * float(np.linalg.norm(after.marker_m - before.marker_m, axis=1).mean())
+        for before, after in pairwise(poses)
+        if Doubt.EXCHANGED in after.doubts
+    ]
+    return {"count": len(by_mm), "median_mm": float(np.median(by_mm)) if by_mm else None, "most_mm": max(by_mm, default=None)}
 
 
 def _doubtful(poses: Sequence[Pose]) -> list[dict[str, Any]]:

@@ -83,6 +83,7 @@ class StreamSink:
                 calibration={**self._calibration, **status.calibration},
                 cameras={name: nested_tuning(details) for name, details in status.cameras.items()},
                 resting=status.resting,
+                lag_ns=status.lag_ns,
             )
         )
 

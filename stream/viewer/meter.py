@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stream.protocol.latency import TOTAL, Quantiles, Receipt, latency_of, quantiles, stages_of
+from stream.protocol.latency import TOTAL, Quantiles, Receipt, lag_of, latency_of, quantiles, stages_of
 from stream.protocol.messages import PoseMessage, StatusMessage
 
 PERIOD_S = 1.0
@@ -29,6 +29,11 @@ class MeterSample:
     residual_mm: float | None
     n_missed: int
     cameras_hz: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def lag_ms(self) -> float:
+        """The lag that was asked for [ms], 0 without one."""
+        return lag_of(self.latency_ms)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from numerics.definite import (
     mirror_triangle,
     solve_damped,
     solve_factored,
-    whiten,
 )
 
 HALF = np.random.default_rng(0).normal(size=(7, 9))
@@ -26,7 +25,6 @@ def test_factor_solution_and_variances_are_those_of_numpy() -> None:
     np.testing.assert_allclose(L, np.linalg.cholesky(A), atol=1e-12)
     np.testing.assert_allclose(solve_factored(L, b), np.linalg.solve(A, b), rtol=1e-9)
     np.testing.assert_allclose(compute_variances(L), np.linalg.inv(A).diagonal(), rtol=1e-9)
-    np.testing.assert_allclose(L @ whiten(L, HALF), HALF, atol=1e-12)
 
 
 def test_what_has_no_factor_is_said_to_have_none() -> None:

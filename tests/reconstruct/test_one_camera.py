@@ -84,7 +84,7 @@ def test_one_camera_says_what_it_saw(session: Session, tracked: list[Pose]) -> N
         assert np.median(pose.residual_px[0][pose.seen[0]]) < 2.0
         hand = JOINT_INDEX["leftHand"]
         near = pose.error_m[hand] <= MEASURED_ERROR_M  # rays leave the depth to the body
-        assert (pose.joint_source[hand] == JointSource.MEASURED) == near and pose.confidence[hand] == 0.7
+        assert (pose.joint_source[hand] == JointSource.MEASURED) == near
 
 
 def test_labels_are_the_true_ones(session: Session) -> None:
@@ -111,16 +111,16 @@ def test_same_input_same_poses(session: Session, tracked: list[Pose]) -> None:
 
 
 def test_all_gone_for_a_second(session: Session) -> None:
-    """Coasting, lost, and tracking again soon after the return, with the last pose to go by."""
+    """Not tracking, with errors that grow, and tracking again soon after the return, with the last pose to go by."""
     pipeline = one_camera(session)
     poses = []
     for k, pair in enumerate(session.pairs()):
         gone = blobs_of(0, k, np.zeros((0, 2)))
         poses.append(pipeline.step(lone_views(gone if 20 <= k < 80 else pair[0], 1)))
     states = [pose.state for pose in poses]
-    assert (
-        states[:20] == [TrackingState.TRACKING] * 20 and states[22] is TrackingState.COASTING and states[75] is TrackingState.LOST
-    )
+    assert states[:20] == [TrackingState.TRACKING] * 20 and TrackingState.TRACKING not in states[20:80]
+    grown_m = np.array([pose.error_m.mean() for pose in poses[20:80]])
+    assert (grown_m[10:] > grown_m[:-10]).all() and states[22] is TrackingState.COASTING
     assert states[100:] == [TrackingState.TRACKING] * 20
     assert session.errors_m(poses)[105:].mean() < 0.10
 
@@ -140,8 +140,7 @@ def test_two_cameras_outlive_the_loss_of_one(session: Session, side: int) -> Non
     for pose in poses[60:100]:
         assert not pose.measured.any() and not pose.seen[side].any() and pose.seen[1 - side].sum() >= 10
     assert all(pose.measured.sum() >= 12 for pose in poses[105:])
-    assert poses[80].confidence.max() == 0.7, "residuals along a line of sight tell nothing"
-    assert all(0.8 < poses[k].confidence.max() < 0.9 for k in (50, 110))
+    assert all(poses[80].confidence.mean() < poses[k].confidence.mean() for k in (50, 110)), "rays leave the depth to the body"
     errors = session.errors_m(poses).mean(axis=1)
     # Measured: 72 mm (left gone) and 23 mm (right gone) meanwhile, up to seven metres from the camera; 9 mm after.
     assert errors[60:100].mean() < 0.12 and errors[60:100].max() < 0.25

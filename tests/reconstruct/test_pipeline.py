@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from config.joints import JOINT_INDEX
 from config.settings import FillSettings, Settings
 from database.builtin import body
 from database.clips import clip_slice
-from reconstruct.doubt import Doubt
-from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import write_dictionary
@@ -21,7 +18,8 @@ from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState, measured_joints, provenance
+from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState, measured_joints
+from reconstruct.track.estimator import Estimate
 from reconstruct.warm import warm_estimator
 from tests.support.people import (
     PERIOD_NS,
@@ -84,8 +82,10 @@ def test_every_frame_is_tracked_near_the_truth(session: Session, tracked: list[P
 
 
 def test_pose_says_what_was_measured(session: Session, tracked: list[Pose]) -> None:
-    for pose in tracked[::20]:
-        assert pose.measured.sum() >= 12 and np.median(pose.residual_m[pose.measured]) < 0.03
+    """Residuals are hardly more than points are off: along the line of sight noise of a third of a pixel is 30 mm here."""
+    for k, pose in list(enumerate(tracked))[::20]:
+        off_m = np.linalg.norm(pose.point_m - session.markers[k], axis=1)[pose.measured]
+        assert pose.measured.sum() >= 12 and np.median(pose.residual_m[pose.measured]) < np.median(off_m) + 0.005
         assert np.median(pose.residual_px[pose.seen]) < 3.0
         assert pose.joint_source[JOINT_INDEX["leftLowerArm"]] == JointSource.MEASURED
         assert pose.joint_source[JOINT_INDEX["leftHand"]] == JointSource.INFERRED
@@ -139,50 +139,59 @@ def test_expected_errors_hold_what_they_say(session: Session, tracked: list[Pose
     poses = [pipeline.step(pair) for pair in session.pairs(hidden)[:60]]
     foot = JOINT_INDEX["leftFoot"]
     assert poses[45].error_m[foot] > 1.2 * tracked[45].error_m[foot]
-    assert (np.diff([pose.error_m[foot] for pose in poses[50:]]) > 0.005).all()
+    grown_m = [pose.error_m[foot] for pose in poses[50:]]
+    assert (np.diff(grown_m) > 0.0).all() and grown_m[-1] > 2.0 * grown_m[0]
+
+
+def assert_honest(session: Session, poses: list[Pose], part: slice, least: int = 0) -> None:
+    """No pose of a part that is far off is called tracking, at least so many are; expected errors of all hold what they say."""
+    off_m = session.errors_m(poses)
+    tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
+    assert tracking.sum() >= least and off_m[part][tracking].mean(axis=1).max(initial=0.0) < 0.1
+    assert (off_m < 2.0 * np.stack([pose.error_m for pose in poses])).mean() > 0.8
 
 
 def test_the_torso_may_be_out_of_sight_for_a_moment(session: Session) -> None:
-    """The other markers tell where the body is; after half a second only how the pose goes on, and that is said."""
+    """The other markers tell where the body is, and how surely."""
     torso = np.flatnonzero(session.subject.markers.torso).tolist()
     pipeline = session.pipeline()
     poses = [pipeline.step(pair) for pair in session.pairs({range(40, 110): torso})]
-    tracking = [pose.state is TrackingState.TRACKING for pose in poses]
-    assert tracking[:69] == [True] * 69 and tracking[70:110] == [False] * 40  # the 30th frame may round either way
-    assert [Doubt.FEW in pose.doubts for pose in poses[70:]] == [True] * 40 + [False] * (N - 110) and all(tracking[112:])
+    assert_honest(session, poses, slice(40), 40)
+    assert_honest(session, poses, slice(40, 110), 30)
+    assert_honest(session, poses, slice(112, N), N - 112)
     assert session.errors_m(poses)[40:].mean(axis=1).max() < 0.1
 
 
 @pytest.mark.parametrize(("n_seen", "limit_m"), [(3, 0.06), (1, 0.1)])
 def test_a_pose_goes_on_by_the_few_markers_that_are_seen(session: Session, n_seen: int, limit_m: float) -> None:
-    """Which ones changes; the pose is the best there is, but never said to be tracked until enough are back."""
+    """Which ones changes; the pose is the best there is and says how far it may be off, and enough that are back end that."""
     n_markers = len(session.subject.markers)
     pipeline = session.pipeline()
     gone = {range(k, k + 15): [(k // 15 + m) % n_markers for m in range(n_markers - n_seen)] for k in range(40, 100, 15)}
     poses = [pipeline.step(pair) for pair in session.pairs(gone)]
-    few = poses[40:100]
-    assert {pose.state for pose in few} == {TrackingState.COASTING} and all(Doubt.FEW in pose.doubts for pose in few)
-    assert all((pose.joint_source == JointSource.INFERRED).all() for pose in few)
+    assert_honest(session, poses, slice(40, 100))
     errors_m = session.errors_m(poses)
     assert errors_m[40:100].mean() < limit_m
-    assert (errors_m[40:100] < 2 * np.stack([pose.error_m for pose in few])).mean() > 0.8
+    assert TrackingState.LOST not in {pose.state for pose in poses[40:]}
     assert all(pose.state is TrackingState.TRACKING for pose in poses[102:]) and errors_m[102:].mean() < 0.04
 
 
 def test_all_gone_for_a_second(session: Session) -> None:
-    """Coasting at once, lost after half a second, tracking again on the frame of the return."""
+    """Coasting at once, with errors that grow until the performer is lost; tracking again on the frame of the return."""
     every = list(range(len(session.subject.markers)))
     pipeline = session.pipeline()
     poses = [pipeline.step(pair) for pair in session.pairs({range(40, 100): every})]
     states = [pose.state for pose in poses]
     assert states[:40] == [TrackingState.TRACKING] * 40
-    assert states[40:69] == [TrackingState.COASTING] * 29  # coast_seconds = 0.5 is 30 frames; the 30th may round either way
-    assert states[71:100] == [TrackingState.LOST] * 29
+    lost = states.index(TrackingState.LOST) if TrackingState.LOST in states else 100
+    assert lost >= 46 and states[40:lost] == [TrackingState.COASTING] * (lost - 40)
+    assert states[lost:100] == [TrackingState.LOST] * (100 - lost)
     assert states[100:] == [TrackingState.TRACKING] * (N - 100)
-    held = poses[60]
-    np.testing.assert_allclose(held.rotvec, poses[39].rotvec, atol=0.02)  # the feet are let go
-    assert np.all(held.joint_source == JointSource.HELD)
-    assert 0.0 < held.confidence.max() < poses[39].confidence.max() and not poses[90].confidence.any()
+    grown_m = np.array([pose.error_m.mean() for pose in poses[40:100]])
+    assert (grown_m[10:] > grown_m[:-10]).all()
+    assert_honest(session, poses, slice(40, 100))
+    held = poses[45]
+    assert np.all(held.joint_source == JointSource.HELD) and 0.0 < held.confidence.max() < poses[39].confidence.max()
     assert session.errors_m(poses)[106:].mean() < 0.04
 
 
@@ -212,20 +221,12 @@ def test_nobody_there(session: Session) -> None:
     assert not pose.measured.any() and not pose.confidence.any()
 
 
-def test_a_fit_that_leaves_the_markers_far_off_is_no_pose(session: Session) -> None:
-    strict = replace(Settings(), label=replace(Settings().label, max_residual_m=1e-6))
+@pytest.mark.parametrize(("coasting_m", "called"), [(0.25, TrackingState.COASTING), (1e-6, TrackingState.LOST)])
+def test_a_pose_is_called_by_how_far_it_may_be_off(session: Session, coasting_m: float, called: TrackingState) -> None:
+    """Nobody is as sure as a micrometre."""
+    strict = replace(Settings(), label=replace(Settings().label, tracking_m=1e-6, coasting_m=coasting_m))
     pipeline = Pipeline(session.rig, session.subject, session.table, strict)
-    assert {pipeline.step(pair).state for pair in session.pairs()[:30]} == {TrackingState.LOST}
-
-
-def test_three_markers_are_too_few(session: Session) -> None:
-    pipeline = session.pipeline()
-    states = [pipeline.step(pair).state for pair in session.pairs({range(30, 45): list(range(11))})[:50]]
-    assert (
-        states[29] is TrackingState.TRACKING
-        and states[31:45] == [TrackingState.COASTING] * 14
-        and states[-1] is TrackingState.TRACKING
-    )
+    assert {pipeline.step(pair).state for pair in session.pairs()[:10]} == {called}
 
 
 def test_measured_joints_are_those_with_a_marker_and_their_parents() -> None:
@@ -237,17 +238,13 @@ def test_measured_joints_are_those_with_a_marker_and_their_parents() -> None:
 
 
 def test_a_joint_that_may_be_far_off_is_not_said_to_be_measured(session: Session) -> None:
-    """Expected errors decide, among the joints that carry markers; without them all of those are measured."""
+    """Expected errors decide, among the joints that carry markers."""
     pipeline = session.pipeline()
     pose = next(pose for k, pose in enumerate(map(pipeline.step, session.pairs({}))) if k == 20)
     carries = measured_joints(np.asarray(pose.seen.any(axis=0)), session.subject)
     sure = pose.error_m <= MEASURED_ERROR_M
     assert pose.state is TrackingState.TRACKING and (carries & sure).any()
     assert np.array_equal(pose.joint_source == JointSource.MEASURED, carries & sure)
-    assert pipeline.markers is not None
-    frame, error_m = pipeline.markers, np.where(np.arange(len(carries)) == np.flatnonzero(carries)[0], 0.05, 0.01)
-    source = [provenance(frame, pose.state, session.subject, pose.residual_m, None, e)[0] for e in (None, error_m)]
-    assert np.flatnonzero(source[0] != source[1]).tolist() == [np.flatnonzero(carries)[0]]
 
 
 def test_nothing_the_cameras_show_can_break_it() -> None:
@@ -279,11 +276,11 @@ def test_nothing_the_cameras_show_can_break_it() -> None:
 
 
 def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is left to be compiled at the first frame: search, other labels, rays, a pose model."""
+    """Nothing is left to be compiled at the first frame: search, rays, a pose model."""
     pipeline = session.pipeline()
     estimator = pipeline._estimator
     frames: list[MarkerFrame] = []
-    estimate, likeness = estimator.estimate, Mock(wraps=estimator.likeness)
+    estimate = estimator.estimate
 
     def noted(frame: MarkerFrame, *rest: BodyState | None) -> Estimate | None:
         frames.append(frame)
@@ -292,12 +289,10 @@ def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypat
         return found
 
     monkeypatch.setattr(estimator, "estimate", noted)
-    monkeypatch.setattr(estimator, "likeness", likeness)
-    warm_estimator(estimator, pipeline.rig, pipeline._alternatives, True)
+    warm_estimator(estimator, pipeline.rig, True)
     filling = [True, False, False]
     assert [frame.valid.all() for frame in frames] == [True, True, True, False, *filling] and not frames[3].valid.any()
-    assert likeness.nearest.call_count == 6 and likeness.at_most.call_count == 3
-    assert estimator.history.last is None
+    assert estimator.last is None
 
 
 def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, tracked: list[Pose]) -> None:
@@ -316,7 +311,7 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
         assert np.array_equal(pose.rotvec, without.rotvec)
     ankle, lower = JOINT_INDEX["leftFoot"], poses[30]
     assert all(np.isfinite(pose.rotvec).all() and pose.state is TrackingState.TRACKING for pose in poses)
-    assert lower.joint_source[ankle] == JointSource.INFERRED and 0.0 < lower.confidence[ankle] < 0.5
+    assert lower.joint_source[ankle] == JointSource.INFERRED and 0.0 < lower.confidence[ankle] < tracked[30].confidence[ankle]
     other = session.pipeline()
     others = [other.step(pair) for pair in session.pairs({range(20, 40): gone})[:24]]
     assert not np.array_equal(poses[23].rotvec, others[23].rotvec)

@@ -74,7 +74,8 @@ def assert_sound(pose: Pose) -> None:
     assert (pose.joint_source == JointSource.MEASURED).any() or not tracked
     assert tracked or not (pose.joint_source == JointSource.MEASURED).any(), "a pose of few markers is inferred"
     assert pose.state is not TrackingState.LOST or (pose.joint_source == JointSource.HELD).all()
-    assert (pose.confidence.max() > 0.2) == tracked
+    assert pose.confidence.max() > 0.2 or not tracked
+    assert pose.confidence.min() >= 0.0 and pose.confidence.max() <= 1.0
 
 
 def assert_upright(pose: Pose, stage: Stage, k: int, away_m: Floats | None = None) -> None:
@@ -96,7 +97,7 @@ def test_a_jump_of_two_metres(stage: Stage, away_m: tuple[float, float, float]) 
 
 @pytest.mark.parametrize("seconds", [0.25, 10.0])
 def test_all_markers_gone(stage: Stage, seconds: float) -> None:
-    """Coasting for half a second, then lost, then tracking on the frame the markers return, half a stride on."""
+    """Coasting, then lost as the pose is less and less sure, then tracking on the frame the markers return, half a stride on."""
     rng, pipeline, every = np.random.default_rng(1), stage.pipeline(), list(range(len(stage.subject.markers)))
     n = round(seconds * 60)
     states = []
@@ -107,7 +108,8 @@ def test_all_markers_gone(stage: Stage, seconds: float) -> None:
         if k < 20 or k >= 20 + n:
             assert_upright(pose, stage, k)
     gone = states[20 : 20 + n]
-    assert gone[: min(n, 29)] == [TrackingState.COASTING] * min(n, 29) and gone[31:] == [TrackingState.LOST] * max(0, n - 31)
+    assert TrackingState.TRACKING not in gone and gone[:6] == [TrackingState.COASTING] * 6
+    assert n < 300 or gone[-60:] == [TrackingState.LOST] * 60
 
 
 @pytest.mark.parametrize("at", [10, 20, 30])
@@ -120,7 +122,8 @@ def test_two_labels_exchanged(stage: Stage, at: int) -> None:
         pipeline.step(stage.pair(k, rng))
     order = np.arange(len(names))
     order[[left, right]] = right, left
-    pipeline._labeller.carry_m = stage.markers[at][order] - stage.markers[at]
+    tracker, lasting_m = pipeline._tracker, stage.markers[at][order] - stage.markers[at]
+    tracker.hypotheses = tuple(replace(each, lasting_m=lasting_m) for each in tracker.hypotheses)
     for k in range(at, at + 40):
         pose = pipeline.step(stage.pair(k, rng))
         assert_sound(pose)
@@ -180,13 +183,13 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
 def tables() -> dict[str, Table]:
     """Return databases as nobody should build them."""
     one = walk(body(1.8), 11, speed=0.7)
+    rotvec, root_m = one.rotvec.astype(np.float32), one.root_m.astype(np.float32)
     flat = table_of([t_pose_clip(body(1.8), 200)])
-    still = Table(np.tile(one.rotvec[30:31].astype(np.float32), (300, 1, 1)), 60.0, np.array([0, 300]))
-    single = Table(one.rotvec[30:31].astype(np.float32), 60.0, np.array([0, 1]))
-    two = Table(one.rotvec[30:32].astype(np.float32), 60.0, np.array([0, 1, 2]))
-    slow = Table(np.ascontiguousarray(one.rotvec[::2]).astype(np.float32), 30.0, np.array([0, len(one.rotvec[::2])]))
-    fast = builtin_clip("walk", body(1.8), 120.0, 11, speed=0.7)
-    quick = Table(fast.rotvec.astype(np.float32), 120.0, np.array([0, fast.n_frames]))
+    still = Table(np.tile(rotvec[30:31], (300, 1, 1)), 60.0, np.array([0, 300]), np.tile(root_m[30:31], (300, 1)))
+    single = Table(rotvec[30:31], 60.0, np.array([0, 1]), root_m[30:31])
+    two = Table(rotvec[30:32], 60.0, np.array([0, 1, 2]), root_m[30:32])
+    slow = Table(np.ascontiguousarray(rotvec[::2]), 30.0, np.array([0, len(rotvec[::2])]), root_m[::2])
+    quick = table_of([builtin_clip("walk", body(1.8), 120.0, 11, speed=0.7)])
     return {"one clip": table_of([one]), "t-poses": flat, "identical": still, "one pose": single, "two poses": two,
             "30 Hz": slow, "120 Hz": quick}  # fmt: skip
 

@@ -54,12 +54,14 @@ class Table:
     rotvec: NDArray[np.float32]
     fps: float
     clip_start: NDArray[np.int64]
+    root_m: NDArray[np.float32]
 
 
 def table_of(clips: list[Clip]) -> Table:
     """Put clips end to end."""
     rotvec = np.concatenate([clip.rotvec for clip in clips]).astype(np.float32)
-    return Table(rotvec, clips[0].fps, np.concatenate([[0], np.cumsum([clip.n_frames for clip in clips])]))
+    root_m = np.concatenate([clip.root_m for clip in clips]).astype(np.float32)
+    return Table(rotvec, clips[0].fps, np.concatenate([[0], np.cumsum([clip.n_frames for clip in clips])]), root_m)
 
 
 def t_pose_clip(skeleton: Skeleton, n_frames: int = 20) -> Clip:

@@ -57,7 +57,15 @@ FORCED = replace(
     ),
 )
 STATUS = StatusMessage(
-    "s1", 5, "tracking", {"pose": 59.9}, {"late": 1}, {"mean": -2e6}, {"epipolar_px": 0.4}, {"left": {"fps": 60.0}}
+    "s1",
+    5,
+    "tracking",
+    {"pose": 59.9},
+    {"late": 1},
+    {"mean": -2e6},
+    {"epipolar_px": 0.4},
+    {"left": {"fps": 60.0}},
+    lag_ns=100_000_000,
 )
 EVENT = EventMessage("s1", 6, "camera", "camera left ended and was started again")
 CAMERA = CameraReading(

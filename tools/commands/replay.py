@@ -12,6 +12,7 @@ from tools.arguments import (
     BACKGROUND,
     DATABASE,
     FPS,
+    LAG,
     MODEL,
     NO_STYLE,
     RECORD,
@@ -22,6 +23,7 @@ from tools.arguments import (
     check_sources,
     checked_recording,
     seconds_range,
+    with_lag,
     with_model,
     with_settings,
     with_styles,
@@ -115,6 +117,7 @@ def replay(
     hide: Hide = None,
     smooth: Smooth = 0.0,
     model: MODEL = None,
+    lag: LAG = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
     view: Annotated[bool, typer.Option("--view", help="Watch in the browser; goes well with --realtime.")] = False,
     vmc: VMC = None,
@@ -139,7 +142,7 @@ def replay(
     if record and not publish:
         raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
     outputs, record = vmc_outputs(vmc), checked_recording(record)
-    settings = with_styles(settings, style, save_style, no_style)
+    settings = with_lag(with_styles(settings, style, save_style, no_style), lag)
     if physics or mass is not None:
         _check_physics(files, physics)
     from capture.recording.session import is_session
@@ -156,11 +159,11 @@ def replay(
         }.items():
             if value:
                 raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
-        if verify and (video or smooth or model):
+        if verify and (video or smooth or model or lag is not None):
             raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
         from tools.replay.task import ReplayTask, replay_recorded
 
-        replay_recorded(settings, Path(views[0]), (rig, subject, database), ReplayTask(*what), model, video, verify)
+        replay_recorded(settings, Path(views[0]), (rig, subject, database), ReplayTask(*what), model, lag, video, verify)
         return
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:

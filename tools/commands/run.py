@@ -11,6 +11,7 @@ from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import (
     DATABASE,
     FPS,
+    LAG,
     MODEL,
     NO_STYLE,
     RECORD_SESSION,
@@ -18,6 +19,7 @@ from tools.arguments import (
     SAVE_STYLE,
     STYLE,
     checked_session,
+    with_lag,
     with_model,
     with_settings,
     with_styles,
@@ -87,6 +89,7 @@ def run(
     vmc: VMC = None,
     record: RECORD_SESSION = None,
     model: MODEL = None,
+    lag: LAG = None,
     background: EMPTY = None,
     seconds: FOR_SECONDS = None,
     style: STYLE = None,
@@ -104,7 +107,7 @@ def run(
     from tools.viewer import open_viewer
 
     cameras = given_cameras(camera, left, right)
-    settings = with_styles(settings, style, save_style, no_style)
+    settings = with_lag(with_styles(settings, style, save_style, no_style), lag)
     check_address(settings.stream.address, key_settings(settings.stream))
     what = LiveRun(
         cameras,

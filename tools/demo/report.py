@@ -149,6 +149,7 @@ def report_tables(report: DemoReport) -> list[Table]:
 
 def budget_words(latency: Latency) -> str:
     """Return in words whether the latency keeps to its budget."""
-    if latency.is_over:
-        return f"p95 is {latency.over_ms:.1f} ms over the budget of {latency.budget_ms:g} ms"
-    return f"p95 is within the budget of {latency.budget_ms:g} ms"
+    allowed = f"the budget of {latency.budget_ms:g} ms"
+    if latency.allowed_ms > latency.budget_ms:
+        allowed += f" after a lag of {latency.allowed_ms - latency.budget_ms:.0f} ms"
+    return f"p95 is {latency.over_ms:.1f} ms over {allowed}" if latency.is_over else f"p95 is within {allowed}"

@@ -16,7 +16,7 @@ from capture.sockets.endpoints import EndpointError, is_loopback, key_settings
 from capture.sockets.keys import CLIENTS, SERVERS, KeyFileError, default_folder, has_own_pair, public_keys
 from config.errors import DuocapError
 from config.settings import Settings
-from stream.protocol.latency import MS, Receipt, latency_of
+from stream.protocol.latency import LAG, MS, TOTAL, Receipt, latency_of
 from stream.protocol.messages import PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
@@ -234,8 +234,10 @@ def _latency(settings: Settings, receipts: list[Receipt]) -> list[DoctorFinding]
     if latency.total_ms is None:
         return [note("stream", "no pose was made from new pictures while doctor listened", "do the cameras send? see below")]
     p50, p95, _ = latency.total_ms
-    text = f"{len(receipts) / LISTEN_S:.0f} poses/s, latency p50 {p50:.1f} ms, p95 {p95:.1f} of {latency.budget_ms:g} ms allowed"
-    stages = {name: values[1] for name, values in latency.stages_ms.items() if name != "total"}
+    text = (
+        f"{len(receipts) / LISTEN_S:.0f} poses/s, latency p50 {p50:.1f} ms, p95 {p95:.1f} of {latency.allowed_ms:.0f} ms allowed"
+    )
+    stages = {name: values[1] for name, values in latency.stages_ms.items() if name not in (TOTAL, LAG)}
     slowest = max(stages, key=lambda name: stages[name])
     if latency.is_over:
         fix = f"most of it is {slowest} (p95 {stages[slowest]:.1f} ms): end other programs, or have a node for a camera"

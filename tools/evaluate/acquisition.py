@@ -24,10 +24,10 @@ from database.files.resample import resample
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import open_database
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
-from reconstruct.labelling.acquisition import Acquirer, Acquisition
 from reconstruct.search.examples import examples_for
+from reconstruct.track.acquisition import Acquirer, Acquisition
+from reconstruct.track.estimator import Estimator
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, measurable_clips, protocol_clip, read_query

@@ -19,11 +19,11 @@ from database.contacts import contact_points_m, contacts_of, database_contacts
 from database.geometry.kinematics import forward, local_rotations
 from database.geometry.rotations import geodesic_rad, rotvec_from_matrix
 from database.store import PoseDatabase, open_database
-from reconstruct.estimator import Estimator
 from reconstruct.finish.contacts import label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import examples_for
+from reconstruct.track.estimator import Estimator
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, measurable_clips, protocol_clip

@@ -20,11 +20,12 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import rotvec_from_matrix
-from reconstruct.estimator import Estimator
-from reconstruct.history import BodyState, MotionHistory
+from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query, nearest_examples
 from reconstruct.solve.root import root_from_torso
+from reconstruct.track.estimator import Estimator
+from tools.evaluate.past import MotionHistory
 from tools.evaluate.queries import RIG, MotionQuery
 
 

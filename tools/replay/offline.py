@@ -6,9 +6,8 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.settings import Settings
-from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
-from reconstruct.pose import TrackingState
+from reconstruct.pose import TrackingState, swapped_markers
 from reconstruct.search.examples import PoseTable
 from tools.progress import progress_bar
 from tools.replay.replay import ReplayResult, hidden_errors
@@ -23,7 +22,7 @@ def solved_offline(result: ReplayResult, subject: Subject, database: PoseTable, 
     if rig.is_monocular:
         return result
     visible = np.array([name not in result.hidden_mm for name in subject.markers.names])
-    options = OfflineOptions(rig, subject, database, visible, settings.feet, settings.match)
+    options = OfflineOptions(rig, subject, database, settings, visible)
     with progress_bar("offline") as progress:
         solved = solve_take(LiveTake(result.poses, result.markers, result.views), options, progress)
     poses, markers = list(solved.poses), list(solved.markers)

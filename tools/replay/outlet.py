@@ -135,7 +135,7 @@ class ReplayWatch:
         self._previews = [PreviewPublisher() for _ in range(n_cameras)] if previews else []
         self._frames, self._n_before = [0] * n_cameras, [0] * n_cameras
         self._poses = 0
-        self._state = TrackingState.LOST
+        self._state, self._lag_ns = TrackingState.LOST, 0
         self._begun_ns = clock()
 
     def frame(self, frame: Frame, blobs: Blobs) -> None:
@@ -147,7 +147,7 @@ class ReplayWatch:
 
     def pose(self, pose: Pose) -> None:
         """Take a pose that was published; tell the status when it is time."""
-        self._poses, self._state = self._poses + 1, pose.state
+        self._poses, self._state, self._lag_ns = self._poses + 1, pose.state, pose.latency_ns.get("lag", 0)
         now = self._clock()
         if now - self._begun_ns >= PERIOD_NS:
             self._tell(now)
@@ -162,7 +162,7 @@ class ReplayWatch:
             if self._previews:
                 cameras[name]["preview"] = self._previews[n].address
         rates_hz = {**dict(zip(CAMERA_NAMES, rates, strict=False)), "pose": self._poses / seconds}
-        self._sink.status(RunStatus(now, self._state, rates_hz, {}, {}, cameras))
+        self._sink.status(RunStatus(now, self._state, rates_hz, {}, {}, cameras, lag_ns=self._lag_ns))
         self._poses, self._n_before, self._begun_ns = 0, list(self._frames), now
 
     def close(self) -> None:

@@ -23,11 +23,10 @@ from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth
-from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays, nearest_on_rays
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState
+from reconstruct.pose import Pose, TrackingState, swapped_markers
 from reconstruct.search.examples import PoseTable
 from stream.export.take import Take, TakeInfo, take_from_poses
 from tools.replay.outlet import ReplayWatch
@@ -106,17 +105,19 @@ def replay(
     recording.learn_background()
     check_recording(recording, rig)
     result = ReplayResult(pipeline.rig, hidden_mm={name: [] for name in hidden})
-    begun_ns = now_ns()
+    begun_ns, first_ns = now_ns(), 0
     synchroniser = recording.synchroniser(settings.time)
     seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
     with open_styles(pipeline, style) as styles:
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
             if realtime:
                 _wait_until(begun_ns + pair.t_capture_ns)
+            first_ns = pair.t_capture_ns if n == 0 else first_ns
             before, pose = pipeline.rig, pipeline.step(pair)
             synchroniser.learn(pipeline.markers, pipeline.rig)
             pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
-            note(result, pose, pipeline)
+            if pose.t_capture_ns >= first_ns:  # with a lag the first poses are of before
+                note(result, pose, pipeline)
             if sink is not None:
                 if pipeline.rig is not before:
                     sink.rig(pipeline.rig)
@@ -126,6 +127,10 @@ def replay(
                 watch.pose(pose)
             styles.step(pose)
             progress(n + 1, recording.n_frames)
+        for pose in pipeline.flush():
+            note(result, pose, pipeline)
+            if sink is not None:
+                sink.pose(pose)
         result.style = styles.last()
     result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
     if not result.poses:

@@ -15,6 +15,11 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
         f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
         f"frames with labels in doubt {report['swaps_suspected']}",
     ]
+    if report["jumps"]["count"]:
+        jumps = report["jumps"]
+        lines.append(
+            f"jumps to other labels {jumps['count']}, by {jumps['median_mm']:.0f} mm median, {jumps['most_mm']:.0f} mm most"
+        )
     lines += _doubtful_lines(report["doubtful"])
     for name, score in report["hidden"].items():
         lines.append(

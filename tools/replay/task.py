@@ -20,7 +20,7 @@ from stream.export.take import Take, TakeInfo
 from stream.protocol.report import replay_report, write_report
 from stream.publish.fanout import OutputFactory
 from stream.recording.session import JOURNAL
-from tools.arguments import with_model
+from tools.arguments import with_lag, with_model
 from tools.database.installed import default_motions
 from tools.export import ExportFile, write_take
 from tools.progress import progress_bar
@@ -111,13 +111,14 @@ def replay_recorded(
     made_for: tuple[Path | None, Path | None, Path | None],
     task: ReplayTask,
     model: str | None,
+    lag: float | None,
     video: bool,
     verify: bool,
 ) -> None:
     """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
     rig, subject, database = made_for
     session = open_session(folder, settings, database, rig, subject, task.style)
-    settings = with_smoothing(with_model(session.settings, model), task.smooth)
+    settings = with_smoothing(with_lag(with_model(session.settings, model), lag), task.smooth)
     session = replace(session, settings=settings, rig=_in_world(session.rig, session.subject))
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (

@@ -121,6 +121,8 @@ def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
     ]
     if latency_ms:
         words.append(f"latency {latency_ms[0]:.0f} ms, p95 {latency_ms[1]:.0f}")
+    if status.lag_ns:
+        words.append(f"lag {status.lag_ns * MS:.0f} ms")
     if status.skew_ns:
         words.append(f"skew {status.skew_ns.get('median', 0.0) * MS:.1f} ms")
     words += offset_lines(status)

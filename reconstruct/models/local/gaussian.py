@@ -1,128 +1,126 @@
-"""A Gaussian over all joint coordinates, from the weighted neighbours and the covariance of the whole database.
+"""What the neighbours of a frame say of it, as Gaussians: where the joints are, how fast they move, how their motion bends.
 
 Chai & Hodgins 2005, eq. 3, spans q = p + U w by the K nearest poses. Here their covariance is not truncated but widened by that
-of the whole database, so that markers may pull a limb off the examples' plane, and more easily the way limbs usually go. The
-smoothness term of eq. 9 is a Gaussian, too (`motion`), and multiplied with it.
+of the whole database, so that markers may pull a limb off the examples' plane, and more easily the way limbs usually go.
+
+How well neighbours know a pose depends on how near they are: of poses that were nearly recorded markers are expected to a
+centimetre, of strange ones to fifteen. All deviations are scaled by `familiar + by_strangeness distance`.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from config.arrays import Floats, Singles
-from config.jit import kernel
 from config.settings import SolveSettings
-from numerics.definite import add_triangle_product, eliminate_rows, invert_triangle, substitute_rows
-from reconstruct.history import MAX_AHEAD_S
-from reconstruct.models.local.model import DOFS, FULL, LocalModel, MotionContext, Neighbours, Quadratic, model_around
-from reconstruct.models.local.motion import MotionPrior, drift_shape, example_starts, expected_motion, steps_to, weighted_moments
+from database.geometry.rotations import matrix_from_rotvec
+from numerics.definite import invert_definite
+from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around, strangeness_rad
+from reconstruct.models.local.motion import (
+    bend_covariance,
+    drift_shape,
+    example_ends,
+    example_starts,
+    steps_between,
+    weighted_moments,
+)
 from reconstruct.search.examples import Examples
 
-NO_MOTION = np.zeros((0, 0))
+ENOUGH = 10  # neighbours with a frame before and after, for their second differences to count
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourGaussians:
+    """Gaussians over the pose of one frame, with covariances.
+
+    pose: of the joints, (D,) [rad]; velocity: of joints and root, (D + 6,) [rad/s], [m/s], the root's in its own axes;
+    acceleration: likewise, a second; noise: covariance of a velocity's departure in a second, (D + 6, D + 6); certainty: share of
+    what they say of pose and velocity that makes these more certain.
+    """
+
+    pose: Floats
+    pose_covariance: Floats
+    velocity: Floats
+    velocity_covariance: Floats
+    acceleration: Floats
+    noise: Floats
+    certainty: float
 
 
 class GaussianFitter:
     """Fits Gaussians to neighbours among examples whose covariance is (D, D) [rad^2]."""
 
-    free = True
+    def __init__(self, examples: Examples, covariance: Floats, s: SolveSettings) -> None:
+        self._examples, self._settings = examples, s
+        self._starts = example_starts(examples)
+        self._ends = example_ends(self._starts)
+        self._background = s.background * covariance
+        self._usual_bend = s.bend_share * bend_covariance(examples)
+        # What is added to the neighbours' steps.
+        self._drift, n = np.zeros_like(self._usual_bend), len(covariance)
+        self._drift[:n, :n] = s.step_drift_rad**2 * drift_shape(covariance)
+        self._drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
 
-    def __init__(self, examples: Examples, covariance: Floats) -> None:
-        self._examples, self._covariance = examples, covariance
-        self._starts, self._drift = example_starts(examples), drift_shape(covariance)
+    def fit(self, neighbours: Neighbours, pose: Floats | None) -> NeighbourGaussians:
+        """Return the Gaussians of the neighbours of a pose, (D,) [rad], None where it is not known, nor how strange it is."""
+        s, fps = self._settings, self._examples.fps
+        far2 = 1.0 if pose is None else (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
+        rows, weights, poses = neighbours.rows, neighbours.weights, neighbours.poses
+        mean, C = weighted_moments(poses, weights)
+        covariance = widened(C, self._background, s.floor_rad, s.shrinkage)
+        before, after = np.maximum(rows - 1, self._starts[rows]), np.minimum(rows + 1, self._ends[rows] - 1)
+        ends = np.concatenate([poses, self._examples.pose[after]])
+        both = steps_between(self._examples, np.concatenate([before, rows]), np.concatenate([rows, after]), ends)
+        steps, later = both[: len(rows)], both[len(rows) :]
+        step, spread = weighted_moments(steps, weights)
+        spread = s.step_spread * spread + self._drift
+        inside, bend, noise = after - before == 2, np.zeros(len(step)), self._usual_bend
+        if np.count_nonzero(inside) >= ENOUGH:
+            bend, bend_spread = weighted_moments((later - steps)[inside], weights[inside])
+            noise = bend_spread + noise
+        spread, noise = far2 * fps**2 * spread, far2 * fps**3 * s.bend_noise * noise
+        certainty = s.neighbour_certainty * neighbours.informed
+        return NeighbourGaussians(mean, far2 * covariance, fps * step, spread, fps**2 * bend, noise, certainty)
 
-    def fit(self, neighbours: Neighbours, context: MotionContext, settings: SolveSettings) -> LocalModel:
-        """Return the Gaussian of the neighbours, multiplied with where the motion leads."""
-        s, n = settings, neighbours
-        motion = self._motion(n, context, s)
-        background = s.background * self._covariance
-        return local_gaussian(n.poses, n.weights, motion, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
-
-    def _motion(self, neighbours: Neighbours, context: MotionContext, s: SolveSettings) -> MotionPrior | None:
-        """Return where the pose is expected from its velocity and the neighbours' own, None without a last pose."""
-        if context.predicted is None or context.last is None:
+    def fit_change(self, neighbours: Neighbours, seconds: float) -> tuple[Floats, Floats] | None:
+        """Return how the neighbours went on, (D + 6,), the root in its axes of before, and its covariance; None of too few."""
+        rows, s = neighbours.rows, self._settings
+        later = rows + max(round(seconds * self._examples.fps), 1)
+        inside = later < self._ends[rows]
+        if np.count_nonzero(inside) < ENOUGH:
             return None
-        frames = min((context.t_ns - context.last.t_ns) * 1e-9, MAX_AHEAD_S) * self._examples.fps
-        return expected_motion(
-            context.last.joints[1:].ravel(),
-            context.predicted,
-            np.float32(frames) * steps_to(self._examples, self._starts, neighbours.rows, neighbours.poses),
-            neighbours.weights,
-            share=s.neighbour_motion,
-            spread=s.motion_spread,
-            drift=(context.inflation * s.drift_rad) ** 2 * self._drift,
-        )
+        rows, later = rows[inside], later[inside]
+        changes = steps_between(self._examples, rows, later, self._examples.pose[later])
+        changes[:, -3:] = np.einsum("kij,kj->ki", matrix_from_rotvec(changes[:, -6:-3]), changes[:, -3:])
+        mean, spread = weighted_moments(changes, neighbours.weights[inside])
+        return mean, s.change_spread * spread + s.change_drift**2 * np.eye(len(mean))
+
+
+def widened(C: Floats, background: Floats, floor_rad: float, shrinkage: float) -> Floats:
+    """Return the covariance of neighbours, (D, D) [rad^2], less sure: a share of it replaced by its diagonal, and more added.
+
+    Args:
+        background: covariance that is added, (D, D) [rad^2].
+        floor_rad: standard deviation that is added in every direction.
+        shrinkage: share that is replaced by the diagonal.
+    """
+    result = (1.0 - shrinkage) * C + background
+    result[np.diag_indices(len(C))] += shrinkage * C.diagonal() + floor_rad**2
+    return np.asarray(result)
 
 
 def local_gaussian(
-    poses: Floats | Singles,
-    weights: Floats,
-    motion: MotionPrior | None,
-    background: Floats,
-    *,
-    floor_rad: float,
-    shrinkage: float,
+    poses: Floats | Singles, weights: Floats, background: Floats, *, floor_rad: float, shrinkage: float
 ) -> LocalModel:
-    """Fit a Gaussian to the K nearest poses and multiply it with the one around the pose that motion leads to.
+    """Fit a Gaussian to the K nearest poses.
 
-    poses: (K, D) [rad]; weights: (K,), any positive scale; motion: where the last poses lead, or None; background: covariance
-    (D, D) [rad^2] added to the neighbours'; floor_rad: standard deviation added in every direction; shrinkage: share of the
-    neighbours' covariance replaced by its diagonal.
+    Args:
+        poses: (K, D) [rad].
+        weights: (K,), any positive scale.
+        background, floor_rad, shrinkage: as in `widened`.
     """
     mean, C = weighted_moments(poses, weights)
-    center, precision = np.empty(DOFS), np.empty((DOFS, DOFS))
-    expected, covariance = (mean, NO_MOTION) if motion is None else (motion.expected, motion.covariance)
-    if not _product(mean, C, (shrinkage, floor_rad**2), background, expected, covariance, center, precision):
+    precision = invert_definite(widened(C, background, floor_rad, shrinkage))
+    if precision is None:
         raise np.linalg.LinAlgError("a covariance of joint coordinates is not positive definite")
-    return model_around(mean, FULL, Quadratic(center, precision))
-
-
-@kernel
-def _product(
-    mean: Floats,
-    C: Floats,
-    widened: tuple[float, float],
-    background: Floats,
-    expected: Floats,
-    motion: Floats,
-    center: Floats,
-    precision: Floats,
-) -> bool:
-    """Write the product of the neighbours' Gaussian and the motion's: its centre from the mean, (D,), and precision, (D, D).
-
-    mean (D,), C (D, D): of the neighbours; widened: share of C replaced by its diagonal, and variance added; motion: covariance
-    around `expected`, (D, D), or (0, 0) for none. Returns whether all are positive definite. Changes C.
-    """
-    n, (shrinkage, floor2), pull = mean.shape[0], widened, np.zeros(mean.shape[0])
-    L = np.empty((n, n))
-    for i in range(n):
-        spread = C[i, i]
-        for j in range(i + 1):
-            C[i, j] = (1.0 - shrinkage) * C[i, j] + background[i, j]
-            precision[i, j] = 0.0
-        C[i, i] += shrinkage * spread + floor2
-        center[i] = 0.0
-    if not eliminate_rows(C, pull, 0):
-        return False
-    invert_triangle(C)
-    add_triangle_product(C, precision)
-    if motion.shape[0] > 0:
-        for i in range(n):
-            for j in range(i + 1):
-                C[i, j] = motion[i, j]
-        if not eliminate_rows(C, pull, 0):
-            return False
-        invert_triangle(C)
-        add_triangle_product(C, precision)
-        # The pull of the motion, X X' (expected - mean), and the centre by the factor of the sum.
-        for k in range(n):
-            for j in range(k + 1):
-                pull[j] += C[k, j] * (expected[k] - mean[k])
-        for i in range(n):
-            for j in range(i + 1):
-                center[i] += C[i, j] * pull[j]
-                L[i, j] = precision[i, j]
-        if not eliminate_rows(L, center, 0):
-            return False
-        substitute_rows(L, center, 0)
-    for i in range(n):
-        for j in range(i):
-            precision[j, i] = precision[i, j]
-    return True
+    return model_around(mean, FULL, Quadratic(np.zeros(len(mean)), precision))

@@ -1,14 +1,14 @@
 """Local models: distributions over the poses near the query of one frame, and what all that fit them have in common."""
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from config.arrays import Floats, Ints, Singles, read_only
 from config.joints import N_JOINTS
-from config.settings import SolveSettings
-from reconstruct.history import BodyState
 
 DOFS = 3 * (N_JOINTS - 1)
 
@@ -31,7 +31,8 @@ def total(first: Quadratic, second: Quadratic) -> Quadratic:
 class LocalModel:
     """A quadratic energy over poses q = mean + directions w (Chai & Hodgins 2005, eq. 3).
 
-    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B).
+    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B), or of the
+    root as well, (B + 6, B + 6).
     """
 
     mean: Floats
@@ -42,39 +43,33 @@ class LocalModel:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The nearest poses of a query, nearest first: rows of the examples (K,), poses (K, D) [rad], weights (K,) of any scale."""
+    """The nearest poses of a query, nearest first: rows of the examples (K,), poses (K, D) [rad], weights (K,) of any scale.
+
+    informed: from 0 to 1, how much the query was told by markers; where it knew none, they agree with its pose because it asked.
+    """
 
     rows: Ints
     poses: Singles
     weights: Floats
+    informed: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class MotionContext:
-    """What the last poses say of the next one.
+def weigh_neighbours(rows: Ints, poses: Singles, distances: NDArray[np.floating], sharpness: float) -> Neighbours:
+    """Return the nearest examples with weights that fall with their squared distances.
 
-    predicted: joints at constant velocity, (D,) [rad], None without a last pose; last: that pose; t_ns: of the frame; inflation:
-    ratio of the prediction's standard deviation to that of one 1/60 s ahead.
+    Args:
+        rows, poses, distances: of the examples, (K,), (K, D) and (K,), nearest first.
+        sharpness: of the fall, in units of the median distance beyond the nearest.
     """
-
-    predicted: Floats | None
-    last: BodyState | None
-    t_ns: int
-    inflation: float
+    d = distances.astype(np.float64)
+    weights = np.exp(-0.5 * sharpness / max(float(d[len(d) // 2] - d[0]), 1e-9) * (d - d[0]))
+    return Neighbours(rows, poses, weights)
 
 
-class LocalModelFitter(Protocol):
-    """Fits a local model to the neighbours of every frame.
-
-    free: whether the models span all joint coordinates, so that joint limits and pose models can be joined with them.
-    """
-
-    @property
-    def free(self) -> bool:
-        """Whether the models span all joint coordinates."""
-
-    def fit(self, neighbours: Neighbours, context: MotionContext, settings: SolveSettings) -> LocalModel:
-        """Return the model of one frame; settings: those for what is seen of it."""
+def strangeness_rad(neighbours: Neighbours, pose: Floats) -> float:
+    """Return how far a pose, (D,) [rad], is from the nearest of its neighbours, root mean square over joint coordinates."""
+    apart = neighbours.poses[0] - pose
+    return math.sqrt(float(apart @ apart) / len(apart))
 
 
 def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:

@@ -1,30 +1,16 @@
-"""Motion: where the next pose is expected, and how surely, from the last poses and from what the neighbours did.
-
-The smoothness term of Chai & Hodgins 2005, eq. 9, expects every joint to go on as it went, equally surely. Here half of the
-prediction is how the neighbours came to where they are, and the spread of their steps says which joints may change how they move:
-
-    q_t ~ N(q_{t-1} + s (v_k) + (1 - s) (q_{t-1} - q_{t-2}),  spread Cov(v_k) + drift^2 G),    v_k = q_k - q_{k-1}
-
-with G the covariance of the whole database, scaled to one on average.
-"""
+"""How examples move: their steps, and how the motion between them bends."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Singles, read_only
+from config.arrays import Floats, Ints, Singles, read_only
 from config.jit import kernel
 from reconstruct.search.examples import Examples
 
-
-@dataclass(frozen=True, slots=True)
-class MotionPrior:
-    """A Gaussian over the next pose: where, (D,) [rad], and how surely, (D, D) [rad^2]."""
-
-    expected: Floats
-    covariance: Floats
+BEND_OUTLIER = 5.0  # second differences beyond this many robust standard deviations are faults of recordings
+N_SAMPLED = 40_000
 
 
 def weighted_moments(rows: Floats | Singles, weights: Floats) -> tuple[Floats, Floats]:
@@ -57,9 +43,10 @@ def example_starts(examples: Examples) -> NDArray[np.int64]:
     return np.asarray(np.repeat(first, np.diff(np.append(first, len(examples)))))
 
 
-def steps_to(examples: Examples, starts: NDArray[np.int64], chosen: NDArray[np.int64], poses: Singles) -> Singles:
-    """Return how examples (K,), whose poses are (K, D), moved in the frame before, (K, D) [rad]; zero for the first of a clip."""
-    return poses - examples.pose[np.maximum(chosen - 1, starts[chosen])]
+def example_ends(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the example after the last of each example's clip, (N,); starts: of `example_starts`."""
+    first, counts = np.unique(starts, return_counts=True)
+    return np.asarray(np.repeat(first + counts, counts))
 
 
 def drift_shape(background: Floats) -> Floats:
@@ -68,14 +55,25 @@ def drift_shape(background: Floats) -> Floats:
     return np.asarray(some * (len(some) / np.trace(some)))
 
 
-def expected_motion(
-    last: Floats, carried: Floats, steps: Floats | Singles, weights: Floats, *, share: float, spread: float, drift: Floats
-) -> MotionPrior:
-    """Join constant velocity and the neighbours' own steps.
+def steps_between(examples: Examples, first: Ints, last: Ints, poses: Singles) -> Floats:
+    """Return how examples move from some to others, whose joints are `poses`, (K, D): of joints and root, (K, D + 6).
 
-    last: q_{t-1}, (D,) [rad]; carried: where constant velocity leads, (D,); steps: of the neighbours in the same time, (K, D)
-    [rad], with weights (K,); share: of the neighbours in the expected pose; spread: variances of their steps that count; drift:
-    (D, D).
+    Of the root the rotation vector [rad] and the shift [m], in its own axes; zero where nothing is known of it.
     """
-    mean, covariance = weighted_moments(steps, weights)
-    return MotionPrior(share * (last + mean) + (1.0 - share) * carried, spread * covariance + drift)
+    root = np.zeros((len(last), 6)) if examples.root is None else examples.root.steps(first, last)
+    return np.concatenate([poses.astype(np.float64) - examples.pose[first], root], axis=1)
+
+
+def bend_covariance(examples: Examples) -> Floats:
+    """Return the covariance of the second differences of all examples, joints and root, (D + 6, D + 6), about zero."""
+    middle = np.flatnonzero(examples.clip[2:] == examples.clip[:-2]) + 1
+    middle = middle[:: max(1, len(middle) // N_SAMPLED)]
+    n = examples.pose.shape[1] + 6
+    if not len(middle):
+        return np.eye(n) * 1e-4
+    now, after = examples.pose[middle], examples.pose[middle + 1]
+    bend = steps_between(examples, middle, middle + 1, after) - steps_between(examples, middle - 1, middle, now)
+    usual = 1.48 * np.median(np.abs(bend), axis=0) + 1e-4
+    bend = np.clip(bend, -BEND_OUTLIER * usual, BEND_OUTLIER * usual)
+    covariance = bend.T @ bend / len(bend)
+    return np.asarray(covariance + 1e-3 * np.trace(covariance) / n * np.eye(n))

@@ -34,9 +34,7 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats
 from config.jit import kernel
 from config.joints import N_JOINTS
-from config.settings import SolveSettings
-from reconstruct.models.local.model import LocalModel, MotionContext, Neighbours, Quadratic, model_around, total
-from reconstruct.search.examples import Examples
+from reconstruct.models.local.model import LocalModel, Quadratic, model_around, total
 
 RANK = 1e-13  # variance below this share of the largest is rounding, not a direction
 STILL = 1e-20  # nor is a scatter below this [rad^2]: identical examples differ from their mean by rounding
@@ -308,27 +306,6 @@ def cross_validated_pca(
     model = models[row]
     directions = np.ascontiguousarray(model.directions[:, :B])
     return SelectedPca(K, model.mean, directions, model.variances[:B], float(errors[row, B - 1]))
-
-
-class PcaFitter:
-    """Fits the paper's model: principal directions of the nearest poses, as many as cross-validation prefers."""
-
-    free = False
-
-    def __init__(self, examples: Examples, covariance: Floats) -> None:
-        """Prepare nothing: the model is of the neighbours alone."""
-
-    def fit(self, neighbours: Neighbours, context: MotionContext, settings: SolveSettings) -> LocalModel:
-        """Return the model of the neighbours' principal directions with the smoothness term."""
-        s = settings
-        sigma_rad = context.inflation * s.smooth_sigma_rad
-        return local_pca(
-            neighbours.poses.astype(np.float64),
-            context.predicted,
-            dimensions=s.dimensions,
-            smooth_sigma_rad=sigma_rad,
-            prior_weight=s.prior_weight,
-        )
 
 
 def local_pca(

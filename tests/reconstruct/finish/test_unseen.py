@@ -1,15 +1,15 @@
 """Limbs that nobody sees follow smoothly and no faster than the nearest poses; others pass unchanged."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from config.arrays import Bools, Floats, Ints, Singles
+from config.arrays import Bools, Floats
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
 from database.geometry.kinematics import forward
 from reconstruct.finish.unseen import UnseenChains
 from reconstruct.pose import JointSource, Pose, TrackingState
-from tests.support.people import bent_pose, person, worn_markers
+from tests.support.people import Table, bent_pose, person, worn_markers
 
 SUBJECT = person("boxing", 3)
 SEEN = np.ones(len(SUBJECT.markers), bool)
@@ -19,20 +19,11 @@ WRIST = JOINT_INDEX["leftHand"]
 FPS = 60.0
 
 
-@dataclass(frozen=True)
-class Table:
-    """Poses of one clip at one rate."""
-
-    rotvec: Singles
-    clip_start: Ints
-    fps: float = FPS
-
-
 def swinging_arm(n: int, step_rad: float) -> Table:
     """Return a clip in which the left arm turns by so much a frame."""
     rotvec = np.tile(bent_pose(2), (n, 1, 1))
     rotvec[:, ARM[0], 2] += step_rad * np.arange(n)
-    return Table(rotvec.astype(np.float32), np.array([0, n]))
+    return Table(rotvec.astype(np.float32), FPS, np.array([0, n]), np.zeros((n, 3), np.float32))
 
 
 def pose_at(n: int, rotvec: Floats, seen: Bools) -> Pose:

@@ -8,7 +8,7 @@ import pytest
 
 from calibration.camera import Rig
 from capture.clock import OffsetMethod
-from capture.packets import Blobs
+from capture.packets import Blobs, Views
 from capture.process.control import RequestedOrder, SyncOrder, decode_order
 from capture.sockets.wire import SentBlobs
 from capture.stereo.watch import RigWatch
@@ -88,6 +88,26 @@ def test_pair_becomes_a_pose_with_the_times_of_its_journey(run: tuple[Reconstruc
     # The pair is of T0, to which the later picture's markers were moved back; that picture was in memory at T0 + 3 ms.
     assert pose.t_capture_ns == T0
     assert (latency["read"], latency["detect"], latency["transport"], latency["solve"]) == (3 * MS, 2 * MS, MS, 1000)
+
+
+class LaggingPipeline(IndexPipeline):
+    """Returns poses of 100 ms before, as those decided with a lag are."""
+
+    def step(self, pair: Views) -> Pose:
+        now = super().step(pair)
+        return replace(now, t_capture_ns=now.t_capture_ns - 100 * MS, latency_ns={**now.latency_ns, "lag": 100 * MS})
+
+
+def test_a_lag_is_told_in_the_status_and_stages_still_add_up() -> None:
+    record = Record()
+    reconstruction = Reconstruction(LaggingPipeline(), record, 8 * MS)
+    reconstruction.report(T0, 0)
+    reconstruction.turn([sent(0, 3, T0), sent(1, 3, T0)], T0 + 5 * MS)
+    reconstruction.report(T0 + 2000 * MS, 0)
+    assert [status.lag_ns for status in record.states] == [0, 100 * MS]
+    (pose,) = record.poses
+    until_received_ns = sum(pose.latency_ns[stage] for stage in ("read", "detect", "transport", "lag"))
+    assert pose.t_capture_ns + until_received_ns == T0 + 4 * MS
 
 
 def test_rig_is_watched_after_the_pose_is_out(monkeypatch: pytest.MonkeyPatch) -> None:

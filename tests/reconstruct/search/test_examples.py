@@ -30,4 +30,4 @@ def test_features_are_the_markers_with_the_root_at_the_origin(monkeypatch: pytes
 
 def test_no_poses_is_an_error() -> None:
     with pytest.raises(DatabaseError, match="no poses"):
-        examples_for(person(), Table(np.zeros((0, 23, 3), np.float32), 60.0, np.zeros(1, np.int64)))
+        examples_for(person(), Table(np.zeros((0, 23, 3), np.float32), 60.0, np.zeros(1, np.int64), np.zeros((0, 3), np.float32)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Likeness, Query, distances_of, nearest, nearest_examples
+from reconstruct.search.nearest import Query, distances_of, nearest, nearest_examples
 
 M, D = 4, 66
 
@@ -123,34 +123,3 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         nearest_examples(table, Query(np.ones((M, 3)), np.ones(M), np.ones(D - 1), np.ones(D - 1)), 2)
     with pytest.raises(ValueError, match="do not fit together"):
         distances_of(table, Query(np.ones((M, 3)), np.ones(M - 1), None, np.ones(D)))
-
-
-def query_with_one_hidden(seed: int) -> Query:
-    """Return a query whose last marker is hidden."""
-    rng = np.random.default_rng(seed)
-    return Query(rng.normal(size=(M, 3)), np.append(rng.uniform(50.0, 1000.0, M - 1), 0.0), None, np.ones(D))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_quick_bound_agrees_with_trying_all(seed: int) -> None:
-    """Limits on both sides of the nearest distance, by markers that are seen and one that is not."""
-    every_third = Likeness(examples(400, 0), 130)
-    assert len(every_third.examples) == 134
-    query = query_with_one_hidden(seed)
-    distances = distances_of(every_third.examples, query)
-    best = float(distances.min())
-    found, pose = every_third.nearest(query)
-    assert found == best
-    np.testing.assert_array_equal(pose, every_third.examples.pose[int(np.argmin(distances))])
-    for markers in ((0, 1), (2, 1), (3, 1)):
-        for share in (0.5, 0.99, 1.0, 1.01, 3.0):
-            assert every_third.any_within(query, share * best, markers) == (share >= 1.0)
-        assert not every_third.any_within(query, 0.0, markers)
-
-
-def test_the_bound_is_the_nearest_of_the_examples_next_to_some() -> None:
-    subset, query = Likeness(examples(400, 0), 130), query_with_one_hidden(9)
-    distances = distances_of(subset.examples, query)
-    # Every third is kept: poses 0 to 2 stand for example 0, 10 for example 3, and there are 134 of 400.
-    assert subset.at_most(query, np.array([2, 10, 399])) == min(distances[0], distances[3], distances[133])
-    assert subset.at_most(query, np.arange(400)) == subset.nearest(query)[0]

@@ -13,7 +13,7 @@ from database.clips import Clip, clip_slice
 from database.files.resample import mirrored
 from database.graph.build import graph_deriver
 from database.store import PoseDatabase, open_database, write_database, write_parts
-from reconstruct.models.local.motion import example_starts, steps_to
+from reconstruct.models.local.motion import bend_covariance, example_ends, example_starts, steps_between
 from reconstruct.search import lists
 from reconstruct.search.examples import Examples, examples_for, root_rotvec
 from reconstruct.search.index import search_index
@@ -68,7 +68,12 @@ def assert_same_examples(first: PoseDatabase, second: PoseDatabase) -> tuple[Exa
     for key in (rows, slice(None, None, 7), slice(len(a) - 5, None), 0, len(a) - 1):
         assert np.array_equal(a.pose[key], b.pose[key])
     assert np.array_equal(root_rotvec(first), root_rotvec(second))
-    assert np.array_equal(steps_to(a, example_starts(a), rows, a.pose[rows]), steps_to(b, example_starts(b), rows, b.pose[rows]))
+    starts = example_starts(a)
+    assert np.array_equal(starts, example_starts(b)) and np.array_equal(example_ends(starts), example_ends(example_starts(b)))
+    before = np.maximum(rows - 1, starts[rows])
+    steps = [steps_between(each, before, rows, each.pose[rows]) for each in (a, b)]
+    np.testing.assert_allclose(steps[0], steps[1], atol=1e-6)
+    np.testing.assert_allclose(bend_covariance(a), bend_covariance(b), atol=1e-9)
     return a, b
 
 

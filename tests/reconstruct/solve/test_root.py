@@ -1,4 +1,4 @@
-"""The root: exact on a rigid torso, robust to a missing or wrong marker, from rays, and its tilt from the neighbours."""
+"""The root: exact on a rigid torso, robust to a missing or wrong marker, and from rays."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from config.arrays import Floats
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from reconstruct.observations import Rays, monocular_rays, nearest_on_rays
-from reconstruct.solve.root import TILT_FLOOR_RAD, RootPrior, root_from_rays, root_from_torso, with_tilt
+from reconstruct.solve.root import root_from_rays, root_from_torso
 from tests.support.people import bent_pose, blobs_of, front_rig, lone_views, marker_frame_of, person
 
 R = matrix_from_rotvec([0.4, -1.1, 0.3])
@@ -139,45 +139,3 @@ def test_one_wrong_ray_does_not_carry_the_root_off() -> None:
     frame = seen_by_left(rig, np.vstack([BODY_M[:5] + t, BODY_M[5:] + t + [0.4, 0.0, 0.0]]))
     R, found = root_from_rays(monocular_rays(frame, rig), np.ones(6, bool), BODY_M, (np.eye(3), t), (0.1, 0.06))
     assert np.linalg.norm(found - t) < 0.02 and geodesic_rad(R, np.eye(3)) < 0.06
-
-
-UP = np.array([0.0, 1.0, 0.0])
-HEADING = matrix_from_rotvec(np.array([0.0, 0.7, 0.0]))
-LEANING = HEADING @ matrix_from_rotvec(np.array([0.3, 0.0, 0.0]))
-WEIGHTS = np.array([1.0, 2.0, 1.0])
-
-
-def up_of(*rotations: np.ndarray) -> np.ndarray:
-    """Return the vertical in the frames of roots, (K, 3)."""
-    return np.array([R.T @ UP for R in rotations])
-
-
-def test_neighbours_that_agree_draw_the_tilt_to_theirs() -> None:
-    drawn = with_tilt(RootPrior(HEADING, np.ones(3), 1.0, 0.1), up_of(*[LEANING] * 3), WEIGHTS)
-    assert geodesic_rad(drawn.rotation, LEANING) < 0.01  # their heading is the same here
-    assert drawn.tilt_sigma_rad == pytest.approx(TILT_FLOOR_RAD, rel=0.01)
-    assert (drawn.sigma_rad, drawn.sigma_m, drawn.position_m.tolist()) == (1.0, 0.1, [1.0, 1.0, 1.0])
-
-
-def test_a_sure_prediction_is_hardly_moved_and_disagreement_is_weak() -> None:
-    sure = with_tilt(RootPrior(HEADING, np.zeros(3), 0.005, 0.1), up_of(*[LEANING] * 3), WEIGHTS)
-    assert geodesic_rad(sure.rotation, HEADING) < 0.005
-    apart = [LEANING, HEADING @ matrix_from_rotvec(np.array([-0.9, 0.0, 0.0])), HEADING]
-    torn = with_tilt(RootPrior(HEADING, np.zeros(3), 0.05, 0.1), up_of(*apart), WEIGHTS)
-    assert geodesic_rad(torn.rotation, HEADING) < 0.02
-    assert torn.tilt_sigma_rad is not None and 0.045 < torn.tilt_sigma_rad < 0.05
-
-
-def test_heading_is_not_taken_from_neighbours() -> None:
-    turned = matrix_from_rotvec(np.array([0.0, 2.0, 0.0]))
-    prior = with_tilt(RootPrior(HEADING, np.zeros(3), 0.1, 0.1), up_of(turned, turned, turned), WEIGHTS)
-    assert np.allclose(prior.rotation, HEADING)
-    precision = prior.term(np.eye(3)).precision
-    assert precision[0] == precision[2] > precision[1] == pytest.approx(100.0)
-
-
-def test_neighbours_upside_down_or_without_a_common_tilt_give_numbers() -> None:
-    fallen = matrix_from_rotvec(np.array([np.pi, 0.0, 0.0]))
-    for ups in (up_of(fallen, fallen, fallen), up_of(fallen, np.eye(3), fallen)):
-        prior = with_tilt(RootPrior(np.eye(3), np.zeros(3), 0.1, 0.1), ups, WEIGHTS)
-        assert np.isfinite(prior.rotation).all() and prior.tilt_sigma_rad is not None

@@ -40,6 +40,15 @@ def test_the_budget_is_for_the_total_of_19_in_20() -> None:
     assert latency_of([receipt()], 12.4).is_over and not latency_of([receipt()], 12.5).is_over
 
 
+def test_a_lag_that_was_asked_for_is_a_stage_and_does_not_count_against_the_budget() -> None:
+    way = {"solve": 4 * MS, "finish": 1 * MS, "lag": 100 * MS, "publish": 1 * MS}
+    pose = replace(POSE, t_capture_ns=0, t_publish_ns=106 * MS, latency_ns=way)
+    latency = latency_of([Receipt(pose, 108 * MS)], 8.5)
+    assert list(latency.stages_ms) == ["solve", "finish", "lag", "publish", "received", "total"]
+    assert latency.total_ms == pytest.approx((108.0, 108.0, 108.0)) and latency.allowed_ms == pytest.approx(108.5)
+    assert not latency.is_over and latency_of([Receipt(pose, 108 * MS)], 7.5).over_ms == pytest.approx(0.5)
+
+
 def test_without_receipts_the_way_ends_at_publishing() -> None:
     latency = latency_of([receipt(received_ms=None)], 33.0)
     assert "received" not in latency.stages_ms and latency.total_ms == pytest.approx((10.5, 10.5, 10.5))

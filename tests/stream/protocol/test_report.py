@@ -48,6 +48,16 @@ def test_doubtful_spans_are_listed_with_their_times_since_the_first_pose() -> No
     assert span["doubts"] == ["fit"]
 
 
+def test_jumps_to_other_labels_are_counted_with_their_size() -> None:
+    """The markers go 20 and 60 mm further in the two poses whose labels became the likelier ones."""
+    doubts = [frozenset({Doubt.EXCHANGED} if n in (2, 5) else ()) for n in range(7)]
+    along_m = np.cumsum([0.0, 0.0, 0.02, 0.0, 0.0, 0.06, 0.0])
+    made = [replace(fakes.pose(n, 0, np.zeros(3)), t_capture_ns=n * 10**8) for n in range(7)]
+    poses = [replace(p, doubts=d, marker_m=np.array([[0.0, 1.0, z]])) for p, d, z in zip(made, doubts, along_m, strict=True)]
+    assert replay_report(poses, wall_s=1.0)["jumps"] == pytest.approx({"count": 2, "median_mm": 40.0, "most_mm": 60.0})
+    assert replay_report(poses[:2], wall_s=1.0)["jumps"] == {"count": 0, "median_mm": None, "most_mm": None}
+
+
 def test_the_time_of_a_recording_is_told_with_its_gaps() -> None:
     """Stamps in steps of 10 ms at 29.2 Hz, with a silence of two seconds and one frame missing."""
     seconds = np.round(np.arange(120) / 29.2 + np.where(np.arange(120) >= 60, 2.0, 0.0), 2)

@@ -123,7 +123,7 @@ def test_a_book_made_anew_learns_what_the_cameras_tell(file: Path) -> None:
         "detector.k_sigma": 5.0,
         "camera.exposure": "-6",
         "detector.mode": "auto",
-        "solve.passes": 3,
+        "solve.neighbours": 3,
         "detector.min_area_px": "x",
     }
     book.learn("left", told)

@@ -86,6 +86,19 @@ def test_the_budget_is_kept_or_not_by_p95() -> None:
     assert BAD in over and "7 over 33" in over
 
 
+def test_a_lag_that_was_asked_for_is_said_and_widens_the_budget() -> None:
+    late = sample(total=(120.0, 131.0, 141.0))
+    lagging = replace(late, latency_ms={**late.latency_ms, "lag": (100.0, 101.0, 102.0)})
+    words = latency_html(lagging, 33.0)
+    assert GOOD in words and "within 133" in words and "<td>lag</td><td>100.0</td>" in words
+    track = ViewerTrack("stream", PoseHistory(60.0), "s1", SKELETON)
+    track.meter.samples.append(lagging)
+    head = head_html(view(track), POSE)
+    assert "budget 133" in head and "ms of lag" in head and "<b>100</b>" in head
+    track.meter.samples.append(late)
+    assert "ms of lag" not in head_html(view(track), POSE)
+
+
 def test_the_strip_has_its_bars_where_the_time_says() -> None:
     runs = [StateSpan(0.0, 6.0, "tracking"), StateSpan(6.0, 8.0, "lost"), StateSpan(8.0, 10.0, "tracking")]
     svg = strip_svg(runs, TimeSpan(0.0, 10.0), 2.5)

@@ -256,7 +256,7 @@ def children_of(pid: int) -> list[int]:
 
 def test_settings_given_now_are_stronger_and_the_stream_is_this_calls_own() -> None:
     recorded = load_settings(None, ["solve.neighbours=77", "stream.predict_ms=12", "stream.address=tcp://127.0.0.1:1"])
-    own = load_settings(None, ["solve.passes=2", "stream.address=tcp://127.0.0.1:2"])
+    own = load_settings(None, ["solve.max_iterations=9", "stream.address=tcp://127.0.0.1:2"])
     used = settings_for(recorded, own)
-    assert (used.solve.neighbours, used.solve.passes) == (77, 2)
+    assert (used.solve.neighbours, used.solve.max_iterations) == (77, 9)
     assert (used.stream.predict_ms, used.stream.address) == (12.0, "tcp://127.0.0.1:2")

@@ -97,6 +97,8 @@ def test_a_second_in_words() -> None:
         "left node's clock -1.23 ms (within 0.21), round trip 0.4 ms"
     )
     assert status_line(replace(STATUS, drops={}, skew_ns={}, cameras={}), ()) == "tracking, 58 poses/s of 60 and 59 frames"
+    lagging = replace(STATUS, drops={}, skew_ns={}, cameras={}, lag_ns=100 * MS)
+    assert status_line(lagging, (112.2, 115.7)).endswith("frames, latency 112 ms, p95 116, lag 100 ms")
     assert node_words("left", {"node": "away", "clock_offset_ns": 1}) == "left node away"
 
 

@@ -158,18 +158,27 @@ def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, see
     n, n_markers = visible.shape
     rng = np.random.default_rng([seed, n])
     poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()
+
+    def note(pose: Pose) -> None:
+        """Add a pose with its labels."""
+        assert pipeline.markers is not None and pipeline.views is not None
+        poses.append(pose)
+        frames.append(pipeline.markers)
+        views.append(pipeline.views)
+
     pipeline.forget()
     for k in range(n):
         blobs = (blobs_of(c, each[k], visible[k], k, rng.permutation(n_markers)) for c, each in enumerate(scene.image_px))
-        poses.append(pipeline.step(Views(tuple(blobs))))
-        assert pipeline.markers is not None and pipeline.views is not None
-        frames.append(pipeline.markers)
-        views.append(pipeline.views)
+        pose = pipeline.step(Views(tuple(blobs)))
+        if pose.t_capture_ns >= 0:  # with a lag the first poses are of before
+            note(pose)
+    for pose in pipeline.flush():
+        note(pose)
     live = LiveTake(poses, frames, views)
     if not offline:
         return live
-    every, settings = np.ones(n_markers, bool), pipeline.settings
-    options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, every, settings.feet, settings.match)
+    every = np.ones(n_markers, bool)
+    options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, pipeline.settings, every)
     return solve_take(live, options)
 
 

@@ -19,8 +19,7 @@ from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.constraints import Constraints, Handles, RootConstraint
-from reconstruct.estimator import Estimator
-from reconstruct.history import BodyState, MotionHistory
+from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -31,6 +30,8 @@ from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
 from reconstruct.observations import observations_from_markers
 from reconstruct.search.index import SearchIndex
+from reconstruct.track.estimator import Estimator
+from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.queries import FPS, RIG, MotionQuery
 
 FILLED_SIGMA_M = 0.05  # of a marker whose position is held or interpolated
@@ -187,8 +188,8 @@ class SynthesisMethod:
     def step(self, n: int, frame: MarkerFrame) -> Answer:
         """Synthesize, starting from the last frame, with the predicted root as a prior."""
         s, subject = self._settings, self._query.subject
-        expected = self._history.predict(frame.t_capture_ns, s.velocity_gain) or self._query.start
-        sigma = np.where(subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
+        expected = self._history.predict(frame.t_capture_ns, VELOCITY_GAIN) or self._query.start
+        sigma = np.full(len(subject.markers), s.marker_sigma_m)
         seen = observations_from_markers(frame, RIG, sigma)
         prior = RootConstraint(expected.rotation, expected.position_m, s.root_sigma_rad, s.root_sigma_m)
         handles = Handles(subject.joint, subject.offset_m)
@@ -197,7 +198,7 @@ class SynthesisMethod:
         self._last = found if found.variance < MAX_VARIANCE else None
         self._static.append(static_features(found.rotvec))
         state = BodyState(frame.t_capture_ns, found.rotvec, matrix_from_rotvec(found.rotvec[0]), found.root_m)
-        self._history = self._history.then(state, s.velocity_share)
+        self._history = self._history.then(state, VELOCITY_SHARE)
         return Answer(state, self._estimator.world(state))
 
     def _past(self) -> PastFeatures | None:

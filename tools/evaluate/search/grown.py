@@ -28,6 +28,7 @@ class DatabaseSubset:
     """Some clips of a database, for examples and graph; fields as in `PoseDatabase`."""
 
     rotvec: NDArray[np.float32]
+    root_m: NDArray[np.float32]
     fps: float
     clip_start: NDArray[np.int64]
 
@@ -73,14 +74,16 @@ def _up_to(n_poses: int, database: PoseDatabase) -> Iterator[Clip]:
 def part_of(database: PoseDatabase, n_poses: int, seed: int = 0) -> DatabaseSubset:
     """Return random clips with exactly `n_poses` poses in all; the last clip is cut."""
     if n_poses >= database.n_poses:
-        return DatabaseSubset(database.rotvec, database.fps, database.clip_start)
-    blocks: list[NDArray[np.float32]] = []
+        return DatabaseSubset(database.rotvec, database.root_m, database.fps, database.clip_start)
+    blocks, roots = list[NDArray[np.float32]](), list[NDArray[np.float32]]()
     left = n_poses
     for clip in np.random.default_rng(seed).permutation(database.n_clips):
         first = int(database.clip_start[clip])
-        blocks.append(database.rotvec[first : min(int(database.clip_start[clip + 1]), first + left)])
+        part = slice(first, min(int(database.clip_start[clip + 1]), first + left))
+        blocks.append(database.rotvec[part])
+        roots.append(database.root_m[part])
         left -= len(blocks[-1])
         if left == 0:
             break
     start = np.concatenate([[0], np.cumsum([len(block) for block in blocks])]).astype(np.int64)
-    return DatabaseSubset(np.concatenate(blocks), database.fps, start)
+    return DatabaseSubset(np.concatenate(blocks), np.concatenate(roots), database.fps, start)

@@ -14,11 +14,12 @@ from database.geometry.rotations import matrix_from_rotvec
 from database.graph.build import build_graph
 from database.graph.neighbours import Graph, graph_of
 from database.store import PoseDatabase, open_database
-from reconstruct.history import BodyState, MotionHistory
+from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples, PoseTable, examples_for
 from reconstruct.search.lists import build_lists
 from reconstruct.search.nearest import Query, nearest_examples
 from reconstruct.search.walk import PoseSearch
+from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query
 from tools.evaluate.search.grown import PAPER_POSES, grown_database, part_of
@@ -99,11 +100,11 @@ def search_queries(motion: MotionQuery, settings: SolveSettings) -> list[Query]:
     queries = []
     for k in range(len(motion)):
         t_ns = round(k * 1e9 / FPS)
-        predicted = history.predict(t_ns, settings.velocity_gain)
+        predicted = history.predict(t_ns, VELOCITY_GAIN)
         if k >= 2 and predicted is not None:
             queries.append(Query(local_m[k], weight[k], predicted.joints[1:].ravel(), pose_weight))
         state = BodyState(t_ns, motion.rotvec[k].copy(), R[k], motion.root_m[k].copy())
-        history = history.then(state, settings.velocity_share)
+        history = history.then(state, VELOCITY_SHARE)
     return queries
 
 

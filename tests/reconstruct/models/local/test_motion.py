@@ -1,15 +1,9 @@
-"""Motion: neighbours' steps by hand, clip borders, joining with constant velocity, the scale of the drift."""
+"""Motion of examples: borders of clips, moments, the scale of the drift, how motion bends."""
 
 import numpy as np
 
-from reconstruct.models.local.motion import drift_shape, example_starts, expected_motion, steps_to, weighted_moments
+from reconstruct.models.local.motion import bend_covariance, drift_shape, example_ends, example_starts, weighted_moments
 from reconstruct.search.examples import Examples
-
-
-def two_clips() -> Examples:
-    """Return clips of three and two poses of one coordinate."""
-    pose = np.array([[0.0], [0.1], [0.3], [5.0], [4.5]], np.float32)
-    return Examples(pose, np.zeros((5, 3), np.float32), np.array([4, 4, 4, 7, 7], np.int32), 60.0)
 
 
 def test_moments_are_those_of_the_weights() -> None:
@@ -18,22 +12,11 @@ def test_moments_are_those_of_the_weights() -> None:
     np.testing.assert_allclose(covariance, [[3.0, 1.5], [1.5, 0.75]])
 
 
-def test_steps_stay_inside_their_clip() -> None:
-    table = two_clips()
-    starts = example_starts(table)
+def test_clips_begin_and_end_where_their_numbers_change() -> None:
+    clip = np.array([4, 4, 4, 7, 7], np.int32)
+    starts = example_starts(Examples(np.zeros((5, 1), np.float32), np.zeros((5, 3), np.float32), clip, 60.0))
     np.testing.assert_array_equal(starts, [0, 0, 0, 3, 3])
-    chosen = np.array([4, 2, 3, 0, 1])
-    steps = steps_to(table, starts, chosen, table.pose[chosen])
-    np.testing.assert_allclose(steps.ravel(), [-0.5, 0.2, 0.0, 0.0, 0.1], atol=1e-6)
-
-
-def test_half_the_way_is_the_neighbours() -> None:
-    last, carried, steps = np.array([1.0, 2.0]), np.array([1.2, 2.0]), np.array([[0.0, 0.4], [0.2, 0.4]])
-    drift = np.diag([0.01, 0.02])
-    motion = expected_motion(last, carried, steps, np.ones(2), share=0.5, spread=10.0, drift=drift)
-    # Neighbours moved by (0.1, 0.4) on average, constant velocity by (0.2, 0).
-    np.testing.assert_allclose(motion.expected, [1.15, 2.2])
-    np.testing.assert_allclose(motion.covariance, np.diag([10.0 * 0.01, 0.0]) + drift)
+    np.testing.assert_array_equal(example_ends(starts), [3, 3, 3, 5, 5])
 
 
 def test_drift_is_one_on_average_and_follows_the_database() -> None:
@@ -41,3 +24,15 @@ def test_drift_is_one_on_average_and_follows_the_database() -> None:
     assert np.isclose(np.trace(shape), 3.0)
     np.testing.assert_allclose(np.diag(shape), np.array([0.5001, 0.1001, 0.0001]) * 3.0 / 0.6003)
     np.testing.assert_allclose(drift_shape(np.zeros((2, 2))), np.eye(2))
+
+
+def test_bends_are_those_inside_clips_and_a_jump_of_a_recording_hardly_counts() -> None:
+    """Second differences of 0.02 by turns, of either sign; a clip's border and one flip of a recording do not widen them much."""
+    n = 400
+    pose = np.cumsum(np.where(np.arange(n) % 2 == 0, 0.01, -0.01)).astype(np.float32)[:, None]
+    clip = np.repeat(np.array([0, 1], np.int32), n // 2)
+    pose[n // 2 :] += 5.0
+    calm = bend_covariance(Examples(pose, np.zeros((n, 3), np.float32), clip, 60.0))
+    np.testing.assert_allclose(calm[0, 0], 0.02**2, rtol=0.01)
+    pose[50] += 3.0
+    assert bend_covariance(Examples(pose, np.zeros((n, 3), np.float32), clip, 60.0))[0, 0] < 2.0 * calm[0, 0]

@@ -94,17 +94,17 @@ def test_the_tables_add_up() -> None:
 
 def test_a_hand_that_comes_back_to_a_walk_the_database_knows_gets_its_label() -> None:
     skeleton = body(1.74)
-    clip = clip_slice(walk(skeleton), 0, 70)
+    clip = clip_slice(walk(skeleton), 0, 190)
     scene = SimulatedScene(motion="walk", markers="boxing", tpose_s=TPOSE_S, seed=1)
     performer = performer_from_scene(scene, clip)
-    shown = project_scene("walk", scene, performer, 1.1)
+    shown = project_scene("walk", scene, performer, 3.1)
     assert shown.image_px.shape[::2] == (2, 9) and shown.before == 90
     table_ = table_of([walk(skeleton), walk(skeleton, 1), t_pose_clip(skeleton)])
     pipeline = Pipeline(performer.rig, shown.subject, table_, Settings())
     which = ProtocolClip("walk", "walking")
     run = run_case(which, "boxing", shown, MissingCase(0.5, limb="an arm"), pipeline, False, 1)
-    assert run is not None and run_case(which, "boxing", shown, MissingCase(2.0, limb="an arm"), pipeline, False, 1) is None
-    assert (run.returns, run.at_once, run.right, run.wrong, run.none) == (1, 1, 3, 0, 0)
-    assert run.hidden == 30 and run.taken == 0
+    assert run is not None and run_case(which, "boxing", shown, MissingCase(4.0, limb="an arm"), pipeline, False, 1) is None
+    assert (run.returns, run.at_once, run.right, run.wrong, run.none) == (3, 3, 9, 0, 0)
+    assert run.hidden == 90 and run.taken == 0
     assert len(run.poses.states) == len(shown.joint_m) - shown.before and run.poses.tracking.all()
     assert run.poses.mean_mm.max() < 50.0 and (run.poses.ratio <= 2.0).mean() > 0.8

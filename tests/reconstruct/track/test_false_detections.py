@@ -1,6 +1,6 @@
 """Reflections go, markers stay: standing ones, ones that pass a reflection, ones whose label a reflection would take."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,9 +11,9 @@ from capture.packets import MarkerFrame, Views
 from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import body
-from reconstruct.labelling.false_detections import LEARN_S, MAX_SPOTS, STAY_PX, FalseDetections, keep_near, standing, update_spots
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
+from reconstruct.track.false_detections import LEARN_S, MAX_SPOTS, STAY_PX, FalseDetections, keep_near, standing, update_spots
 from tests.support.people import PERIOD_NS, blobs_of, front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 
@@ -50,7 +50,8 @@ def room() -> Room:
 
 def reach_matching(pipeline: Pipeline, pair: Views) -> tuple[int, int]:
     """Return how many blobs of each view are not left out of the next step."""
-    kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._expected(pair.t_capture_ns))
+    expected = pipeline._tracker.expect(pair.t_capture_ns)
+    kept = pipeline._false_detections.without(pair, pipeline.rig, expected[0] if expected else None)
     return len(kept[0]), len(kept[1])
 
 
@@ -242,18 +243,3 @@ def test_near_an_expected_marker() -> None:
     out = np.array([True, True, True, True, False])
     keep_near(out, points, expected, np.array([1.0, 1.0, 9.5, 1e9, 1.0]))
     assert out.tolist() == [False, True, False, True, False]
-
-
-def test_agreed_takes_lone_labels_from_reflections_only() -> None:
-    """Marker 0 alone on one, 1 with the other camera's marker, 2 on one in both views, 3 alone elsewhere."""
-    reflections = FalseDetections(2)
-    for k in range(2 * TO_LEARN):
-        reflections.learn(Views((blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1]))), nothing_labelled(k), True)
-    image = np.array([[LAMPS[0][0], LAMPS[0][1], LAMPS[0][2], [9.0, 9.0]], [[0.0, 0.0], [5.0, 5.0], LAMPS[1][0], [0.0, 0.0]]])
-    frame = nothing_labelled(0, 4, 4)
-    frame = replace(frame, image_px=image, seen=np.array([[1, 1, 1, 1], [0, 1, 1, 0]], bool), valid=np.array([0, 1, 1, 0], bool))
-    frame = replace(frame, point_m=np.ones((4, 3)) * frame.valid[:, None])
-    told = reflections.agreed(frame)
-    assert told.seen.tolist() == [[False, True, False, True], [False, True, False, False]]
-    assert told.valid.tolist() == [False, True, False, False]
-    assert told.point_m[:, 0].tolist() == [0.0, 1.0, 0.0, 0.0] and not told.image_px[:, 2].any()

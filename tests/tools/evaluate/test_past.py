@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.history import BodyState, MotionHistory
+from reconstruct.history import BodyState
+from tools.evaluate.past import MotionHistory
 
 MS = 1_000_000
 TURN = np.array([0.02, 0.05, -0.03])

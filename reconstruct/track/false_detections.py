@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from capture.packets import Blobs, MarkerFrame, Views
-from capture.stereo.labels import ExpectedMarkers
+from capture.packets import Blobs, MarkerFrame, Points, Views
 from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
+from reconstruct.track.association import Expected
 
 STAY_PX = 1.5  # a blob this near to its last position has stayed
 LEARN_S = 0.5  # this long without a label makes a false detection; longer than labels need to be doubted
@@ -45,32 +45,20 @@ class FalseDetections:
         self._n = [0] * self.n_cameras
         self._last_s = self._tracked_s = -np.inf
 
-    def without(self, views: Views, rig: Rig, expected: ExpectedMarkers | None) -> Views:
+    def without(self, views: Views, rig: Rig, expected: Expected | None) -> Views:
         """Return the views without false detections."""
         if 1e-9 * views.t_capture_ns - self._tracked_s > UNTRACKED_S:
             return views
         return views.changed(lambda c, blobs: self._without(blobs, c, rig.cameras[c], expected))
 
-    def agreed(self, frame: MarkerFrame) -> MarkerFrame:
-        """Return a frame without labels at a known false detection, unless the other camera sees the marker elsewhere."""
-        at_spot = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
-        if not np.count_nonzero(at_spot):
-            return frame
-        wrong = at_spot & np.where(frame.valid, (at_spot | ~frame.seen).all(axis=0), True)
-        if not wrong.any():
-            return frame
-        seen = frame.seen & ~wrong
-        valid = frame.valid & (np.count_nonzero(seen, axis=0) > 1)
-        return replace(
-            frame,
-            valid=valid,
-            point_m=np.where(valid[:, None], frame.point_m, 0.0),
-            covariance_m2=np.where(valid[:, None, None], frame.covariance_m2, 0.0),
-            seen=seen,
-            image_px=np.where(seen[..., None], frame.image_px, 0.0),
-            sigma_px=np.where(seen, frame.sigma_px, 0.0),
-            epipolar_px=np.where(valid, frame.epipolar_px, 0.0),
-        )
+    def without_lone(self, views: Views, points: Points) -> Points:
+        """Return the points without blobs of single views that are known false detections: a marker would be in two views."""
+        single = []
+        for c, (blobs, lone) in enumerate(zip(views.blobs, points.single, strict=True)):
+            if blobs is not None and len(lone):
+                lone = lone[~standing(blobs.points_px[lone], self._spots[c], self._n[c])]
+            single.append(lone)
+        return replace(points, single=tuple(single))
 
     def learn(self, views: Views, frame: MarkerFrame, tracked: bool) -> None:
         """Update the spots from views of which nothing was removed. tracked: the labels gave a pose."""
@@ -88,7 +76,7 @@ class FalseDetections:
             labelled_px = frame.image_px[c][frame.seen[c]]
             self._n[c] = update_spots(read_only(blobs.points_px), labelled_px, self._spots[c], self._n[c], t_s, step_s)
 
-    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
+    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: Expected | None) -> Blobs:
         """Return one camera's blobs without its false detections."""
         out = standing(blobs.points_px, self._spots[index], self._n[index])
         if not np.count_nonzero(out):

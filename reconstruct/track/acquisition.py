@@ -18,23 +18,22 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import charted, local_markers
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.labelling.hypotheses import Hypotheses, place, refine
-from reconstruct.labelling.labeller import opposite_markers
 from reconstruct.labelling.upright import (
     limb_swaps,
     mirror_order,
+    opposite_markers,
     placement_of,
     pose_index,
     squared_distances,
     torso_pairs,
     without_heading,
 )
-from reconstruct.models.local.gaussian import local_gaussian
-from reconstruct.models.local.neighbourhood import Neighbourhood
+from reconstruct.models.local.model import Neighbours, weigh_neighbours
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import nearest
+from reconstruct.track.estimator import Estimator
 
 # Whether a labelling is trusted.
 MAX_ENERGY, MAX_LATE_ENERGY = 9.0, 10.0  # per marker with a point: at once, and after PATIENCE_S
@@ -137,7 +136,7 @@ class Acquirer:
         """
         self.viewpoint_m, self._torso = viewpoint_m, subject.markers.torso
         self._estimator, self._settings = estimator, settings
-        stride = max(1, -(-len(examples) // N_POSES))
+        self._stride = stride = max(1, -(-len(examples) // N_POSES))
         pose = examples.pose[::stride].reshape(-1, N_JOINTS - 1, 3)
         joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
         joints[1:, 1:] = pose
@@ -271,7 +270,7 @@ class Acquirer:
         number, choice = self._every * int(hypotheses.number[h]), hypotheses.choice[h]
         rotation, position_m = heading @ self._tilt[number], np.array(position)
         start = BodyState(0, self._joints[number], rotation, position_m)
-        near = self._neighbourhood(points, choice, heading, np.array(position))
+        near = self._neighbours(points, choice, heading, np.array(position))
         estimate = self._estimator.estimate(frame_of(choice), start, near)
         if estimate is None:
             return None
@@ -291,21 +290,16 @@ class Acquirer:
         total_m2 = len(self._torso) * float(hypotheses.cost_m[h]) ** 2
         return _example_energy(total_m2) + MISSING * sum(_incomplete(hypotheses.choice[h], n_points))
 
-    def _neighbourhood(self, points: Floats, choice: Ints, heading: Floats, position: Floats) -> Neighbourhood:
-        """Learn the local model of the examples nearest to a labelling."""
+    def _neighbours(self, points: Floats, choice: Ints, heading: Floats, position: Floats) -> Neighbours:
+        """Return the examples nearest to a labelling."""
         s = self._settings
         used = choice >= 0
         local = np.zeros((len(choice), 3))
         local[used] = (points[choice[used]] - position) @ heading
         d = squared_distances(self._flat, local, choice) / s.query_marker_sigma_m**2
         chosen = nearest(d, s.neighbours)
-        d = d[chosen].astype(np.float64)
-        width = max(float(d[len(d) // 2] - d[0]), 1e-9)
-        weights = np.exp(-0.5 * s.sharpness * (d - d[0]) / width)
-        examples = self._joints[chosen, 1:].reshape(len(chosen), -1)
-        background = self._estimator.background
-        model = local_gaussian(examples, weights, None, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
-        return Neighbourhood(self._every * chosen, weights, model)
+        poses = self._joints[chosen, 1:].reshape(len(chosen), -1).astype(np.float32)
+        return weigh_neighbours(np.maximum(chosen - 1, 0) * self._stride, poses, d[chosen], s.sharpness)
 
 
 def _incomplete(choice: Ints, n_points: int) -> tuple[int, int]:

@@ -10,11 +10,11 @@ from config.settings import Settings
 from database.builtin import body, builtin_clip
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
-from reconstruct.labelling.acquisition import Acquirer, Acquisition, FrameOf
 from reconstruct.labelling.upright import mirror_order
 from reconstruct.search.examples import Examples, examples_for
+from reconstruct.track.acquisition import Acquirer, Acquisition, FrameOf
+from reconstruct.track.estimator import Estimator
 from tests.support.people import front_rig, marker_frame_of, person, t_pose, t_pose_clip, table_of, walk
 
 
@@ -25,7 +25,7 @@ def worn() -> tuple[Subject, Examples]:
     other = body(1.8)
     clips = [walk(other), builtin_clip("squat", other, 60.0, 1), builtin_clip("wave", other, 60.0, 2), t_pose_clip(other)]
     table = table_of(clips)
-    thin = type(table)(np.ascontiguousarray(table.rotvec[::6]), 10.0, table.clip_start // 6)
+    thin = type(table)(np.ascontiguousarray(table.rotvec[::6]), 10.0, table.clip_start // 6, table.root_m[::6])
     return subject, examples_for(subject, thin)
 
 

@@ -1,0 +1,376 @@
+"""Belief: a Gaussian over pose and velocity, carried from frame to frame by an iterated extended Kalman filter.
+
+With pose z = (joints q, root rotation, root position) and velocity v, between two frames
+
+    dz = v dt,    dv = (a - v / tau) dt + dw,    Cov(dw) = W dt,
+
+a and W being how the motion of the neighbours bends, tau how long a velocity lasts that nothing supports. A frame then tells
+
+    q   as the neighbours' poses,       counted POSE_RATE times a second: their errors last for many frames,
+    dz  as the neighbours' steps,       VELOCITY_RATE times a second,
+    the root's tilt as the neighbours', TILT_RATE times a second,
+    z   as its markers, by Levenberg-Marquardt (`reconstruct/solve`), of which the first three are the prior.
+
+A limb that is not seen is so led by the neighbours' steps, relaxes to their spread, and is expected with a covariance that says
+how far it may be. The velocity is part of the state: without its covariance a limb is led astray within half a second.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from config.arrays import Floats, Ints, read_only
+from config.jit import kernel
+from config.settings import SolveSettings
+from database.geometry.kinematics import _chain
+from database.geometry.rigid import RigidMotion
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between
+from database.geometry.skeleton import Skeleton
+from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored, solve_triangle
+from reconstruct.history import BodyState
+from reconstruct.models.local.gaussian import NeighbourGaussians
+from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Neighbours, Quadratic, model_around
+from reconstruct.solve.certainty import Minimum
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, _markers_by_pose
+from reconstruct.solve.root import RootPrior
+
+N_POSE = DOFS + 6
+MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
+LEAST_COUNTED = 1e-12  # as which what does not count at all is taken
+MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
+POSE, VELOCITY, BOTH = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE), slice(0, 2 * N_POSE)
+MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
+TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What is believed at one time.
+
+    state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
+    position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
+    likewise, as of `NeighbourGaussians`; near: the neighbours that these are of, if they tell how poses go on.
+    """
+
+    state: BodyState
+    velocity: Floats
+    covariance: Floats
+    acceleration: Floats
+    noise: Floats
+    near: Neighbours | None = None
+
+    def moved(self, motion: RigidMotion) -> "Belief":
+        """Return the belief in a world that is moved."""
+        turn = np.eye(2 * N_POSE)
+        for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
+            turn[first : first + 3, first : first + 3] = motion.rotation
+        T, state, covariance = turn[POSE, POSE], self.state.moved(motion), turn @ self.covariance @ turn.T
+        return Belief(state, T @ self.velocity, covariance, T @ self.acceleration, T @ self.noise @ T.T, self.near)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the neighbours tell of a frame, as changes of what is predicted.
+
+    pose: of joints and root, (V,) and (V, V); velocity: (V,), with the covariance it is known by, (V, V); counted: as how many
+    neighbours' velocities it counts.
+    """
+
+    pose: Quadratic
+    velocity: Floats
+    spread: Floats
+    counted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A prediction that a share of the neighbours' velocity has led.
+
+    factor: L of the covariance of how far apart the two velocities are, (V, V); change: of the mean of pose and velocity, (2 V,);
+    covariance: then, of the pose, (V, V), or of both, (2 V, 2 V); precision: of the pose alone, (V, V); disagreement: energy of
+    both velocities at its best.
+    """
+
+    factor: Floats
+    change: Floats
+    covariance: Floats
+    precision: Floats
+    disagreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
+
+    told: what the neighbours say; led: the pose as predicted, led by all of their velocity; carried: pose and velocity, led by
+    the share of it that makes them more certain; None for models that carry nothing. Neighbours of one frame know no more than
+    those of the frame before: all of what they say leads the mean, a share adds to what is carried on. model, root: of the pose
+    alone, as the solver takes it; seconds: since the frame before.
+    """
+
+    predicted: Belief
+    told: Told | None
+    led: Led | None
+    carried: Led | None
+    certainty: float
+    model: LocalModel
+    root: RootPrior
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tilt:
+    """The neighbours' vertical in the root's frame: its mean, (3,), of length one, and the variance about a horizontal axis."""
+
+    up: Floats
+    variance: float
+
+
+def begin_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
+    """Return what is believed of a performer who was just found, with a root and neighbours and before any marker counts."""
+    joints = start.joints.copy()
+    joints[1:] = n.pose.reshape(-1, 3)
+    covariance = np.zeros((2 * N_POSE, 2 * N_POSE))
+    covariance[:DOFS, :DOFS] = n.pose_covariance
+    covariance[range(DOFS, N_POSE), range(DOFS, N_POSE)] = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M], 3) ** 2
+    n = in_the_world(n, start.rotation)
+    covariance[VELOCITY, VELOCITY] = n.velocity_covariance
+    return Belief(replace(start, joints=joints), n.velocity, covariance, n.acceleration, n.noise)
+
+
+def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
+    """Return what neighbours say with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
+    velocity, acceleration, noise, spread = n.velocity.copy(), n.acceleration.copy(), n.noise.copy(), n.velocity_covariance.copy()
+    turn, root = np.zeros((6, 6)), slice(DOFS, N_POSE)
+    turn[:3, :3] = turn[3:, 3:] = rotation
+    for line in (velocity, acceleration):
+        line[root] = turn @ line[root]
+    for square in (noise, spread):
+        square[root] = turn @ square[root]
+        square[:, root] = square[:, root] @ turn.T
+    return replace(n, velocity=velocity, velocity_covariance=spread, acceleration=acceleration, noise=noise)
+
+
+def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
+    """Return what is believed of a later time before anything is seen of it."""
+    seconds = max((t_ns - belief.state.t_ns) * 1e-9, 0.0)
+    kept, ahead = kept_velocity(seconds, s)
+    velocity = kept * belief.velocity + ahead * belief.acceleration
+    step = ahead * belief.velocity + 0.5 * ahead**2 * belief.acceleration
+    covariance = np.empty_like(belief.covariance)
+    _write_predicted(read_only(belief.covariance), read_only(belief.noise), seconds, kept, ahead, covariance)
+    return replace(belief, state=stepped(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
+
+
+@kernel
+def _write_predicted(P: Floats, W: Floats, seconds: float, kept: Floats, ahead: Floats, out: Floats) -> None:
+    """Write F P F' + Q, (2 V, 2 V), with F = (1, ahead; 0, kept) and Q what noise W, (V, V), adds in some seconds."""
+    n, far, middle = len(kept), seconds**3 / 3.0, 0.5 * seconds**2
+    for i in range(n):
+        for j in range(n):
+            pose, across, turned, velocity, noise = P[i, j], P[i, n + j], P[n + i, j], P[n + i, n + j], W[i, j]
+            out[i, j] = pose + across * ahead[j] + ahead[i] * turned + ahead[i] * ahead[j] * velocity + far * noise
+            out[i, n + j] = (across + ahead[i] * velocity) * kept[j] + middle * noise
+            out[n + i, j] = kept[i] * (turned + velocity * ahead[j]) + middle * noise
+            out[n + i, n + j] = kept[i] * kept[j] * velocity + seconds * noise
+
+
+def foresee(before: Belief, predicted: Belief, change: Floats, spread: Floats, s: SolveSettings) -> Belief:
+    """Return a prediction joined with how neighbours went on in the same time.
+
+    Args:
+        before, predicted: the belief, and what it predicts by its velocity alone.
+        change: of the neighbours' poses, root in the axes of before, (V,).
+        spread: its covariance, (V, V).
+    """
+    seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
+    kept, ahead = kept_velocity(seconds, s)
+    P, W, turn = before.covariance, before.noise, np.eye(N_POSE)
+    for first in (DOFS, DOFS + 3):
+        turn[first : first + 3, first : first + 3] = before.state.rotation
+    across, of_velocity = P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
+    moved = (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W  # covariance of the change itself
+    with_change = np.concatenate([across * ahead + moved, kept[:, None] * of_velocity * ahead + (0.5 * seconds**2) * W])
+    gain = with_change @ _inverse(moved + turn @ spread @ turn.T)
+    step = gain @ (turn @ change - pose_change(before.state, predicted.state))
+    covariance = predicted.covariance - gain @ with_change.T
+    state = stepped(predicted.state, step[POSE], predicted.state.t_ns)
+    return replace(
+        predicted, state=state, velocity=predicted.velocity + step[VELOCITY], covariance=0.5 * (covariance + covariance.T)
+    )
+
+
+def kept_velocity(seconds: float, s: SolveSettings) -> tuple[Floats, Floats]:
+    """Return the share of a velocity that is left after some time, (V,), and for how long of it the velocity counts, (V,) [s]."""
+    fade = np.repeat([s.joint_velocity_s, s.root_velocity_s], [DOFS, 6])
+    kept = np.exp(-seconds / fade)
+    return kept, fade * (1.0 - kept)
+
+
+def stepped(state: BodyState, step: Floats, t_ns: int) -> BodyState:
+    """Return a pose after a change of joints, rotation vector about the world's axes and position, (V,)."""
+    joints = state.joints.copy()
+    joints[1:] += step[:DOFS].reshape(-1, 3)
+    turned = matrix_from_rotvec(step[DOFS : DOFS + 3]) @ state.rotation
+    return BodyState(t_ns, joints, turned, state.position_m + step[DOFS + 3 :])
+
+
+def pose_change(before: BodyState, after: BodyState) -> Floats:
+    """Return the change of joints, rotation vector about the world's axes and position from one pose to another, (V,)."""
+    turn = rotvec_between(before.rotation, after.rotation)
+    return np.concatenate([(after.joints - before.joints)[1:].ravel(), turn, after.position_m - before.position_m])
+
+
+def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Prior:
+    """Return the prediction of a frame joined with what its neighbours say.
+
+    tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
+    """
+    n = in_the_world(n, predicted.state.rotation)
+    told = weigh_told(predicted, n, tilt, seconds, s)
+    led = lead(predicted.covariance, told, 1.0, POSE)
+    carried = lead(predicted.covariance, told, n.certainty, BOTH)
+    pose, _ = meet(led, told.pose, 1.0)
+    model = model_around(predicted.state.joints[1:].ravel(), FULL, Quadratic(pose.center[:DOFS], pose.precision))
+    expected = stepped(predicted.state, pose.center, predicted.state.t_ns)
+    root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
+    return Prior(
+        replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, carried, n.certainty, model, root, seconds
+    )
+
+
+def weigh_told(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Told:
+    """Return what neighbours tell of a frame by as much as they count in it; arguments as of `join_neighbours`, in the world."""
+    precision, apart = np.zeros((N_POSE, N_POSE)), np.zeros(N_POSE)
+    apart[:DOFS] = n.pose - predicted.state.joints[1:].ravel()
+    if (share := min(s.pose_rate * seconds, MOST_COUNTED)) > 0.0:
+        precision[:DOFS, :DOFS] = share * _inverse(n.pose_covariance)
+    if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_COUNTED)) > 0.0:
+        apart[DOFS : DOFS + 3] = tilt_apart(predicted.state.rotation, tilt.up)
+        precision[[DOFS, DOFS + 2], [DOFS, DOFS + 2]] = share / tilt.variance
+    counted = min(s.velocity_rate * seconds, MOST_COUNTED)
+    return Told(Quadratic(apart, precision), n.velocity - predicted.velocity, n.velocity_covariance, counted)
+
+
+def lead(covariance: Floats, told: Told, certainty: float, of: slice) -> Led:
+    """Return a prediction led by a share of the neighbours' velocity.
+
+    Args:
+        covariance: of pose and velocity as predicted, (2 V, 2 V).
+        told: by the neighbours.
+        certainty: the share.
+        of: of what the covariance is asked for, the pose or both.
+    """
+    spread = covariance[VELOCITY, VELOCITY]
+    L = _factor(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
+    half, pulled = solve_triangle(L, covariance[VELOCITY, of].T), solve_factored(L, told.velocity)
+    left = covariance[of, of] - half @ half.T
+    change = covariance[:, VELOCITY] @ pulled
+    return Led(L, change, left, _inverse(left[POSE, POSE]), 0.5 * float(told.velocity @ pulled))
+
+
+def meet(led: Led, told: Quadratic, certainty: float) -> tuple[Quadratic, float]:
+    """Return the pose of a led prediction joined with a share of what neighbours tell of it, and their energy at its best."""
+    precision = led.precision + certainty * told.precision
+    apart = told.center - led.change[POSE]
+    pull = certainty * (told.precision @ apart)
+    step = solve_factored(_factor(precision), pull)
+    return Quadratic(led.change[POSE] + step, precision), led.disagreement + 0.5 * float(pull @ (apart - step))
+
+
+def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
+    """Return what is believed after the markers of a frame.
+
+    Args:
+        prior: of the frame.
+        state, minimum: the pose that was solved, from what a pose model says as well, if one was asked; of that, too, only the
+            prior's share makes the pose more certain.
+    """
+    predicted, told, led, carried = prior.predicted, prior.told, prior.led, prior.carried
+    assert told is not None and led is not None and carried is not None
+    solved = minimum.terms.prior.precision
+    added = minimum.hessian - solved + prior.certainty * (solved - prior.model.precision + told.pose.precision)
+    pulled = led.precision @ (pose_change(predicted.state, state) - led.change[POSE])
+    across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
+    velocity = predicted.velocity + led.change[VELOCITY] + across - spread @ solve_factored(led.factor, across)
+    covariance = carry_covariance(carried, added)
+    return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near)
+
+
+def carry_covariance(carried: Led, added: Floats) -> Floats:
+    """Return the covariance of pose and velocity after a frame, (2 V, 2 V).
+
+    Args:
+        carried: what is known before, of both.
+        added: lower triangle of the information of the pose that is added, (V, V).
+    """
+    before, pose = carried.covariance, _inverse(carried.precision + added)
+    by_pose = before[VELOCITY, POSE] @ carried.precision
+    after, across = np.empty_like(before), by_pose @ pose
+    after[POSE, POSE], after[VELOCITY, POSE], after[POSE, VELOCITY] = pose, across, across.T
+    after[VELOCITY, VELOCITY] = before[VELOCITY, VELOCITY] - (before[VELOCITY, POSE] - across) @ by_pose.T
+    return after
+
+
+def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum: Minimum) -> float:
+    """Return -ln of the probability of a frame's markers where they are, by Laplace's approximation (MacKay 1992).
+
+    Args:
+        predicted: the pose that changes count from.
+        before: what was known of the pose, as surely as it is carried: neighbours lead the solution more than they are certain.
+        state, minimum: the pose that was solved.
+    """
+    solved = minimum.terms.prior
+    pulled = solved.precision @ (minimum.x - solved.center)
+    markers = minimum.energy - 0.5 * float((minimum.x - solved.center) @ pulled)
+    hessian = mirror_triangle(minimum.hessian) - solved.precision + before.precision
+    moved = pose_change(predicted, state) - before.center
+    held = before.precision @ moved
+    gradient = minimum.gradient - pulled + held
+    L = _factor(hessian)
+    gained = 0.5 * float(gradient @ solve_factored(L, gradient))  # by a step to where the energy is least
+    volume = float(np.log(L.diagonal()).sum()) - half_log_det(before.precision)
+    return markers + 0.5 * float(moved @ held) - gained + volume
+
+
+def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
+    """Return where points of the body are, (N, 3) [m], and their covariance, (N, 3, N, 3) [m^2]; joint (N,), offset_m (N, 3)."""
+    state, n = belief.state, len(joint)
+    space = PoseSpace(state.joints.copy(), FULL, FULL_SPAN, np.ascontiguousarray(state.rotation))
+    body = MarkerBody(*_chain(skeleton), read_only(joint), read_only(offset_m))
+    point_m, J = np.empty((n, 3)), np.empty((3 * n, N_POSE))
+    _markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
+    covariance = J @ belief.covariance[POSE, POSE] @ J.T
+    return point_m, covariance.reshape(n, 3, n, 3)
+
+
+def tilt_of(up: Floats, weights: Floats) -> Tilt:
+    """Return the neighbours' tilt; up: the vertical in the root's frame of each, (K, 3), with weights (K,)."""
+    share = weights / weights.sum()
+    mean = share @ up
+    mean /= max(float(np.linalg.norm(mean)), 1e-9)
+    return Tilt(mean, 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2)
+
+
+def tilt_apart(rotation: Floats, up: Floats) -> Floats:
+    """Return the turn about a horizontal axis that raises a vertical in the root's frame, (3,), to the world's, (3,) [rad]."""
+    theirs = rotation @ up
+    sine = float(np.hypot(theirs[0], theirs[2]))
+    angle = float(np.arctan2(sine, theirs[1]))
+    return np.array([-theirs[2], 0.0, theirs[0]]) * (angle / max(sine, 1e-9))
+
+
+def _inverse(A: Floats) -> Floats:
+    """Return the inverse of a covariance or information. Raises LinAlgError: it is not positive definite."""
+    inverse = invert_definite(A)
+    if inverse is None:
+        raise np.linalg.LinAlgError("a covariance of the belief is not positive definite")
+    return inverse
+
+
+def _factor(A: Floats) -> Floats:
+    """Return the Cholesky factor of an information. Raises LinAlgError: it is not positive definite."""
+    L = factor_definite(A)
+    if L is None:
+        raise np.linalg.LinAlgError("an information of the belief is not positive definite")
+    return L

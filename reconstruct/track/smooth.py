@@ -1,0 +1,77 @@
+"""Smoothing: what a moment is believed to have been once later ones are known (Rauch, Tung and Striebel 1965).
+
+With the belief x(k), P(k) after a moment and x'(k+1), P'(k+1) as predicted from it, backwards from the last moment,
+
+    G(k)  = P(k) F' P'(k+1)^-1
+    xs(k) = x(k) + G(k) (xs(k+1) - x'(k+1))
+    Ps(k) = P(k) + G(k) (Ps(k+1) - P'(k+1)) G(k)'
+
+F being how `predict` carries pose and velocity on. What neighbours and markers say of moment k+1 is in xs(k+1).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from config.arrays import Floats
+from config.settings import SolveSettings
+from numerics.definite import invert_definite
+from reconstruct.track.belief import N_POSE, POSE, VELOCITY, Belief, kept_velocity, pose_change, stepped
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What smoothing needs of a moment: the belief after it and, unless the body was found anew in it, how that came from before.
+
+    predicted: what was believed of it before anything was seen; gain: G of the moment before, (2 V, 2 V).
+    """
+
+    belief: Belief
+    predicted: Belief | None = None
+    gain: Floats | None = None
+
+
+def carry_moment(before: Belief, predicted: Belief, after: Belief, s: SolveSettings) -> Moment:
+    """Return a moment that goes on from a belief.
+
+    Args:
+        before: after the moment before.
+        predicted: from it, of this moment.
+        after: this moment.
+        s: with which it was predicted.
+    """
+    seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
+    kept, ahead = kept_velocity(seconds, s)
+    P = before.covariance
+    carried = np.concatenate([P[:, POSE] + P[:, VELOCITY] * ahead, P[:, VELOCITY] * kept], axis=1)
+    inverse = invert_definite(predicted.covariance)
+    return Moment(after, predicted, None if inverse is None else carried @ inverse)
+
+
+def smooth_back(moments: Sequence[Moment], covariance: bool = True) -> Belief:
+    """Return what the first of some moments is believed to have been, given all of them.
+
+    Args:
+        moments: consecutive, each carried on from the one before; where one is found anew, what follows tells nothing.
+        covariance: whether to smooth it as well; else it stays that of the first moment alone.
+    """
+    found = moments[-1].belief
+    for now, after in reversed(list(pairwise(moments))):
+        found = _smoothed(now.belief, after, found, covariance)
+    return found
+
+
+def _smoothed(now: Belief, after: Moment, found: Belief, covariance: bool) -> Belief:
+    """Return the belief of a moment given the next one, which is believed to have been as found."""
+    predicted, gain = after.predicted, after.gain
+    if predicted is None or gain is None:
+        return now
+    apart = np.concatenate([pose_change(predicted.state, found.state), found.velocity - predicted.velocity])
+    step = gain @ apart
+    result = replace(now, state=stepped(now.state, step[:N_POSE], now.state.t_ns), velocity=now.velocity + step[N_POSE:])
+    if not covariance:
+        return result
+    narrower = gain @ (found.covariance - predicted.covariance) @ gain.T
+    return replace(result, covariance=now.covariance + 0.5 * (narrower + narrower.T))

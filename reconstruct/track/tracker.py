@@ -1,0 +1,175 @@
+"""The tracker: hypotheses from moment to moment, begun by acquisition, which is asked again where none explains what is seen."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame, Points, Views, find_lone_view
+from capture.stereo.labels import frame_of_view, marker_frame
+from capture.stereo.matching import match
+from config.settings import Settings
+from database.geometry.rigid import RigidMotion
+from reconstruct.history import BodyState
+from reconstruct.labelling.monocular import ViewAcquirer
+from reconstruct.track.acquisition import Acquirer
+from reconstruct.track.association import Association, Expected, labels_cost
+from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
+from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, expect_markers, follow_branch, misfit, track
+
+MIN_BLOBS = 4  # of a view for a body to be sought in it
+MAX_GAP_S = 1.0  # after a longer pause all begins anew
+AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a body is sought while it is high,
+MANY_TIMES = 6  # after so many times in vain; each interval before that is half as long as the next
+OTHER_M = 0.1  # a pose is another one if a marker is so far off
+NEVER_NS = -(10**18)
+ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natural logarithm
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What is known after a moment.
+
+    frame: labelled; hypotheses: the likeliest first; acquired: whether the first was found anew; switched: whether it does not go
+    on from the first of the moment before; unusual: whether the pose is far from what is seen.
+    """
+
+    frame: MarkerFrame
+    hypotheses: tuple[Hypothesis, ...]
+    acquired: bool = False
+    switched: bool = False
+    unusual: bool = False
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The pose of the likeliest hypothesis."""
+        return self.hypotheses[0].estimate if self.hypotheses else None
+
+
+class Tracker:
+    """Follows one subject; hypotheses: after the last moment; rig: in the world."""
+
+    def __init__(
+        self, subject: Subject, estimator: Estimator, acquirer: Acquirer, view_acquirer: ViewAcquirer, settings: Settings
+    ) -> None:
+        self._subject, self._estimator, self._settings = subject, estimator, settings
+        self._acquirer, self._view_acquirer = acquirer, view_acquirer
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all moments."""
+        self.hypotheses: tuple[Hypothesis, ...] = ()
+        self._misfit, self._sought = 0.0, (NEVER_NS, 0, 0)
+        self._last_ns: int | None = None
+        self._estimator.forget()
+        self._acquirer.forget()
+        self._view_acquirer.forget()
+
+    def move(self, motion: RigidMotion) -> None:
+        """Go on in a world that is moved."""
+        self.hypotheses = tuple(each.moved(motion) for each in self.hypotheses)
+        self._acquirer.forget()
+
+    def expect(self, t_ns: int) -> list[Expected]:
+        """Return where each hypothesis expects the markers at a time."""
+        if self._last_ns is not None and not 0 < t_ns - self._last_ns < MAX_GAP_S * 1e9:
+            self.hypotheses = ()
+        return [expect_markers(each, t_ns, self._estimator, self._settings.label) for each in self.hypotheses]
+
+    def step(self, views: Views, points: Points, expected: Sequence[Expected]) -> Tracked:
+        """Return what is known after a moment; points: of the views; expected: of this moment."""
+        before, estimator, t_ns = self.hypotheses, self._estimator, views.t_capture_ns
+        found = track(before, expected, views, points, estimator.rig, estimator, self._settings.label) if before else []
+        switched = bool(found) and len(before) > 1 and not _goes_on(found[0], before[0])
+        acquired = False
+        if not found or self._is_due(found[0], t_ns, len(points.point_m)):
+            anew = self._acquired(views, points, found, expected)
+            if anew is not None:
+                acquired = not found or anew.score > found[0].score
+                found = sorted([*found, anew], key=lambda each: -each.score)[: self._settings.label.beam]
+            # What was in vain is tried again at longer and longer intervals, unless more is seen.
+            self._sought = (NEVER_NS, 0, 0) if acquired else (t_ns, len(points.point_m), self._sought[2] + 1)
+        self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
+        if not self.hypotheses:
+            nothing = np.full(len(self._subject.markers), -1, np.int64)
+            return Tracked(marker_frame(views, points, nothing), ())
+        first = self.hypotheses[0]
+        estimator.memory = first.memory
+        if first.estimate is not None:
+            estimator.teach(first.estimate)
+        self._judge(first, acquired)
+        return Tracked(first.frame, self.hypotheses, acquired, switched, self._misfit > UNUSUAL)
+
+    def _judge(self, first: Hypothesis, acquired: bool) -> None:
+        """Average how far the likeliest pose is from what is seen."""
+        now = misfit(first)
+        self._misfit = now if acquired else self._misfit + (1.0 - math.exp(-1.0 / (60.0 * AVERAGE_S))) * (now - self._misfit)
+
+    def _is_due(self, first: Hypothesis, t_ns: int, n_points: int) -> bool:
+        """Return whether a body is to be sought anywhere, among so many points."""
+        sought_ns, among, times = self._sought
+        is_new = n_points > among or t_ns - sought_ns > 1e9 * min(SEEK_S * 2.0 ** (times - MANY_TIMES), SEEK_S)
+        return is_new and max(self._misfit, misfit(first)) > UNUSUAL
+
+    def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses that still say where the body is."""
+        limit2 = self._settings.label.give_up_m**2
+        return [each for each in found if np.trace(each.belief.covariance[69:72, 69:72]) < 3.0 * limit2]
+
+    def _acquired(
+        self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[Expected]
+    ) -> Hypothesis | None:
+        """Return a hypothesis of a body that is sought anywhere, None where there is none, or it is a known one."""
+        camera = find_lone_view(views, MIN_BLOBS)
+        self._estimator.memory = found[0].memory if found else EstimatorMemory(None, (None, np.inf))
+        last = found[0].belief.state if found else None
+        new = self._acquire(views, points, last) if camera is None else self._acquire_in_view(views, camera, last, bool(found))
+        if new is None:
+            return None
+        frame, start = new
+        estimate = self._estimator.estimate(frame, start)
+        if estimate is None or not np.isfinite(estimate.marker_m).all():
+            return None
+        known = (each.estimate.marker_m for each in found if each.estimate is not None)
+        if any(np.linalg.norm(marker_m - estimate.marker_m, axis=1).max() < OTHER_M for marker_m in known):
+            return None
+        nothing, score = np.zeros((len(self._subject.markers), 3)), 0.0
+        if found and found[0].estimate is not None:
+            known_gain = self._gain(found[0].frame, found[0].estimate, expected[0])
+            score = found[0].score - ANEW + self._gain(frame, estimate, expected[0]) - known_gain
+        origin = Hypothesis(EstimatorMemory(None, estimate.search), score, frame.shown, nothing, frame, None)
+        association = Association(np.zeros(0, np.int64), frame, 0.0, 0.0)
+        return follow_branch(Branch(origin, association, estimate, score), self._estimator)
+
+    def _gain(self, frame: MarkerFrame, estimate: Estimate, expected: Expected) -> float:
+        """Return ln of the probability of a frame's labels and of the markers where they are."""
+        return self._estimator.log_evidence(estimate) - labels_cost(frame, expected, self._settings.label)
+
+    def _acquire(self, views: Views, points: Points, last: BodyState | None) -> tuple[MarkerFrame, BodyState] | None:
+        """Return labels without a prediction, and the pose to start from."""
+        rig = self._estimator.rig
+        if last is not None:  # what was expected may have led the matching of the views astray
+            points = match(views, rig, self._settings.match, None)
+        found = self._acquirer.acquire(
+            points.point_m, lambda choice: marker_frame(views, points, choice), views.t_capture_ns, last
+        )
+        if found is None or not found.trusted:
+            return None
+        return marker_frame(views, points, found.point_of_marker), found.state
+
+    def _acquire_in_view(
+        self, views: Views, camera: int, last: BodyState | None, followed: bool
+    ) -> tuple[MarkerFrame, BodyState] | None:
+        """Return labels of the one view that shows the performer, without a prediction, and the pose to start from."""
+        found = self._view_acquirer.acquire(self._estimator.rig.cameras[camera], views[camera].points_px, last, followed)
+        if found is None or not found.trusted(np.inf):
+            return None
+        start = BodyState(views.t_capture_ns, found.joints, found.rotation, found.position_m)
+        return frame_of_view(views, camera, found.blob_of_marker), start
+
+
+def _goes_on(after: Hypothesis, before: Hypothesis) -> bool:
+    """Return whether a hypothesis goes on from another: its prediction began at that pose."""
+    return after.estimate is not None and after.estimate.origin is before.belief
