@@ -33,7 +33,8 @@ def test_python_that_a_page_shows_is_there(page: Path) -> None:
         defined = source.read_text("utf-8") if source.is_file() else ""
         assert [name for name in re.split(r"\W+", names) if not re.search(rf"(?:class|def) {name}\b", defined)] == []
     files = [ROOT.joinpath(*module.rstrip(".").split(".")) for module in modules]
-    assert [str(file) for file in files if not file.with_suffix(".py").is_file()] == []
+    missing = [file for file in files if not (file.with_suffix(".py").is_file() or (file / "__main__.py").is_file())]
+    assert missing == []
 
 
 def test_decisions_have_the_numbers_of_their_files() -> None:
@@ -51,8 +52,12 @@ def test_decisions_have_the_numbers_of_their_files() -> None:
 
 def test_every_evaluation_is_described() -> None:
     text = "".join(file.read_text("utf-8") for file in (ROOT / "docs").glob("evaluation*.md"))
-    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
-    assert len(names) >= 7
+    names = [
+        command.name or command.callback.__name__
+        for command in app.registered_commands
+        if command.callback and not command.hidden
+    ]
+    assert len(names) == 5
     assert [name for name in names if f"`duocap evaluate {name}`" not in text] == []
 
 

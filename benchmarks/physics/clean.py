@@ -16,6 +16,7 @@ from time import process_time
 
 import numpy as np
 
+from benchmarks.papers.feet import solve_feet
 from benchmarks.report import build_parser, write_json
 from config.arrays import Floats
 from config.settings import Settings
@@ -26,7 +27,6 @@ from database.store import open_database
 from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.clean import clean_by_windows, measure_quality, prepare_motion
 from reconstruct.models.physics.dynamics import Dynamics, configurations_from_poses, poses_from_configurations
-from tools.evaluate.feet import solve_feet
 from tools.evaluate.protocol import protocol_clip, protocol_database, read_query
 from tools.evaluate.queries import FPS, apply_variant, load_query
 from tools.evaluate.rendered import RenderedOptions, calibrate, render, track

@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.papers.grown import grown_database
+from benchmarks.papers.search import make_queries
 from benchmarks.reconstruct.search import CLIPS, EVICT_BYTES
 from benchmarks.report import build_parser, write_json
 from config.arrays import Floats, Ints, Singles
@@ -40,8 +42,6 @@ from reconstruct.search.nearest import Query, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.protocol import LEAVE_OUT, cmu_folder, hdm_folder, protocol_clip
 from tools.evaluate.queries import NOISE_M, load_query, marker_positions
-from tools.evaluate.search.grown import grown_database
-from tools.evaluate.search.measure import search_queries
 
 FPS = 120.0
 SWING_RAD = math.radians(4.0)  # RMS of how a joint coordinate of a variation departs
@@ -239,7 +239,7 @@ def _build_queries(motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, su
         subject = query.subject if subject is None else subject
         marker_m = marker_positions(subject, query.rotvec, query.root_m)
         noisy = replace(query, marker_m=marker_m + rng.normal(0.0, NOISE_M, marker_m.shape), sigma_m=NOISE_M)
-        queries += search_queries(noisy, Settings().solve)
+        queries += make_queries(noisy, Settings().solve)
     return queries, subject
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.papers.grown import PAPER_POSES, grown_database
+from benchmarks.papers.search import make_graph, make_queries
 from benchmarks.report import build_parser, format_ratio_cells, import_library, write_json
 from config.arrays import Floats, Ints, Singles
 from config.errors import DuocapError
@@ -29,8 +31,6 @@ from reconstruct.search.nearest import Query, compute_distances, find_nearest, f
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.protocol import protocol_clip, protocol_database
 from tools.evaluate.queries import NOISE_M, load_query, marker_positions
-from tools.evaluate.search.grown import PAPER_POSES, grown_database
-from tools.evaluate.search.measure import graph_for, search_queries
 
 CLIPS = ("14_02", "07_08", "09_12", "02_05", "16_05")  # boxing, walking, transitions, boxing, jumping
 EVICT_BYTES = 256 << 20
@@ -78,7 +78,7 @@ def measure_methods(path: Path, motion: Path, n_frames: int, settings: SolveSett
     queries, examples = _build_queries(motion, n_frames, settings, table)
     count = settings.neighbours
     begun = perf_counter()
-    graph = graph_for(table, find_graph(table))
+    graph = make_graph(table, find_graph(table))
     search = PoseSearch(examples, graph, build_lists(examples.marker_m))
     ours_s = perf_counter() - begun
     exact = [find_nearest_examples(examples, query, count) for query in queries]
@@ -124,7 +124,7 @@ def _build_queries(motion: Path, n_frames: int, settings: SolveSettings, table: 
         subject = query.subject if subject is None else subject
         marker_m = marker_positions(subject, query.rotvec, query.root_m)
         noisy = replace(query, marker_m=marker_m + rng.normal(0.0, NOISE_M, marker_m.shape), sigma_m=NOISE_M)
-        queries += search_queries(noisy, settings)
+        queries += make_queries(noisy, settings)
     assert subject is not None
     return queries, compute_examples(subject, table)
 

@@ -27,7 +27,7 @@ from reconstruct.models.style.task import style_from_result as style_of_task
 from reconstruct.search.index import load_search_index
 from tools.evaluate.missing.masks import MissingCase, seen_in
 from tools.evaluate.missing.measure import clip_query
-from tools.evaluate.missing.methods import LocalMethod, MethodInput, StyleFillMethod
+from tools.evaluate.missing.methods import FillMethod, LocalMethod, MethodInput
 from tools.evaluate.missing.styles import known_split, learn_style
 from tools.evaluate.protocol import protocol_clip, protocol_database
 from tools.evaluate.queries import apply_variant
@@ -38,7 +38,7 @@ TAKEN_UP = 20  # times
 
 def measure_step_ms(given: MethodInput, with_style: bool) -> Floats:
     """Return the time of every frame but the first, (N - 1,)."""
-    method = StyleFillMethod(given) if with_style else LocalMethod(given)
+    method = FillMethod(given, ("style",)) if with_style else LocalMethod(given)
     times = []
     for n in range(len(given.query)):
         frame = given.query.frame(n)

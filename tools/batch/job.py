@@ -325,14 +325,18 @@ def _build_cleanings(entry: Mapping[str, Any], folder: Path, where: str) -> Iter
 
 def _build_evaluations(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return an evaluation. Raises JobError: no such table."""
+    from tools.database.installed import find_default_database
+
     table = str(entry.get("table", ""))
     if table not in EVALUATE:
         raise JobError(f"{where}: table must be one of {', '.join(EVALUATE)}, got {table!r}")
     _check_keys(entry, (*OWN_KEYS["evaluate"], *COMMON, *EVALUATE[table]), f"{where} ({table})")
     words = _Words(["evaluate", table], [])
     _add_options(words, entry, "evaluate", folder, where)
+    if "database" in EVALUATE[table] and not {"motion", "database"} & set(entry):
+        words.words += ["--database", words.file(find_default_database())]
     words.words += ["--workers", "1"] * (table not in ALONE)
-    words.words += ["--out" if table == "poses" else "--json", f"{OUT}/figures.json"]
+    words.words += ["--json", f"{OUT}/figures.json"]
     yield words.task(str(entry.get("name", table)), "evaluate")
 
 

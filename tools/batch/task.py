@@ -88,29 +88,27 @@ CLEAN: Final = {
     "subject": OptionType.FILE,
     "contacts": OptionType.FILE,
 }
-PROTOCOL: Final = {"motion": OptionType.FILE, "database": OptionType.FILE, "clip": OptionType.MANY}
-ANYBODY: Final = PROTOCOL | {"clips": OptionType.MANY, "skeleton": OptionType.FILE, "seed": OptionType.ONE}
+ANYBODY: Final = {
+    "motion": OptionType.FILE,
+    "database": OptionType.FILE,
+    "clip": OptionType.MANY,
+    "clips": OptionType.MANY,
+    "skeleton": OptionType.FILE,
+    "seed": OptionType.ONE,
+}
 CASES: Final = ANYBODY | {"markers": OptionType.MANY, "case": OptionType.MANY, "seconds": OptionType.ONE}
 ONE_SET: Final = {"markers": OptionType.ONE, "seconds": OptionType.ONE}
 EVALUATE: Final = {  # by the name of the table
     "synthesis": ANYBODY | ONE_SET | {"variant": OptionType.MANY, "method": OptionType.MANY, "c3d": OptionType.FILE},
-    "search": PROTOCOL | {"sizes": OptionType.FLAG},
-    "dimensionality": PROTOCOL | {"quick": OptionType.FLAG},
     "end-to-end": ANYBODY
     | ONE_SET
     | {"cameras": OptionType.ONE, "occlude": OptionType.MANY, "occlude_each": OptionType.FLAG, "true_subject": OptionType.FLAG},
-    "filtering": PROTOCOL | ONE_SET | {"recording": OptionType.FILE, "seed": OptionType.ONE},
-    "feet": ANYBODY | ONE_SET,
-    "acquisition": ANYBODY | {"markers": OptionType.MANY, "trials": OptionType.ONE, "quick": OptionType.FLAG},
-    "posing": {"motion": OptionType.FILE, "behaviour": OptionType.MANY, "poses": OptionType.ONE},
-    "poses": {"motion": OptionType.FILE}
-    | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), OptionType.ONE),
     "missing": CASES
     | {"method": OptionType.MANY, "style": OptionType.MANY, "dictionary": OptionType.FILE, "exact": OptionType.FLAG},
-    "labels": CASES | {"cameras": OptionType.ONE},
+    "labels": CASES | {"cameras": OptionType.ONE, "style": OptionType.MANY},
     "forces": {"plates": OptionType.FILE, "mass": OptionType.ONE},
 }
-ALONE: Final = ("search", "forces")  # tables that one process measures
+ALONE: Final = ("forces",)  # tables that one process measures
 DATABASE: Final = {
     "fps": OptionType.ONE,
     "thin": OptionType.ONE,

@@ -19,6 +19,7 @@ from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from database.store import SCHEMA, PoseDatabase, open_database
 from database.thinning import MARK
+from tools.database.installed import find_default_database
 from tools.evaluate.alike import without_like
 from tools.evaluate.given import C3D, is_file_name, read_given
 from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, set_of
@@ -126,8 +127,10 @@ def _table_order(clip: ProtocolClip) -> int:
     return behaviours.index(clip.behaviour)
 
 
-def cmu_folder(motion: Path) -> Path:
+def cmu_folder(motion: Path | None) -> Path:
     """Return the folder of the CMU subjects in a folder of unpacked motions. Raises DatabaseError: there is none."""
+    if motion is None:
+        raise DatabaseError("the CMU motions are needed; give the folder that they are unpacked in by --motion")
     for folder in (motion / "cmu" / "subjects", motion / "subjects", motion):
         if any(folder.glob("*/*.asf")):
             return folder
@@ -139,16 +142,16 @@ def hdm_folder(motion: Path) -> Path:
     return motion / "hdm05" / "subjects"
 
 
-def query_path(clip: ProtocolClip, motion: Path) -> Path:
-    """Return the path of a query's motion file. Raises DatabaseError: no CMU motions in the folder."""
+def query_path(clip: ProtocolClip, motion: Path | None) -> Path:
+    """Return the path of a query's motion file. Raises DatabaseError: no CMU motions in the folder, or no folder."""
     if clip.file is not None:
         return clip.file
-    if clip.stem.startswith("HDM_"):
+    if motion is not None and clip.stem.startswith("HDM_"):
         return hdm_folder(motion) / clip.stem.split("_")[1] / f"{clip.stem}.amc"
     return cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
 
 
-def read_take(which: str | ProtocolClip, motion: Path) -> Clip:
+def read_take(which: str | ProtocolClip, motion: Path | None) -> Clip:
     """Read a whole motion file, cleaned as the database's clips are. Raises FileFormatError, DatabaseError."""
     clip = ProtocolClip(which, "") if isinstance(which, str) else which
     if clip.file is not None:
@@ -156,7 +159,7 @@ def read_take(which: str | ProtocolClip, motion: Path) -> Clip:
     return clean_clip(read_clip(query_path(clip, motion)))[0]
 
 
-def read_query(clip: ProtocolClip, motion: Path) -> Clip:
+def read_query(clip: ProtocolClip, motion: Path | None) -> Clip:
     """Read the frames of a query. Raises FileFormatError, DatabaseError."""
     whole = read_take(clip, motion)
     return slice_clip(whole, clip.start, whole.n_frames)
@@ -170,19 +173,26 @@ def build_protocol_database(motion: Path, out: Path, leave_out: Sequence[str] = 
         build_database(sources, out, leave_out=leave_out, progress=lambda done, total, _: progress(done, total))
 
 
-def protocol_database(motion: Path, database: Path | None = None, clips: Sequence[ProtocolClip] = ()) -> Path:
-    """Return the path of the database to measure with: the given one, or one built from the motions and kept in the user's cache.
+def protocol_database(motion: Path | None, database: Path | None = None, clips: Sequence[ProtocolClip] = ()) -> Path:
+    """Return the path of the database to measure with.
 
-    clips: to be measured; for those of a set the database is that of the sets, and motions like those of given files are not in
-    it. Raises DatabaseError: there are no motions, or the given database contains all queries.
+    Args:
+        motion: folder of the CMU motions; one database is built from them and kept in the user's cache.
+        database: one that is given instead; without both it is the default of all commands.
+        clips: to be measured; for those of a set the database is that of the sets, and motions like those of given files are
+            not in it.
+
+    Raises DatabaseError: there are no motions, or the given database contains all queries.
     """
     of_sets = any(set_of(clip.stem) and clip.file is None and clip not in (*MAIN, *OTHERS) for clip in clips)
     if database is not None:
         if not clips:
             measurable_clips(open_database(database), (), MAIN)
         path = database
-    else:
+    elif motion is not None:
         path = _built(motion, left_out_of_sets() if of_sets else LEAVE_OUT)
+    else:
+        path = find_default_database(logger.warning)
     given = [read_take(clip, motion) for clip in clips if clip.file is not None]
     return without_like(path, given, _cache_folder()) if given else path
 

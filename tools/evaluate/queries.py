@@ -93,7 +93,7 @@ def first_seconds(clip: Clip, seconds: float) -> Clip:
     return slice_clip(clip, 0, min(clip.n_frames, round(seconds * clip.fps)) if seconds > 0 else clip.n_frames)
 
 
-def load_query(which: ProtocolClip, motion: Path, markers: str | Path, seconds: float) -> MotionQuery:
+def load_query(which: ProtocolClip, motion: Path | None, markers: str | Path, seconds: float) -> MotionQuery:
     """Read a clip of the protocol, at most `seconds` of it (0: all), with exact markers. Raises DuocapError."""
     clip = read_query(which, motion)
     asf = query_angles(which, motion).part(slice(which.start, None, round(clip.fps / FPS)))
@@ -101,7 +101,7 @@ def load_query(which: ProtocolClip, motion: Path, markers: str | Path, seconds: 
     return query_from_clip(clip, which.behaviour, read_marker_set(markers), asf.part(slice(clip.n_frames)))
 
 
-def query_angles(which: ProtocolClip, motion: Path) -> AsfAngles:
+def query_angles(which: ProtocolClip, motion: Path | None) -> AsfAngles:
     """Return the joint angles of a clip's file, none where it is no AMC. Raises FileFormatError, DatabaseError."""
     file = query_path(which, motion)
     return asf_angles(file, which.skeleton) if file.suffix.lower() == ".amc" else AsfAngles((), ())

@@ -174,7 +174,7 @@ def offset_error_mm(subject: Subject, performer: Performer) -> float:
 
 
 def run_clip(
-    which: ProtocolClip, motion: Path, database: PoseDatabase, settings: Settings, options: RenderedOptions
+    which: ProtocolClip, motion: Path | None, database: PoseDatabase, settings: Settings, options: RenderedOptions
 ) -> RenderedResult:
     """Render, calibrate, reconstruct and score one clip. Raises DuocapError."""
     rendered = render(read_query(which, motion), options, settings)
@@ -208,7 +208,7 @@ def paper_errors_deg(file: AsfAngles, start: int, rendered: RenderedPerformance,
 
 
 def _run_by_path(
-    which: ProtocolClip, motion: Path, database: Path, settings: Settings, options: RenderedOptions
+    which: ProtocolClip, motion: Path | None, database: Path, settings: Settings, options: RenderedOptions
 ) -> RenderedResult | str:
     """Run one clip in a process of a pool; return the reason where it cannot be measured."""
     try:
@@ -226,7 +226,7 @@ class RenderedResults:
 
 
 def measure_rendered(
-    motion: Path,
+    motion: Path | None,
     database: Path,
     settings: Settings,
     options: RenderedOptions,

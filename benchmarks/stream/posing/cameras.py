@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.papers.posing_cases import splits
 from benchmarks.report import build_parser, write_json
 from benchmarks.stream.posing.pictures import JOINTS_CLICKED, SIZE, Behaviour, prepare_behaviour
 from calibration.camera import Camera
@@ -31,7 +32,6 @@ from stream.posing.near import collect_known_poses, compute_standing_joints_m
 from stream.posing.page.picture import IN_TURN, TRIED_POSES
 from stream.posing.picture import find_picture_camera
 from stream.posing.session import PosingSession
-from tools.evaluate.posing.cases import splits
 
 HOW = ("by hand", "solved", "true")
 

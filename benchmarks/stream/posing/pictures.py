@@ -17,6 +17,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from benchmarks.papers.posing_cases import PersonPoses, PoseQuery, TakeSplit, held_out_poses, pose_pool, read_ranges, splits
+from benchmarks.papers.posing_peers import damped_least_squares, nearest
 from benchmarks.report import build_parser, write_json
 from benchmarks.stream.posing.latency import NOT_DRAWN
 from benchmarks.stream.posing.page import PosePage
@@ -35,8 +37,6 @@ from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from stream.posing.document import create_document
 from stream.posing.page.picture import IN_TURN
 from stream.posing.session_file import read_posing_session, write_posing_session
-from tools.evaluate.posing.cases import PersonPoses, PoseQuery, TakeSplit, held_out_poses, pose_pool, read_ranges, splits
-from tools.evaluate.posing.peers import damped_least_squares, nearest
 from tools.evaluate.scores import geodesic_errors_deg
 
 BEHAVIOURS = ("07 walking", "09 running", "14 boxing", "16 jumping", "02 sword")

@@ -29,7 +29,7 @@ def job(folder: Path, text: str) -> Path:
         ('[[replay]]\ntakes = "takes/a"\nvideo = 3', "video must be true or false"),
         ('[[replay]]\ntakes = "takes/a"\n[[replay]]\ntakes = "takes/a"', "two tasks would write to 'takes/a'"),
         ('[[evaluate]]\ntable = "sinthesis"', "table must be one of synthesis"),
-        ('[[evaluate]]\ntable = "search"\nvariant = "noise"', "unknown key 'variant'"),
+        ('[[evaluate]]\ntable = "labels"\nvariant = "noise"', "unknown key 'variant'"),
         ("replay = ", "not valid TOML"),
         ("", "nothing to do"),
     ],
@@ -59,16 +59,15 @@ def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> 
     (studio / "walk.mcap").touch()
     text = '[[database]]\nname = "own"\nsources = ["*.bvh"]\nskip_bad = true\nthin = "2deg"\n'
     text += '[[export]]\ntakes = ["*.mcap"]\nout = "glb"\nfps = 30\n'
-    text += (
-        '[[clean]]\nname = "sound"\ntakes = ["*.bvh"]\nmass = 70\n[[evaluate]]\ntable = "feet"\nmotion = "."\nclip = ["07_08"]\n'
-    )
+    text += '[[clean]]\nname = "sound"\ntakes = ["*.bvh"]\nmass = 70\n'
+    text += '[[evaluate]]\ntable = "labels"\nmotion = "."\nclip = ["07_08"]\n'
     commands = {task.name: task.command(task.inputs, Path("O")) for task in read_job([job(studio, text)], None).tasks}
     bvh, mcap = str(studio / "walk.bvh"), str(studio / "walk.mcap")
     assert commands["own"] == ["database", "build", bvh, "--skip-bad", "--thin", "2deg", "--processes", "1", "--out", "O/own.db"]
     assert commands["walk"] == ["export", mcap, "--fps", "30", "--out", "O/walk.glb"]
     assert commands["sound/walk"][:6] == ["physics", "clean", bvh, "--mass", "70", "--out"]
-    assert commands["feet"][:6] == ["evaluate", "feet", "--motion", str(studio), "--clip", "07_08"]
-    assert commands["feet"][-4:] == ["--workers", "1", "--json", "O/figures.json"]
+    assert commands["labels"][:6] == ["evaluate", "labels", "--motion", str(studio), "--clip", "07_08"]
+    assert commands["labels"][-4:] == ["--workers", "1", "--json", "O/figures.json"]
 
 
 def test_keys_are_options_of_the_commands() -> None:

@@ -3,25 +3,14 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from database.build import build_database
 from tests.support.commands import duocap
+from tools.commands.evaluate.group import MOVED
 from tools.evaluate.protocol import cmu_folder
 
-COMMANDS = (
-    "synthesis",
-    "search",
-    "dimensionality",
-    "end-to-end",
-    "filtering",
-    "feet",
-    "acquisition",
-    "posing",
-    "missing",
-    "labels",
-)
+COMMANDS = ("synthesis", "end-to-end", "missing", "labels")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +26,21 @@ def walks(motion_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_and_needs_the_motions(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help_and_needs_motions_or_a_clip(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = duocap(capsys, "evaluate", command, "--help")
     assert asked.status == 0 and "--motion" in asked.out
-    assert duocap(capsys, "evaluate", command).status == 2
+    result = duocap(capsys, "evaluate", command)
+    assert result.status == 1 and "no clip is named; give a motion by --clip FILE" in result.last
+    result = duocap(capsys, "evaluate", command, "--clip", "07_08")
+    assert result.status == 1 and "clip 07_08 is no file" in result.last
+
+
+@pytest.mark.parametrize("command", MOVED)
+def test_a_command_that_moved_says_where_it_is(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = duocap(capsys, "evaluate", command, "--motion", "x", "--clip", "07_08", "--quick")
+    assert result.status == 2 and result.err.count("\n") == 1
+    assert f"python -m benchmarks.papers {MOVED[command]} --motion DIR" in result.err
+    assert f"  {command} " not in duocap(capsys, "evaluate", "--help").out
 
 
 def test_a_folder_without_motions_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,11 +49,8 @@ def test_a_folder_without_motions_is_refused(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["feet", "acquisition"])
-def test_a_clip_that_is_no_query_is_refused(
-    command: str, motion_dir: Path, walks: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = duocap(capsys, "evaluate", command, "--motion", motion_dir, "--database", walks, "--clip", "07_77")
+def test_a_clip_that_is_no_query_is_refused(motion_dir: Path, walks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = duocap(capsys, "evaluate", "labels", "--motion", motion_dir, "--database", walks, "--clip", "07_77")
     assert result.status != 0 and "no clip of the protocol" in result.last
 
 
@@ -96,23 +93,3 @@ def test_end_to_end(motion_dir: Path, walks: Path, tmp_path: Path, cameras: int,
     assert result["score"]["position_mm"][0] < (200.0 if cameras == 1 else 50.0)  # along one ray depth is uncertain
     assert result["asf_deg"][0] < 8.0
     assert any(line.startswith("07_08") for line in lines)
-
-
-@pytest.mark.slow
-def test_feet(motion_dir: Path, walks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = run(capsys, "feet", motion_dir, walks, tmp_path / "a.json", "--seconds", "1.5")
-    assert [line.split()[0] for line in table[2:]] == ["07_08", "mean", "07_08", "mean"]
-    seen, _, hidden, _ = json.loads((tmp_path / "a.json").read_text("utf-8"))
-    assert (seen["sight"], hidden["sight"], seen["frames"]) == ("seen", "hidden", 90)
-    assert seen["after"]["slide_mm"] < seen["before"]["slide_mm"]
-
-
-@pytest.mark.slow
-def test_acquisition(motion_dir: Path, walks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = run(capsys, "acquisition", motion_dir, walks, tmp_path / "a.json", "--markers", "boxing", "--trials", "3", "--quick")
-    assert len(lines) == 4
-    plain, *others = json.loads((tmp_path / "a.json").read_text("utf-8"))
-    assert len(others) == 2 and plain["case"] == "no past, 0 missing, 0 false"
-    # Found within a second, all nine markers labelled correctly, the pose as good as in tracking.
-    assert all(0 < t["frames"] <= 60 and t["wrong"] == 0 and t["labelled"] == 1.0 for t in plain["trials"])
-    assert np.max([t["error_mm"] for t in plain["trials"]]) < 60.0

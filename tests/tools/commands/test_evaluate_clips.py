@@ -44,12 +44,63 @@ def test_a_file_is_measured_without_its_like(
     monkeypatch.setattr("tools.evaluate.protocol._cache_folder", lambda: tmp_path / "cache")
     file, database = walked
     words = ("--database", database, "--seconds", 0.5, "--variant", "exact", "--method", "NN", "--json", tmp_path / "a.json")
-    result = duocap(capsys, "evaluate", "synthesis", "--motion", tmp_path, "--clip", file, *words)
+    result = duocap(capsys, "evaluate", "synthesis", "--clip", file, *words)
     assert result.status == 0, result.err
     (run,) = json.loads((tmp_path / "a.json").read_text("utf-8"))
     assert (run["clip"], run["method"]) == ("mine", "NN")
     # Its own walk, with which the nearest example would be the truth, has been left out; the other manner bends a knee by 0.3.
     assert run["position_mm"] > 5.0
+
+
+def test_a_file_alone_is_enough(
+    walked: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is measured with the database that is the default of all commands."""
+    monkeypatch.setattr("tools.evaluate.protocol._cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("tools.evaluate.protocol.find_default_database", lambda tell: walked[1])
+    words = ("--seconds", 0.5, "--variant", "exact", "--method", "NN")
+    result = duocap(capsys, "evaluate", "synthesis", "--clip", walked[0], *words)
+    assert result.status == 0, result.err
+    assert "given" in result.out
+
+
+@pytest.fixture(scope="module")
+def short(walked: tuple[Path, Path]) -> Path:
+    """Return the first second and a half of the walk as a file: nothing is left to learn from before the second half."""
+    file = walked[0].with_name("short.bvh")
+    clip = walk(build_person_skeleton(1.78))
+    n, states = 90, (TrackingState.TRACKING,) * 90
+    write_bvh(file, Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec[:n], clip.root_m[:n]))
+    return file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["labels", "missing"])
+def test_a_clip_too_short_for_a_style_is_named_and_measured_without(
+    command: str,
+    walked: tuple[Path, Path],
+    short: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("tools.evaluate.protocol._cache_folder", lambda: tmp_path / "cache")
+    words = ("--clip", short, "--database", walked[1], "--markers", "boxing", "--case", "10%", "--case", "0.5s", "--workers", 1)
+    result = duocap(capsys, "evaluate", command, *words, "--json", tmp_path / "a.json")
+    assert result.status == 0, result.err
+    runs = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert {run["clip"] for run in runs} == {"short"} and {run["style"] for run in runs} <= {False, "none"}
+    assert "short: 0 poses are too few to learn a style from" in caplog.text
+    if command == "labels":
+        result = duocap(capsys, "evaluate", command, *words, "--style", "known")
+        assert result.status == 1 and "a style can be learned for none of the clips" in result.last
+
+
+def test_kinds_of_styles_are_checked(walked: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (("--style", "some"), ("--style", "known", "--offline")):
+        result = duocap(capsys, "evaluate", "labels", "--clip", walked[0], "--database", walked[1], *words)
+        assert result.status == 2 and "expected none or known" in result.err
 
 
 def test_clips_and_sets_exclude_each_other(walked: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from database.build import build_database
 from database.builtin import build_person_skeleton
 from database.clips import Clip, slice_clip
 from database.files.resample import resample_clip
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.store import open_database, write_database
 from tests.support.people import walk
 from tools.evaluate.alike import clips_like, without_like
+from tools.evaluate.given import read_given
+from tools.evaluate.protocol import cmu_folder
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +42,32 @@ def test_a_cut_renamed_copy_at_another_rate_with_noise_is_found(tmp_path: Path, 
     path = without_like(tmp_path / "a.db", [given], tmp_path / "cache")
     assert open_database(path).clip_names == ("manner",) and path.parent.name == "cache"
     assert without_like(path, [given], tmp_path / "cache") == path
+
+
+def test_a_copy_that_walks_elsewhere_in_another_body_is_found_and_one_that_stands_is_not(tmp_path: Path, whole: Clip) -> None:
+    R = matrix_from_rotvec([0.0, 2.0, 0.0])
+    rotvec = whole.rotvec.copy()
+    rotvec[:, 0] = rotvec_from_matrix(R @ matrix_from_rotvec(rotvec[:, 0]))
+    small = build_person_skeleton(1.66)
+    root_m = (whole.root_m @ R.T) * (small.height_m / whole.skeleton.height_m) + [3.0, 0.0, -1.0]
+    moved = replace(whole, name="moved", skeleton=small, rotvec=rotvec, root_m=root_m)
+    write_database(tmp_path / "a.db", [other_manner(whole), moved])
+    database = open_database(tmp_path / "a.db")
+    assert clips_like(database, whole) == [1]
+    still = replace(whole, rotvec=np.repeat(whole.rotvec[:1], 200, axis=0), root_m=np.repeat(whole.root_m[:1], 200, axis=0))
+    assert clips_like(database, still) == []
+
+
+@pytest.mark.slow
+def test_the_own_take_of_real_markers_is_left_out(
+    motion_dir: Path, shared_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Other takes of the same person stay."""
+    file, folder = shared_data / "markers" / "cmu_02_05.c3d", cmu_folder(motion_dir) / "02"
+    if not file.is_file() or not (folder / "02_05.amc").is_file():
+        pytest.skip(f"no {file}, or no motions in {folder}")
+    build_database([folder / f"{stem}.amc" for stem in ("02_01", "02_05", "02_06", "02_10")], tmp_path / "02.db", processes=1)
+    path = without_like(tmp_path / "02.db", [read_given(file, None)], tmp_path / "cache")
+    kept = {name.partition("+")[0] for name in open_database(path).clip_names if not name.startswith("generated")}
+    assert kept == {"02_01", "02_06", "02_10"}
+    assert "02_05 is like cmu_02_05 and left out of the database" in caplog.text

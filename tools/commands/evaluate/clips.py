@@ -26,23 +26,35 @@ class ClipPart:
 
 
 def asked_parts(
-    motion: Path,
+    motion: Path | None,
     database: Path | None,
     names: Sequence[str] | None,
     sets: Sequence[str] | None,
     skeleton: Path | None,
 ) -> list[ClipPart]:
-    """Return the parts that are asked for by names or files of clips, or by sets. Raises DuocapError."""
+    """Find the parts that are asked for.
+
+    Args:
+        motion: folder of the CMU motions; None: all clips are files.
+        database: to measure with; None: one without the clips, or the default of all commands where there is no folder.
+        names: clips by name or file; none: those of the protocol.
+        sets: names of sets of clips, instead.
+        skeleton: of files as .amc.
+
+    Raises DuocapError: both are given, an unknown name, or a clip whose folder is missing.
+    """
     from tools.evaluate.protocol import named_clip, protocol_database, set_clip
     from tools.evaluate.sets import stems_of
 
     if names and sets:
         raise DatabaseError("--clip and --clips exclude each other; give one of them")
-    if sets:
-        found = {title: tuple(set_clip(stem) for stem in stems) for title, stems in stems_of(sets).items()}
-        return [ClipPart(title, clips, protocol_database(motion, database, clips)) for title, clips in found.items()]
-    clips = tuple(named_clip(name, skeleton) for name in names or ())
-    return [ClipPart("", clips, protocol_database(motion, database, clips))]
+    found = {title: tuple(set_clip(stem) for stem in stems) for title, stems in stems_of(sets or ()).items()}
+    found = found or {"": tuple(named_clip(name, skeleton) for name in names or ())}
+    for clips in found.values():
+        if motion is None and not (clips and all(clip.file for clip in clips)):
+            what = next((f"clip {clip.stem} is no file" for clip in clips if not clip.file), "no clip is named")
+            raise DatabaseError(f"{what}; give a motion by --clip FILE, or the folder of the unpacked CMU motions by --motion")
+    return [ClipPart(title, clips, protocol_database(motion, database, clips)) for title, clips in found.items()]
 
 
 def measure_parts(parts: Iterable[ClipPart], measure: Callable[[ClipPart], tuple[Iterable[str], object]]) -> object:
@@ -53,12 +65,6 @@ def measure_parts(parts: Iterable[ClipPart], measure: Callable[[ClipPart], tuple
         for line in (*part.heading, *lines):
             print(line)
     return figures[""] if list(figures) == [""] else figures
-
-
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines."""
-    for line in lines:
-        print(line)
 
 
 def write_asked(file: Path | None, figures: object) -> None:

@@ -32,7 +32,7 @@ from tools.commands.options import Scheduler
 @add_settings_options
 def missing(
     settings: Settings,
-    motion: Motion,
+    motion: Motion = None,
     database: Database = None,
     json: Json = None,
     plot: Plot = None,
@@ -103,7 +103,7 @@ def missing(
 @add_settings_options
 def labels(
     settings: Settings,
-    motion: Motion,
+    motion: Motion = None,
     database: Database = None,
     json: Json = None,
     clip: AnyClips = None,
@@ -111,6 +111,15 @@ def labels(
     skeleton: Skeleton = None,
     markers: MarkerSets = None,
     case: Cases = None,
+    style: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--style",
+            metavar="KIND",
+            help="Learned from the same motion (known) or nothing (none); repeatable; default both, of sets none.",
+            show_default=False,
+        ),
+    ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False,
     cameras: Annotated[int, typer.Option("--cameras", min=2, max=8, help="Cameras that look on.")] = 2,
     seconds: Seconds = 8.0,
@@ -118,14 +127,19 @@ def labels(
     scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
-    """Whether markers that come back after a gap get their labels, without a learned style and with one."""
+    """Whether markers that come back after a gap get their labels, without a style learned of the motion and with one."""
     from tools.evaluate.missing.labels import LabelOptions, measure_labels, report
     from tools.evaluate.missing.masks import cases_named
 
     check_folders(json)
     plan = evaluation_plan(workers, scheduler)
     what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    styles = (False,) if sets or offline else (False, True)  # with clips of a set nothing is learned, nor used offline
+    # With clips of a set nothing is learned unless it is asked for; nor is a style used offline.
+    kinds = {"none": False, "known": True}
+    for kind in style or ():
+        if kind not in kinds or (offline and kinds[kind]):
+            raise typer.BadParameter(f"{kind!r}; expected none or known, none with --offline", param_hint="--style")
+    styles = tuple(kinds[kind] for kind in style or (("none",) if sets or offline else kinds))
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()

@@ -9,23 +9,25 @@ if TYPE_CHECKING:
     from tools.cluster import WorkerPlan
 
 Motion = Annotated[
-    Path,
-    typer.Option("--motion", metavar="DIR", help="Unpacked CMU motions: cmu/subjects/NN/NN_TT.amc.", show_default=False),
+    Path | None,
+    typer.Option(
+        "--motion",
+        metavar="DIR",
+        help="Unpacked CMU motions, cmu/subjects/NN/NN_TT.amc, for clips that are no files; default clip: all of the protocol.",
+        show_default=False,
+    ),
 ]
 Database = Annotated[
     Path | None,
     typer.Option(
         "--database",
         metavar="FILE",
-        help="Database without the protocol's clips; default built from --motion, once.",
+        help="Motion database; default built from --motion, once, without its clips; without it the one of all commands.",
         show_default=False,
     ),
 ]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures.", show_default=False)]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figures as PNG.", show_default=False)]
-Clips = Annotated[
-    list[str] | None, typer.Option("--clip", metavar="CLIP", help="A clip of the protocol; repeatable.", show_default=False)
-]
 AnyClips = Annotated[
     list[str] | None,
     typer.Option(

@@ -23,12 +23,13 @@ from config.settings import Settings
 from database.clips import Clip, slice_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database
+from reconstruct.models.style.model import StyleError
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
-from tools.evaluate.missing.styles import known_split, learn_style, no_split
+from tools.evaluate.missing.styles import find_learnable, known_split, learn_style, no_split
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, true_subject
@@ -57,7 +58,7 @@ class LabelOptions:
     offline: labels of the whole take, with past and future; cameras: that look on.
     """
 
-    motion: Path
+    motion: Path | None
     database: Path
     clips: tuple[str | ProtocolClip, ...] = ()
     markers: tuple[str, ...] = ("boxing", "all_around")
@@ -115,9 +116,17 @@ class LabelScene:
 
 
 def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
-    """Run all cases on all clips. Raises DuocapError."""
+    """Run all cases on all clips, those too short for a style without one, or not at all. Raises DuocapError."""
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
-    tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
+    learnable = find_learnable(clips, options.motion) if True in options.styles else clips
+    plain = replace(options, styles=tuple(with_style for with_style in options.styles if not with_style))
+    options_of = {clip: options if clip in learnable else plain for clip in clips}
+    measured = [clip for clip in clips if options_of[clip].styles]
+    if not measured:
+        raise StyleError("a style can be learned for none of the clips; take longer ones, or --style none")
+    tasks = [
+        partial(_runs_of_clip, clip, markers, options_of[clip], settings) for markers in options.markers for clip in measured
+    ]
     return [run for found in run_tasks(tasks, options.workers) for run in found]
 
 

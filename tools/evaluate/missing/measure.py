@@ -20,7 +20,7 @@ from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from database.store import open_database
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
-from reconstruct.models.style.model import Style
+from reconstruct.models.style.model import Style, StyleError
 from reconstruct.pose import TrackingState
 from reconstruct.search.index import load_search_index
 from tools.cluster import ALONE, WorkerPlan
@@ -28,7 +28,7 @@ from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
 from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE, MethodInput, SolvedMarkers, checked_records
 from tools.evaluate.missing.offline import OFFLINE, solve_offline
-from tools.evaluate.missing.styles import SPLITS, TrainingSplit, learn_dictionary, learn_style, strangeness_deg
+from tools.evaluate.missing.styles import SPLITS, TrainingSplit, find_learnable, learn_dictionary, learn_style, strangeness_deg
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
@@ -43,7 +43,7 @@ class MissingOptions:
     dictionary: a pose dictionary; None: learned from what the styles are.
     """
 
-    motion: Path
+    motion: Path | None
     database: Path
     clips: tuple[str | ProtocolClip, ...] = ()
     markers: tuple[str, ...] = ("boxing", "all_around")
@@ -110,8 +110,21 @@ def measure_missing(options: MissingOptions, settings: Settings) -> list[Missing
         if "none" in options.styles and name in WITH_STYLE + WITH_DICTIONARY:
             raise DatabaseError(f"{name} needs something learned; take --style known, or --method hold, linear, local")
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
-    tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
+    learnable = find_learnable(clips, options.motion) if "known" in options.styles else clips
+    options_of = {clip: options if clip in learnable else _without_learning(options) for clip in clips}
+    measured = [clip for clip in clips if options_of[clip].methods or clip in learnable]
+    if not measured:
+        raise StyleError("nothing can be learned for any of the clips; take longer ones, or --style none --method local")
+    tasks = [
+        partial(_runs_of_clip, clip, markers, options_of[clip], settings) for markers in options.markers for clip in measured
+    ]
     return [run for found in run_tasks(tasks, options.workers) for run in found]
+
+
+def _without_learning(options: MissingOptions) -> MissingOptions:
+    """Return what can be measured of a clip for which nothing is learned: the methods that need nothing, on all of it."""
+    names = tuple(name for name in options.methods or tuple(METHODS) if name not in WITH_STYLE + WITH_DICTIONARY)
+    return replace(options, styles=("none",), methods=names)
 
 
 def clip_query(clip: Clip, which: ProtocolClip, markers: str, seconds: float) -> MotionQuery:

@@ -9,7 +9,9 @@ In a session a style is in use before markers are missing, and held-out checks m
 are not learned from but seen first, with all markers.
 """
 
+import logging
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +25,11 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.models.sparse.model import PoseDictionary
 from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
 from reconstruct.models.style.features import TrainingPoses, build_training_poses, subsample_poses
-from reconstruct.models.style.learn.train import fit_style
+from reconstruct.models.style.learn.train import MIN_POSES, fit_style
 from reconstruct.models.style.model import Style
-from tools.evaluate.protocol import ProtocolClip, read_query, read_take
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, read_query, read_take
 
+logger = logging.getLogger(__name__)
 TAKES = {
     "07_08": ("07_01", "07_02", "07_03", "07_06", "07_07", "07_10"),
     "16_15": ("16_16", "16_21", "16_31", "16_32", "16_47"),
@@ -73,7 +76,7 @@ def split_from(clips: list[Clip], query: Clip, source: str) -> TrainingSplit:
     return TrainingSplit(learned, query, f"{source}, the last {seen.seconds:.1f} s only seen", seen)
 
 
-def known_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
+def known_split(which: ProtocolClip, motion: Path | None) -> TrainingSplit:
     """Return the split of a style that knows the query's motion. Raises DuocapError: a file is missing."""
     query = read_query(which, motion)
     if which.start == 0 and which.stem in TAKES:
@@ -86,7 +89,7 @@ def known_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
     return split_from([slice_clip(take, begin, end)], later, f"frames {begin + 1}-{end} of the take")
 
 
-def unknown_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
+def unknown_split(which: ProtocolClip, motion: Path | None) -> TrainingSplit:
     """Return the split of a style that does not know the query's motion; query and seen motion are those of `known_split`."""
     known = known_split(which, motion)
     stem = UNRELATED.get(which.behaviour, WALK)
@@ -95,7 +98,7 @@ def unknown_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
     return TrainingSplit([take], known.query, f"frames 1-{take.n_frames} of {stem}", known.seen)
 
 
-def no_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
+def no_split(which: ProtocolClip, motion: Path | None) -> TrainingSplit:
     """Return the whole clip, of which nothing is learned. Raises DuocapError: a file is missing."""
     query = read_query(which, motion)
     return TrainingSplit([], query, "nothing", query)
@@ -114,6 +117,18 @@ def learn_dictionary(split: TrainingSplit, skeleton: Skeleton) -> PoseDictionary
     poses = np.concatenate([clip.rotvec for clip in split.clips]).astype(np.float32)
     with tempfile.TemporaryDirectory() as folder:
         return train_pose_dictionary(lambda: [poses], skeleton, split.source, Path(folder) / "part", TrainOptions(1))
+
+
+def find_learnable(clips: Sequence[ProtocolClip], motion: Path | None) -> list[ProtocolClip]:
+    """Return the clips for which a style of their motion can be learned, with a warning for each of the others."""
+    found = []
+    for clip in clips:
+        n_poses = MAX_POSES if clip in (*MAIN, *OTHERS) else len(build_training_poses(known_split(clip, motion).clips))
+        if n_poses >= MIN_POSES:
+            found.append(clip)
+        else:
+            logger.warning("%s: %d poses are too few to learn a style from; measured without one, if at all", clip.stem, n_poses)
+    return found
 
 
 def strangeness_deg(poses: TrainingPoses, rotvec: Floats) -> float:

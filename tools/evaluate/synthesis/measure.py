@@ -76,7 +76,7 @@ class SynthesisRun:
 class SynthesisOptions:
     """What is measured. No clips or variants: all; no methods: the usual ones; seconds 0: whole clips; c3d: the real markers."""
 
-    motion: Path
+    motion: Path | None
     database: Path
     clips: tuple[str | ProtocolClip, ...] = ()
     seconds: float = 20.0

@@ -77,10 +77,10 @@ class ViconQuery:
     used: tuple[str, ...]
 
 
-def find_c3d(motion: Path) -> Path | None:
+def find_c3d(motion: Path | None) -> Path | None:
     """Return the file of the markers in or beside the motions' folder or in that of the test data; None: in neither."""
     shared = os.environ.get("DUOCAP_SHARED_DATA")
-    folders = (motion, motion.parent, *((Path(shared),) if shared else ()))
+    folders = (*((motion, motion.parent) if motion is not None else ()), *((Path(shared),) if shared else ()))
     files = (parent / f"cmu_{STEM}.c3d" for folder in folders for parent in (folder, folder / "markers"))
     return next((file for file in files if file.is_file()), None)
 
@@ -92,7 +92,7 @@ def joint_of(label: str) -> int:
     return JOINT_INDEX.get(name, JOINT_INDEX.get(side + name, -1))
 
 
-def vicon_query(file: Path, motion: Path, markers: str | Path, seconds: float) -> ViconQuery:
+def vicon_query(file: Path, motion: Path | None, markers: str | Path, seconds: float) -> ViconQuery:
     """Read the real markers of clip 02_05 with the poses of the motion file as truth.
 
     Raises DuocapError: a file is unreadable, or the markers are of another take.
