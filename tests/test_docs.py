@@ -13,6 +13,9 @@ PACKAGES = ("config", "numerics", "database", "calibration", "capture", "reconst
 FOLDERS = "|".join([*PACKAGES, "benchmarks"])
 MAX_LINES = 150  # of ARCHITECTURE.md: a tour that can be read at once
 MAX_WORDS = 620  # of a decision: a page, with its tables
+MAX_README_WORDS = 900
+MAX_SENTENCE_WORDS = 45
+SHORT_SENTENCES = ("README.md", "docs/index.md", "docs/install.md", "docs/live.md", "docs/replay.md", "docs/files.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -47,6 +50,23 @@ def test_decisions_have_the_numbers_of_their_files() -> None:
     assert len(set(numbers)) == len(numbers) > 10
     index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
     assert sorted(re.findall(r"\]\((\d{4})-", index)) == numbers
+
+
+def test_the_readme_is_read_in_five_minutes() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= MAX_README_WORDS
+
+
+@pytest.mark.parametrize("page", SHORT_SENTENCES)
+def test_sentences_of_the_first_pages_are_short(page: str) -> None:
+    lines = [line for line in (ROOT / page).read_text("utf-8").splitlines() if not line.startswith("    ")]
+    parts = [part for line in lines for part in re.split(r"(?<=[.!?:])\s|\|", re.sub(r"\]\([^)]*\)", "]", line))]
+    assert [part for part in parts if len(part.split()) > MAX_SENTENCE_WORDS] == []
+
+
+def test_the_index_names_every_page() -> None:
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert len(pages) > 20
+    assert sorted(pages - set(re.findall(r"\]\(([\w-]+\.md)", (ROOT / "docs" / "index.md").read_text("utf-8")))) == []
 
 
 def test_every_evaluation_is_described() -> None:
