@@ -136,14 +136,3 @@ def invert_triangle(C: Floats) -> None:
             for j in range(k):
                 C[i, j] += a * C[k, j]
             C[i, k] = a * C[k, k]
-
-
-@kernel
-def add_triangle_product(X: Floats, out: Floats) -> None:
-    """Add X X' of a lower triangle X to the lower triangle of `out`."""
-    for i in range(X.shape[0]):
-        for j in range(i + 1):
-            s = 0.0
-            for k in range(j + 1):
-                s += X[i, k] * X[j, k]
-            out[i, j] += s

@@ -174,6 +174,7 @@ class Pipeline:
         views = views if first is None else leave_out_wrong(views, self.rig, first.point_m)
         everything, views = views, self._false_detections.without(views, self.rig, first)
         points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
+        points = self._false_detections.without_lone(views, points)
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
         t2 = self.clock()

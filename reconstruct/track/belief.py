@@ -37,7 +37,6 @@ from reconstruct.solve.root import RootPrior
 N_POSE = DOFS + 6
 MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
 LEAST_COUNTED = 1e-12  # as which what does not count at all is taken
-MOST_SHARE = 1.0  # as which a pose that is known otherwise counts at most in one frame
 POSE, VELOCITY, BOTH = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE), slice(0, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
 TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
@@ -103,9 +102,9 @@ class Prior:
     """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
 
     told: what the neighbours say; led: the pose as predicted, led by all of their velocity; carried: pose and velocity, led by
-    the share of it that makes them more certain; None for models that carry nothing. Neighbours of one frame know no more than
-    those of the frame before: all of what they say leads the mean, a share adds to what is carried on. model, root: of the pose
-    alone, as the solver takes it; seconds: since the frame before.
+    the share of it that makes them more certain, certainty; None for models that carry nothing. Neighbours of one frame know no
+    more than those of the frame before: all of what they say leads the mean, a share adds to what is carried on. model, root: of
+    the pose alone, as the solver takes it; seconds: since the frame before.
     """
 
     predicted: Belief

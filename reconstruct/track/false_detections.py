@@ -5,12 +5,12 @@ marker that comes to stand at a reflection keeps its label as long as the other 
 pairs and labels in their order.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from capture.packets import Blobs, MarkerFrame, Views
+from capture.packets import Blobs, MarkerFrame, Points, Views
 from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
 from reconstruct.track.association import Expected
@@ -50,6 +50,15 @@ class FalseDetections:
         if 1e-9 * views.t_capture_ns - self._tracked_s > UNTRACKED_S:
             return views
         return views.changed(lambda c, blobs: self._without(blobs, c, rig.cameras[c], expected))
+
+    def without_lone(self, views: Views, points: Points) -> Points:
+        """Return the points without blobs of single views that are known false detections: a marker would be in two views."""
+        single = []
+        for c, (blobs, lone) in enumerate(zip(views.blobs, points.single, strict=True)):
+            if blobs is not None and len(lone):
+                lone = lone[~standing(blobs.points_px[lone], self._spots[c], self._n[c])]
+            single.append(lone)
+        return replace(points, single=tuple(single))
 
     def learn(self, views: Views, frame: MarkerFrame, tracked: bool) -> None:
         """Update the spots from views of which nothing was removed. tracked: the labels gave a pose."""

@@ -19,6 +19,7 @@ from reconstruct.track.association import Association, Expected, associate
 from reconstruct.track.belief import Belief, expect_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
+UNUSUAL = 5.0  # misfit of a marker beyond which a pose is less sure, and a body is sought anywhere
 LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
 FADING = 0.94  # share of the score that is left after a frame: what a pose explains badly it does so for many frames
 SAME_M = 0.03  # hypotheses of equal labels with all markers nearer than this are one

@@ -15,24 +15,23 @@ from reconstruct.history import BodyState
 from reconstruct.pose import TrackingState, measured_joints
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.estimator import Estimator
-from reconstruct.track.hypotheses import Hypothesis, misfit
+from reconstruct.track.hypotheses import UNUSUAL, Hypothesis, misfit
 
 # Errors of consecutive frames are alike, so evidence overstates itself: of those 12 to 20 behind, one in six is right.
 OVERSTATED = 10.0
-USUAL = 1.5  # misfit of a marker that is usual
 
 
 def expect_errors(hypotheses: Sequence[Hypothesis], estimator: Estimator) -> Floats | None:
     """Return how far from the truth the joints of the likeliest pose may be, (J,) [m], None where nobody knows.
 
     Over all hypotheses: where it is open which of two poses is the right one, the error is as large as they are apart. A pose
-    that is farther from what is seen than is usual is less sure by as much (the ratio of Birge 1932).
+    that is unusually far from what is seen is less sure by as much (the ratio of Birge 1932).
     """
     first = hypotheses[0]
     error_m = None if first.estimate is None else estimator.error_m(first.estimate)
     if error_m is None:
         return None
-    error_m = np.minimum(error_m * math.sqrt(max(1.0, misfit(first) / USUAL)), MAX_ERROR_M)
+    error_m = np.minimum(error_m * math.sqrt(max(1.0, misfit(first) / UNUSUAL)), MAX_ERROR_M)
     if len(hypotheses) == 1:
         return error_m
     joint_m = np.array([joints_of(each.belief.state, estimator) for each in hypotheses])

@@ -17,13 +17,12 @@ from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, Expected, labels_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.track.hypotheses import Branch, Hypothesis, expect_markers, follow_branch, misfit, track
+from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, expect_markers, follow_branch, misfit, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
-AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a body is sought while it is high,
-MANY_TIMES = 6  # after so many times in vain; each interval before that is half as long as the next
-UNUSUAL = 5.0  # misfit of a marker, in units of its variance's half, beyond which other labels are sought anywhere
+AVERAGE_S, SEEK_S = 0.2, 0.25  # time constant of the misfit, and how often a body is sought while it is high
+MANY_TIMES = 6  # in vain until it is sought no oftener than that; each interval before is half as long as the next
 OTHER_M = 0.1  # a pose is another one if a marker is so far off
 NEVER_NS = -(10**18)
 ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natural logarithm

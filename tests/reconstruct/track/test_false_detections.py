@@ -50,7 +50,8 @@ def room() -> Room:
 
 def reach_matching(pipeline: Pipeline, pair: Views) -> tuple[int, int]:
     """Return how many blobs of each view are not left out of the next step."""
-    kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._tracker.expect(pair.t_capture_ns)[0])
+    expected = pipeline._tracker.expect(pair.t_capture_ns)
+    kept = pipeline._false_detections.without(pair, pipeline.rig, expected[0] if expected else None)
     return len(kept[0]), len(kept[1])
 
 

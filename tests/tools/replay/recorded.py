@@ -55,7 +55,7 @@ class StumblingPipeline(Pipeline):
     """A pipeline that now and then takes so long that pairs are overrun."""
 
     def step(self, pair: Views) -> Pose:
-        if self._estimator.history.last is not None and pair.t_capture_ns // 1_000_000 % 7 == 0:
+        if self._estimator.last is not None and pair.t_capture_ns // 1_000_000 % 7 == 0:
             time.sleep(0.15)
         return super().step(pair)
 
