@@ -114,7 +114,7 @@ def picture_at(browser: Browser, t_s: float) -> Bytes:
     """Put the player to a time and return the page, RGB."""
     browser.tick("Time [s]")
     browser.evaluate("document.activeElement.select()")
-    browser.call("Input.insertText", text=f"{t_s:.2f}")
+    browser.call("Input.insertText", text=f"{t_s + 0.5 * STEP_S:.2f}")  # in the middle of the tenth that the clock shows
     browser.mouse("mouseMoved", *AWAY_PX, 0)
     clock = f"0:{int(t_s + 1e-6):02d}.{round(10 * t_s) % 10} of"
     browser.wait(clock, lambda: clock in browser.text())
