@@ -29,8 +29,8 @@ from tests.support.viewer.browser import Browser
 TPOSE_S, SECONDS = 2.0, 14.0
 SHOWN_S = (10.0, 15.0)  # of the take: a walk in a circle begins
 STEP_S = 0.1
-VIEW_SIZE, VIEWER_SIZE, PAGE_PX = (480, 360), (960, 540), (1280, 720)
-CROP = (slice(165, 945), slice(160, 1200))  # of each view of the overlay, where the performer is: rows and columns
+VIEW_SIZE, VIEWER_SIZE, PAGE_PX = (480, 522), (960, 540), (1280, 720)
+CROP = (slice(150, 890), slice(425, 1105))  # of each view of the overlay, where the performer is: rows and columns
 AWAY_PX = (700, 680)  # where the mouse shows no hint
 QUALITY = 55  # of WebP; more shows no more
 DRAWN_S = 0.35  # until the page has drawn the moment it was put to
@@ -98,6 +98,7 @@ def show_viewer(recording: Path) -> list[Bytes]:
             browser.wait("the player", lambda: "Repeat" in browser.text(), START_S)
             time.sleep(3.0)
             browser.evaluate(CLOSE_NOTICES)
+            picture_at(browser, SHOWN_S[1])  # the light of the scene comes up with the first pose that is drawn
             return [picture_at(browser, t_s) for t_s in shown_times()]
     finally:
         server.terminate()
