@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from config.arrays import Floats, ReadOnlyArrays, read_only
+from config.arrays import Floats, ReadOnlyArrays, make_read_only
 from config.errors import FileFormatError
 from config.jit import kernel
 
@@ -61,7 +61,7 @@ class Camera(ReadOnlyArrays):
     @property
     def title(self) -> str:
         """The camera's name in a sentence."""
-        return title(self.name)
+        return format_camera_name(self.name)
 
     @property
     def intrinsics(self) -> Floats:
@@ -69,7 +69,7 @@ class Camera(ReadOnlyArrays):
 
         Of a fisheye: fx, fy, cx, cy, k1, k2, k3, k4, 0, 1.
         """
-        return _intrinsics(self)
+        return _pack_intrinsics(self)
 
     def to_camera(self, points_m: ArrayLike) -> Floats:
         """Transform points to the camera's frame: (..., 3) world [m] -> (..., 3) [m]."""
@@ -93,7 +93,7 @@ class Camera(ReadOnlyArrays):
         """Return undistorted, normalised image points (x/z, y/z): (..., 2) raw [px] -> (..., 2)."""
         px = np.asarray(points_px, float)
         ideal = np.empty((px.size // 2, 2))
-        undistort_points(read_only(px.reshape(-1, 2)), self.intrinsics, ideal)
+        undistort_points(make_read_only(px.reshape(-1, 2)), self.intrinsics, ideal)
         return ideal.reshape(px.shape)
 
     def magnification(self, points_px: ArrayLike) -> Floats:
@@ -102,7 +102,7 @@ class Camera(ReadOnlyArrays):
         1 for lenses that are not fisheyes: theirs are not much larger.
         """
         ideal = self.undistort(points_px)
-        wide = [pixel_magnification(self.intrinsics, x, y) for x, y in ideal.reshape(-1, 2).tolist()]
+        wide = [compute_pixel_magnification(self.intrinsics, x, y) for x, y in ideal.reshape(-1, 2).tolist()]
         return np.array(wide, float).reshape(ideal.shape[:-1])
 
     def rays(self, points_px: ArrayLike) -> Floats:
@@ -112,7 +112,7 @@ class Camera(ReadOnlyArrays):
 
 
 @lru_cache(maxsize=32)
-def _intrinsics(camera: Camera) -> Floats:
+def _pack_intrinsics(camera: Camera) -> Floats:
     """Return `Camera.intrinsics`."""
     K, out = camera.matrix, np.zeros(N_LENS_ROW)
     out[FISHEYE] = float(camera.fisheye)
@@ -122,7 +122,7 @@ def _intrinsics(camera: Camera) -> Floats:
     return out
 
 
-def title(name: str) -> str:
+def format_camera_name(name: str) -> str:
     """Return a camera's name in a sentence: `the left camera`, `camera cam_2` of other programs, else `the camera`."""
     if name in ("", "camera"):
         return "the camera"
@@ -170,7 +170,7 @@ class Rig:
         return max((float(np.linalg.norm(a - b)) for a, b in combinations(centers, 2)), default=0.0)
 
 
-def relative_pose(first: Camera, second: Camera) -> tuple[Floats, Floats]:
+def compute_relative_pose(first: Camera, second: Camera) -> tuple[Floats, Floats]:
     """Return the second camera's pose in the first one's frame: x_second = R x_first + t, (3, 3) and (3,) [m]."""
     R = np.asarray(second.rotation @ first.rotation.T)
     return R, np.asarray(second.translation - R @ first.translation)
@@ -229,7 +229,7 @@ def undistort_points(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
 
 
 @kernel
-def pixel_magnification(intrinsics: Floats, x: float, y: float) -> float:
+def compute_pixel_magnification(intrinsics: Floats, x: float, y: float) -> float:
     """Return `Camera.magnification` at an ideal point."""
     if intrinsics[FISHEYE] == 0.0:
         return 1.0

@@ -20,7 +20,7 @@ DISTANCES_M = (1.0, 6.0)  # of the performer, where none is given
 VOLUME_M = (1.6, 1.9, 1.2)  # width, height and depth that a body takes which moves on the spot
 
 
-def depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
+def compute_depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
     """Return the standard deviation of a point along its worst direction, which is depth unless the cameras are wide apart [m].
 
     The point lies `distance_m` in front of the middle between the cameras; sigma_px: noise of a marker's centre in either image.
@@ -28,18 +28,18 @@ def depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
     """
     if rig.is_monocular:
         raise CalibrationError("one camera alone measures no depth; calibrate it together with a second one")
-    point = central_point_m(rig, distance_m)[None]
+    point = compute_central_point_m(rig, distance_m)[None]
     px = np.stack([camera.project(point) for camera in rig.cameras])
     seen: Bools = np.asarray(np.isfinite(px).all(axis=2))
     if len(rig) > 2:
-        seen &= np.array([in_view(camera, point) for camera in rig.cameras])
+        seen &= np.array([is_in_view(camera, point) for camera in rig.cameras])
     if seen.sum() < 2:
         return float("inf")
     _, covariance = triangulate_views(rig, px, seen, sigma_px)
     return float(np.sqrt(np.linalg.eigvalsh(covariance[0])[-1]))
 
 
-def view_axes(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
+def compute_view_axes(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the middle between the cameras and the directions right, down and ahead of it, (3,) each, world."""
     first = rig.cameras[0]
     ahead = np.sum([camera.rotation[2] for camera in rig.cameras], axis=0)
@@ -52,7 +52,7 @@ def view_axes(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
     return rig.middle_m, np.cross(down, ahead), down, ahead
 
 
-def meeting_point_m(cameras: Sequence[Camera]) -> Floats | None:
+def compute_meeting_point_m(cameras: Sequence[Camera]) -> Floats | None:
     """Return the point nearest to all optical axes, (3,) [m], None where they are parallel or meet behind a camera."""
     across = [np.eye(3) - np.outer(camera.rotation[2], camera.rotation[2]) for camera in cameras]
     normal = np.sum(across, axis=0)
@@ -64,15 +64,15 @@ def meeting_point_m(cameras: Sequence[Camera]) -> Floats | None:
     return np.asarray(point) if ahead else None
 
 
-def central_point_m(rig: Rig, distance_m: float) -> Floats:
+def compute_central_point_m(rig: Rig, distance_m: float) -> Floats:
     """Return the point `distance_m` in front of the rig that is nearest to the middle of the images, (3,) world [m].
 
     Of more than two cameras, which may stand around the performer, it is where their axes meet.
     """
-    meeting = meeting_point_m(rig.cameras) if len(rig) > 2 else None
+    meeting = compute_meeting_point_m(rig.cameras) if len(rig) > 2 else None
     if meeting is not None:
         return meeting
-    middle, right, down, ahead = view_axes(rig)
+    middle, right, down, ahead = compute_view_axes(rig)
     half = 0.6 * distance_m
     steps = np.linspace(-half, half, 25)
     grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
@@ -86,13 +86,13 @@ def central_point_m(rig: Rig, distance_m: float) -> Floats:
     return np.asarray(points[np.argmin(off)])
 
 
-def performer_distance_m(rig: Rig) -> float:
+def choose_performer_distance_m(rig: Rig) -> float:
     """Return the distance at which a performer just fits into both images, within what is usual [m].
 
     Farther where the fields of view overlap only then by half of the volume that a performer takes. Of more than two cameras it
     is the mean distance of the point at which their axes meet.
     """
-    meeting = meeting_point_m(rig.cameras) if len(rig) > 2 else None
+    meeting = compute_meeting_point_m(rig.cameras) if len(rig) > 2 else None
     if meeting is not None:
         return float(np.mean([np.linalg.norm(camera.center_m - meeting) for camera in rig.cameras]))
 
@@ -105,31 +105,31 @@ def performer_distance_m(rig: Rig) -> float:
 
     least = float(np.clip(max(needed(camera) for camera in rig.cameras), *DISTANCES_M))
     for distance_m in least * np.array([1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0]):
-        points = volume_points_m(rig, float(distance_m))
+        points = compute_volume_points_m(rig, float(distance_m))
         if len(points) and np.ptp(points, axis=0).max() >= 0.5 * min(VOLUME_M):
             return float(distance_m)
     return least
 
 
-def volume_points_m(rig: Rig, distance_m: float) -> Floats:
+def compute_volume_points_m(rig: Rig, distance_m: float) -> Floats:
     """Return points of the volume in which a performer moves that two cameras see, (N, 3) world [m].
 
-    A grid of 4 x 4 x 3 over VOLUME_M about `central_point_m`, smaller where an image does not show all of it.
+    A grid of 4 x 4 x 3 over VOLUME_M about `compute_central_point_m`, smaller where an image does not show all of it.
     """
-    _, right, down, ahead = view_axes(rig)
-    center = central_point_m(rig, distance_m)
+    _, right, down, ahead = compute_view_axes(rig)
+    center = compute_central_point_m(rig, distance_m)
     x, y, z = np.meshgrid(np.linspace(-0.5, 0.5, 4), np.linspace(-0.5, 0.5, 4), np.linspace(-0.5, 0.5, 3), indexing="ij")
     unit = np.stack([x, y, z], axis=-1).reshape(-1, 3)
     for share in (1.0, 0.8, 0.64, 0.5, 0.4, 0.3, 0.2):
         offsets = share * unit * VOLUME_M
         points = center + offsets @ np.stack([right, down, ahead])
-        seen = np.sum([in_view(camera, points) for camera in rig.cameras], axis=0) >= min(len(rig), 2)
+        seen = np.sum([is_in_view(camera, points) for camera in rig.cameras], axis=0) >= min(len(rig), 2)
         if seen.mean() > 0.7:
             return np.asarray(points[seen])
     return np.asarray(points[seen])
 
 
-def in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def is_in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which points a camera sees, (N,); the angle is bounded too, since a lens polynomial folds back far outside."""
     x = camera.to_camera(points_m)
     px = camera.project(points_m)

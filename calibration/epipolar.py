@@ -10,15 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.camera import Camera, pixel_magnification, relative_pose
-from calibration.triangulate import packed_camera
-from config.arrays import Floats, read_only
+from calibration.camera import Camera, compute_pixel_magnification, compute_relative_pose
+from calibration.triangulate import pack_camera
+from config.arrays import Floats, make_read_only
 from config.jit import kernel
-from database.geometry.rotations import skew
+from database.geometry.rotations import skew_from_vector
 
 
 class TwoViews(NamedTuple):
-    """Two cameras for the kernels: cameras (2, 22) of `packed_camera`, lenses (2, 10), fundamental F (3, 3)."""
+    """Two cameras for the kernels: cameras (2, 22) of `pack_camera`, lenses (2, 10), fundamental F (3, 3)."""
 
     cameras: Floats
     lenses: Floats
@@ -26,56 +26,56 @@ class TwoViews(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def two_views(first: Camera, second: Camera) -> TwoViews:
+def pack_two_views(first: Camera, second: Camera) -> TwoViews:
     """Return two cameras as the kernels take them."""
     lenses = np.stack([first.intrinsics, second.intrinsics])
-    cameras = read_only(np.stack([packed_camera(first), packed_camera(second)]))
-    return TwoViews(cameras, read_only(lenses), fundamental_matrix(first, second))
+    cameras = make_read_only(np.stack([pack_camera(first), pack_camera(second)]))
+    return TwoViews(cameras, make_read_only(lenses), compute_fundamental_matrix(first, second))
 
 
-def essential_matrix(first: Camera, second: Camera) -> Floats:
+def compute_essential_matrix(first: Camera, second: Camera) -> Floats:
     """Return E = [t]x R with y_second' E y_first = 0 for normalised points y = (x/z, y/z, 1), (3, 3) [m]."""
-    R, t = relative_pose(first, second)
-    return np.asarray(skew(t) @ R)
+    R, t = compute_relative_pose(first, second)
+    return np.asarray(skew_from_vector(t) @ R)
 
 
 @lru_cache(maxsize=64)
-def fundamental_matrix(first: Camera, second: Camera) -> Floats:
+def compute_fundamental_matrix(first: Camera, second: Camera) -> Floats:
     """Return F with x_second' F x_first = 0 for undistorted pixels x (homogeneous), (3, 3), of unit Frobenius norm."""
-    F = np.linalg.inv(second.matrix).T @ essential_matrix(first, second) @ np.linalg.inv(first.matrix)
-    return read_only(F / np.linalg.norm(F))
+    F = np.linalg.inv(second.matrix).T @ compute_essential_matrix(first, second) @ np.linalg.inv(first.matrix)
+    return make_read_only(F / np.linalg.norm(F))
 
 
-def ideal_pixels(camera: Camera, points_px: ArrayLike) -> Floats:
+def undistort_to_pixels(camera: Camera, points_px: ArrayLike) -> Floats:
     """Undistort image points and return them in homogeneous pixels: (N, 2) raw [px] -> (N, 3)."""
     return np.asarray(camera.rays(points_px) @ camera.matrix.T)
 
 
-def epipolar_distances(cameras: tuple[Camera, Camera], first_px: ArrayLike, second_px: ArrayLike) -> Floats:
+def compute_epipolar_distances(cameras: tuple[Camera, Camera], first_px: ArrayLike, second_px: ArrayLike) -> Floats:
     """Return the symmetric epipolar distance of every first to every second point: (N, 2), (M, 2) raw [px] -> (N, M) [px].
 
     The mean of the two distances of a point from the other's epipolar line (after Hartley & Zisserman 2004, eq. 11.10).
     """
     first, second = cameras[0].undistort(first_px), cameras[1].undistort(second_px)
     out = np.empty((len(first), len(second)))
-    write_epipolar_distances(two_views(*cameras), first, second, out)
+    write_epipolar_distances(pack_two_views(*cameras), first, second, out)
     return out
 
 
 @kernel
 def write_epipolar_distances(views: TwoViews, left: Floats, right: Floats, out: Floats) -> None:
-    """Write `epipolar_distances`, (N, M), of ideal points, (N, 2) and (M, 2)."""
+    """Write `compute_epipolar_distances`, (N, M), of ideal points, (N, 2) and (M, 2)."""
     F, (a, b) = views.fundamental, views.lenses
     for m in range(right.shape[0]):
         x, y = b[0] * right[m, 0] + b[2], b[1] * right[m, 1] + b[3]
         u, v = F[0, 0] * x + F[1, 0] * y + F[2, 0], F[0, 1] * x + F[1, 1] * y + F[2, 1]  # F' x_right, a line in the left image
         w = F[0, 2] * x + F[1, 2] * y + F[2, 2]
         # Towards the edge of a fisheye an ideal pixel is much smaller than a raw one.
-        right_wide = pixel_magnification(b, right[m, 0], right[m, 1])
+        right_wide = compute_pixel_magnification(b, right[m, 0], right[m, 1])
         for n in range(left.shape[0]):
             p, q = a[0] * left[n, 0] + a[2], a[1] * left[n, 1] + a[3]
             algebraic = abs(u * p + v * q + w)
             s, t = F[0, 0] * p + F[0, 1] * q + F[0, 2], F[1, 0] * p + F[1, 1] * q + F[1, 2]  # F x_left, one in the right image
             to_right = algebraic / max(math.sqrt(s * s + t * t), 1e-300) / right_wide
-            to_left = algebraic / max(math.sqrt(u * u + v * v), 1e-300) / pixel_magnification(a, left[n, 0], left[n, 1])
+            to_left = algebraic / max(math.sqrt(u * u + v * v), 1e-300) / compute_pixel_magnification(a, left[n, 0], left[n, 1])
             out[n, m] = 0.5 * (to_right + to_left)

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.depth import VOLUME_M, in_view, meeting_point_m, performer_distance_m, view_axes
+from calibration.depth import VOLUME_M, choose_performer_distance_m, compute_meeting_point_m, compute_view_axes, is_in_view
 from calibration.triangulate import triangulate
 from config.arrays import Floats
 
@@ -46,57 +46,61 @@ class CameraPair:
         )
 
 
-def volume_of(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float, float, float] = VOLUME_M) -> Volume:
+def find_volume(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float, float, float] = VOLUME_M) -> Volume:
     """Return the volume where the cameras look: where their axes meet, or where a performer fits into the pictures.
 
     sides_m: width, height and depth [m]. With a known floor the volume stands on it, its sides along the world's axes; without
     one its height is along the mean upright of the pictures.
     """
-    center = _middle_m(cameras)
-    up = np.array([0.0, 1.0, 0.0]) if floor_known else _unit(-np.sum([camera.rotation[1] for camera in cameras], axis=0))
+    center = _find_middle_m(cameras)
+    up = (
+        np.array([0.0, 1.0, 0.0])
+        if floor_known
+        else _normalise_vector(-np.sum([camera.rotation[1] for camera in cameras], axis=0))
+    )
     if floor_known:
         center = np.array([center[0], 0.5 * sides_m[1], center[2]])
     ahead = np.array([0.0, 0.0, 1.0]) if floor_known else np.sum([camera.rotation[2] for camera in cameras], axis=0)
     ahead = ahead - up * (ahead @ up)
-    ahead = _unit(ahead if np.linalg.norm(ahead) > 0.1 else np.cross(up, cameras[0].rotation[0]))
+    ahead = _normalise_vector(ahead if np.linalg.norm(ahead) > 0.1 else np.cross(up, cameras[0].rotation[0]))
     axes = np.stack([np.cross(up, ahead), up, ahead])
     grid = np.stack(np.meshgrid(*(np.linspace(-0.5, 0.5, n) for n in GRID), indexing="ij"), axis=-1).reshape(-1, 3)
     return Volume(center, np.ascontiguousarray(center + (grid * sides_m) @ axes))
 
 
-def ranked_pairs(cameras: Sequence[Camera], volume: Volume, floor_known: bool = False) -> list[CameraPair]:
+def rank_pairs(cameras: Sequence[Camera], volume: Volume, floor_known: bool = False) -> list[CameraPair]:
     """Return the pairs that measure in a volume, the best first: the error, the larger the less of the volume both see."""
-    pairs = [pair for a, b in combinations(cameras, 2) if (pair := _pair(a, b, volume, floor_known)) is not None]
+    pairs = [pair for a, b in combinations(cameras, 2) if (pair := _make_pair(a, b, volume, floor_known)) is not None]
     return sorted(pairs, key=lambda pair: pair.error_m / pair.share)
 
 
-def _pair(a: Camera, b: Camera, volume: Volume, floor_known: bool) -> CameraPair | None:
+def _make_pair(a: Camera, b: Camera, volume: Volume, floor_known: bool) -> CameraPair | None:
     """Return two cameras as a pair, None where they see too little of the volume."""
     if a.rotation[0] @ (b.center_m - a.center_m) < 0.0:
         a, b = b, a
     rig = Rig((a, b), floor_known=floor_known)
-    seen = np.all([in_view(camera, volume.points_m) for camera in rig.cameras], axis=0)
+    seen = np.all([is_in_view(camera, volume.points_m) for camera in rig.cameras], axis=0)
     share = float(seen.mean())
     if share < LEAST_SHARE or rig.baseline_m < 1e-6:
         return None
     px = [camera.project(volume.points_m[seen]) for camera in rig.cameras]
     _, covariance = triangulate(rig, px[0], px[1], MARKER_PX, MARKER_PX)
     worst = np.linalg.eigvalsh(covariance)[:, -1]
-    to_a, to_b = (_unit(camera.center_m - volume.center_m) for camera in rig.cameras)
+    to_a, to_b = (_normalise_vector(camera.center_m - volume.center_m) for camera in rig.cameras)
     angle = float(np.degrees(np.arccos(np.clip(to_a @ to_b, -1.0, 1.0))))
     return CameraPair(rig, angle, float(np.sqrt(worst.mean())), share)
 
 
-def _middle_m(cameras: Sequence[Camera]) -> Floats:
+def _find_middle_m(cameras: Sequence[Camera]) -> Floats:
     """Return where all optical axes meet, (3,) [m]; of parallel ones where a performer fits into the pictures."""
-    point = meeting_point_m(cameras)
+    point = compute_meeting_point_m(cameras)
     if point is not None:
         return point
     rig = Rig((cameras[0], cameras[-1]))
-    middle, _, _, ahead = view_axes(rig)
-    return np.asarray(middle + performer_distance_m(rig) * ahead)
+    middle, _, _, ahead = compute_view_axes(rig)
+    return np.asarray(middle + choose_performer_distance_m(rig) * ahead)
 
 
-def _unit(vector: Floats) -> Floats:
+def _normalise_vector(vector: Floats) -> Floats:
     """Return a vector of length one."""
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))

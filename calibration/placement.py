@@ -40,7 +40,7 @@ def intrinsics_from_fov(size: tuple[int, int], fov_deg: float) -> Floats:
     return np.array([[f, 0.0, 0.5 * (width - 1)], [0.0, f, 0.5 * (height - 1)], [0.0, 0.0, 1.0]])
 
 
-def looking_at(
+def make_camera_looking_at(
     name: str,
     size: tuple[int, int],
     matrix: Floats,
@@ -79,12 +79,12 @@ def place_rig(
         raise CalibrationError("the two cameras stand in one place; give a baseline of at least 0.01 m")
     matrix = intrinsics_from_fov(size, fov_deg)
     lenses = DISTORTIONS if distorted else (np.zeros(5), np.zeros(5))
-    left = looking_at("left", size, matrix, left_m, target_m, lenses[0])
-    right = looking_at("right", size, matrix, right_m, target_m, lenses[1])
+    left = make_camera_looking_at("left", size, matrix, left_m, target_m, lenses[0])
+    right = make_camera_looking_at("right", size, matrix, right_m, target_m, lenses[1])
     return Rig((left, right), error_px=0.0, floor_known=True)
 
 
-def facing_rig(
+def make_facing_rig(
     size: tuple[int, int],
     fov_deg: float,
     distance_m: float,
@@ -102,8 +102,8 @@ def facing_rig(
     return place_rig(size, fov_deg, left, right, target_m)
 
 
-def with_cameras_around(pair: Rig, n_cameras: int, fov_deg: float, distances_m: Sequence[float], height_m: float) -> Rig:
-    """Return the first of a `facing_rig` and of further cameras around its performer, at AROUND_DEG.
+def add_cameras_around(pair: Rig, n_cameras: int, fov_deg: float, distances_m: Sequence[float], height_m: float) -> Rig:
+    """Return the first of a `make_facing_rig` and of further cameras around its performer, at AROUND_DEG.
 
     Args:
         pair: before a performer at the origin.
@@ -115,19 +115,19 @@ def with_cameras_around(pair: Rig, n_cameras: int, fov_deg: float, distances_m: 
     size = pair.cameras[0].size
     cameras = list(pair.cameras[:n_cameras])
     for camera, distance_m in zip(range(2, n_cameras), distances_m, strict=True):
-        cameras.append(_camera_around(camera, size, fov_deg, distance_m, height_m))
+        cameras.append(_make_camera_around(camera, size, fov_deg, distance_m, height_m))
     return Rig(tuple(cameras), error_px=0.0, floor_known=True)
 
 
-def _camera_around(camera: int, size: tuple[int, int], fov_deg: float, distance_m: float, height_m: float) -> Camera:
+def _make_camera_around(camera: int, size: tuple[int, int], fov_deg: float, distance_m: float, height_m: float) -> Camera:
     """Return the third camera or a later one, by its number, at a distance from a performer at the origin."""
     angle = math.radians(AROUND_DEG[camera - 2])
     place = (distance_m * math.sin(angle), height_m, distance_m * math.cos(angle))
     matrix, lens = intrinsics_from_fov(size, fov_deg), DISTORTIONS[camera % len(DISTORTIONS)]
-    return looking_at(CAMERA_NAMES[camera], size, matrix, place, (0.0, 0.95, 0.0), lens)
+    return make_camera_looking_at(CAMERA_NAMES[camera], size, matrix, place, (0.0, 0.95, 0.0), lens)
 
 
-def all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
+def is_all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
     """Return whether all cameras see every point, (..., 3) world [m], at least `margin_px` inside the image.
 
     The lens polynomial folds back far outside the image, so the angle is bounded too.
@@ -146,36 +146,39 @@ def all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
     return True
 
 
-def distance_in_view(
+def find_distance_in_view(
     size: tuple[int, int], fov_deg: float, baseline_m: float, height_m: float, points_m: ArrayLike, margin: float = 0.05
 ) -> float:
-    """Return the smallest distance at which `facing_rig` sees all points, (..., 3) [m], to 1 cm.
+    """Return the smallest distance at which `make_facing_rig` sees all points, (..., 3) [m], to 1 cm.
 
     margin: share of the image width kept free at every edge. Raises CalibrationError: 30 m are not enough.
     """
-    return _nearest_m(lambda distance_m: facing_rig(size, fov_deg, distance_m, baseline_m, height_m), points_m, margin)
+    return _find_nearest_m(lambda distance_m: make_facing_rig(size, fov_deg, distance_m, baseline_m, height_m), points_m, margin)
 
 
-def distances_around(
+def find_distances_around(
     size: tuple[int, int], fov_deg: float, height_m: float, n_cameras: int, points_m: ArrayLike, margin: float = 0.05
 ) -> list[float]:
-    """Return the smallest distance at which each camera from the third on sees all points, as `distance_in_view` does."""
-    return [_nearest_m(partial(_lone_rig, camera, size, fov_deg, height_m), points_m, margin) for camera in range(2, n_cameras)]
+    """Return the smallest distance at which each camera from the third on sees all points, as `find_distance_in_view` does."""
+    return [
+        _find_nearest_m(partial(_make_one_camera_rig, camera, size, fov_deg, height_m), points_m, margin)
+        for camera in range(2, n_cameras)
+    ]
 
 
-def _lone_rig(camera: int, size: tuple[int, int], fov_deg: float, height_m: float, distance_m: float) -> Rig:
+def _make_one_camera_rig(camera: int, size: tuple[int, int], fov_deg: float, height_m: float, distance_m: float) -> Rig:
     """Return a camera around the performer alone."""
-    return Rig((_camera_around(camera, size, fov_deg, distance_m, height_m),))
+    return Rig((_make_camera_around(camera, size, fov_deg, distance_m, height_m),))
 
 
-def _nearest_m(rig_at: Callable[[float], Rig], points_m: ArrayLike, margin: float) -> float:
+def _find_nearest_m(rig_at: Callable[[float], Rig], points_m: ArrayLike, margin: float) -> float:
     """Return the smallest distance at which a rig sees all points."""
     points = np.asarray(points_m, float).reshape(-1, 3)
     near, far = 0.3, 30.0
 
     def seen(distance_m: float) -> bool:
         rig = rig_at(distance_m)
-        return all_in_view(rig, points, margin * rig.cameras[0].size[0])
+        return is_all_in_view(rig, points, margin * rig.cameras[0].size[0])
 
     if not seen(far):
         raise CalibrationError("the motion does not fit into the view even from 30 m; use a part of it (--start, --seconds)")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import FISHEYE, Camera, Rig, undistort_points
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Floats, make_read_only
 from config.errors import CalibrationError
 from config.jit import kernel
 
@@ -21,7 +21,7 @@ MAX_STEPS = 12
 
 
 @lru_cache(maxsize=32)
-def packed_camera(camera: Camera) -> Floats:
+def pack_camera(camera: Camera) -> Floats:
     """Return a camera as one row of numbers for the kernels, (22,)."""
     row = np.zeros(N_PACKED)
     row[:9] = camera.intrinsics[:9]
@@ -33,9 +33,9 @@ def packed_camera(camera: Camera) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def packed_cameras(rig: Rig) -> Floats:
+def pack_rig(rig: Rig) -> Floats:
     """Return the cameras as rows of numbers for the kernels, (V, 22)."""
-    return read_only(np.stack([packed_camera(camera) for camera in rig.cameras]))
+    return make_read_only(np.stack([pack_camera(camera) for camera in rig.cameras]))
 
 
 def triangulate(
@@ -73,7 +73,7 @@ def triangulate_views(rig: Rig, px: Floats, seen: Bools, sigma_px: ArrayLike = 1
     for camera, raw, out in zip(rig.cameras, px, ideal, strict=True):
         undistort_points(raw, camera.intrinsics, out)
     point, covariance = np.empty((px.shape[1], 3)), np.empty((px.shape[1], 3, 3))
-    write_triangulated(packed_cameras(rig), Sights(px, ideal, sigma, np.ascontiguousarray(seen)), point, covariance)
+    write_triangulated(pack_rig(rig), Sights(px, ideal, sigma, np.ascontiguousarray(seen)), point, covariance)
     return point, covariance
 
 
@@ -149,7 +149,7 @@ def _write_rays(cameras: Floats, ideal: Floats, seen: Bools, rays: Floats) -> tu
 
 
 @kernel
-def _midpoint(a: Floats, z: Floats, p: Floats) -> None:
+def _write_midpoint(a: Floats, z: Floats, p: Floats) -> None:
     """Write the point nearest to two rays to `p`, at most 1 km away; a, z: centre and unit direction, (6,)."""
     b = d = e = 0.0
     for k in range(3):
@@ -164,7 +164,7 @@ def _midpoint(a: Floats, z: Floats, p: Floats) -> None:
 
 
 @kernel
-def _normal_equations(
+def _write_normal_equations(
     cameras: Floats,
     px: Floats,
     weight: Floats,
@@ -193,7 +193,7 @@ def _normal_equations(
 
 
 @kernel
-def _inverse3(H: Floats, out: Floats) -> None:
+def _invert_3x3(H: Floats, out: Floats) -> None:
     """Invert a symmetric positive definite (3, 3), kept away from singular."""
     for a in range(3):
         b, c = (a + 1) % 3, (a + 2) % 3
@@ -216,17 +216,17 @@ def write_triangulated(cameras: Floats, sights: Sights, point: Floats, covarianc
     for n in range(point.shape[0]):
         p, C = point[n], covariance[n]
         first, second = _write_rays(cameras, sights.ideal[:, n], sights.seen[:, n], rays)
-        _midpoint(rays[first], rays[second], p)
+        _write_midpoint(rays[first], rays[second], p)
         for i in range(n_views):
             sigma = sights.sigma[i, n]
             weight[i] = 1.0 / (sigma * sigma) if sights.seen[i, n] else 0.0
         for _ in range(MAX_STEPS):
-            if not _normal_equations(cameras, sights.px[:, n], weight, p, H, projected):
+            if not _write_normal_equations(cameras, sights.px[:, n], weight, p, H, projected):
                 C[:] = 0.0
                 for a in range(3):
                     C[a, a] = 1e6  # behind a camera: nothing is known of the point
                 break
-            _inverse3(H, C)
+            _invert_3x3(H, C)
             moved = 0.0
             for a in range(3):
                 step = C[a, 0] * H[0, 3] + C[a, 1] * H[1, 3] + C[a, 2] * H[2, 3]

@@ -2,8 +2,8 @@
 
 A rig that was calibrated with a floor has it. Another one has it from the performer who was calibrated with it: the subject
 knows the motion from the rig's frame to the world, and the cameras it holds for. Where there is neither, the rig is put upright
-by its pictures, and the performer's first seconds level it (`level_motion`): up is where the trunk points, refined by the
-positions of standing feet, the floor is below their soles.
+by its pictures, and the performer's first seconds level it (`compute_levelling_motion`): up is where the trunk points, refined
+by the positions of standing feet, the floor is below their soles.
 """
 
 import hashlib
@@ -50,10 +50,10 @@ class World:
 
     def holds_for(self, rig: Rig) -> bool:
         """Return whether every camera of a rig is one it was found with, calibrated as it was then."""
-        return all(camera_fingerprint(camera) in self.cameras for camera in rig.cameras)
+        return all(compute_camera_fingerprint(camera) in self.cameras for camera in rig.cameras)
 
 
-def camera_fingerprint(camera: Camera) -> str:
+def compute_camera_fingerprint(camera: Camera) -> str:
     """Return hexadecimal digits that are the same for equal lenses in equal places, from whatever file they were read."""
     distortions = np.zeros(5)
     distortions[: len(camera.distortions)] = camera.distortions
@@ -72,22 +72,22 @@ def camera_fingerprint(camera: Camera) -> str:
 
 def move_rig(rig: Rig, motion: RigidMotion) -> Rig:
     """Return a rig whose frame is moved: a point x of the old one is at R x + t in the new one."""
-    return replace(rig, cameras=tuple(_moved_camera(camera, motion) for camera in rig.cameras))
+    return replace(rig, cameras=tuple(_move_camera(camera, motion) for camera in rig.cameras))
 
 
-def _moved_camera(camera: Camera, motion: RigidMotion) -> Camera:
+def _move_camera(camera: Camera, motion: RigidMotion) -> Camera:
     """Return a camera in a frame that is moved: x_camera = A x + b becomes A R' x + (b - A R' t)."""
     rotation = np.ascontiguousarray(camera.rotation @ motion.rotation.T)
     return replace(camera, rotation=rotation, translation=camera.translation - rotation @ motion.translation_m)
 
 
-def motion_between(old: Camera, new: Camera) -> RigidMotion:
+def compute_motion_between(old: Camera, new: Camera) -> RigidMotion:
     """Return the motion of the frame that made a camera of an old one."""
     rotation = np.ascontiguousarray(new.rotation.T @ old.rotation)
     return RigidMotion(rotation, new.rotation.T @ (old.translation - new.translation))
 
 
-def rig_in_world(rig: Rig, world: World | None) -> Rig:
+def place_rig_in_world(rig: Rig, world: World | None) -> Rig:
     """Return a rig in its world; world: that of the performer, or None.
 
     Where neither rig nor performer know the floor, the rig is only upright by its pictures, or by an up that is known, and its
@@ -97,30 +97,30 @@ def rig_in_world(rig: Rig, world: World | None) -> Rig:
         return rig
     if world is not None and world.holds_for(rig):
         return replace(move_rig(rig, world.from_rig), floor_known=True, tilt_sigma_rad=math.radians(world.tilt_sigma_deg))
-    return _stand_up(rig, world)
+    return _turn_rig_upright(rig, world)
 
 
-def _stand_up(rig: Rig, world: World | None) -> Rig:
+def _turn_rig_upright(rig: Rig, world: World | None) -> Rig:
     """Return a rig upright by an up of unknown cameras, if it agrees with the pictures, else by the pictures, at a usual height.
 
     The origin is where a performer may stand, who looks to the cameras along +Z.
     """
-    up = up_of_images(rig)
+    up = compute_up_of_images(rig)
     if world is not None and not world.cameras and world.from_rig.rotation[1] @ up > np.cos(MAX_IMAGE_TILT_RAD):
         up = world.from_rig.rotation[1]
-    back = along_floor(-rig.ahead, up)
+    back = project_to_floor(-rig.ahead, up)
     rotation = np.stack([np.cross(up, back), up, back])
     place_m = np.array([0.0, USUAL_HEIGHT_M, USUAL_DISTANCE_M])
     return move_rig(rig, RigidMotion(rotation, place_m - rotation @ rig.middle_m))
 
 
-def up_of_images(rig: Rig) -> Floats:
+def compute_up_of_images(rig: Rig) -> Floats:
     """Return the mean of the cameras' image up directions, (3,), unit, in the rig's frame."""
     up = -np.sum([camera.rotation[1] for camera in rig.cameras], axis=0)
     return np.asarray(up / max(float(np.linalg.norm(up)), 1e-12))
 
 
-def along_floor(direction: Floats, up: Floats) -> Floats:
+def project_to_floor(direction: Floats, up: Floats) -> Floats:
     """Return the component of a direction within the floor as a unit vector, (3,); any such vector if there is none."""
     part = direction - up * (up @ direction)
     length = float(np.linalg.norm(part))
@@ -131,19 +131,19 @@ def along_floor(direction: Floats, up: Floats) -> Floats:
     return np.asarray(part / length)
 
 
-def facing_motion(up: Floats, ahead: Floats, ground_m: Floats) -> RigidMotion:
+def compute_facing_motion(up: Floats, ahead: Floats, ground_m: Floats) -> RigidMotion:
     """Return the motion to a world with an up, (3,), where `ahead`, (3,), looks along +Z and a point, (3,) [m], is the origin."""
-    z = along_floor(ahead, up)
+    z = project_to_floor(ahead, up)
     rotation = np.stack([np.cross(up, z), up, z])
     return RigidMotion(rotation, -rotation @ ground_m)
 
 
-def recentre_motion(ahead: Floats, hips_m: Floats) -> RigidMotion:
+def compute_recentre_motion(ahead: Floats, hips_m: Floats) -> RigidMotion:
     """Return the motion within the floor that puts hips, (3,) [m], over the origin, looking along +Z."""
-    return facing_motion(UP, ahead, hips_m * np.array([1.0, 0.0, 1.0]))
+    return compute_facing_motion(UP, ahead, hips_m * np.array([1.0, 0.0, 1.0]))
 
 
-def level_motion(
+def compute_levelling_motion(
     joints_m: Floats, seconds: Floats, up: Floats | None = None, up_sigma_rad: float = TILT_SIGMA_RAD
 ) -> tuple[RigidMotion, float]:
     """Return the motion that levels tracked poses of a performer, so that standing soles are on the floor y = 0, and the standard
@@ -158,17 +158,17 @@ def level_motion(
         up_sigma_rad: how well it is known, a standard deviation [rad].
     """
     sigma_rad = TRUNK_SIGMA_RAD if up is None else up_sigma_rad
-    first = rotation_between(trunk_up(joints_m) if up is None else up, UP)
+    first = rotation_between(estimate_trunk_up(joints_m) if up is None else up, UP)
     balls = joints_m[:, BALLS] @ first.T
-    standing = balls[_standing(balls, seconds)]
-    normal, sigma_rad = floor_normal(standing, sigma_rad)
+    standing = balls[_find_standing(balls, seconds)]
+    normal, sigma_rad = fit_floor_normal(standing, sigma_rad)
     second = rotation_between(normal, UP)
     heights = (standing if len(standing) else balls.reshape(-1, 3)) @ second[1]
     ball_m = float(np.median(heights)) if len(standing) else float(heights.min())
     return RigidMotion(np.ascontiguousarray(second @ first), np.array([0.0, BALL_M - ball_m, 0.0])), sigma_rad
 
 
-def trunk_up(joints_m: Floats) -> Floats:
+def estimate_trunk_up(joints_m: Floats) -> Floats:
     """Return the mean direction from hips to chest, (3,), by iteratively reweighted means that reduce the weight of bends."""
     trunk = joints_m[:, JOINT_INDEX["upperChest"]] - joints_m[:, JOINT_INDEX["hips"]]
     trunk = trunk / np.maximum(np.linalg.norm(trunk, axis=1, keepdims=True), 1e-9)
@@ -180,7 +180,7 @@ def trunk_up(joints_m: Floats) -> Floats:
     return np.asarray(mean)
 
 
-def _standing(balls_m: Floats, seconds: Floats) -> Bools:
+def _find_standing(balls_m: Floats, seconds: Floats) -> Bools:
     """Return which balls of the feet, (N, 2, 3) [m], stand: they hardly move and are the lower one then, (N, 2)."""
     stands = np.zeros(balls_m.shape[:2], bool)
     if len(balls_m) >= 3:
@@ -189,7 +189,7 @@ def _standing(balls_m: Floats, seconds: Floats) -> Bools:
     return np.asarray(stands & (balls_m[..., 1] < balls_m[..., 1].min(axis=1, keepdims=True) + FLOOR_SIGMA_M))
 
 
-def floor_normal(points_m: Floats, tilt_sigma_rad: float = TILT_SIGMA_RAD) -> tuple[Floats, float]:
+def fit_floor_normal(points_m: Floats, tilt_sigma_rad: float = TILT_SIGMA_RAD) -> tuple[Floats, float]:
     """Return the normal of a nearly level plane y = c + a x + b z fitted to standing feet, (3,), and its deviation [rad].
 
     The slopes have a normal prior with `tilt_sigma_rad`, so that feet in one position leave the floor level; each patch of 10 cm

@@ -28,7 +28,7 @@ SUSPEND_NS = 5_000_000_000  # a turn of a loop takes a few hundredths of a secon
 Clocks = Callable[[], tuple[int, int]]
 
 
-def clocks_ns() -> tuple[int, int]:
+def read_both_clocks_ns() -> tuple[int, int]:
     """Return the clock of all timestamps and one that goes on while the machine sleeps [ns].
 
     The clock of the timestamps stands still in sleep on Linux and macOS; CLOCK_BOOTTIME and macOS's CLOCK_MONOTONIC do not. On
@@ -41,7 +41,7 @@ def clocks_ns() -> tuple[int, int]:
 class SuspendDetector:
     """Notices that a loop stood still: the machine slept, or the process was stopped. Call `turn` in every turn of the loop."""
 
-    def __init__(self, clocks: Clocks = clocks_ns) -> None:
+    def __init__(self, clocks: Clocks = read_both_clocks_ns) -> None:
         self._clocks, self._last = clocks, clocks()
 
     def turn(self) -> int:

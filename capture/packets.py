@@ -13,7 +13,7 @@ from config.arrays import Bools, Floats, Ints
 from database.geometry.rigid import RigidMotion
 
 
-def _lock(*arrays: NDArray[np.generic]) -> None:
+def _make_read_only(*arrays: NDArray[np.generic]) -> None:
     """Make arrays read-only."""
     for array in arrays:
         array.setflags(write=False)
@@ -51,7 +51,7 @@ class Blobs:
     light: float = 0.0
 
     def __post_init__(self) -> None:
-        _lock(self.points_px, self.area_px, self.color_rgb, self.sigma_px)
+        _make_read_only(self.points_px, self.area_px, self.color_rgb, self.sigma_px)
 
     def __len__(self) -> int:
         return len(self.points_px)
@@ -74,7 +74,7 @@ class Views:
     def __getitem__(self, camera: int) -> Blobs:
         """Return a camera's blobs, none at this time where its view is absent."""
         blobs = self.blobs[camera]
-        return no_blobs(camera, self.first.index, self.first.t_capture_ns) if blobs is None else blobs
+        return make_empty_blobs(camera, self.first.index, self.first.t_capture_ns) if blobs is None else blobs
 
     @property
     def present(self) -> tuple[Blobs, ...]:
@@ -113,7 +113,7 @@ class Views:
         return Views(blobs, self.measured_skew_ns)
 
 
-def no_blobs(camera: int, index: int, t_capture_ns: int) -> Blobs:
+def make_empty_blobs(camera: int, index: int, t_capture_ns: int) -> Blobs:
     """Return the view of a camera that sees nothing."""
     none = np.zeros(0)
     return Blobs(camera, index, t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none)
@@ -140,7 +140,7 @@ class Points:
     single: tuple[Ints, ...]
 
     def __post_init__(self) -> None:
-        _lock(self.point_m, self.covariance_m2, self.blob, self.epipolar_px, *self.single)
+        _make_read_only(self.point_m, self.covariance_m2, self.blob, self.epipolar_px, *self.single)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class MarkerFrame:
         object.__setattr__(self, "variance_m2", (C[:, 0, 0] + C[:, 1, 1] + C[:, 2, 2]) / 3.0)
         object.__setattr__(self, "any_valid", n_valid > 0)
         object.__setattr__(self, "all_valid", n_valid == len(self.valid))
-        _lock(
+        _make_read_only(
             self.shown,
             self.variance_m2,
             self.valid,

@@ -9,7 +9,7 @@ class DuocapError(Exception):
     """A fault in the input; the message is meant for the user."""
 
 
-def reason(error: Exception) -> str:
+def describe_reason(error: Exception) -> str:
     """Return why a file could not be read or written, as a phrase for a message."""
     if isinstance(error, FileNotFoundError):
         return "no such file or folder"

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from config.errors import DuocapError, FileFormatError, reason
+from config.errors import DuocapError, FileFormatError, describe_reason
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # or the user's share of it
 PART = ".part"  # how the names of files end that are being written
@@ -28,23 +28,23 @@ def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what:
     try:
         return tomllib.loads(file.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise error_type(f"{file}: cannot read {what or 'the file'} ({reason(error)}){after}") from error
+        raise error_type(f"{file}: cannot read {what or 'the file'} ({describe_reason(error)}){after}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise error_type(f"{file}: not valid TOML: {error or 'nested too deeply'}{after}") from error
 
 
 @contextlib.contextmanager
-def atomic_open(file: Path, error_type: type[DuocapError] = FileFormatError) -> Iterator[BinaryIO]:
+def open_atomically(file: Path, error_type: type[DuocapError] = FileFormatError) -> Iterator[BinaryIO]:
     """Return a stream, to write and to read back, whose bytes become `file` when the block ends without an exception.
 
-    They go to a temporary file in the same folder, which then replaces `file`, or does so at the end of `written_together`; after
+    They go to a temporary file in the same folder, which then replaces `file`, or does so at the end of `write_together`; after
     an exception the old file is unchanged. Raises `error_type`: the folder does not exist, cannot be written to, or the disk is
     full.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=PART, dir=file.parent)
     except OSError as error:
-        raise error_type(_unwritable_message(file, error)) from error
+        raise error_type(_describe_unwritable(file, error)) from error
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "w+b") as stream:
@@ -52,11 +52,11 @@ def atomic_open(file: Path, error_type: type[DuocapError] = FileFormatError) -> 
             stream.flush()
             os.fsync(stream.fileno())
         # mkstemp allows only the owner to read; a result is an ordinary file.
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~_read_umask())
         replace_file(temporary, file, error_type)
     except OSError as error:
         if error.errno in DISK_FULL:
-            raise error_type(_unwritable_message(file, error)) from error
+            raise error_type(_describe_unwritable(file, error)) from error
         raise
     finally:
         if temporary not in (_WAITING.get() or {}):
@@ -67,10 +67,10 @@ _WAITING: ContextVar[dict[Path, tuple[Path, type[DuocapError]]] | None] = Contex
 
 
 @contextlib.contextmanager
-def written_together() -> Iterator[None]:
+def write_together() -> Iterator[None]:
     """Let all files that are written atomically in the block replace the old ones at its end; after an exception none does.
 
-    Raises what `atomic_open` of a file would, if it cannot be replaced; if that shows beforehand, nothing is replaced.
+    Raises what `open_atomically` of a file would, if it cannot be replaced; if that shows beforehand, nothing is replaced.
     """
     if _WAITING.get() is not None:
         yield  # part of a larger whole
@@ -81,9 +81,9 @@ def written_together() -> Iterator[None]:
         yield
         for file, error_type in waiting.values():
             if file.is_dir():
-                raise error_type(_unwritable_message(file, IsADirectoryError(errno.EISDIR, "it is a folder")))
+                raise error_type(_describe_unwritable(file, IsADirectoryError(errno.EISDIR, "it is a folder")))
         for temporary, (file, error_type) in waiting.items():
-            _replace(temporary, file, error_type)
+            _replace_file(temporary, file, error_type)
     finally:
         _WAITING.reset(token)
         for temporary in waiting:
@@ -91,29 +91,32 @@ def written_together() -> Iterator[None]:
 
 
 def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = FileFormatError) -> None:
-    """Let a whole file take another's place, at once or at the end of `written_together`. Raises `error_type`: it cannot."""
+    """Let a whole file take another's place, at once or at the end of `write_together`. Raises `error_type`: it cannot."""
     waiting = _WAITING.get()
     if waiting is None:
-        _replace(temporary, file, error_type)
+        _replace_file(temporary, file, error_type)
     else:
         waiting[temporary] = (file, error_type)
 
 
-def _replace(temporary: Path, file: Path, error_type: type[DuocapError]) -> None:
+def _replace_file(temporary: Path, file: Path, error_type: type[DuocapError]) -> None:
     """Let a whole file take another's place. Raises `error_type`."""
     try:
         temporary.replace(file)
     except OSError as error:  # a folder of that name, or on Windows a file that another program has open
-        raise error_type(_unwritable_message(file, error)) from error
+        raise error_type(_describe_unwritable(file, error)) from error
 
 
-def atomic_write(file: Path, content: str | bytes) -> None:
-    """Write a whole file atomically: text as UTF-8 with `\\n` line ends, or bytes. Raises FileFormatError as `atomic_open`."""
-    with atomic_open(Path(file)) as stream:
+def write_atomically(file: Path, content: str | bytes) -> None:
+    """Write a whole file atomically.
+
+    Text as UTF-8 with `\\n` line ends, or bytes. Raises FileFormatError as `open_atomically`.
+    """
+    with open_atomically(Path(file)) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def lock(descriptor: int) -> None:
+def lock_file(descriptor: int) -> None:
     """Lock an open file for this process until it is closed, however the process ends. Raises OSError: it is locked."""
     if sys.platform == "win32":
         import msvcrt
@@ -132,20 +135,20 @@ def mark_used(file: Path) -> None:
         os.utime(file)
 
 
-def keep_last_used(folder: Path, pattern: str, count: int) -> None:
+def remove_least_used(folder: Path, pattern: str, count: int) -> None:
     """Remove the files of a folder that match a pattern, such as `*.db`, except the `count` last used ones.
 
-    What processes that were killed left of `atomic_open` goes, too, after an hour. A file that another process has open on
+    What processes that were killed left of `open_atomically` goes, too, after an hour. A file that another process has open on
     Windows, or that may not be removed, stays.
     """
-    written = _by_use(folder, f".{pattern}.*{PART}")
+    written = _sort_by_use(folder, f".{pattern}.*{PART}")
     abandoned = [file for used_s, file in written if used_s < time.time() - ABANDONED_S]
-    for file in [file for _, file in _by_use(folder, pattern)[count:]] + abandoned:
+    for file in [file for _, file in _sort_by_use(folder, pattern)[count:]] + abandoned:
         with contextlib.suppress(OSError):
             file.unlink()
 
 
-def _by_use(folder: Path, pattern: str) -> list[tuple[float, Path]]:
+def _sort_by_use(folder: Path, pattern: str) -> list[tuple[float, Path]]:
     """Return the files of a folder that match a pattern, the last used one first, with when that was [s]."""
     used: list[tuple[float, Path]] = []
     with contextlib.suppress(OSError):
@@ -155,12 +158,12 @@ def _by_use(folder: Path, pattern: str) -> list[tuple[float, Path]]:
     return sorted(used, reverse=True)
 
 
-def _unwritable_message(file: Path, error: OSError) -> str:
+def _describe_unwritable(file: Path, error: OSError) -> str:
     """Return the message for a file that cannot be written."""
-    return f"{file}: cannot be written ({reason(error)}); choose a place in an existing folder that you may write to"
+    return f"{file}: cannot be written ({describe_reason(error)}); choose a place in an existing folder that you may write to"
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     """Return the process's file mode mask, which can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)

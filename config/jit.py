@@ -23,18 +23,18 @@ _locating = threading.Lock()
 
 def kernel(function: F) -> F:
     """Compile `function` without the GIL, cached on disk until its file or that of a kernel it calls changes."""
-    return _compiled(function)
+    return _compile_kernel(function)
 
 
-def inlined(function: F) -> F:
+def inline_kernel(function: F) -> F:
     """Make `function` part of each kernel that calls it, before that is compiled; for kernels with one caller.
 
     A kernel is compiled by itself and again in all above it; this is not. It can be called from Python, too.
     """
-    return _compiled(function, inline="always")
+    return _compile_kernel(function, inline="always")
 
 
-def _compiled(function: F, inline: Literal["never", "always"] = "never") -> F:
+def _compile_kernel(function: F, inline: Literal["never", "always"] = "never") -> F:
     """Return numba's dispatcher, which knows the files that it is compiled from: `source_files`."""
     called = (function.__globals__.get(name) for name in function.__code__.co_names)
     files = {function.__code__.co_filename}.union(*(getattr(one, "source_files", ()) for one in called))
@@ -88,11 +88,11 @@ class KernelLocator(InTreeCacheLocator):
 @cache
 def _digest_all(files: frozenset[str]) -> str:
     """Return a digest of the content of files."""
-    return hashlib.blake2b(" ".join(map(_digest, sorted(files))).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(" ".join(map(_digest_file, sorted(files))).encode(), digest_size=8).hexdigest()
 
 
 @cache
-def _digest(file: str) -> str:
+def _digest_file(file: str) -> str:
     """Return a digest of a file's content, empty where it cannot be read."""
     try:
         return hashlib.blake2b(Path(file).read_bytes(), digest_size=12).hexdigest()

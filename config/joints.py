@@ -39,7 +39,7 @@ PARENTS: Final[tuple[int, ...]] = tuple(-1 if parent is None else JOINT_INDEX[pa
 VRM_BONE: Final[dict[str, str]] = {name: name for name in JOINTS if name != "upperNeck"}
 
 
-def _carried(first: str) -> tuple[str, ...]:
+def _find_carried_joints(first: str) -> tuple[str, ...]:
     """Return a joint and all that it carries, parents first."""
     found = [first]
     for name, parent in PARENT_OF.items():
@@ -50,11 +50,11 @@ def _carried(first: str) -> tuple[str, ...]:
 
 # Limbs and head, by their first joint: their joints, parents first.
 CHAINS: Final[dict[str, tuple[str, ...]]] = {
-    name: _carried(name) for name in ("leftUpperArm", "rightUpperArm", "leftUpperLeg", "rightUpperLeg", "neck")
+    name: _find_carried_joints(name) for name in ("leftUpperArm", "rightUpperArm", "leftUpperLeg", "rightUpperLeg", "neck")
 }
 
 
-def mirrored(name: str) -> str:
+def mirror_joint_name(name: str) -> str:
     """Return the name of the joint on the other side of the body; a joint in the middle is its own mirror image."""
     if name.startswith("left"):
         return "right" + name[4:]

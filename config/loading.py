@@ -30,40 +30,40 @@ def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Setting
     table: dict[str, Any] = {}
     if file is not None:
         table = read_toml(file, SettingsError, "the settings", "give an existing TOML file")
-        build(Settings, table, str(file))  # so that the message of a fault in the file names the file
+        build_settings(Settings, table, str(file))  # so that the message of a fault in the file names the file
     for text in sets:
         key, value = _parse_set(text)
-        build(Settings, _nested(key, value), f"--set {text}")
-        _put(table, key, value)
-    return replace(build(Settings, table, "settings"), given=frozenset(_paths(table)))
+        build_settings(Settings, _nest_value(key, value), f"--set {text}")
+        _set_nested(table, key, value)
+    return replace(build_settings(Settings, table, "settings"), given=frozenset(_list_dotted_names(table)))
 
 
-def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
+def build_settings(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
     """Return the settings dataclass `kind` with the values of a table; absent keys keep their defaults.
 
     source: named in errors; prefix: of the keys in errors, such as `detector.`. Raises SettingsError as `load_settings`.
     """
-    hints = _hints(kind)
+    hints = _find_setting_types(kind)
     values = {}
     for key, raw in table.items():
         where = f"{prefix}{key}"
         if key not in hints:
-            unknown = ".".join([where, *_first_path(raw)])
-            raise SettingsError(f"{source}: unknown setting {unknown!r}; {_suggestion(unknown)}")
-        section = _section(hints[key])
+            unknown = ".".join([where, *_find_first_path(raw)])
+            raise SettingsError(f"{source}: unknown setting {unknown!r}; {_suggest_key(unknown)}")
+        section = _find_section_type(hints[key])
         if section is None:
-            values[key] = _value(hints[key], raw, f"{source}: {where}")
+            values[key] = _convert_value(hints[key], raw, f"{source}: {where}")
             continue
         if not isinstance(raw, dict):
-            keys = ", ".join(known_keys(section, f"{where}."))
+            keys = ", ".join(list_setting_keys(section, f"{where}."))
             raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {keys}")
-        built = build(section, raw, source, f"{where}.")
+        built = build_settings(section, raw, source, f"{where}.")
         # A camera's own section holds the given values only; the others are those of all cameras.
         values[key] = built if is_dataclass(hints[key]) else {name: getattr(built, name) for name in raw}
     return kind(**values)
 
 
-def settings_text(settings: Settings) -> str:
+def format_settings(settings: Settings) -> str:
     """Return all settings as the text of a TOML file that `load_settings` reads as the same settings."""
     table = asdict(settings)
     del table["given"]
@@ -75,49 +75,49 @@ def settings_text(settings: Settings) -> str:
     return HEAD + tomli_w.dumps(table)
 
 
-def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
+def list_setting_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
     """Return every setting by its dotted name, without the repetition of sections for one camera."""
     keys: list[str] = []
-    for name, hint in _hints(kind).items():
+    for name, hint in _find_setting_types(kind).items():
         if hint is SideSettings:
             continue
-        section = _section(hint)
-        keys += known_keys(section, f"{prefix}{name}.") if section is not None else [prefix + name]
+        section = _find_section_type(hint)
+        keys += list_setting_keys(section, f"{prefix}{name}.") if section is not None else [prefix + name]
     return tuple(keys)
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def _find_setting_types(kind: Any) -> dict[str, Any]:
     """Return the types of a section's settings by name, without internal fields."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if INTERNAL not in getattr(hint, "__metadata__", ())}
 
 
-def _section(hint: Any) -> Any:
+def _find_section_type(hint: Any) -> Any:
     """Return the dataclass of a section, also of one that holds the changes for one camera; None for a value."""
     if is_dataclass(hint):
         return hint
     return next((kind for kind in getattr(hint, "__metadata__", ()) if is_dataclass(kind)), None)
 
 
-def _paths(table: Mapping[str, Any], prefix: str = "") -> list[str]:
+def _list_dotted_names(table: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Return the dotted names of all values of nested tables."""
     paths: list[str] = []
     for key, value in table.items():
-        paths += _paths(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+        paths += _list_dotted_names(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
     return paths
 
 
-def _first_path(raw: Any) -> list[str]:
+def _find_first_path(raw: Any) -> list[str]:
     """Return the keys down to the first value of a nested table."""
     for key, value in raw.items() if isinstance(raw, dict) else ():
-        return [key, *_first_path(value)]
+        return [key, *_find_first_path(value)]
     return []
 
 
-def _suggestion(key: str) -> str:
+def _suggest_key(key: str) -> str:
     """Return what was probably meant: the same key in another section, else the closest name, else the sections."""
     side = next((f"{side}." for side in CAMERA_NAMES if key.startswith(f"{side}.")), "")
-    own, keys = key.removeprefix(side), known_keys(SideSettings) if side else known_keys()
+    own, keys = key.removeprefix(side), list_setting_keys(SideSettings) if side else list_setting_keys()
     same = [known for known in keys if known.rpartition(".")[2] == own.rpartition(".")[2]]
     close = same or difflib.get_close_matches(own, keys, 1, 0.5)
     if close:
@@ -136,14 +136,14 @@ def _parse_set(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()
 
 
-def _nested(key: str, value: Any) -> dict[str, Any]:
+def _nest_value(key: str, value: Any) -> dict[str, Any]:
     """Return "a.b" and a value as {"a": {"b": value}}."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return dict(value)
 
 
-def _put(table: dict[str, Any], key: str, value: Any) -> None:
+def _set_nested(table: dict[str, Any], key: str, value: Any) -> None:
     """Set "a.b" in nested tables."""
     *sections, last = key.split(".")
     for section in sections:
@@ -151,12 +151,12 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
     table[last] = value
 
 
-def _value(hint: Any, raw: Any, where: str) -> Any:
+def _convert_value(hint: Any, raw: Any, where: str) -> Any:
     """Return `raw` as the type of a setting; `where` begins the message of a SettingsError."""
     if hint is Control:
-        return _control(raw, where)
+        return _convert_control(raw, where)
     if hint is Numbers:
-        return _numbers(raw, where)
+        return _convert_numbers(raw, where)
     signed = hint is Signed
     hint = float if signed else hint
     if get_origin(hint) is Literal:
@@ -171,7 +171,7 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
     return value
 
 
-def _numbers(raw: Any, where: str) -> tuple[float, ...]:
+def _convert_numbers(raw: Any, where: str) -> tuple[float, ...]:
     """Return a list of finite numbers."""
     numbers = isinstance(raw, list | tuple) and all(type(value) in (int, float) and math.isfinite(value) for value in raw)
     if not numbers:
@@ -179,7 +179,7 @@ def _numbers(raw: Any, where: str) -> tuple[float, ...]:
     return tuple(float(value) for value in raw)
 
 
-def _control(raw: Any, where: str) -> str:
+def _convert_control(raw: Any, where: str) -> str:
     """Return a camera control as text: auto, or a number, which may be given as one."""
     text = raw.strip() if isinstance(raw, str) else repr(raw)
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from config.errors import SettingsError, reason
+from config.errors import SettingsError, describe_reason
 
 # Other libraries stay at warnings: numba alone writes thousands of lines at DEBUG.
 PACKAGES = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
@@ -53,7 +53,7 @@ class _Formatter(logging.Formatter):
 _current = LogSettings()
 
 
-def current_logs() -> LogSettings:
+def find_current_logs() -> LogSettings:
     """Return the settings of the last `start_logs` of this process, for its child processes."""
     return _current
 
@@ -68,7 +68,7 @@ def start_logs(logs: LogSettings, process: str = "") -> None:
     handlers: list[logging.Handler] = [_StderrHandler()]
     handlers[0].setLevel(logging.DEBUG if logs.verbose else logging.INFO)
     if logs.file is not None:
-        handlers.append(_file_handler(logs.file))
+        handlers.append(_open_log_file(logs.file))
     root = logging.getLogger()
     for handler in [h for h in root.handlers if getattr(h, "from_duocap", False)]:
         root.removeHandler(handler)
@@ -82,10 +82,10 @@ def start_logs(logs: LogSettings, process: str = "") -> None:
     _current = logs
 
 
-def _file_handler(file: Path) -> logging.Handler:
+def _open_log_file(file: Path) -> logging.Handler:
     """Open a log file for appending; several processes share it, one line a write."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         return logging.FileHandler(file, encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"{file}: cannot write the log ({reason(error)}); choose another --log FILE") from error
+        raise SettingsError(f"{file}: cannot write the log ({describe_reason(error)}); choose another --log FILE") from error

@@ -41,22 +41,22 @@ class MarkerSet:
         return len(self.names)
 
 
-def unmarked_chains(joint: Ints) -> list[str]:
+def find_unmarked_chains(joint: Ints) -> list[str]:
     """Return the chains (`config.joints.CHAINS`) without a marker, by their first joints.
 
     joint: the joints that the markers are on, (M,).
     """
-    return list(_unmarked_chains(joint.tobytes()))
+    return list(_search_unmarked_chains(joint.tobytes()))
 
 
 @lru_cache(maxsize=64)
-def _unmarked_chains(joints: bytes) -> tuple[str, ...]:
+def _search_unmarked_chains(joints: bytes) -> tuple[str, ...]:
     """Return the chains without a marker for markers on some joints, int64."""
     marked = {JOINTS[j] for j in np.frombuffer(joints, np.int64)}
     return tuple(first for first, chain in CHAINS.items() if marked.isdisjoint(chain))
 
 
-def preset_names() -> list[str]:
+def list_preset_names() -> list[str]:
     """Return the names of the marker sets that come with duocap."""
     folder = resources.files("config") / "presets"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -67,7 +67,7 @@ def read_marker_set(source: str | Path) -> MarkerSet:
 
     Raises FileFormatError: no such file or preset, not TOML, unknown key or joint, fewer than three torso markers.
     """
-    presets = preset_names()
+    presets = list_preset_names()
     if str(source) in presets:
         tables = tomllib.loads((resources.files("config") / "presets" / f"{source}.toml").read_text("utf-8"))
     else:

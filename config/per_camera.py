@@ -14,9 +14,9 @@ from typing import Any, get_type_hints
 import platformdirs
 import tomli_w
 
-from config.errors import SettingsError, reason
-from config.files import atomic_write, read_toml
-from config.loading import build
+from config.errors import SettingsError, describe_reason
+from config.files import read_toml, write_atomically
+from config.loading import build_settings
 from config.settings import CAMERA_NAMES, CameraSettings, DetectorSettings, Settings, SideSettings
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ OTHER_BOUNDS = (0.0, 1e6)
 Table = dict[str, dict[str, Any]]  # values by section and name
 
 
-def settings_of(settings: Settings, camera: int) -> Settings:
+def find_camera_settings(settings: Settings, camera: int) -> Settings:
     """Return the settings of one camera of the rig, by its number."""
     side: SideSettings = getattr(settings, CAMERA_NAMES[camera])
     sections: dict[str, Any] = {name: SideSettings() for name in CAMERA_NAMES}
@@ -50,29 +50,29 @@ def settings_of(settings: Settings, camera: int) -> Settings:
     return replace(settings, **sections)
 
 
-def tuned_file(settings: Settings) -> Path:
+def find_tuned_file(settings: Settings) -> Path:
     """Return the file of tuned values."""
     if settings.capture.tuned:
         return Path(settings.capture.tuned)
     return Path(platformdirs.user_config_dir("duocap", appauthor=False)) / "tuned.toml"
 
 
-def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], None] = log.info) -> Settings:
+def add_tuned_values(settings: Settings, names: Sequence[str], tell: Callable[[str], None] = log.info) -> Settings:
     """Return the settings with the tuned values of these cameras where the user gave none.
 
     names: name of each camera under which values are stored, in order, empty for none; tell: receives a line for each camera with
     tuned values, or why the file cannot be used, which is no error.
     """
-    file = tuned_file(settings)
+    file = find_tuned_file(settings)
     try:
-        known = read_tuned(file)
+        known = read_tuned_values(file)
     except SettingsError as error:
         tell(str(error))
         known = {}
     for side, name in zip(CAMERA_NAMES, names, strict=False):
         changes = getattr(settings, side)
         table = known.get(name, {}) if name else {}
-        tuned = {section: _not_given(settings, side, section, table.get(section, {})) for section in SECTIONS}
+        tuned = {section: _select_not_given(settings, side, section, table.get(section, {})) for section in SECTIONS}
         if any(tuned.values()):
             tell(f"{side} camera: using tuned settings of {name} from {file}")
         both = {section: {**tuned[section], **getattr(changes, section)} for section in SECTIONS}
@@ -80,8 +80,8 @@ def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], N
     return settings
 
 
-def without_tuned(settings: Settings) -> Settings:
-    """Return the settings without the values that `with_tuned` added."""
+def remove_tuned_values(settings: Settings) -> Settings:
+    """Return the settings without the values that `add_tuned_values` added."""
     for side in CAMERA_NAMES:
         changes = getattr(settings, side)
         own = {
@@ -94,7 +94,7 @@ def without_tuned(settings: Settings) -> Settings:
     return settings
 
 
-def read_tuned(file: Path) -> dict[str, Table]:
+def read_tuned_values(file: Path) -> dict[str, Table]:
     """Return the tuned values by camera name, checked; empty if there is no file. Raises SettingsError."""
     advice = "it is not used; correct it, or remove it"
     try:
@@ -103,26 +103,26 @@ def read_tuned(file: Path) -> dict[str, Table]:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise SettingsError(f"{file}: larger than any file of tuned settings; {advice}")
     except OSError as error:
-        raise SettingsError(f"{file}: cannot be read ({reason(error)}); {advice}") from error
+        raise SettingsError(f"{file}: cannot be read ({describe_reason(error)}); {advice}") from error
     table = read_toml(file, SettingsError, "the tuned settings", advice)
     known = {}
     for name, entry in table.items():
         if not isinstance(entry, dict):
             raise SettingsError(f"{file}: {name!r} should be a camera with sections detector and camera; {advice}")
-        side = build(SideSettings, entry, f"{file}: {name}")
+        side = build_settings(SideSettings, entry, f"{file}: {name}")
         known[name] = {"detector": dict(side.detector), "camera": dict(side.camera)}
     return known
 
 
-def save_tuned(file: Path, tuned: Mapping[str, Table]) -> None:
+def save_tuned_values(file: Path, tuned: Mapping[str, Table]) -> None:
     """Store the tuned values of some cameras and keep those of the others; a camera without any is removed from the file.
 
     Raises SettingsError: the file there is no file of tuned values; FileFormatError: it cannot be written.
     """
-    known = {**read_tuned(file), **tuned}
+    known = {**read_tuned_values(file), **tuned}
     filled = {name: {section: values for section, values in table.items() if values} for name, table in known.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(file, HEAD + tomli_w.dumps({name: table for name, table in sorted(filled.items()) if table}))
+    write_atomically(file, HEAD + tomli_w.dumps({name: table for name, table in sorted(filled.items()) if table}))
 
 
 def check_tuning(values: Mapping[str, Any], source: str = "tuning") -> dict[str, Any]:
@@ -133,10 +133,10 @@ def check_tuning(values: Mapping[str, Any], source: str = "tuning") -> dict[str,
     """
     if len(values) > MAX_VALUES:
         raise SettingsError(f"{source}: {len(values)} settings at once, at most {MAX_VALUES} are taken")
-    return {key: _checked(key, value, source) for key, value in values.items()}
+    return {key: _check_value(key, value, source) for key, value in values.items()}
 
 
-def by_section(values: Mapping[str, Any]) -> Table:
+def nest_by_section(values: Mapping[str, Any]) -> Table:
     """Return settings by dotted name as a table of both sections."""
     table: Table = {section: {} for section in SECTIONS}
     for key, value in values.items():
@@ -145,31 +145,31 @@ def by_section(values: Mapping[str, Any]) -> Table:
     return table
 
 
-def by_key(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def flatten_by_key(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings of a table by dotted name, only those that can be tuned."""
     named = {f"{section}.{name}": value for section, values in table.items() for name, value in values.items()}
     return {key: value for key, value in named.items() if key in TUNABLE}
 
 
-def choices(key: str) -> tuple[str, ...]:
+def find_choices(key: str) -> tuple[str, ...]:
     """Return the texts that a setting of the detector can be, none if it is a number."""
     hint = get_type_hints(DetectorSettings).get(key.removeprefix("detector."))
     return tuple(value for value in getattr(hint, "__args__", ()) if isinstance(value, str))
 
 
-def _not_given(settings: Settings, side: str, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _select_not_given(settings: Settings, side: str, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a section that neither a file nor the command line gives."""
     return {key: value for key, value in values.items() if not {f"{section}.{key}", f"{side}.{section}.{key}"} & settings.given}
 
 
-def _checked(key: str, value: Any, source: str) -> Any:
+def _check_value(key: str, value: Any, source: str) -> Any:
     """Return one setting with its type, or raise SettingsError."""
     section, _, name = key[:100].partition(".")
     if section == "camera" and name in SETTLED_WHEN_OPENED:
         raise SettingsError(f"{source}: {key} is settled when the camera is opened; start again with --set {key}=...")
     if not name:
         raise SettingsError(f"{source}: {key[:100]!r} is no setting of a camera; known are {', '.join(TUNABLE)}")
-    typed = getattr(build(SideSettings, {section: {name: value}}, source), section)[name]
+    typed = getattr(build_settings(SideSettings, {section: {name: value}}, source), section)[name]
     low, high = BOUNDS.get(key, OTHER_BOUNDS)
     with contextlib.suppress(ValueError):  # a mode, or the control auto
         if not low <= float(typed) <= high:

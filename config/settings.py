@@ -55,14 +55,14 @@ class TimeSettings:
 
     def offset_of(self, camera: int) -> float:
         """Return by how much a camera's timestamps are late [ms]."""
-        return _of_camera(camera, (0.0, self.offset_ms, *self.more_offsets_ms))
+        return _find_camera_value(camera, (0.0, self.offset_ms, *self.more_offsets_ms))
 
     def row_time_of(self, camera: int) -> float:
         """Return a camera's time from one row to the next [us]."""
-        return _of_camera(camera, (self.row_time_left_us, self.row_time_right_us, *self.more_row_times_us))
+        return _find_camera_value(camera, (self.row_time_left_us, self.row_time_right_us, *self.more_row_times_us))
 
 
-def _of_camera(camera: int, values: tuple[float, ...]) -> float:
+def _find_camera_value(camera: int, values: tuple[float, ...]) -> float:
     """Return the value of a camera, 0 where there is none."""
     return values[camera] if camera < len(values) else 0.0
 

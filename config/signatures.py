@@ -14,14 +14,14 @@ Plain = Any
 types: Any = numba.types  # has no types of its own
 
 
-def plain_type(kind: Any) -> Plain:
+def plain_from_type(kind: Any) -> Plain:
     """Return a type as a plain value. Raises ValueError: there is no way to write it."""
     if isinstance(kind, types.Array):
         if not kind.aligned or not isinstance(kind.dtype, (types.Number, types.Boolean)):
             raise ValueError(f"{kind}: no array of numbers")
         return [str(kind.dtype), kind.ndim, kind.layout, kind.mutable]
     if isinstance(kind, types.BaseTuple):
-        written: dict[str, Plain] = {"tuple": [plain_type(one) for one in kind.types]}
+        written: dict[str, Plain] = {"tuple": [plain_from_type(one) for one in kind.types]}
         named = getattr(kind, "instance_class", tuple)
         return written if named is tuple else {**written, "class": f"{named.__module__}:{named.__qualname__}"}
     if isinstance(kind, types.Literal):
@@ -33,8 +33,8 @@ def plain_type(kind: Any) -> Plain:
     raise ValueError(f"{kind}: a type that cannot be written")
 
 
-def type_of(plain: Plain) -> Any:
-    """Return the type that a plain value stands for; the inverse of `plain_type`. Raises ValueError, ImportError."""
+def type_from_plain(plain: Plain) -> Any:
+    """Return the type that a plain value stands for; the inverse of `plain_from_type`. Raises ValueError, ImportError."""
     if isinstance(plain, str):
         kind = getattr(types, plain, None)
         if not isinstance(kind, types.Type):
@@ -42,20 +42,20 @@ def type_of(plain: Plain) -> Any:
         return kind
     if isinstance(plain, list):
         name, n_dimensions, layout, writable = plain
-        return types.Array(type_of(name), n_dimensions, layout, readonly=not writable)
+        return types.Array(type_from_plain(name), n_dimensions, layout, readonly=not writable)
     if "omitted" in plain:
         return types.Omitted(plain["omitted"])
     if "literal" in plain:
         return types.literal(plain["literal"])
-    return types.BaseTuple.from_types([type_of(one) for one in plain["tuple"]], named_class(plain.get("class")))
+    return types.BaseTuple.from_types([type_from_plain(one) for one in plain["tuple"]], import_named_class(plain.get("class")))
 
 
-def named_class(name: str | None) -> Any:
+def import_named_class(name: str | None) -> Any:
     """Return the class of a tuple, None for a bare one. Raises ImportError, ValueError."""
-    return None if name is None else object_named(name)
+    return None if name is None else import_named_object(name)
 
 
-def object_named(name: str) -> Any:
+def import_named_object(name: str) -> Any:
     """Return what `module:name` stands for. Raises ImportError, ValueError."""
     module, _, path = name.partition(":")
     found = getattr(import_module(module), path, None)

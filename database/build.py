@@ -17,17 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from config.errors import DatabaseError, DuocapError
-from config.logs import current_logs, start_logs
-from database.clips import Clip, without_frames
-from database.files.cleaning import CleaningReport, clean
+from config.logs import find_current_logs, start_logs
+from database.clips import Clip, remove_frames
+from database.files.cleaning import CleaningReport, clean_clip
 from database.files.read import SUFFIXES, read_clip
-from database.files.resample import resample
-from database.files.source_motion import read_bytes
+from database.files.resample import resample_clip
+from database.files.source_motion import read_file_bytes
 from database.geometry.skeleton import Skeleton
-from database.graph.build import graph_deriver, graph_extender
+from database.graph.build import make_graph_deriver, make_graph_extender
 from database.store import Progress, append_clips, open_database, write_database
 from database.thinning import THINNED, Thinner
-from database.tpose import median_skeleton, tpose_clips
+from database.tpose import compute_median_skeleton, make_tpose_clips
 
 logger = logging.getLogger(__name__)
 ALL_FRAMES = 1 << 60
@@ -64,13 +64,13 @@ def parse_leave_out(text: str) -> LeaveOut:
     return LeaveOut(text, stem, start - 1, stop if colon else ALL_FRAMES)
 
 
-def left_out_ranges(rules: Iterable[LeaveOut], stems: Sequence[str]) -> list[tuple[int, int]]:
+def find_left_out_ranges(rules: Iterable[LeaveOut], stems: Sequence[str]) -> list[tuple[int, int]]:
     """Return the half-open ranges of frames left out of a motion with one or more names."""
     return [(rule.start, rule.stop) for rule in rules if any(rule.matches(stem) for stem in stems)]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ReadJob:
     """One motion file, the source frames to leave out of it, and a digest of its content."""
 
     path: Path
@@ -126,18 +126,20 @@ def build_database(
 
     def clips() -> Iterator[Clip]:
         read = read_clips(jobs, fps, report, progress, skip_bad, processes)
-        for clip in thinned(read, thin_rad, report):
-            skeletons[skeleton_key(clip.skeleton)] = clip.skeleton
+        for clip in thin_clips(read, thin_rad, report):
+            skeletons[compute_skeleton_key(clip.skeleton)] = clip.skeleton
             yield clip
 
     def generated() -> Iterator[Clip]:
         if skeletons:
-            yield from tpose_clips(median_skeleton(list(skeletons.values())), fps)
+            yield from make_tpose_clips(compute_median_skeleton(list(skeletons.values())), fps)
 
     def notes() -> Iterator[str]:
         yield from report.lines()
 
-    write_database(out, clips(), generated(), notes(), graph_deriver(progress) if graph else None, lambda: {THINNED: thin_rad})
+    write_database(
+        out, clips(), generated(), notes(), make_graph_deriver(progress) if graph else None, lambda: {THINNED: thin_rad}
+    )
     return report
 
 
@@ -147,12 +149,12 @@ def check_rate(fps: float) -> None:
         raise DatabaseError(f"{fps:g} frames a second is not a rate to build for; expected 1 to 1000, as the cameras run")
 
 
-def skeleton_key(skeleton: Skeleton) -> str:
+def compute_skeleton_key(skeleton: Skeleton) -> str:
     """Return what is the same for skeletons that count once among those whose median the T-poses have."""
     return skeleton.offsets_m.round(6).tobytes().hex()
 
 
-def thinned(clips: Iterable[Clip], distance_rad: float, report: BuildReport) -> Iterator[Clip]:
+def thin_clips(clips: Iterable[Clip], distance_rad: float, report: BuildReport) -> Iterator[Clip]:
     """Return what is kept of clips, all where the distance is 0, and add a line to the report."""
     if distance_rad == 0.0:
         yield from clips
@@ -163,13 +165,13 @@ def thinned(clips: Iterable[Clip], distance_rad: float, report: BuildReport) -> 
 
 
 def read_clips(
-    jobs: Sequence[Job], fps: float, report: BuildReport, progress: Progress | None, skip_bad: bool, processes: int
+    jobs: Sequence[ReadJob], fps: float, report: BuildReport, progress: Progress | None, skip_bad: bool, processes: int
 ) -> Iterator[Clip]:
     """Return the clips of all files at one rate, and add what was done to them to the report.
 
     Raises DuocapError: a file cannot be read and `skip_bad` is not set.
     """
-    for done, (job, result) in enumerate(_read_all(jobs, fps, processes), start=1):
+    for done, (job, result) in enumerate(_read_all_jobs(jobs, fps, processes), start=1):
         if isinstance(result, DuocapError):
             if not skip_bad:
                 raise result
@@ -187,19 +189,19 @@ def read_clips(
             progress(done, len(jobs), job.path.stem)
 
 
-def plan_jobs(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[Job]:
+def plan_jobs(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[ReadJob]:
     """Return the files to read, equal ones once, and what to leave out of each. Raises DatabaseError: there is none."""
-    files = list(dict.fromkeys(path for source in sources for path in _motion_files(Path(source))))
+    files = list(dict.fromkeys(path for source in sources for path in _find_motion_files(Path(source))))
     by_content: dict[bytes, list[Path]] = {}
     for path in files:
-        by_content.setdefault(_file_digest(path), []).append(path)
-    jobs: list[Job] = []
+        by_content.setdefault(_digest_motion_file(path), []).append(path)
+    jobs: list[ReadJob] = []
     for digest, same in by_content.items():
         if len(same) > 1:
             report.notes.append(f"{', '.join(path.stem for path in same)}: the same motion, taken once")
-        ranges = left_out_ranges(rules, [path.stem for path in same])
+        ranges = find_left_out_ranges(rules, [path.stem for path in same])
         if not any(start == 0 and stop >= ALL_FRAMES for start, stop in ranges):
-            jobs.append(Job(same[0], tuple(ranges), digest))
+            jobs.append(ReadJob(same[0], tuple(ranges), digest))
     for rule in rules:
         matched = any(rule.matches(path.stem) for path in files)
         report.notes.append(f"left out: {rule.text}" if matched else f"nothing to leave out for {rule.text}: no such clip")
@@ -210,7 +212,7 @@ def plan_jobs(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: 
     return jobs
 
 
-def _motion_files(source: Path) -> list[Path]:
+def _find_motion_files(source: Path) -> list[Path]:
     """Return a file, or the motion files in a folder and its subfolders, sorted."""
     if source.is_dir():
         found = sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
@@ -223,9 +225,9 @@ def _motion_files(source: Path) -> list[Path]:
     return [] if source.suffix.lower() == ".asf" else [source]
 
 
-def _file_digest(path: Path) -> bytes:
+def _digest_motion_file(path: Path) -> bytes:
     """Return a digest of a motion file without its line ends and the comments at its head."""
-    data = read_bytes(path).replace(b"\r", b"")
+    data = read_file_bytes(path).replace(b"\r", b"")
     while data.startswith((b"#", b":")):
         data = data.partition(b"\n")[2]
     return hashlib.blake2b(data, digest_size=16).digest()
@@ -234,22 +236,22 @@ def _file_digest(path: Path) -> bytes:
 Result = tuple[list[Clip], CleaningReport, int]
 
 
-def _read_job(job: Job, fps: float) -> Result | DuocapError:
+def _read_job(job: ReadJob, fps: float) -> Result | DuocapError:
     """Return the pieces of one file at the database's rate, or the error, which so passes from process to process."""
     try:
-        clip, cleaning = clean(read_clip(job.path))
+        clip, cleaning = clean_clip(read_clip(job.path))
     except DuocapError as error:
         return error
-    return [resample(piece, fps) for piece in without_frames(clip, job.left_out)], cleaning, clip.n_frames
+    return [resample_clip(piece, fps) for piece in remove_frames(clip, job.left_out)], cleaning, clip.n_frames
 
 
-def _read_all(jobs: Sequence[Job], fps: float, processes: int) -> Iterator[tuple[Job, Result | DuocapError]]:
+def _read_all_jobs(jobs: Sequence[ReadJob], fps: float, processes: int) -> Iterator[tuple[ReadJob, Result | DuocapError]]:
     """Return the results of all jobs in order, read ahead by other processes if there are many."""
     if processes < 2 or len(jobs) < PARALLEL_FROM:
         yield from ((job, _read_job(job, fps)) for job in jobs)
         return
     with ExitStack() as stack:
-        pool = stack.enter_context(ProcessPoolExecutor(processes, get_context("spawn"), start_logs, (current_logs(),)))
+        pool = stack.enter_context(ProcessPoolExecutor(processes, get_context("spawn"), start_logs, (find_current_logs(),)))
         # After an error the remaining results are not needed.
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         waiting: list[Future[Result | DuocapError]] = []
@@ -271,35 +273,35 @@ def add_to_database(
     Arguments as of `build_database`. Motions it has already are left out; its T-poses stay. Raises DuocapError; the database is
     then unchanged.
     """
-    fps, known = known_clips([path])
+    fps, known = read_known_clips([path])
     report = BuildReport()
     jobs = plan_jobs(sources, [parse_leave_out(text) for text in leave_out], report)
 
     def new() -> Iterator[Clip]:
-        yield from clips_not_in(known, read_clips(jobs, fps, report, progress, skip_bad, processes), report, path)
+        yield from select_new_clips(known, read_clips(jobs, fps, report, progress, skip_bad, processes), report, path)
 
     def notes() -> Iterator[str]:
         yield from ("added later:", *report.lines())
 
-    append_clips(path, new(), notes(), graph_extender(path, progress))
+    append_clips(path, new(), notes(), make_graph_extender(path, progress))
     return report
 
 
-def known_clips(files: Iterable[str | Path]) -> tuple[float, set[bytes]]:
+def read_known_clips(files: Iterable[str | Path]) -> tuple[float, set[bytes]]:
     """Return the rate of databases and the digests of their clips; nothing of the files stays mapped."""
     fps, known = 0.0, set[bytes]()
     for file in files:
         database = open_database(file)
         fps = database.fps
-        known |= {clip_digest(database.clip(k)) for k in range(database.n_clips)}
+        known |= {digest_clip(database.clip(k)) for k in range(database.n_clips)}
     return fps, known
 
 
-def clips_not_in(known: set[bytes], clips: Iterable[Clip], report: BuildReport, path: str | Path) -> Iterator[Clip]:
+def select_new_clips(known: set[bytes], clips: Iterable[Clip], report: BuildReport, path: str | Path) -> Iterator[Clip]:
     """Return the clips that are not known yet, each once. Raises DatabaseError, after the last: there was none."""
     added = 0
     for clip in clips:
-        digest = clip_digest(clip)
+        digest = digest_clip(clip)
         if digest in known:
             report.notes.append(f"{clip.name}: in the database already")
             continue
@@ -310,7 +312,7 @@ def clips_not_in(known: set[bytes], clips: Iterable[Clip], report: BuildReport, 
         raise DatabaseError(f"{path}: nothing to add; these motions are in it already or left out, expected others")
 
 
-def clip_digest(clip: Clip) -> bytes:
+def digest_clip(clip: Clip) -> bytes:
     """Return a digest of a clip's poses as a database stores them."""
     poses = clip.rotvec.astype(np.float32).tobytes() + clip.root_m.astype(np.float32).tobytes()
     return hashlib.blake2b(poses, digest_size=16).digest()

@@ -7,7 +7,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import charted
+from database.geometry.kinematics import charted_from_local
 from database.geometry.skeleton import Skeleton
 
 
@@ -47,10 +47,10 @@ class Clip:
 
 def clip_from_local(name: str, skeleton: Skeleton, fps: float, local: Floats, root_m: Floats) -> Clip:
     """Make a clip from rotations relative to the parent, (N, J, 3, 3), and hip positions, (N, 3) [m]."""
-    return Clip(name, skeleton, fps, np.ascontiguousarray(charted(local)), np.array(root_m, np.float64, order="C"))
+    return Clip(name, skeleton, fps, np.ascontiguousarray(charted_from_local(local)), np.array(root_m, np.float64, order="C"))
 
 
-def clip_slice(clip: Clip, start: int, stop: int, name: str | None = None) -> Clip:
+def slice_clip(clip: Clip, start: int, stop: int, name: str | None = None) -> Clip:
     """Return frames start..stop-1 (0-based) as a clip."""
     return replace(
         clip,
@@ -60,15 +60,15 @@ def clip_slice(clip: Clip, start: int, stop: int, name: str | None = None) -> Cl
     )
 
 
-def without_frames(clip: Clip, ranges: Iterable[tuple[int, int]]) -> list[Clip]:
+def remove_frames(clip: Clip, ranges: Iterable[tuple[int, int]]) -> list[Clip]:
     """Return a clip without the 0-based half-open `ranges`, in pieces named `14_02` and `14_02+3000` (first frame)."""
     kept = np.ones(clip.n_frames, bool)
     for start, stop in ranges:
         kept[max(start, 0) : max(stop, 0)] = False
-    return [clip_slice(clip, *run, clip.name if run[0] == 0 else f"{clip.name}+{run[0]}") for run in runs(kept)]
+    return [slice_clip(clip, *run, clip.name if run[0] == 0 else f"{clip.name}+{run[0]}") for run in find_runs(kept)]
 
 
-def runs(flags: Bools) -> list[tuple[int, int]]:
+def find_runs(flags: Bools) -> list[tuple[int, int]]:
     """Return the half-open ranges over which `flags` is true."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]))).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 
 from config.arrays import Bools, Bytes, Floats, Singles
 from config.joints import JOINT_INDEX
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from database.store import PoseDatabase
 
@@ -30,38 +30,38 @@ MAX_JUMP_S = 0.7  # nobody is in the air for longer
 CHUNK = 8192
 
 
-def database_contacts(database: PoseDatabase) -> Bytes:
+def label_database_contacts(database: PoseDatabase) -> Bytes:
     """Return the labels of every pose of a database, (N, 4), columns as `CONTACT_JOINTS`, 1 where the point is on the ground."""
     labels = np.empty((database.n_poses, len(CONTACT_JOINTS)), np.uint8)
     for clip, (first, stop) in enumerate(pairwise(database.clip_start.tolist())):
         skeleton = database.skeletons[int(database.clip_skeleton[clip])]
-        points_m = contact_points_m(skeleton, database.rotvec[first:stop], database.root_m[first:stop])
-        labels[first:stop] = contacts_of(points_m, database.fps)
+        points_m = compute_contact_points_m(skeleton, database.rotvec[first:stop], database.root_m[first:stop])
+        labels[first:stop] = label_contacts(points_m, database.fps)
     labels.setflags(write=False)
     return labels
 
 
-def contact_points_m(skeleton: Skeleton, rotvec: Floats | Singles, root_m: Floats | Singles) -> Floats:
+def compute_contact_points_m(skeleton: Skeleton, rotvec: Floats | Singles, root_m: Floats | Singles) -> Floats:
     """Return ankles and balls of the feet, columns as `CONTACT_JOINTS`: (N, J, 3) [rad], (N, 3) [m] -> (N, 4, 3) [m] world."""
     points = np.empty((len(root_m), len(CONTACT_INDEX), 3))
     for first in range(0, len(root_m), CHUNK):
         part = slice(first, first + CHUNK)
-        points[part] = forward(skeleton, rotvec[part], root_m[part])[1][:, CONTACT_INDEX]
+        points[part] = compute_forward_kinematics(skeleton, rotvec[part], root_m[part])[1][:, CONTACT_INDEX]
     return points
 
 
-def contacts_of(points_m: Floats, fps: float) -> Bytes:
+def label_contacts(points_m: Floats, fps: float) -> Bytes:
     """Label one clip: points_m (N, 4, 3) [m] world, Y up, at `fps` -> (N, 4), 1 where the point is on the ground."""
     if len(points_m) < 3:
         return np.zeros(points_m.shape[:2], np.uint8)
-    speed = speeds_m_s(points_m, fps)
+    speed = compute_speeds_m_s(points_m, fps)
     height = np.ascontiguousarray(points_m[:, :, 1])
-    level = floor_levels_m(height, speed)
+    level = estimate_floor_levels_m(height, speed)
     shortest, jump = max(1, round(MIN_RUN_S * fps)), max(1, round(MAX_JUMP_S * fps))
-    return _label(height - level, speed, shortest, jump)
+    return _label_points(height - level, speed, shortest, jump)
 
 
-def speeds_m_s(points_m: Floats, fps: float) -> Floats:
+def compute_speeds_m_s(points_m: Floats, fps: float) -> Floats:
     """Return speeds as central differences over about 1/30 s, comparable at any rate: (N, P, 3) [m] -> (N, P) [m/s]."""
     half = max(1, round(fps / 60.0))
     after = np.minimum(np.arange(len(points_m)) + half, len(points_m) - 1)
@@ -70,7 +70,7 @@ def speeds_m_s(points_m: Floats, fps: float) -> Floats:
     return np.asarray(moved * fps / np.maximum(after - before, 1)[:, None])
 
 
-def floor_levels_m(height_m: Floats, speed_m_s: Floats) -> Floats:
+def estimate_floor_levels_m(height_m: Floats, speed_m_s: Floats) -> Floats:
     """Return the height that every point has on the clip's floor: (N, 4) [m], (N, 4) [m/s] -> (4,) [m].
 
     An ankle is higher than a ball, and shoes, marker placement and fitted skeletons make left and right differ, but by half of
@@ -83,7 +83,7 @@ def floor_levels_m(height_m: Floats, speed_m_s: Floats) -> Floats:
     return np.asarray(np.minimum(pair, pair.min(axis=0) + LOW_M / 2).ravel())
 
 
-def _label(over_m: Floats, speed: Floats, shortest: int, jump: int) -> Bytes:
+def _label_points(over_m: Floats, speed: Floats, shortest: int, jump: int) -> Bytes:
     """Return labels: low and slow, or still where no point was low for longer than a jump; without short runs.
 
     Args:
@@ -94,18 +94,18 @@ def _label(over_m: Floats, speed: Floats, shortest: int, jump: int) -> Bytes:
     """
     near = over_m < LOW_M
     labels = near & (speed < SLOW_M_S)
-    for first, stop in _runs_of(np.logical_not(near.any(axis=1))):
+    for first, stop in _find_true_runs(np.logical_not(near.any(axis=1))):
         if stop - first > jump:
             labels[first:stop] = speed[first:stop] < STILL_M_S
     for column in labels.T:
         for value in (False, True):  # gaps first: a flicker must not cost the contact around it
-            for first, stop in _runs_of(column == value):
+            for first, stop in _find_true_runs(column == value):
                 if first > 0 and stop < len(column) and stop - first < shortest:
                     column[first:stop] = not value
     return labels.astype(np.uint8)
 
 
-def _runs_of(flags: Bools) -> list[list[int]]:
+def _find_true_runs(flags: Bools) -> list[list[int]]:
     """Return where every run of true flags begins and ends, the end excluded."""
     edges = np.diff(flags, prepend=False, append=False)
     return np.flatnonzero(edges).reshape(-1, 2).tolist()

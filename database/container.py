@@ -28,8 +28,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import DatabaseError, reason
-from config.files import atomic_open
+from config.errors import DatabaseError, describe_reason
+from config.files import open_atomically
 
 ALIGNMENT = 64
 _PREAMBLE = struct.Struct("<16sIIQQ")
@@ -63,7 +63,7 @@ class Container:
 
     def damaged(self) -> list[str]:
         """Read all arrays and return the names of those that differ from their checksum."""
-        return [name for name, array in self.arrays.items() if _crc(array) != self.checksums[name]]
+        return [name for name, array in self.arrays.items() if _compute_crc(array) != self.checksums[name]]
 
 
 class ContainerWriter:
@@ -123,8 +123,8 @@ def write_container(path: Path, kind: FileKind = DATABASE) -> Iterator[Container
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be written ({reason(error)}); choose a folder you may write to") from error
-    with atomic_open(path, DatabaseError) as file:
+        raise DatabaseError(f"{path}: cannot be written ({describe_reason(error)}); choose a folder you may write to") from error
+    with open_atomically(path, DatabaseError) as file:
         writer = ContainerWriter(file, kind)
         yield writer
         writer.finish()
@@ -139,11 +139,11 @@ def open_container(path: Path, kind: FileKind = DATABASE) -> Container:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             preamble = file.read(ALIGNMENT)
-            header = _header(path, preamble, size, file, kind)
+            header = _read_header(path, preamble, size, file, kind)
             # The mapping outlives the file handle and is closed with the last of its arrays.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be opened ({reason(error)}); {kind.make}") from error
+        raise DatabaseError(f"{path}: cannot be opened ({describe_reason(error)}); {kind.make}") from error
     arrays: dict[str, Array] = {}
     for entry in header["arrays"]:
         shape, dtype = tuple(entry["shape"]), np.dtype(entry["dtype"])
@@ -154,7 +154,7 @@ def open_container(path: Path, kind: FileKind = DATABASE) -> Container:
     return Container(header["fields"], arrays, {entry["name"]: entry["crc32"] for entry in header["arrays"]})
 
 
-def _header(path: Path, preamble: bytes, size: int, file: BinaryIO, kind: FileKind) -> dict[str, Any]:
+def _read_header(path: Path, preamble: bytes, size: int, file: BinaryIO, kind: FileKind) -> dict[str, Any]:
     """Check the preamble and read the header."""
     if size == 0:
         raise DatabaseError(f"{path}: the file is empty; expected {kind.what}, {kind.make}")
@@ -173,13 +173,13 @@ def _header(path: Path, preamble: bytes, size: int, file: BinaryIO, kind: FileKi
     text = file.read(length)
     if zlib.crc32(text) != checksum:
         raise DatabaseError(f"{path}: its table of contents is damaged; copy it again or {kind.again}")
-    header = _parsed(text)
+    header = _parse_header(text)
     if header is None:
         raise DatabaseError(f"{path}: its table of contents makes no sense; copy it again or {kind.again}")
     return header
 
 
-def _parsed(text: bytes) -> dict[str, Any] | None:
+def _parse_header(text: bytes) -> dict[str, Any] | None:
     """Return a header, None if it is not one; a hostile file may have correct checksums."""
     try:
         header = json.loads(text)
@@ -203,20 +203,20 @@ def add_arrays(path: str | Path, arrays: Mapping[str, Array]) -> None:
     with write_container(Path(path)) as writer:
         writer.fields = old.fields
         for name, array in {**old.arrays, **arrays}.items():
-            writer.stream(name, array.dtype, array.shape[1:], _blocks(array))
+            writer.stream(name, array.dtype, array.shape[1:], _split_into_blocks(array))
         # Windows does not replace a file that is still mapped.
         del old, array
 
 
-def _blocks(array: Array, rows: int = 1 << 16) -> Iterator[Array]:
+def _split_into_blocks(array: Array, rows: int = 1 << 16) -> Iterator[Array]:
     """Return an array in pieces, so that copying a large file does not fill the memory."""
     for start in range(0, len(array), rows):
         yield array[start : start + rows]
 
 
-def _crc(array: Array) -> int:
+def _compute_crc(array: Array) -> int:
     """Return the CRC-32 of an array's bytes."""
     checksum = 0
-    for block in _blocks(array):
+    for block in _split_into_blocks(array):
         checksum = zlib.crc32(np.ascontiguousarray(block).data, checksum) if block.size else checksum
     return checksum

@@ -19,22 +19,22 @@ import numpy as np
 from config.errors import DatabaseError
 from database.build import (
     BuildReport,
-    Job,
+    ReadJob,
     check_rate,
-    clips_not_in,
-    known_clips,
+    compute_skeleton_key,
     parse_leave_out,
     plan_jobs,
     read_clips,
-    skeleton_key,
-    thinned,
+    read_known_clips,
+    select_new_clips,
+    thin_clips,
 )
 from database.clips import Clip
 from database.geometry.skeleton import Skeleton
-from database.graph.build import graph_deriver
-from database.store import SCHEMA, Progress, open_database, part_files, read_fields, write_database, write_parts
+from database.graph.build import make_graph_deriver
+from database.store import SCHEMA, Progress, list_database_files, open_database, read_fields, write_database, write_parts
 from database.thinning import THINNED
-from database.tpose import median_skeleton, tpose_clips
+from database.tpose import compute_median_skeleton, make_tpose_clips
 
 FOLDER: Final = ".parts"  # of big.db: big.parts
 T_POSES: Final = "t-poses.db"
@@ -56,7 +56,7 @@ class BuildOptions:
 class PartTask:
     """One file to build, and of what; for any process that sees the same files."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[ReadJob, ...]
     out: Path
     options: BuildOptions
 
@@ -64,9 +64,11 @@ class PartTask:
     def recipe(self) -> str:
         """What the content of the file depends on."""
         o = self.options
-        digest = hashlib.blake2b(f"{SCHEMA} {_code()} {o.fps} {o.graph} {o.thin_rad} {o.skip_bad}".encode(), digest_size=16)
+        digest = hashlib.blake2b(
+            f"{SCHEMA} {_digest_code()} {o.fps} {o.graph} {o.thin_rad} {o.skip_bad}".encode(), digest_size=16
+        )
         for job in self.jobs:
-            digest.update(f"{job.path.stem} {job.left_out} {_skeletons_beside(job.path)}".encode() + job.digest)
+            digest.update(f"{job.path.stem} {job.left_out} {_digest_skeletons_beside(job.path)}".encode() + job.digest)
         return digest.hexdigest()
 
 
@@ -74,7 +76,7 @@ Share = Callable[[Sequence[PartTask], Progress | None], None]  # builds all task
 
 
 @cache
-def _code() -> str:
+def _digest_code() -> str:
     """Return a digest of the code that reads and cleans motions."""
     digest, folder = hashlib.blake2b(digest_size=8), Path(__file__).parent
     for path in sorted(path for path in folder.rglob("*.py") if path.parent.name != "builtin"):
@@ -83,7 +85,7 @@ def _code() -> str:
 
 
 @cache
-def _folder_skeletons(folder: Path) -> str:
+def _digest_folder_skeletons(folder: Path) -> str:
     """Return a digest of a folder's skeletons."""
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(path for path in folder.iterdir() if path.suffix.lower() == ".asf"):
@@ -91,9 +93,9 @@ def _folder_skeletons(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _skeletons_beside(path: Path) -> str:
+def _digest_skeletons_beside(path: Path) -> str:
     """Return a digest of the skeletons that an AMC file's may be one of."""
-    return _folder_skeletons(path.parent) if path.suffix.lower() == ".amc" else ""
+    return _digest_folder_skeletons(path.parent) if path.suffix.lower() == ".amc" else ""
 
 
 def plan_parts(
@@ -130,10 +132,10 @@ def build_part(task: PartTask, progress: Progress | None = None) -> None:
     o, report = task.options, BuildReport()
 
     def clips() -> Iterator[Clip]:
-        yield from thinned(read_clips(task.jobs, o.fps, report, progress, o.skip_bad, o.processes), o.thin_rad, report)
+        yield from thin_clips(read_clips(task.jobs, o.fps, report, progress, o.skip_bad, o.processes), o.thin_rad, report)
 
     told = {RECIPE: task.recipe, THINNED: o.thin_rad}
-    _write_part(task.out, clips(), report, told, graph_deriver(progress) if o.graph else None)
+    _write_part(task.out, clips(), report, told, make_graph_deriver(progress) if o.graph else None)
 
 
 def _write_part(path: Path, clips: Iterator[Clip], report: BuildReport, told: Mapping[str, Any], derive: Any) -> None:
@@ -151,13 +153,13 @@ def join_parts(tasks: Sequence[PartTask], out: Path, planned: BuildReport, mirro
     for file in files:
         part, done = open_database(file), read_fields(file)[REPORT]
         for k in part.clip_skeleton.tolist():
-            skeletons[skeleton_key(part.skeletons[k])] = part.skeletons[k]
+            skeletons[compute_skeleton_key(part.skeletons[k])] = part.skeletons[k]
         for name in ("files", "frames", "repaired_frames", "feet_turned", "jumps_left"):
             setattr(report, name, getattr(report, name) + done[name])
         report.notes += done["notes"]
     options, t_poses = tasks[0].options, out.with_suffix(FOLDER) / T_POSES
-    made = tpose_clips(median_skeleton(list(skeletons.values())), options.fps)
-    derive, told = graph_deriver() if options.graph else None, {THINNED: options.thin_rad}
+    made = make_tpose_clips(compute_median_skeleton(list(skeletons.values())), options.fps)
+    derive, told = make_graph_deriver() if options.graph else None, {THINNED: options.thin_rad}
     write_database(t_poses, (), made, ["T-poses, made by rule"], derive, lambda: told)
     write_parts(out, [*files, t_poses], mirrored, report.lines())
     for left in set(t_poses.parent.glob("*.db")) - {*files, t_poses}:  # of an earlier build
@@ -183,17 +185,17 @@ def build_in_parts(
     """
     report, file = BuildReport(), Path(out)
     tasks = plan_parts(sources, file, n_parts, options, leave_out, report)
-    (share or _one_by_one)(tasks, progress)
+    (share or _build_one_by_one)(tasks, progress)
     return join_parts(tasks, file, report, mirrored)
 
 
-def _one_by_one(tasks: Sequence[PartTask], progress: Progress | None) -> None:
+def _build_one_by_one(tasks: Sequence[PartTask], progress: Progress | None) -> None:
     """Build files in this process."""
     for k, task in enumerate(tasks, start=1):
-        build_part(task, None if progress is None else _numbered(progress, f"file {k} of {len(tasks)}: "))
+        build_part(task, None if progress is None else _number_progress(progress, f"file {k} of {len(tasks)}: "))
 
 
-def _numbered(progress: Progress, before: str) -> Progress:
+def _number_progress(progress: Progress, before: str) -> Progress:
     """Return a progress that says of which file it is."""
     return lambda done, total, name: progress(done, total, before + name)
 
@@ -210,26 +212,26 @@ def add_part(
 
     Arguments and errors as of `add_to_database`.
     """
-    file, parts = Path(path), part_files(path)
-    fields, (fps, known) = read_fields(path), known_clips(parts)
-    report, new = BuildReport(), _unused(file.with_suffix(FOLDER))
+    file, parts = Path(path), list_database_files(path)
+    fields, (fps, known) = read_fields(path), read_known_clips(parts)
+    report, new = BuildReport(), _find_unused_name(file.with_suffix(FOLDER))
     jobs = plan_jobs(sources, [parse_leave_out(text) for text in leave_out], report)
     read = read_clips(jobs, fps, report, progress, skip_bad, processes)
-    _write_part(new, clips_not_in(known, read, report, path), report, {}, graph_deriver(progress))
+    _write_part(new, select_new_clips(known, read, report, path), report, {}, make_graph_deriver(progress))
     write_parts(path, [*parts, new], fields["mirrored"], [*fields["notes"], "added later:", *report.lines()])
     return report
 
 
-def thinned_rad(path: str | Path) -> tuple[float, ...]:
+def read_thinning_rad(path: str | Path) -> tuple[float, ...]:
     """Return to what distances a database's files were thinned, each once, ascending; 0: all poses are kept.
 
     A file that motions were added to later counts as not thinned. Raises DatabaseError, as `open_database`.
     """
-    told = [read_fields(file).get(THINNED) for file in part_files(path)]
+    told = [read_fields(file).get(THINNED) for file in list_database_files(path)]
     return tuple(sorted({value if isinstance(value, float) else 0.0 for value in told}))
 
 
-def _unused(folder: Path) -> Path:
+def _find_unused_name(folder: Path) -> Path:
     """Return the name of a part that is not there yet."""
     numbers = (int(path.stem.removeprefix("added-")) for path in folder.glob("added-*.db"))
     return folder / f"added-{max(numbers, default=0) + 1:03d}.db"

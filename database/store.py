@@ -88,7 +88,7 @@ def write_database(
     Equal skeletons are stored once. `derive` computes more arrays from all poses. Raises DatabaseError: no clips, mixed rates,
     NaN, or the file cannot be written; an old file is then unchanged.
     """
-    _write(Path(path), ((False, clips), (True, generated)), notes, derive, more)
+    _write_clips(Path(path), ((False, clips), (True, generated)), notes, derive, more)
 
 
 def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] = (), derive: Derive | None = None) -> None:
@@ -105,10 +105,10 @@ def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] =
         yield from before
         yield from notes
 
-    _write(Path(path), _old_and_new(Path(path), clips), all_notes(), derive)
+    _write_clips(Path(path), _chain_clips(Path(path), clips), all_notes(), derive)
 
 
-def _old_and_new(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iterable[Clip]]]:
+def _chain_clips(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iterable[Clip]]]:
     """Return the clips of a database one by one, then the new ones."""
     old = open_database(path)
     for k in range(old.n_clips):
@@ -118,7 +118,7 @@ def _old_and_new(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iter
     yield False, clips
 
 
-def _write(
+def _write_clips(
     file: Path,
     groups: Groups,
     notes: Iterable[str],
@@ -128,7 +128,7 @@ def _write(
     """Write a database; see `write_database`."""
     with write_container(file) as writer:
         index = _ClipIndex()
-        writer.stream("rotvec", np.dtype(np.float32), (N_JOINTS, 3), _pose_blocks(file, index, groups))
+        writer.stream("rotvec", np.dtype(np.float32), (N_JOINTS, 3), _yield_pose_blocks(file, index, groups))
         if index.n_poses == 0:
             raise DatabaseError(f"{file}: no poses to store; expected at least one clip, check the sources and what is left out")
         for name, array in index.arrays().items():
@@ -185,7 +185,7 @@ class _ClipIndex:
         }
 
 
-def _pose_blocks(file: Path, index: _ClipIndex, groups: Groups) -> Iterator[Singles]:
+def _yield_pose_blocks(file: Path, index: _ClipIndex, groups: Groups) -> Iterator[Singles]:
     """Return the rotations of one clip after the other and add the rest to `index`."""
     for generated, clips in groups:
         for clip in clips:
@@ -217,7 +217,7 @@ def _open_file(path: str | Path, fields: Mapping[str, Any], arrays: Mapping[str,
     if not np.allclose(np.array(fields["reference"]), REFERENCE, atol=1e-6):
         raise DatabaseError(f"{path}: made with other joint charts than this program's; build it again from its motion files")
     missing = [name for name in OWN_ARRAYS if name not in arrays]
-    if missing or not _consistent(fields, arrays):
+    if missing or not _is_consistent(fields, arrays):
         raise DatabaseError(f"{path}: {missing[0] if missing else 'its arrays'} cannot be right; copy or build it again")
     named = zip(fields["skeleton_names"], arrays["skeleton_offsets_m"], arrays["skeleton_tails_m"], strict=True)
     return PoseDatabase(
@@ -258,7 +258,7 @@ def write_parts(path: str | Path, parts: Sequence[Path], mirrored: bool = False,
         database = open_database(part)
         rates.setdefault(database.fps, part)
         name = os.path.relpath(part.absolute(), file.absolute().parent)
-        entries.append({"file": Path(name).as_posix(), "poses": database.n_poses, "crc32": poses_checksum(part)})
+        entries.append({"file": Path(name).as_posix(), "poses": database.n_poses, "crc32": compute_poses_checksum(part)})
     if len(rates) != 1:
         came = ", ".join(f"{part} at {fps:g} Hz" for fps, part in rates.items()) or "none"
         raise DatabaseError(f"{file}: expected parts, all at one rate, came {came}; build them again at one rate")
@@ -266,15 +266,15 @@ def write_parts(path: str | Path, parts: Sequence[Path], mirrored: bool = False,
         writer.fields = {"schema": SCHEMA_OF_PARTS, "parts": entries, "mirrored": mirrored, "notes": list(notes)}
 
 
-def part_files(path: str | Path) -> list[Path]:
+def list_database_files(path: str | Path) -> list[Path]:
     """Return the files a database consists of, in order: its parts, or itself. Raises DatabaseError, as `open_database`."""
     fields = read_fields(path)
     if fields.get("schema") != SCHEMA_OF_PARTS:
         return [Path(path)]
-    return [Path(path).parent / entry["file"] for entry in _part_entries(Path(path), fields)]
+    return [Path(path).parent / entry["file"] for entry in _read_part_entries(Path(path), fields)]
 
 
-def _part_entries(path: Path, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_part_entries(path: Path, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what is known of each part; a hostile file may say anything. Raises DatabaseError."""
     entries, kinds = fields.get("parts"), {"file": str, "poses": int, "crc32": int}
     whole = isinstance(entries, list) and all(
@@ -288,10 +288,10 @@ def _part_entries(path: Path, fields: Mapping[str, Any]) -> list[dict[str, Any]]
 def _open_parts(path: Path, fields: Mapping[str, Any]) -> PoseDatabase:
     """Return the database of several files; their poses are copied into one array."""
     parts: list[PoseDatabase] = []
-    for entry in _part_entries(path, fields):
+    for entry in _read_part_entries(path, fields):
         part = path.parent / entry["file"]
         database = open_database(part)
-        if database.parts or (database.n_poses, poses_checksum(part)) != (entry["poses"], entry["crc32"]):
+        if database.parts or (database.n_poses, compute_poses_checksum(part)) != (entry["poses"], entry["crc32"]):
             raise DatabaseError(f"{part}: is not the file that {path.name} was made with; join again: duocap database join")
         parts.append(database)
     before = np.cumsum([0, *(part.n_poses for part in parts)])
@@ -316,17 +316,17 @@ def _open_parts(path: Path, fields: Mapping[str, Any]) -> PoseDatabase:
     )
 
 
-def poses_checksum(path: str | Path) -> int:
+def compute_poses_checksum(path: str | Path) -> int:
     """Return a number that tells a database's poses, and whether they are mirrored, from all others. Raises DatabaseError."""
     container = open_container(Path(path))
     if container.fields.get("schema") != SCHEMA_OF_PARTS:
         return container.checksums["rotvec"]
-    entries = _part_entries(Path(path), container.fields)
+    entries = _read_part_entries(Path(path), container.fields)
     told = [container.fields["mirrored"], *([entry["poses"], entry["crc32"]] for entry in entries)]
     return zlib.crc32(json.dumps(told).encode())
 
 
-def _consistent(fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> bool:
+def _is_consistent(fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> bool:
     """Return whether shapes and indices fit together."""
     n, c, s = len(arrays["rotvec"]), len(fields["clip_names"]), len(fields["skeleton_names"])
     start, skeleton = arrays["clip_start"], arrays["clip_skeleton"]
@@ -345,9 +345,9 @@ def _consistent(fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> bool:
     return ordered and bool(((skeleton >= 0) & (skeleton < s)).all())
 
 
-def damaged_arrays(path: str | Path) -> list[str]:
+def find_damaged_arrays(path: str | Path) -> list[str]:
     """Read a whole database and return the names of arrays that differ from their checksums."""
-    files = part_files(path)
+    files = list_database_files(path)
     if len(files) == 1 and files[0] == Path(path):
         return open_container(Path(path)).damaged()
     return [f"{file.name}: {name}" for file in files for name in open_container(file).damaged()]

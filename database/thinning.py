@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Bools, Floats, Ints, Singles, read_only
+from config.arrays import Bools, Floats, Ints, Singles, make_read_only
 from config.jit import kernel
 from config.joints import JOINT_INDEX
-from database.clips import Clip, clip_slice, runs
-from database.geometry.kinematics import local_rotations
+from database.clips import Clip, find_runs, slice_clip
+from database.geometry.kinematics import local_from_charted
 from database.geometry.rotations import matrix_from_rotvec, quaternion_from_matrix
 
 # Which part (row, column of the matrix) of a joint's orientation varies most: legs swing to the front, arms up and to the front.
@@ -50,7 +50,7 @@ class KeptPoses(NamedTuple):
 
 
 @kernel
-def _bucket(cell: Ints) -> int:
+def _hash_cell(cell: Ints) -> int:
     """Return the bucket of a cell (N_PARTS,)."""
     mixed = np.int64(0)
     for part in range(cell.shape[0]):
@@ -95,7 +95,7 @@ def _keep_poses(quaternion: Singles, up: Singles, place: Floats, n_kept: int, li
                 own = math.floor(place[n, part])
                 side = 1 if place[n, part] - own >= 0.5 else -1
                 cell[part] = own + (side if corner >> part & 1 else 0)
-            k = kept.head[_bucket(cell)]
+            k = kept.head[_hash_cell(cell)]
             while k >= 0 and not found:
                 found = _is_near(quaternion[n], up[n], kept, k, limit)
                 k = kept.next[k]
@@ -105,7 +105,7 @@ def _keep_poses(quaternion: Singles, up: Singles, place: Floats, n_kept: int, li
         if not found:
             for part in range(place.shape[1]):
                 cell[part] = math.floor(place[n, part])
-            bucket = _bucket(cell)
+            bucket = _hash_cell(cell)
             kept.quaternion[n_kept], kept.up[n_kept] = quaternion[n], up[n]
             kept.next[n_kept], kept.head[bucket] = kept.head[bucket], n_kept
             n_kept += 1
@@ -123,18 +123,18 @@ class Thinner:
         self.distance_rad = distance_rad
         self.n_seen = self.n_kept = 0
         self._limit = np.array([(2.0 * math.sin(distance_rad / 4.0)) ** 2, (2.0 * math.sin(distance_rad / 2.0)) ** 2])
-        self._kept = KeptPoses(*_room(0), np.full(BUCKETS, -1, np.int32), np.empty(0, np.int32))
+        self._kept = KeptPoses(*_allocate_poses(0), np.full(BUCKETS, -1, np.int32), np.empty(0, np.int32))
 
     def keep(self, clip: Clip) -> Bools:
         """Return which poses of a clip are kept, (N,)."""
-        local = local_rotations(clip.rotvec)
+        local = local_from_charted(clip.rotvec)
         quaternion = quaternion_from_matrix(local[:, 1:]).astype(np.float32).reshape(clip.n_frames, -1)
         up = np.ascontiguousarray(matrix_from_rotvec(clip.rotvec[:, 0])[:, 1], np.float32)
         parts = np.stack([local[:, JOINT_INDEX[joint], row, column] for joint, row, column in PARTS], axis=1)
         self._make_room(clip.n_frames)
         keep = np.zeros(clip.n_frames, np.bool_)
         place = parts / (2.0 * SLACK * self.distance_rad)
-        arrays = (read_only(quaternion), read_only(up), read_only(place))
+        arrays = (make_read_only(quaternion), make_read_only(up), make_read_only(place))
         self.n_kept = _keep_poses(*arrays, self.n_kept, self._limit, self._kept, keep)
         self.n_seen += clip.n_frames
         return keep
@@ -142,9 +142,9 @@ class Thinner:
     def pieces(self, clips: Iterable[Clip]) -> Iterator[Clip]:
         """Return what is kept of clips: pieces of successive poses, named by the first one (`MARK`) unless they are whole."""
         for clip in clips:
-            for first, stop in runs(self.keep(clip)):
+            for first, stop in find_runs(self.keep(clip)):
                 whole = stop - first == clip.n_frames
-                yield clip_slice(clip, first, stop, clip.name if whole else f"{clip.name}{MARK}{first}")
+                yield slice_clip(clip, first, stop, clip.name if whole else f"{clip.name}{MARK}{first}")
 
     def line(self) -> str:
         """Return what was done, for the user."""
@@ -157,13 +157,13 @@ class Thinner:
         if self.n_kept + more <= len(old.next):
             return
         size = max(FIRST_ROOM, 2 * len(old.next), self.n_kept + more)
-        quaternion, up = _room(size)
+        quaternion, up = _allocate_poses(size)
         chain = np.empty(size, np.int32)
         for new, known in ((quaternion, old.quaternion), (up, old.up), (chain, old.next)):
             new[: self.n_kept] = known[: self.n_kept]
         self._kept = KeptPoses(quaternion, up, old.head, chain)
 
 
-def _room(size: int) -> tuple[Singles, Singles]:
+def _allocate_poses(size: int) -> tuple[Singles, Singles]:
     """Return room for quaternions and verticals of poses."""
     return np.empty((size, 4 * (len(JOINT_INDEX) - 1)), np.float32), np.empty((size, 3), np.float32)

@@ -8,7 +8,7 @@ from config.arrays import Floats, Ints
 IMPOSSIBLE = 1e6  # cost of what may not be
 
 
-def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: float) -> list[tuple[float, Ints]]:
+def find_likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: float) -> list[tuple[float, Ints]]:
     """Return the columns of the rows that cost least together, -1 for none, and the cost; the least first (Murty 1968).
 
     Args:
@@ -18,16 +18,16 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
         margin: by how much more one may cost than the least.
     """
     gain, base = np.minimum(cost - missed[:, None], IMPOSSIBLE), float(missed.sum())
-    choice, open_rows = find_clear(gain, margin)
+    choice, open_rows = find_clear_assignments(gain, margin)
     has = np.flatnonzero(choice >= 0)
     base += float(gain[has, choice[has]].sum())
     if not len(open_rows):
         return [(base, choice)]
     free = np.setdiff1d(np.arange(gain.shape[1]), choice[has])
     columns, gain = len(free), gain[np.ix_(open_rows, free)]
-    square = _with_misses(np.where(gain < margin, gain, IMPOSSIBLE))
+    square = _append_misses(np.where(gain < margin, gain, IMPOSSIBLE))
     result = list[tuple[float, Ints]]()
-    least, chosen = _assigned(square)
+    least, chosen = _solve_assignment(square)
     heap = [(least, 0, chosen, square, 0)]
     serial = 0
     while heap and len(result) < count:
@@ -48,7 +48,7 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
                 part[row, chosen[row]] = IMPOSSIBLE
             else:
                 part[row, columns:] = IMPOSSIBLE
-            least, other = _assigned(part)
+            least, other = _solve_assignment(part)
             if least < min(IMPOSSIBLE, total + margin):
                 serial += 1
                 heap.append((least, serial, other, part, row))
@@ -61,7 +61,7 @@ def likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: floa
     return result
 
 
-def find_clear(gain: Floats, margin: float) -> tuple[Ints, Ints]:
+def find_clear_assignments(gain: Floats, margin: float) -> tuple[Ints, Ints]:
     """Return the columns that rows have in every assignment that is not hopeless, (M,), -1 for none, and the other rows.
 
     No assignment costs less than every row's least. With all but one row's least, and the least but one of that row, it bounds
@@ -77,17 +77,17 @@ def find_clear(gain: Floats, margin: float) -> tuple[Ints, Ints]:
     best = np.maximum(options.argmin(axis=1) - 2, -1)
     taken, beyond = best[best >= 0], 0.0
     if len(np.unique(taken)) < len(taken):
-        beyond = _assigned(_with_misses(gain))[0] - float(least.sum())
+        beyond = _solve_assignment(_append_misses(gain))[0] - float(least.sum())
     clear = next_least - least > margin + beyond
     return np.where(clear, best, -1), np.flatnonzero(~clear)
 
 
-def _with_misses(gain: Floats) -> Floats:
+def _append_misses(gain: Floats) -> Floats:
     """Return what rows gain with columns, (M, P), and with as many columns as rows that are none, (M, P + M)."""
     return np.concatenate([gain, np.zeros((len(gain), len(gain)))], axis=1)
 
 
-def _assigned(matrix: Floats) -> tuple[float, Ints]:
+def _solve_assignment(matrix: Floats) -> tuple[float, Ints]:
     """Return the least cost of an assignment, and the column of every row."""
     rows, chosen = linear_sum_assignment(matrix)
     return float(matrix[rows, chosen].sum()), chosen

@@ -83,7 +83,7 @@ class BandedEquations:
         """
         n, size = self.gradient.shape
         out = np.zeros((n, size))
-        band = band_of([block[fixed:] for block in self.blocks], size)
+        band = band_from_blocks([block[fixed:] for block in self.blocks], size)
         band[0] *= 1.0 + damping
         try:
             solved = solveh_banded(band, -self.gradient[fixed:].ravel(), overwrite_ab=True, lower=True, check_finite=False)
@@ -93,7 +93,7 @@ class BandedEquations:
         return out
 
 
-def band_of(blocks: Sequence[Floats], size: int) -> Floats:
+def band_from_blocks(blocks: Sequence[Floats], size: int) -> Floats:
     """Return LAPACK's lower banded form of blocks by distance, (N - k, D, D) each: (K D, N D), K the number of distances."""
     total = len(blocks[0]) * size
     band = np.zeros((len(blocks) * size, total))
@@ -170,7 +170,7 @@ def eliminate_leading(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats,
     return tail, g[(n - keep) * width :], least
 
 
-def marginal_blocks(blocks: Floats) -> Floats:
+def compute_marginal_blocks(blocks: Floats) -> Floats:
     """Return the blocks on the diagonal of the inverse, (N, V, V), by Takahashi's recursion. Raises LinAlgError."""
     n, count, width, _ = blocks.shape
     factors = [column for column, _ in factor_columns(blocks)]

@@ -34,7 +34,7 @@ def invert_definite(A: Floats) -> Floats | None:
     if failed or not factor[-1, -1] > 0.0:
         return None
     inverse: Floats = lapack.dpotri(factor, lower=0, overwrite_c=1)[0].T
-    _mirror(inverse)
+    _copy_lower_triangle(inverse)
     return inverse
 
 
@@ -44,7 +44,7 @@ def compute_variances(L: Floats) -> Floats:
     return np.asarray((half**2).sum(axis=0))
 
 
-def half_log_det(A: Floats) -> float:
+def compute_half_log_det(A: Floats) -> float:
     """Return half of ln det A, (N, N), by its lower triangle alone; NaN where A is not positive definite."""
     factor, failed = lapack.dpotrf(A.T, lower=0, clean=0)  # the transpose is in LAPACK's order already
     return math.nan if failed else float(np.log(factor.diagonal()).sum())
@@ -53,12 +53,12 @@ def half_log_det(A: Floats) -> float:
 def mirror_triangle(A: Floats) -> Floats:
     """Return the symmetric matrix of a lower triangle, (N, N), whatever is above it."""
     both = A.copy()
-    _mirror(both)
+    _copy_lower_triangle(both)
     return both
 
 
 @kernel
-def _mirror(A: Floats) -> None:
+def _copy_lower_triangle(A: Floats) -> None:
     """Write the lower triangle of A, (N, N), over its upper one."""
     for i in range(A.shape[0]):
         for j in range(i):

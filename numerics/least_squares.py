@@ -86,7 +86,7 @@ class LeastSquaresFit(Generic[State]):
     n_steps: int
 
 
-def minimise(
+def minimise_cost(
     problem: LeastSquaresProblem[State],
     start: State,
     damping: Damping = Damping(),  # noqa: B008 - immutable
@@ -158,12 +158,12 @@ def eliminate_own(normal: NormalEquations, damping: float = 0.0) -> tuple[Floats
     return S, gradient, found
 
 
-def shared_covariance(normal: NormalEquations) -> Floats:
+def compute_shared_covariance(normal: NormalEquations) -> Floats:
     """Return the covariance of the shared unknowns, the others unknown too, (G, G); undetermined directions come out huge."""
-    return scaled_inverse(eliminate_own(normal)[0], LEAST_EIGENVALUE)
+    return invert_scaled(eliminate_own(normal)[0], LEAST_EIGENVALUE)
 
 
-def scaled_inverse(H: Floats, least: float = 1e-13) -> Floats:
+def invert_scaled(H: Floats, least: float = 1e-13) -> Floats:
     """Invert a symmetric matrix of unlike scales; eigenvalues below `least` count as that: huge in the inverse, not infinite."""
     if not len(H):
         return H

@@ -11,7 +11,7 @@ from config.arrays import Floats, Ints
 from reconstruct.observations import Observations
 
 
-def _no_rows() -> Ints:
+def _build_no_joints() -> Ints:
     """Return no joint."""
     return np.zeros(0, np.int64)
 
@@ -28,7 +28,7 @@ class Handles:
 class Orientations:
     """World orientations that joints should have: joint (O,), rotation (O, 3, 3), standard deviation (O,) [rad]."""
 
-    joint: Ints = field(default_factory=_no_rows)
+    joint: Ints = field(default_factory=_build_no_joints)
     rotation: Floats = field(default_factory=lambda: np.zeros((0, 3, 3)))
     sigma_rad: Floats = field(default_factory=lambda: np.zeros(0))
 
@@ -37,7 +37,7 @@ class Orientations:
 class FixedJoints:
     """Joints that should have a rotation: joint (K,) > 0, charted rotation vector (K, 3) [rad], standard deviation (K,) [rad]."""
 
-    joint: Ints = field(default_factory=_no_rows)
+    joint: Ints = field(default_factory=_build_no_joints)
     rotvec: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     sigma_rad: Floats = field(default_factory=lambda: np.zeros(0))
 
@@ -68,7 +68,7 @@ class Constraints:
     robust_sigmas: float = 1e3
 
 
-def points(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m: float = 0.01) -> Constraints:
+def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m: float = 0.01) -> Constraints:
     """Return constraints of handles, joint (P,) and offset (P, 3) [m], at world points, (P, 3) [m]; NaN: no constraint."""
     n = len(joint)
     known = np.asarray(np.isfinite(target_m).all(axis=1))

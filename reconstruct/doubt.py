@@ -71,7 +71,7 @@ class DoubtLog:
         return span
 
 
-def doubtful_spans(frames: Iterable[tuple[int, frozenset[Doubt]]]) -> list[DoubtfulSpan]:
+def find_doubtful_spans(frames: Iterable[tuple[int, frozenset[Doubt]]]) -> list[DoubtfulSpan]:
     """Return the doubtful spans of frames, each with its time [ns] and its doubts, in order."""
     log = DoubtLog()
     spans = [log.add(t_ns, doubts) for t_ns, doubts in frames]

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
-from calibration.world import UP, level_motion, recentre_motion
+from calibration.world import UP, compute_levelling_motion, compute_recentre_motion
 from config.arrays import Floats
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rigid import RigidMotion
 from database.geometry.skeleton import Skeleton
 from reconstruct.history import BodyState
@@ -50,7 +50,7 @@ class MovingWorld:
         """Have the performer over the origin, looking along +Z."""
         before = self._move
         now = performer if before is None else performer.moved(before)
-        motion = recentre_motion(now.rotation[:, 2], now.position_m)
+        motion = compute_recentre_motion(now.rotation[:, 2], now.position_m)
         self._move = motion if before is None else motion.after(before)
 
     def add(self, pose: Pose) -> None:
@@ -62,7 +62,7 @@ class MovingWorld:
             return
         if not 0 <= since_ns <= MAX_GAP_S * 1e9:
             self._forget()
-        G, p = forward(self._skeleton, pose.rotvec, pose.root_m)
+        G, p = compute_forward_kinematics(self._skeleton, pose.rotvec, pose.root_m)
         self._t_ns.append(pose.t_capture_ns)
         self._joints_m.append(p)
         if not self.level:
@@ -75,14 +75,14 @@ class MovingWorld:
         """Level by the first seconds; the origin is where the first of the poses was, and +Z where it looked."""
         if self._t_ns[-1] - self._t_ns[0] < LEVEL_S * 1e9:
             return
-        level, self._tilt_sigma_rad = level_motion(np.stack(self._joints_m), self._seconds())
-        facing = recentre_motion(level.rotation @ self._ahead[0], level.move(self._joints_m[0][0]))
+        level, self._tilt_sigma_rad = compute_levelling_motion(np.stack(self._joints_m), self._seconds())
+        facing = compute_recentre_motion(level.rotation @ self._ahead[0], level.move(self._joints_m[0][0]))
         self._move, self.level = facing.after(level), True
         self._up = self._move.rotation.T @ UP
 
     def _refine(self) -> None:
         """Level by all feet that have stood and by up as it was known before, where the floor is off by more than a little."""
-        motion, _ = level_motion(np.stack(self._joints_m), self._seconds(), self._up, self._tilt_sigma_rad)
+        motion, _ = compute_levelling_motion(np.stack(self._joints_m), self._seconds(), self._up, self._tilt_sigma_rad)
         if math.acos(min(motion.rotation[1, 1], 1.0)) > MOVED_RAD or abs(motion.translation_m[1]) > MOVED_M:
             self._move = motion
 

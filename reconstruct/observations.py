@@ -13,7 +13,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Floats, make_read_only
 from config.jit import kernel
 
 UNKNOWN_DEPTH_M, MIN_DEPTH_M = 3.0, 0.3
@@ -67,29 +67,29 @@ def observations_from_markers(
     """
     n = len(frame.valid)
     root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros(frame.image_px.shape), np.zeros(frame.seen.shape)
-    if not _root_information(frame.covariance_m2, read_only(model_sigma_m), frame.valid, root_info):
+    if not _compute_root_information(frame.covariance_m2, make_read_only(model_sigma_m), frame.valid, root_info):
         raise ValueError("a marker's covariance is not positive definite")
     monocular = frame.seen & ~frame.valid
     if np.count_nonzero(monocular):
-        depths_m = _depths(frame, rig, expected_m)
+        depths_m = _estimate_depths(frame, rig, expected_m)
         for c, camera in enumerate(rig.cameras):
             which = monocular[c]
             ideal[c, which] = camera.undistort(frame.image_px[c, which])
             model_px = camera.focal_px * model_sigma_m[which] / depths_m[c]
             sigma_px = frame.sigma_px[c, which] * camera.magnification(frame.image_px[c, which])
             weight[c, which] = 1.0 / (sigma_px**2 + model_px**2)
-    return Observations(frame.point_m, root_info, ideal, weight, *_cameras(rig))
+    return Observations(frame.point_m, root_info, ideal, weight, *_collect_camera_arrays(rig))
 
 
 @lru_cache(maxsize=8)
-def _cameras(rig: Rig) -> tuple[Floats, Floats, Floats]:
+def _collect_camera_arrays(rig: Rig) -> tuple[Floats, Floats, Floats]:
     """Return the rotations, translations and focal lengths of `Observations`."""
     rotation = np.array([camera.rotation for camera in rig.cameras])
     translation = np.array([camera.translation for camera in rig.cameras])
     return rotation, translation, np.array([camera.focal_px for camera in rig.cameras])
 
 
-def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> list[float]:
+def _estimate_depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> list[float]:
     """Return a typical depth of the performer from each camera [m]."""
     points = frame.point_m[frame.valid] if frame.any_valid else expected_m
     if points is None:
@@ -98,7 +98,7 @@ def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> list[flo
 
 
 @kernel
-def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floats) -> bool:
+def _compute_root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floats) -> bool:
     """Write L (M, 3, 3), the inverse of the Cholesky factor K of S + sigma^2 I; return whether all are positive definite."""
     for m in range(valid.shape[0]):
         if not valid[m]:
@@ -124,15 +124,15 @@ def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floa
     return True
 
 
-def alone(frame: MarkerFrame) -> Bools:
+def find_single_view_markers(frame: MarkerFrame) -> Bools:
     """Return which markers are seen but not triangulated, (M,)."""
     return np.asarray(frame.shown & ~frame.valid)
 
 
-def monocular_rays(frame: MarkerFrame, rig: Rig) -> Rays:
+def find_monocular_rays(frame: MarkerFrame, rig: Rig) -> Rays:
     """Return the rays of the markers that are seen but not triangulated; the first camera's where several see one."""
     n = len(frame.valid)
-    monocular = alone(frame)
+    monocular = find_single_view_markers(frame)
     start, direction, sigma = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)
     for c in reversed(range(len(rig))):
         camera, which = rig.cameras[c], monocular & frame.seen[c]
@@ -146,7 +146,7 @@ def monocular_rays(frame: MarkerFrame, rig: Rig) -> Rays:
     return Rays(monocular, start, direction, sigma)
 
 
-def nearest_on_rays(rays: Rays, point_m: Floats) -> Floats:
+def find_nearest_on_rays(rays: Rays, point_m: Floats) -> Floats:
     """Return the point of every ray's line that is nearest to a given point, (M, 3) [m] both."""
     along = np.einsum("mi,mi->m", rays.direction, point_m - rays.from_m)
     return np.asarray(rays.from_m + along[:, None] * rays.direction)

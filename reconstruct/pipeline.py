@@ -10,12 +10,12 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.world import move_rig
 from capture.packets import MarkerFrame, Views
-from capture.stereo.choice import leave_out_wrong
-from capture.stereo.matching import match, with_rig_error
+from capture.stereo.choice import drop_outvoted_views
+from capture.stereo.matching import add_rig_error, match
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
-from database.geometry.kinematics import charted
+from database.geometry.kinematics import charted_from_local
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import Doubt
 from reconstruct.finish.stage import Finish
@@ -28,23 +28,23 @@ from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.model import Style
-from reconstruct.pose import Pose, TrackingState, pose_packet
-from reconstruct.search.examples import PoseTable, root_rotvec
-from reconstruct.search.index import search_index
+from reconstruct.pose import Pose, TrackingState, build_pose_packet
+from reconstruct.search.examples import PoseTable, collect_root_rotvec
+from reconstruct.search.index import load_search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.estimator import Estimator
 from reconstruct.track.false_detections import FalseDetections
 from reconstruct.track.paths import Delay
-from reconstruct.track.publish import expect_errors, state_of
-from reconstruct.track.tracker import Tracked, Tracker
+from reconstruct.track.publish import estimate_errors, judge_tracking_state
+from reconstruct.track.tracker import TrackedMoment, Tracker
 from reconstruct.warm import project_tpose, warm_estimator
 
 Clock = Callable[[], int]
 HELD_M_S = 0.5  # by which the expected error of a held pose grows
 
 
-def _no_clock() -> int:
+def _return_zero_clock() -> int:
     """Return zero where nobody measures."""
     return 0
 
@@ -64,12 +64,12 @@ class Pipeline:
     database: PoseTable
     settings: Settings
     hidden: Collection[str] = ()
-    clock: Clock = _no_clock
+    clock: Clock = _return_zero_clock
     markers: MarkerFrame | None = field(default=None, init=False)
     views: Views | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        index = search_index(self.subject, self.database)
+        index = load_search_index(self.subject, self.database)
         solve = self.settings.solve
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
         self._all_visible = bool(self._visible.all())
@@ -77,7 +77,7 @@ class Pipeline:
         n_estimators = 1 if self._all_visible else 2
         self._estimators = [Estimator(self.subject, index.examples, self.rig, solve, index.search()) for _ in range(n_estimators)]
         self._estimator = self._estimators[0]
-        acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, root_rotvec(self.database))
+        acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, collect_root_rotvec(self.database))
         self._acquirer, self._view_acquirer = acquirer, ViewAcquirer(self.subject, index.examples)
         self._tracker = Tracker(self.subject, self._estimator, acquirer, self._view_acquirer, self.settings)
         self._delay = Delay(self.settings.label.lag_s, solve) if self.settings.label.lag_s > 0.0 else None
@@ -96,7 +96,7 @@ class Pipeline:
     def warm(self, views: Views | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
         views = project_tpose(self.rig, self.subject) if views is None else views
-        clock, self.clock = self.clock, _no_clock
+        clock, self.clock = self.clock, _return_zero_clock
         fills_in = self._estimator.joins_models and (self.settings.fill.uses_style or self._dictionary is not None)
         for _ in range(3):
             pose = self.step(views)
@@ -168,10 +168,10 @@ class Pipeline:
         t0 = self.clock()
         if (motion := self._world.take()) is not None:
             self._move_world(motion)
-        views = with_rig_error(views, self.settings.match.rig_sigma_px)
+        views = add_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._tracker.expect(views.t_capture_ns)
         first, before = expected[0] if expected else None, self._tracker.hypotheses
-        views = views if first is None else leave_out_wrong(views, self.rig, first.point_m)
+        views = views if first is None else drop_outvoted_views(views, self.rig, first.point_m)
         everything, views = views, self._false_detections.without(views, self.rig, first)
         points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
         points = self._false_detections.without_lone(views, points)
@@ -193,26 +193,26 @@ class Pipeline:
         for told in self._delay.rest() if self._delay is not None else ():
             yield self._tell(*told)
 
-    def _tell(self, tracked: Tracked, views: Views) -> Pose:
+    def _tell(self, tracked: TrackedMoment, views: Views) -> Pose:
         """Publish a moment and finish its pose."""
         self.markers, self.views = tracked.frame, views
         near = (None, None) if tracked.estimate is None else (tracked.estimate.near.rows, tracked.estimate.near.weights)
         pose = self._finish.step(self._published(tracked), *near)
-        return replace(pose, doubts=doubts_of(tracked), n_views=len(views.present))
+        return replace(pose, doubts=find_doubts(tracked), n_views=len(views.present))
 
-    def _published(self, tracked: Tracked) -> Pose:
+    def _published(self, tracked: TrackedMoment) -> Pose:
         """Build the packet of the likeliest pose, or of the last one where there is none."""
         frame, estimate = tracked.frame, tracked.estimate
         if estimate is None:
             return self._held(frame)
         self._state, self._held_ns = self._without_hidden_markers(tracked), frame.t_capture_ns
-        self._error_m = expect_errors(tracked.hypotheses, self._estimator)
+        self._error_m = estimate_errors(tracked.hypotheses, self._estimator)
         return self._packet(frame.only(self._visible), self._state, self._error_m)
 
     def _held(self, frame: MarkerFrame) -> Pose:
         """Build the packet of the last pose, ever less sure."""
         if self._state is None:
-            rest = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+            rest = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
             return self._packet(
                 frame, BodyState(frame.t_capture_ns, rest, np.eye(3), np.zeros(3)), np.full(N_JOINTS, MAX_ERROR_M)
             )
@@ -220,7 +220,7 @@ class Pipeline:
         error_m = np.full(N_JOINTS, MAX_ERROR_M) if self._error_m is None else self._error_m + HELD_M_S * held_s
         return self._packet(frame, replace(self._state, t_ns=frame.t_capture_ns), np.minimum(error_m, MAX_ERROR_M))
 
-    def _without_hidden_markers(self, tracked: Tracked) -> BodyState:
+    def _without_hidden_markers(self, tracked: TrackedMoment) -> BodyState:
         """Return the pose as it is solved without the hidden markers; the last one where the others are too few."""
         first = tracked.hypotheses[0]
         state = first.belief.state
@@ -235,11 +235,11 @@ class Pipeline:
     def _packet(self, frame: MarkerFrame, state: BodyState, error_m: Floats | None) -> Pose:
         """Build the packet of a pose, with the markers that may be used; error_m: of the joints, (J,) [m]."""
         marker_m, limits = self._estimator.world(state), self.settings.label
-        told = state_of(frame, self.subject, error_m, limits)
-        return pose_packet(frame, told, state, marker_m, self.rig, self.subject, error_m)
+        told = judge_tracking_state(frame, self.subject, error_m, limits)
+        return build_pose_packet(frame, told, state, marker_m, self.rig, self.subject, error_m)
 
 
-def doubts_of(tracked: Tracked) -> frozenset[Doubt]:
+def find_doubts(tracked: TrackedMoment) -> frozenset[Doubt]:
     """Return what speaks against the labels or the pose of a moment."""
     told = {
         Doubt.FIT: tracked.unusual,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.triangulate import packed_cameras, project_point
+from calibration.triangulate import pack_rig, project_point
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Floats, make_read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
@@ -90,7 +90,7 @@ class Pose:
         return replace(self, rotvec=rotvec, root_m=root_m, marker_m=marker_m, point_m=point_m)
 
 
-def pose_packet(
+def build_pose_packet(
     frame: MarkerFrame,
     state: TrackingState,
     body: BodyState,
@@ -107,8 +107,8 @@ def pose_packet(
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
     residual_m, residual_px = np.zeros(len(marker_m)), np.zeros(frame.seen.shape)
-    _points_missed(frame.point_m, frame.valid, read_only(marker_m), residual_m)
-    _views_missed(packed_cameras(rig), frame.image_px, frame.seen, read_only(marker_m), residual_px)
+    _write_point_misses(frame.point_m, frame.valid, make_read_only(marker_m), residual_m)
+    _write_view_misses(pack_rig(rig), frame.image_px, frame.seen, make_read_only(marker_m), residual_px)
     return Pose(
         frame.index,
         frame.t_capture_ns,
@@ -116,8 +116,8 @@ def pose_packet(
         state,
         rotvec,
         body.position_m,
-        sources_of(frame, state, subject, error_m),
-        confidence_of(error_m),
+        find_joint_sources(frame, state, subject, error_m),
+        compute_confidence(error_m),
         marker_m,
         frame.valid,
         residual_m,
@@ -129,7 +129,9 @@ def pose_packet(
     )
 
 
-def sources_of(frame: MarkerFrame, state: TrackingState, subject: Subject, error_m: Floats | None = None) -> NDArray[np.uint8]:
+def find_joint_sources(
+    frame: MarkerFrame, state: TrackingState, subject: Subject, error_m: Floats | None = None
+) -> NDArray[np.uint8]:
     """Return where each joint comes from, JointSource (J,).
 
     Measured are those that a marker moves with and whose expected error is small: a marker of the hand alone leaves the elbow to
@@ -147,39 +149,39 @@ def sources_of(frame: MarkerFrame, state: TrackingState, subject: Subject, error
     source = np.full(N_JOINTS, INFERRED, np.uint8)
     if state is TrackingState.TRACKING:
         near = np.ones(N_JOINTS, bool) if error_m is None else error_m <= MEASURED_ERROR_M
-        source[measured_joints(frame.shown, subject) & near] = MEASURED
+        source[find_measured_joints(frame.shown, subject) & near] = MEASURED
     return source
 
 
-def confidence_of(error_m: Floats | None) -> Floats:
+def compute_confidence(error_m: Floats | None) -> Floats:
     """Return how sure joints are, (J,): from 1 where no error is expected, (J,) [m], to 0 from DOUBTED_M on."""
     if error_m is None:
         return np.full(N_JOINTS, UNKNOWN)
     return np.asarray(np.maximum(1.0 - error_m / DOUBTED_M, 0.0))
 
 
-def measured_joints(seen: Bools, subject: Subject) -> Bools:
+def find_measured_joints(seen: Bools, subject: Subject) -> Bools:
     """Return which joints carry one of the markers seen, (M,), or lead to one that does, (J,)."""
-    return np.asarray(joints_by_marker(subject)[seen].any(axis=0))
+    return np.asarray(find_joints_by_marker(subject)[seen].any(axis=0))
 
 
-def joints_by_marker(subject: Subject) -> Bools:
+def find_joints_by_marker(subject: Subject) -> Bools:
     """Return which joints each marker measures: its own and the parent of that, (M, J)."""
-    return _joints_by_marker(subject.joint.tobytes())
+    return _compute_joints_by_marker(subject.joint.tobytes())
 
 
 @lru_cache(maxsize=16)
-def _joints_by_marker(joints: bytes) -> Bools:
+def _compute_joints_by_marker(joints: bytes) -> Bools:
     """Return which joints markers measure that are on some joints, int64."""
     joint = np.frombuffer(joints, np.int64)
     result, rows = np.zeros((len(joint), N_JOINTS), bool), np.arange(len(joint))
     parent = PARENT_ARRAY[joint]
     result[rows, np.where(parent < 0, joint, parent)] = True
     result[rows, joint] = True
-    return read_only(result)
+    return make_read_only(result)
 
 
-def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
+def find_swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
     """Return pairs of near markers whose points fit a finished pose much better exchanged.
 
     A pair is suspected when exchanging the two labels lowers the root mean square residual by half and by at least 5 cm.
@@ -190,20 +192,20 @@ def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
         for b in valid[n + 1 :]:
             if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > SWAP_M:
                 continue
-            kept = _rms_m(pose.marker_m[[a, b]], frame.point_m[[a, b]])
-            swapped = _rms_m(pose.marker_m[[a, b]], frame.point_m[[b, a]])
+            kept = _compute_rms_m(pose.marker_m[[a, b]], frame.point_m[[a, b]])
+            swapped = _compute_rms_m(pose.marker_m[[a, b]], frame.point_m[[b, a]])
             if swapped < 0.5 * kept and kept - swapped > SWAP_GAIN_M:
                 found.append((int(a), int(b)))
     return found
 
 
-def _rms_m(first: Floats, second: Floats) -> float:
+def _compute_rms_m(first: Floats, second: Floats) -> float:
     """Return the root mean square distance of corresponding points."""
     return float(np.sqrt(np.mean(np.sum((first - second) ** 2, axis=1))))
 
 
 @kernel
-def _points_missed(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: Floats) -> None:
+def _write_point_misses(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: Floats) -> None:
     """Write the distances of markers from their points, (M,), where these are valid."""
     for m in range(valid.shape[0]):
         if valid[m]:
@@ -212,7 +214,7 @@ def _points_missed(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: 
 
 
 @kernel
-def _views_missed(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floats, residual_px: Floats) -> None:
+def _write_view_misses(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floats, residual_px: Floats) -> None:
     """Write reprojection errors, (V, M), where a marker is seen and not behind the camera."""
     uv, J = np.empty(2), np.empty((2, 3))
     for c in range(len(cameras)):

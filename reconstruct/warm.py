@@ -9,12 +9,12 @@ from calibration.subject.subject import Subject
 from capture.packets import Blobs, MarkerFrame, Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import charted, local_markers
+from database.geometry.kinematics import charted_from_local, compute_local_markers
 from database.geometry.rotations import rotation_between
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
-from reconstruct.missing.style import warm_style_model
+from reconstruct.missing.style import compile_style_model
 from reconstruct.models.local.model import DOFS
 from reconstruct.track.estimator import Estimator
 
@@ -23,18 +23,18 @@ FRAME_NS = 16_666_667
 
 def project_tpose(rig: Rig, subject: Subject) -> Views:
     """Project the subject's T-pose, 3 m in front of the cameras and facing them, to blobs."""
-    joints = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
-    local = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)[0]
+    joints = charted_from_local(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
+    local = compute_local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)[0]
     world = local @ rotation_between([0.0, 0.0, 1.0], -rig.ahead).T + rig.middle_m + 3.0 * rig.ahead
-    return Views(tuple(_blobs(c, camera.project(world)) for c, camera in enumerate(rig.cameras)))
+    return Views(tuple(_build_blobs(c, camera.project(world)) for c, camera in enumerate(rig.cameras)))
 
 
 def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
     """Solve the T-pose from all views, the next frames, from one view, with a pose model; forget it."""
     position_m = rig.middle_m + 3.0 * rig.ahead
-    tpose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+    tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
-    frame = _frame(rig, estimator.world(state))
+    frame = _build_frame(rig, estimator.world(state))
     estimator.belief = None
     for k in range(3):
         estimate = estimator.estimate(replace(frame, t_capture_ns=k * FRAME_NS), state if k == 0 else None)
@@ -45,11 +45,11 @@ def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
     one[0] = True
     estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=one))
     if fills_in:
-        _warm_filling(estimator, frame, state)
+        _warm_fill_in(estimator, frame, state)
     estimator.belief = None
 
 
-class _Anything:
+class _VaguePoseModel:
     """A pose model that predicts next to nothing."""
 
     def predict(self, frame: PartialFrame, held_out: bool = False) -> PoseGaussian:
@@ -63,10 +63,10 @@ class _Anything:
         """Do nothing."""
 
 
-def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) -> None:
+def _warm_fill_in(estimator: Estimator, frame: MarkerFrame, state: BodyState) -> None:
     """Solve the T-pose, check a pose model on hidden markers, solve with a marker missing; find a style's x."""
-    warm_style_model()
-    filler, estimator.filler = estimator.filler, FillIn({"any": _Anything()}, estimator.subject, every_frames=1)
+    compile_style_model()
+    filler, estimator.filler = estimator.filler, FillIn({"any": _VaguePoseModel()}, estimator.subject, every_frames=1)
     estimator.belief = None
     shown = np.arange(len(frame.valid)) > 0
     for k, seen in enumerate((shown | True, shown, shown)):
@@ -77,7 +77,7 @@ def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) ->
     estimator.filler = filler
 
 
-def _frame(rig: Rig, marker_m: Floats) -> MarkerFrame:
+def _build_frame(rig: Rig, marker_m: Floats) -> MarkerFrame:
     """Return a frame in which all views show all markers, (M, 3) [m]."""
     n = len(marker_m)
     image_px = np.stack([np.nan_to_num(camera.project(marker_m)) for camera in rig.cameras])
@@ -86,7 +86,7 @@ def _frame(rig: Rig, marker_m: Floats) -> MarkerFrame:
     return MarkerFrame(0, 0, 0, shown, marker_m, covariance_m2, seen, image_px, sigma_px, np.zeros(n), np.zeros((0, 3)))
 
 
-def _blobs(camera: int, points_px: Floats) -> Blobs:
+def _build_blobs(camera: int, points_px: Floats) -> Blobs:
     """Return well-seen blobs at image points."""
     points = points_px[np.isfinite(points_px).all(axis=1)]
     n = len(points)

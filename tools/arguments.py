@@ -10,7 +10,7 @@ How to write a command:
 
 Its first parameter receives the settings, loaded and checked; the others are ordinary typer parameters. The four
 options appear after the command's own, and logs are started before its body runs (`logging.getLogger(__name__)`;
-hand `config.logs.current_logs()` to child processes). Errors: raise a `DuocapError`, the launcher prints it.
+hand `config.logs.find_current_logs()` to child processes). Errors: raise a `DuocapError`, the launcher prints it.
 
 Where it goes: a command of its own is a function of the command's name in tools/commands/<name>.py; a group
 (`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py or tools/commands/<group>/group.py, with
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from capture.sources.network.address import without_secrets
+from capture.sources.network.address import hide_secrets
 from config.errors import DuocapError, SettingsError
 from config.loading import load_settings
 from config.logs import LogSettings, start_logs
@@ -83,7 +83,7 @@ BACKGROUND = Annotated[
 ]
 
 
-def _known_model(name: str | None) -> str | None:
+def check_model_name(name: str | None) -> str | None:
     """Return the name of a local model."""
     if name is not None and name not in LOCAL_MODELS:
         raise typer.BadParameter(f"{name!r}: no such local model; expected one of {', '.join(LOCAL_MODELS)}")
@@ -97,7 +97,7 @@ MODEL = Annotated[
         metavar="<gaussian|paper>",
         help="How poses are modelled, the same as --set solve.model; paper: as in the paper.",
         show_default=False,
-        callback=_known_model,
+        callback=check_model_name,
     ),
 ]
 
@@ -130,7 +130,7 @@ NO_STYLE = Annotated[
 ]
 
 
-def with_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
+def set_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
     """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written, and for models
     of missing markers that are not there."""
     if no_style:
@@ -153,7 +153,7 @@ def with_styles(settings: Settings, style: Path | None, save_style: Path | None,
     return settings
 
 
-def with_model(settings: Settings, model: str | None) -> Settings:
+def set_model(settings: Settings, model: str | None) -> Settings:
     """Return the settings with the model asked for, which is stronger than what they say; None: as they are.
 
     Raises SettingsError: they name an unknown one; better now than in another process.
@@ -164,7 +164,7 @@ def with_model(settings: Settings, model: str | None) -> Settings:
     return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))
 
 
-def with_lag(settings: Settings, lag_s: float | None) -> Settings:
+def set_lag(settings: Settings, lag_s: float | None) -> Settings:
     """Return the settings with the lag asked for, which is stronger than what they say; None: as they are."""
     return settings if lag_s is None else replace(settings, label=replace(settings.label, lag_s=lag_s))
 
@@ -172,11 +172,11 @@ def with_lag(settings: Settings, lag_s: float | None) -> Settings:
 def check_folders(*files: Path | None) -> None:
     """Raise DuocapError unless every file to be written has a folder to go to: better now than after the work."""
     for file in files:
-        if file is not None and (file.is_dir() or not _takes_files(file.absolute().parent)):
+        if file is not None and (file.is_dir() or not _is_writable(file.absolute().parent)):
             raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder that you may write to")
 
 
-def _takes_files(folder: Path) -> bool:
+def _is_writable(folder: Path) -> bool:
     """Return whether a file can be made in a folder; its permissions do not tell, as on a full or read-only disk."""
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -193,7 +193,7 @@ def check_picture(option: str, file: Path | None) -> None:
         )
 
 
-def checked_recording(file: Path | None) -> Path | None:
+def check_recording_file(file: Path | None) -> Path | None:
     """Return the file to record to as an absolute path with its suffix; raises DuocapError if it exists or has no folder."""
     if file is None:
         return None
@@ -208,34 +208,34 @@ def check_sources(*names: str | None) -> None:
     """Raise DuocapError unless every video, folder of images or session is there: before anything else is asked of the user."""
     for name in names:
         if name is not None and not Path(name).exists():
-            raise DuocapError(_no_source(name))
+            raise DuocapError(_format_missing_source(name))
 
 
-def _no_source(name: str) -> str:
+def _format_missing_source(name: str) -> str:
     """Return in words what is wrong with a recording that is not there: perhaps a camera was meant."""
     record = "record it first with `duocap record`, and give the folder that makes"
     if name.isdigit() or "://" in name or name.startswith("/dev/"):
-        return f"{without_secrets(name)}: a camera that runs; this command works on recordings: {record}"
+        return f"{hide_secrets(name)}: a camera that runs; this command works on recordings: {record}"
     wanted = "give a video, a folder of images, or the folder of a session"
     return f"{name}: no such file or folder; {wanted}; if it is a camera, {record}"
 
 
-def checked_session(name: Path | None) -> Path | None:
+def check_session_path(name: Path | None) -> Path | None:
     """Return where to record a run to, as an absolute path: a file that ends in .mcap, or a folder that is to be made.
 
     Raises DuocapError if it exists or has no folder.
     """
     if name is None or name.suffix.lower() == ".mcap":
-        return checked_recording(name)
+        return check_recording_file(name)
     name = name.absolute()
     if name.exists():
         raise DuocapError(f"{name}: exists already, and a recording never replaces anything; choose another name")
-    if not _takes_files(name.parent):
+    if not _is_writable(name.parent):
         raise DuocapError(f"{name}: cannot be made; choose a name in an existing folder that you may write to")
     return name
 
 
-def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:
+def parse_seconds_range(text: str | None, option: str) -> tuple[float, float] | None:
     """Read `S:S` as two times in order. Raises typer.BadParameter."""
     if text is None:
         return None
@@ -266,7 +266,7 @@ _OPTIONS = {
 }
 
 
-def with_settings(command: Callable[Concatenate[Settings, P], None]) -> Callable[..., None]:
+def add_settings_options(command: Callable[Concatenate[Settings, P], None]) -> Callable[..., None]:
     """Return `command` the shared options; its first parameter receives the settings they make."""
 
     @functools.wraps(command)
@@ -284,7 +284,7 @@ def with_settings(command: Callable[Concatenate[Settings, P], None]) -> Callable
     return run
 
 
-def open_or_default(path: Path | None) -> "PoseDatabase":
+def open_database_or_default(path: Path | None) -> "PoseDatabase":
     """Open a database, or the default one (tools.database.installed). Raises DatabaseError."""
     if path is not None:
         from database.store import open_database

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperCommand
 
-from tools.outputs import with_bare_vmc
+from tools.outputs import join_vmc_values
 
 
 class Command(TyperCommand):
@@ -26,13 +26,13 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line after the command's name; newer versions of typer would put braces around them."""
-        return [self.options_metavar or "", *(_usage(parameter) for parameter in self._arguments())]
+        return [self.options_metavar or "", *(_format_usage(parameter) for parameter in self._arguments())]
 
     def _arguments(self) -> list[TyperArgument]:
         return [parameter for parameter in self.params if isinstance(parameter, TyperArgument)]
 
 
-def _usage(argument: TyperArgument) -> str:
+def _format_usage(argument: TyperArgument) -> str:
     """Return one argument as the usage line shows it; a metavar that says more itself stays as it is."""
     name = argument.metavar or ""
     return name if argument.required or name.startswith("[") else f"[{name}]"
@@ -75,7 +75,7 @@ COMMANDS = {
 }
 
 
-def version_text() -> str:
+def format_version() -> str:
     """Return the version of the installed package."""
     try:
         return metadata.version("duocap")
@@ -83,28 +83,28 @@ def version_text() -> str:
         return "(not installed: run from a source folder)"
 
 
-def root(context: typer.Context, version: Annotated[bool, VERSION_FLAG] = False) -> None:
+def run_root(context: typer.Context, version: Annotated[bool, VERSION_FLAG] = False) -> None:
     """Full-body motion capture in real time from two webcams and a handful of markers."""
     if version:
-        typer.echo(f"duocap {version_text()}")
+        typer.echo(f"duocap {format_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-def application(asked_for: str | None) -> typer.Typer:
+def build_application(asked_for: str | None) -> typer.Typer:
     """Build the command line; only the module of the command `asked_for` is imported, the others stand by name and help."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.callback(invoke_without_command=True)(root)
+    app.callback(invoke_without_command=True)(run_root)
     for name, entry in COMMANDS.items():
         if name != asked_for:
-            app.command(name, help=entry.help)(_not_imported)
+            app.command(name, help=entry.help)(_refuse_unimported)
             continue
         module = importlib.import_module(entry.module)
         if entry.is_group:
             module.app.info.no_args_is_help = True
             if module.app.registered_callback is None:
-                module.app.callback()(_group)  # keeps a group a group even while it has a single command
+                module.app.callback()(_group_callback)  # keeps a group a group even while it has a single command
             for command in module.app.registered_commands:
                 if not (command.cls and issubclass(command.cls, Command)):  # one with a class of its own keeps it
                     command.cls = Command
@@ -114,17 +114,17 @@ def application(asked_for: str | None) -> typer.Typer:
     return app
 
 
-def run(arguments: Sequence[str] | None = None) -> None:
+def run_application(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with SystemExit, or with whatever exception the command raises."""
-    words = with_bare_vmc(sys.argv[1:] if arguments is None else arguments)
+    words = join_vmc_values(sys.argv[1:] if arguments is None else arguments)
     asked_for = next((word for word in words if not word.startswith("-")), None)
-    application(asked_for)(words, prog_name="duocap")
+    build_application(asked_for)(words, prog_name="duocap")
 
 
-def _group() -> None:
+def _group_callback() -> None:
     """Stand as the callback of a group."""
 
 
-def _not_imported() -> None:
+def _refuse_unimported() -> None:
     """Stand for a command that was not asked for; never runs."""
     raise AssertionError("the asked-for command is always imported")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 
 from config.errors import DuocapError
-from stream.protocol.report import versions
+from stream.protocol.report import list_versions
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -79,7 +79,7 @@ def has_dask() -> bool:
     return find_spec("distributed") is not None
 
 
-def fitting_workers() -> int:
+def count_fitting_workers() -> int:
     """Return how many workers there are cores and free memory for, also in a container with less than its machine; at least one.
 
     Raises ClusterError.
@@ -97,9 +97,9 @@ def _check_dask() -> None:
         raise ClusterError('shared work needs Dask: pip install "duocap[cluster]"')
 
 
-def own_versions() -> dict[str, str]:
+def list_own_versions() -> dict[str, str]:
     """Return the versions of this process that results depend on; runs on workers, too."""
-    found = versions()
+    found = list_versions()
     return {name: found[name] for name in SAME}
 
 
@@ -187,7 +187,7 @@ def open_workers(plan: WorkerPlan) -> Iterator[Workers]:
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     config = {} if plan.scheduler else LOCAL
-    with dask.config.set(config), _remote(plan) if plan.scheduler else _local(plan) as client:
+    with dask.config.set(config), _connect_to_scheduler(plan) if plan.scheduler else _start_local_workers(plan) as client:
         workers = Workers(client, plan)
         try:
             yield workers
@@ -196,12 +196,12 @@ def open_workers(plan: WorkerPlan) -> Iterator[Workers]:
 
 
 @contextmanager
-def _local(plan: WorkerPlan) -> Iterator["Client"]:
+def _start_local_workers(plan: WorkerPlan) -> Iterator["Client"]:
     """Start processes on this machine; they talk by TLS with keys made for this run, so that nobody else gives them work."""
     from distributed import Client, LocalCluster
     from distributed.system import MEMORY_LIMIT
 
-    count = plan.count or fitting_workers()
+    count = plan.count or count_fitting_workers()
     with (
         LocalCluster(
             n_workers=count,
@@ -219,15 +219,15 @@ def _local(plan: WorkerPlan) -> Iterator["Client"]:
 
 
 @contextmanager
-def _remote(plan: WorkerPlan) -> Iterator["Client"]:
+def _connect_to_scheduler(plan: WorkerPlan) -> Iterator["Client"]:
     """Connect to a scheduler; its workers have to be of this version. Raises ClusterError."""
     from distributed import Client
 
     if not ADDRESS.fullmatch(plan.scheduler):
         raise ClusterError(f"{plan.scheduler}: no address of a scheduler; expected one such as tcp://host:8786")
-    keys = _security(plan)
+    keys = _load_security(plan)
     try:
-        asyncio.run(asyncio.wait_for(_identity(plan.scheduler, keys), ANSWER_S))  # a client that finds none ends badly
+        asyncio.run(asyncio.wait_for(_request_identity(plan.scheduler, keys), ANSWER_S))  # a client that finds none ends badly
     except Exception as error:
         raise ClusterError(
             f"{plan.scheduler}: no scheduler answers there; start one (dask scheduler) or check address, TLS, firewall, version"
@@ -247,7 +247,7 @@ def _remote(plan: WorkerPlan) -> Iterator["Client"]:
         yield client
 
 
-async def _identity(address: str, keys: "Security") -> Any:
+async def _request_identity(address: str, keys: "Security") -> Any:
     """Return what a scheduler says of itself. Raises OSError, or whatever comes of talking to something else."""
     from distributed.core import rpc
 
@@ -255,7 +255,7 @@ async def _identity(address: str, keys: "Security") -> Any:
         return await scheduler.identity()
 
 
-def _security(plan: WorkerPlan) -> "Security":
+def _load_security(plan: WorkerPlan) -> "Security":
     """Return the keys that are named, else as Dask is configured. Raises ClusterError."""
     from distributed.security import Security
 
@@ -288,8 +288,8 @@ def _check_scheduler(client: "Client", address: str) -> None:
 
 def _check_workers(client: "Client") -> None:
     """Raise ClusterError for a worker without duocap, or of versions that give other results."""
-    ours = own_versions()
-    for address, theirs in client.run(own_versions, on_error="return").items():
+    ours = list_own_versions()
+    for address, theirs in client.run(list_own_versions, on_error="return").items():
         if isinstance(theirs, OSError):
             continue  # it has just gone
         if isinstance(theirs, Exception):
@@ -302,7 +302,7 @@ def _check_workers(client: "Client") -> None:
             )
 
 
-def worker_address() -> str:
+def find_worker_address() -> str:
     """Return the address of the worker that runs this, or "here"."""
     if not has_dask():
         return "here"

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 import tomli_w
 
 from config import settings
-from config.files import atomic_write
+from config.files import write_atomically
 
 HEAD = """# Every setting of duocap with its default and its meaning.
 #
@@ -26,17 +26,17 @@ HEAD = """# Every setting of duocap with its default and its meaning.
 FIELD = re.compile(r"^    (\w+):[^#\n]*#\s*(.+)$", re.MULTILINE)
 
 
-def defaults_text() -> str:
+def format_defaults() -> str:
     """Return the text of defaults.toml; a field without a comment gets none."""
     blocks = [HEAD]
     for name, kind in get_type_hints(settings.Settings).items():
         if kind is settings.SideSettings or not is_dataclass(kind):  # the same keys again, and none of the user's
             continue
-        blocks.append(f"# {inspect.cleandoc(kind.__doc__ or '').splitlines()[0]}\n[{name}]\n{_section(kind)}")
+        blocks.append(f"# {inspect.cleandoc(kind.__doc__ or '').splitlines()[0]}\n[{name}]\n{_format_section(kind)}")
     return "\n".join(blocks)
 
 
-def _section(kind: Any) -> str:
+def _format_section(kind: Any) -> str:
     """Return one section: a comment and an assignment for every field."""
     assert is_dataclass(kind)
     meaning, lines = read_meanings(kind), []
@@ -55,4 +55,4 @@ def read_meanings(kind: Any) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    atomic_write(Path(settings.__file__).with_name("defaults.toml"), defaults_text())
+    write_atomically(Path(settings.__file__).with_name("defaults.toml"), format_defaults())

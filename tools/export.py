@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.errors import DuocapError
-from config.files import written_together
+from config.files import write_together
 
 if TYPE_CHECKING:
     from stream.export.take import Take
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ExportFormat:
     """One kind of file: what its name ends with, and the writer."""
 
     suffix: str
@@ -23,14 +23,14 @@ class Format:
 
 
 FORMATS = {
-    "bvh": Format(".bvh", "stream.export.bvh", "write_bvh"),
-    "trc": Format(".trc", "stream.export.trc", "write_trc"),
-    "c3d": Format(".c3d", "stream.export.c3d", "write_c3d"),
-    "glb": Format(".glb", "stream.export.glb", "write_glb"),
-    "vrma": Format(".vrma", "stream.export.vrma", "write_vrma"),
-    "markers": Format(".markers.csv", "stream.export.csv", "write_markers_csv"),
-    "csv": Format(".csv", "stream.export.csv", "write_csv"),
-    "mcap": Format(".mcap", "stream.export.recorded", "write_recording"),
+    "bvh": ExportFormat(".bvh", "stream.export.bvh", "write_bvh"),
+    "trc": ExportFormat(".trc", "stream.export.trc", "write_trc"),
+    "c3d": ExportFormat(".c3d", "stream.export.c3d", "write_c3d"),
+    "glb": ExportFormat(".glb", "stream.export.glb", "write_glb"),
+    "vrma": ExportFormat(".vrma", "stream.export.vrma", "write_vrma"),
+    "markers": ExportFormat(".markers.csv", "stream.export.csv", "write_markers_csv"),
+    "csv": ExportFormat(".csv", "stream.export.csv", "write_csv"),
+    "mcap": ExportFormat(".mcap", "stream.export.recorded", "write_recording"),
 }
 
 
@@ -42,7 +42,7 @@ class ExportFile:
     format: str
 
 
-def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[ExportFile]:
+def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[ExportFile]:
     """Return what is to be written: each file in the format named for it, or told by its name; without files beside the
     recording.
 
@@ -59,7 +59,7 @@ def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -
     if not out:
         files = [ExportFile(recording.with_suffix(FORMATS[name].suffix), name) for name in formats]
     elif not formats:
-        files = [ExportFile(file, format_of(file, "; or name it with --format")) for file in out]
+        files = [ExportFile(file, find_export_format(file, "; or name it with --format")) for file in out]
     else:
         files = [ExportFile(file, name) for file, name in zip(out, formats, strict=True)]
     check_apart(files, [recording])
@@ -80,7 +80,7 @@ def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None
         seen.add(place)
 
 
-def format_of(file: Path, otherwise: str = "") -> str:
+def find_export_format(file: Path, otherwise: str = "") -> str:
     """Return the format that the end of a file's name stands for; otherwise: what else may be done. Raises DuocapError: none."""
     for name, kind in FORMATS.items():
         if file.name.lower().endswith(kind.suffix):
@@ -91,7 +91,7 @@ def format_of(file: Path, otherwise: str = "") -> str:
 
 def write_takes(files: Sequence[ExportFile], take: "Take") -> None:
     """Write a take in several formats, all of them or none."""
-    with written_together():
+    with write_together():
         for wanted in files:
             write_take(wanted, take)
 

@@ -14,7 +14,7 @@ _asked = threading.Event()
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
+def raise_on_interrupt() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block by a KeyboardInterrupt, so that what was started within is ended in order.
 
     A signal that is ignored, as Ctrl-C is by a job in the background, stays so.
@@ -39,6 +39,6 @@ def interruptible() -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raise KeyboardInterrupt where one was asked for in an `interruptible` block; loops in it call this at every turn."""
+    """Raise KeyboardInterrupt where one was asked for in an `raise_on_interrupt` block; loops in it call this at every turn."""
     if _asked.is_set():
         raise KeyboardInterrupt

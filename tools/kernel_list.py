@@ -15,8 +15,8 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-from config.files import atomic_write
-from config.signatures import plain_type
+from config.files import write_atomically
+from config.signatures import plain_from_type
 
 FILE = Path(__file__).parents[1] / "config" / "kernels.json"
 FOLDERS = ("numerics", "database", "calibration", "capture", "reconstruct")
@@ -42,63 +42,63 @@ def main() -> None:
     FILE.write_text("{}\n", "utf-8")  # or those of the list would be compiled first, needed or not
     with tempfile.TemporaryDirectory() as files:
         (Path(files) / POINTS).write_text(CONSTRAINTS, "utf-8")
-        subprocess.run(_launched("style", "train", "--builtin", "punches", "--out", STYLE), cwd=files, check=True)
+        subprocess.run(_build_command("style", "train", "--builtin", "punches", "--out", STYLE), cwd=files, check=True)
         for command, words in COMMANDS.items():
-            for name, entry in compiled_by(words, files).items():
+            for name, entry in list_compiled_kernels(words, files).items():
                 known = found.setdefault(name, {"commands": [], "calls": entry["calls"], "types": []})
                 known["commands"].append(command)
                 known["types"] += [types for types in entry["types"] if types not in known["types"]]
-    atomic_write(FILE, listing_text(found))
+    write_atomically(FILE, format_kernel_list(found))
 
 
-def compiled_by(words: Sequence[str], files: str) -> dict[str, dict[str, Any]]:
+def list_compiled_kernels(words: Sequence[str], files: str) -> dict[str, dict[str, Any]]:
     """Return what a command compiles where nothing is compiled yet; files: the folder it is run in."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "XDG_CACHE_HOME": folder}
         # A demo that a busy machine fails has compiled its kernels all the same; the tests know how many there are at least.
-        subprocess.run(_launched(*words), cwd=files, env=environment, check=False)
+        subprocess.run(_build_command(*words), cwd=files, env=environment, check=False)
         listing = [sys.executable, "-m", "tools.kernel_list", "--cached"]
         listed = subprocess.run(listing, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, dict[str, Any]] = json.loads(listed.stdout)
     return found
 
 
-def _launched(*words: str) -> list[str]:
+def _build_command(*words: str) -> list[str]:
     """Return a command line of duocap."""
     return [sys.executable, "-m", "tools.launch", *words]
 
 
-def listing_text(found: dict[str, dict[str, Any]]) -> str:
+def format_kernel_list(found: dict[str, dict[str, Any]]) -> str:
     """Return the file's text, a line an entry."""
     lines = [f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found)]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def cached_kernels() -> dict[str, dict[str, Any]]:
+def find_cached_kernels() -> dict[str, dict[str, Any]]:
     """Return the kernels that numba's cache holds, with the types they were compiled for and the kernels they call."""
     found: dict[str, dict[str, Any]] = {}
-    kernels = dict(_kernels())
+    kernels = dict(_find_kernels())
     names = {dispatcher: name for name, dispatcher in kernels.items()}
     for name, dispatcher in kernels.items():
         types = []
         for signature, *_ in dispatcher._cache._cache_file._load_index():  # private: numba lists what is cached nowhere else
             try:
-                types.append([plain_type(kind) for kind in signature])
+                types.append([plain_from_type(kind) for kind in signature])
             except ValueError as error:
                 print(f"{name}: {error}", file=sys.stderr)
         if types:
             found[name] = {"calls": [], "types": sorted(types, key=json.dumps)}
     for name, entry in found.items():
-        entry["calls"] = sorted(_called(kernels[name], names, found) - {name})
+        entry["calls"] = sorted(_find_callees(kernels[name], names, found) - {name})
     return found
 
 
-def _called(dispatcher: Any, names: Mapping[Any, str], found: Container[str]) -> set[str]:
+def _find_callees(dispatcher: Any, names: Mapping[Any, str], found: Container[str]) -> set[str]:
     """Return the kernels that a kernel calls, also from what is a part of it: that is not compiled by itself."""
     function, called = dispatcher.py_func, set[str]()
     for one in (function.__globals__.get(word) for word in function.__code__.co_names):
         if _is_kernel(one) and one in names and one is not dispatcher:
-            called |= {names[one]} if names[one] in found else _called(one, names, found)
+            called |= {names[one]} if names[one] in found else _find_callees(one, names, found)
     return called
 
 
@@ -107,7 +107,7 @@ def _is_kernel(value: object) -> bool:
     return hasattr(value, "source_files") and getattr(getattr(value, "stats", None), "cache_path", None) is not None
 
 
-def _kernels() -> Iterator[tuple[str, Any]]:
+def _find_kernels() -> Iterator[tuple[str, Any]]:
     """Return all kernels by name."""
     for folder in FOLDERS:
         package = import_module(folder)
@@ -117,13 +117,13 @@ def _kernels() -> Iterator[tuple[str, Any]]:
                     yield f"{module.name}:{value.py_func.__qualname__}", value
 
 
-def run(words: Sequence[str]) -> None:
+def run_kernel_list(words: Sequence[str]) -> None:
     """Print what is cached, or write the list."""
     if "--cached" in words:
-        print(json.dumps(cached_kernels()))
+        print(json.dumps(find_cached_kernels()))
     else:
         main()
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    run_kernel_list(sys.argv[1:])

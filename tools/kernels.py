@@ -21,8 +21,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from tools.progress import ProgressState, progress_bar
-from tools.run.prepared import one_thread
+from tools.progress import ProgressState, open_progress_bar
+from tools.run.prepared import limit_threads
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ MAX_WORKERS = 8
 LIST = "kernels.json"
 
 
-def listed_kernels(command: str) -> dict[str, dict[str, Any]]:
+def read_kernel_list(command: str) -> dict[str, dict[str, Any]]:
     """Return the kernels of a command: by name, `types` of the arguments of each signature, and the kernels it `calls`."""
     content = json.loads(resources.files("config").joinpath(LIST).read_text("utf-8"))
     return {name: entry for name, entry in content.items() if command in entry["commands"]}
@@ -41,12 +41,12 @@ def compile_kernels(command: str, without: Sequence[str] = ()) -> None:
 
     without: beginnings of the names of those that are not needed.
     """
-    listed = {name: entry for name, entry in listed_kernels(command).items() if not name.startswith(tuple(without) or "\n")}
-    mark = _mark(listed)
+    listed = {name: entry for name, entry in read_kernel_list(command).items() if not name.startswith(tuple(without) or "\n")}
+    mark = _find_mark_file(listed)
     if not listed or mark is None or mark.exists() or os.environ.get("NUMBA_DISABLE_JIT") == "1":
         return
     try:
-        with one_thread(), progress_bar("compiling, once after an installation") as progress:
+        with limit_threads(), open_progress_bar("compiling, once after an installation") as progress:
             compile_listed(listed, progress)
         mark.touch()
     except (OSError, BrokenProcessPool) as error:
@@ -55,11 +55,11 @@ def compile_kernels(command: str, without: Sequence[str] = ()) -> None:
 
 def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressState) -> None:
     """Compile kernels in processes, each after those that it calls; those first that the longest chains of callers wait for."""
-    order = sorted(listed, key=lambda name: -_work_above(name, listed))
+    order = sorted(listed, key=lambda name: -_compute_chain_work(name, listed))
     waiting = {name: {callee for callee in listed[name]["calls"] if callee in listed} for name in order}
     running: dict[Future[bool], str] = {}
     n_workers = max(1, min(os.cpu_count() or 1, MAX_WORKERS))
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=_begin) as pool:
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=_initialize_worker) as pool:
         try:
             while waiting or running:
                 # No more than are at work and one to go on with: what a chain waits for would stand behind all that nothing does.
@@ -68,7 +68,7 @@ def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressSt
                     running[pool.submit(compile_one, name, listed[name]["types"])] = name
                     del waiting[name]
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                _strike({running.pop(future) for future in done}, waiting)
+                _remove_compiled({running.pop(future) for future in done}, waiting)
                 for future in done:
                     future.result()
                 progress(len(listed) - len(waiting) - len(running), len(listed))
@@ -77,25 +77,25 @@ def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressSt
             raise
 
 
-def _strike(done: Collection[str], waiting: Mapping[str, set[str]]) -> None:
+def _remove_compiled(done: Collection[str], waiting: Mapping[str, set[str]]) -> None:
     """Have nothing wait for kernels that are done."""
     for callees in waiting.values():
         callees.difference_update(done)
 
 
-def _called(name: str, listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def _find_all_callees(name: str, listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
     """Return the kernels that a kernel calls and those that they call; all are optimised once more as parts of it."""
     callees = {callee for callee in listed[name]["calls"] if callee in listed and callee != name}
-    return callees.union(*(_called(callee, listed) for callee in callees))
+    return callees.union(*(_find_all_callees(callee, listed) for callee in callees))
 
 
-def _work_above(name: str, listed: Mapping[str, Mapping[str, Any]]) -> int:
+def _compute_chain_work(name: str, listed: Mapping[str, Mapping[str, Any]]) -> int:
     """Return how much there is to compile in the longest chain of callers from a kernel up, itself included."""
     callers = [caller for caller, entry in listed.items() if name in entry["calls"] and caller != name]
-    return 1 + len(_called(name, listed)) + max((_work_above(caller, listed) for caller in callers), default=0)
+    return 1 + len(_find_all_callees(name, listed)) + max((_compute_chain_work(caller, listed) for caller in callers), default=0)
 
 
-def _begin() -> None:
+def _initialize_worker() -> None:
     """Leave Ctrl-C to the process that started this one, and collect no garbage: it is 8 % of all compiling.
 
     All kernels of the demo together leave 1.1 GB then, shared by the workers, where they would leave 0.6.
@@ -106,19 +106,19 @@ def _begin() -> None:
 
 def compile_one(name: str, signatures: Sequence[Sequence[Any]]) -> bool:
     """Compile one kernel for all its signatures; return whether that succeeded."""
-    from config.signatures import object_named, type_of
+    from config.signatures import import_named_object, type_from_plain
 
     try:
-        dispatcher = object_named(name)
+        dispatcher = import_named_object(name)
         for signature in signatures:
-            dispatcher.compile(tuple(type_of(plain) for plain in signature))
+            dispatcher.compile(tuple(type_from_plain(plain) for plain in signature))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the list, the command compiles what it needs itself
         log.debug("%s is compiled when it is needed: %s", name, error)
         return False
     return True
 
 
-def _mark(listed: Mapping[str, Any]) -> Path | None:
+def _find_mark_file(listed: Mapping[str, Any]) -> Path | None:
     """Return the file that says that these kernels are in the cache, None where there is no cache.
 
     It lies in the cache, so that both go together, and its name follows from the content of the kernels' files.
@@ -127,7 +127,7 @@ def _mark(listed: Mapping[str, Any]) -> Path | None:
 
     import numba
 
-    from database.geometry.kinematics import _rodrigues as any_kernel
+    from database.geometry.kinematics import _write_rotation_and_jacobian as any_kernel
 
     folder = getattr(getattr(any_kernel, "stats", None), "cache_path", None)
     if folder is None:

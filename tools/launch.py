@@ -20,17 +20,17 @@ def main() -> None:
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(threads, "1")  # our matrices are small: more threads only wait for each other
     for package in OWN:
-        shadow = foreign_package(package)
+        shadow = find_foreign_package(package)
         if shadow is not None:
             hides = f"another package named '{package}' hides duocap's own"
-            sys.exit(_say(f"{hides}: {shadow}; remove or rename it, or clear PYTHONPATH"))
+            sys.exit(_print_error(f"{hides}: {shadow}; remove or rename it, or clear PYTHONPATH"))
     from config.errors import DuocapError
-    from tools.cli import run
+    from tools.cli import run_application
 
     try:
-        run()
+        run_application()
     except DuocapError as error:
-        sys.exit(_say(str(error)))
+        sys.exit(_print_error(str(error)))
     except BrokenPipeError:
         # Whoever read our output has gone; say nothing more, also not when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -38,19 +38,19 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the outermost frame: nothing may end in a bare traceback
-        sys.exit(_internal_fault(error))
+        sys.exit(_report_internal_fault(error))
 
 
-def foreign_package(name: str) -> str | None:
+def find_foreign_package(name: str) -> str | None:
     """Return the file of a package that has the name of one of ours but is another, None if all is well."""
     try:
         package = import_module(name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's package may fail in any way while it is imported
-        return f"{_package_file(name)} ({type(error).__name__} while importing it)"
-    return None if getattr(package, "DUOCAP", False) else _package_file(name)
+        return f"{_find_package_file(name)} ({type(error).__name__} while importing it)"
+    return None if getattr(package, "DUOCAP", False) else _find_package_file(name)
 
 
-def _package_file(name: str) -> str:
+def _find_package_file(name: str) -> str:
     """Find the file that is found for a package."""
     from importlib.util import find_spec
 
@@ -60,7 +60,7 @@ def _package_file(name: str) -> str:
     return next((str(place) for place in places if place), "an unknown place")
 
 
-def _say(message: str) -> int:
+def _print_error(message: str) -> int:
     """Print one line for the user; give the exit status for faulty input."""
     print(f"duocap: {' '.join(message.split())}", file=sys.stderr)
     return 1
@@ -72,7 +72,7 @@ def _show_traceback_if_verbose() -> None:
         traceback.print_exc()
 
 
-def _internal_fault(error: Exception) -> int:
+def _report_internal_fault(error: Exception) -> int:
     """Keep the traceback in a file, tell the user where; give exit status 3."""
     _show_traceback_if_verbose()
     try:
@@ -89,9 +89,9 @@ def _write_fault() -> Path:
     """Append the present traceback to the log file, or to the user's log folder, and give that file."""
     import platformdirs
 
-    from config.logs import current_logs
+    from config.logs import find_current_logs
 
-    file = current_logs().file or Path(platformdirs.user_log_path("duocap", appauthor=False)) / "faults.log"
+    file = find_current_logs().file or Path(platformdirs.user_log_path("duocap", appauthor=False)) / "faults.log"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as stream:
         stream.write(f"\n{datetime.now():%Y-%m-%d %H:%M:%S} {' '.join(sys.argv)}\n{traceback.format_exc()}")

@@ -1,6 +1,6 @@
 """Ways out beside the stream that commands offer: options, and the outputs they ask for.
 
-`--vmc` may stand alone or be followed by where to send. Option parsers know no such thing, so that `with_bare_vmc` gives a bare
+`--vmc` may stand alone or be followed by where to send. Option parsers know no such thing, so that `join_vmc_values` gives a bare
 one its empty value before they see it.
 """
 
@@ -26,7 +26,7 @@ VMC = Annotated[
 ]
 
 
-def with_bare_vmc(words: Sequence[str]) -> list[str]:
+def join_vmc_values(words: Sequence[str]) -> list[str]:
     """Return the words of a command line with every `--vmc` joined to its value, which is empty where none follows.
 
     The next word is the value if it is the name of an application or HOST:PORT; a file that is called so is written ./NAME.
@@ -47,14 +47,14 @@ def with_bare_vmc(words: Sequence[str]) -> list[str]:
     return joined
 
 
-def vmc_outputs(values: Sequence[str] | None) -> tuple["OutputFactory", ...]:
+def create_vmc_outputs(values: Sequence[str] | None) -> tuple["OutputFactory", ...]:
     """Return factories of the VMC outputs asked for, picklable. Raises VmcError: what is no target, or cannot be found."""
     if not values:
         return ()
     from stream.vmc.output import VmcOutput
-    from stream.vmc.sender import resolved, vmc_target
+    from stream.vmc.sender import parse_vmc_target, resolve_target
 
-    targets = [vmc_target(value) for value in values]
+    targets = [parse_vmc_target(value) for value in values]
     for target in targets:
-        resolved(target)  # rather now, in one line, than from another process after a minute of getting ready
+        resolve_target(target)  # rather now, in one line, than from another process after a minute of getting ready
     return tuple(partial(VmcOutput, target) for target in targets)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from capture.clock import now_ns
-from capture.sockets.endpoints import key_settings
+from capture.sockets.endpoints import find_key_settings
 from capture.sockets.wire import MalformedMessageError
 from config.settings import StreamSettings
 from stream.protocol.messages import PoseMessage
 from stream.publish.fanout import OutputFactory, OutputFanout, open_outputs
 from stream.publish.publisher import Publisher
-from stream.recording.playback import DueMessage, PlaybackSpan, played, played_status, steps
+from stream.recording.playback import DueMessage, PlaybackSpan, build_played_status, restamp_pose, schedule_playback
 from stream.recording.recording import Recording
 from tools.interrupt import raise_if_interrupted
 
@@ -31,7 +31,7 @@ def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[Output
     """Return an outlet with its service and outputs. Raises StreamError, EndpointError, and what the outputs raise."""
     made = open_outputs(outputs)
     try:
-        publisher = Publisher(settings.address, keys=key_settings(settings))
+        publisher = Publisher(settings.address, keys=find_key_settings(settings))
     except BaseException:
         for output in made:
             output.close()
@@ -75,7 +75,7 @@ class RecordingPlayer:
         except MalformedMessageError as error:
             log.warning("pose %d of the recording is damaged and left out (%s)", index, error)
             return
-        self._outlet.publish(played(self._pose, self._session, seq_offset, t_ns))
+        self._outlet.publish(restamp_pose(self._pose, self._session, seq_offset, t_ns))
         self._recent.append(t_ns)
         self.n_played += 1
 
@@ -85,17 +85,17 @@ class RecordingPlayer:
         if self._pose is not None and t_ns >= self._status_due_ns:
             self._status_due_ns = t_ns + SECOND_NS
             rate_hz = float(sum(1 for t in self._recent if t_ns - t < SECOND_NS))
-            self._outlet.publish(played_status(self._recording, self._pose, self._session, t_ns, rate_hz))
+            self._outlet.publish(build_played_status(self._recording, self._pose, self._session, t_ns, rate_hz))
 
 
-def play(
+def play_recording(
     recording: Recording, span: PlaybackSpan, outlet: OutputFanout, session: str, *, speed: float, loop: bool, progress: Progress
 ) -> int:
     """Play a span of a recording in real time, `speed` times as fast; gives how many poses were published."""
     player = RecordingPlayer(recording, session, outlet)
     player.begin()
     begun_ns = now_ns()
-    for step in steps(recording, span, speed, loop):
+    for step in schedule_playback(recording, span, speed, loop):
         due_ns = begun_ns + step.after_ns
         while (left_s := (due_ns - now_ns()) * 1e-9) > 0.0:
             if left_s > TURN_S:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from capture.sockets.endpoints import key_settings
+from capture.sockets.endpoints import find_key_settings
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import open_or_default
+from tools.arguments import open_database_or_default
 from tools.export import FORMATS, ExportFile, write_take, write_takes
-from tools.interrupt import interruptible, raise_if_interrupted
-from tools.progress import progress_bar
+from tools.interrupt import raise_if_interrupted, raise_on_interrupt
+from tools.progress import open_progress_bar
 from tools.viewer import prefers_dark
 
 if TYPE_CHECKING:
@@ -69,60 +69,60 @@ class PoseTask:
 ModelLoader = Callable[[PoseTask], "PosingModel"]
 
 
-def style_model(task: PoseTask) -> "PosingModel":
+def load_style_model(task: PoseTask) -> "PosingModel":
     """Return the model of the given styles, mixed in equal shares, or of the default style. Raises DuocapError."""
     from reconstruct.models.style.file import read_style
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
     from reconstruct.posing.style import StylePoser
     from stream.posing.model import PosingModel
 
-    styles = [read_style(file) for file in task.styles] or [default_style()]
+    styles = [read_style(file) for file in task.styles] or [load_default_style()]
     synthesizer = Synthesizer(styles, [1.0 / len(styles)] * len(styles))
     names = tuple(style.name for style in styles)
     return PosingModel("style", StylePoser(synthesizer), names, lambda shares: StylePoser(synthesizer.with_shares(shares)))
 
 
-def local_model(task: PoseTask) -> "PosingModel":
+def load_local_model(task: PoseTask) -> "PosingModel":
     """Return the local model among the poses of the built-in motions."""
     from reconstruct.posing.local import LocalPoser
     from stream.posing.model import PosingModel
 
-    skeleton, poses = _builtin_poses()
+    skeleton, poses = _load_builtin_poses()
     return PosingModel("local", LocalPoser(skeleton, poses))
 
 
-def sparse_model(task: PoseTask) -> "PosingModel":
+def load_sparse_model(task: PoseTask) -> "PosingModel":
     """Return the given dictionary, or one of the built-in motions. Raises DuocapError."""
     from reconstruct.models.sparse.learn import DictionaryOptions
     from reconstruct.models.sparse.model import read_dictionary
-    from reconstruct.models.sparse.train import TrainOptions, train
+    from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
     from reconstruct.posing.sparse import SparsePoser
     from stream.posing.model import PosingModel
 
     if task.dictionary is not None:
         return PosingModel("sparse", SparsePoser(read_dictionary(task.dictionary)))
-    skeleton, poses = _builtin_poses()
-    with tempfile.TemporaryDirectory() as folder, progress_bar("learning a dictionary of built-in motions") as show:
+    skeleton, poses = _load_builtin_poses()
+    with tempfile.TemporaryDirectory() as folder, open_progress_bar("learning a dictionary of built-in motions") as show:
         options = TrainOptions(1, DictionaryOptions(n_atoms=DEFAULT_ATOMS))
-        model = train(lambda: [poses], skeleton, "built-in motions", Path(folder) / "part", options, show)
+        model = train_pose_dictionary(lambda: [poses], skeleton, "built-in motions", Path(folder) / "part", options, show)
     return PosingModel("sparse", SparsePoser(model))
 
 
-def _builtin_poses() -> "tuple[Skeleton, Singles]":
+def _load_builtin_poses() -> "tuple[Skeleton, Singles]":
     """Return the skeleton and the poses of the built-in motions, (N, J, 3) [rad]."""
     import numpy as np
 
-    from database.builtin.catalog import builtin_clip
+    from database.builtin.catalog import make_builtin_clip
 
-    clips = [builtin_clip(name, fps=DEFAULT_FPS) for name in DEFAULT_MOTIONS]
+    clips = [make_builtin_clip(name, fps=DEFAULT_FPS) for name in DEFAULT_MOTIONS]
     return clips[0].skeleton, np.concatenate([clip.rotvec for clip in clips]).astype(np.float32)
 
 
 # A model is a line here.
-MODELS: dict[str, ModelLoader] = {"local": local_model, "sparse": sparse_model, "style": style_model}
+MODELS: dict[str, ModelLoader] = {"local": load_local_model, "sparse": load_sparse_model, "style": load_style_model}
 
 
-def default_style() -> "Style":
+def load_default_style() -> "Style":
     """Return a style of some built-in motions, learned at first use and kept in the user's cache. Raises DuocapError."""
     from reconstruct.models.style.file import read_style, write_style
     from reconstruct.models.style.model import StyleError
@@ -131,23 +131,23 @@ def default_style() -> "Style":
     if file.is_file():
         with contextlib.suppress(StyleError):  # damaged or of another version: it is learned again
             return read_style(file)
-    style = _learned_default()
+    style = _learn_default_style()
     with contextlib.suppress(OSError, DuocapError):  # without a cache it is learned every time
         file.parent.mkdir(parents=True, exist_ok=True)
         write_style(file, style)
     return style
 
 
-def _learned_default() -> "Style":
+def _learn_default_style() -> "Style":
     """Learn the default style, a few seconds of work."""
-    from database.builtin.catalog import builtin_clip
-    from reconstruct.models.style.features import subsample, training_poses
-    from reconstruct.models.style.learn.train import LearnOptions, learn
+    from database.builtin.catalog import make_builtin_clip
+    from reconstruct.models.style.features import build_training_poses, subsample_poses
+    from reconstruct.models.style.learn.train import LearnOptions, fit_style
 
-    with progress_bar("learning a style of built-in motions, once") as show:
-        clips = [builtin_clip(name) for name in DEFAULT_MOTIONS]
-        poses = subsample(training_poses(clips), DEFAULT_POSES)
-        return learn(
+    with open_progress_bar("learning a style of built-in motions, once") as show:
+        clips = [make_builtin_clip(name) for name in DEFAULT_MOTIONS]
+        poses = subsample_poses(build_training_poses(clips), DEFAULT_POSES)
+        return fit_style(
             poses,
             clips[0].skeleton,
             "built-in motions",
@@ -165,7 +165,7 @@ class PosingFiles:
     session: Path | None
 
 
-def split_files(files: Sequence[Path]) -> PosingFiles:
+def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     """Return files by kind. Raises DuocapError: a file of no kind, a missing one, or several dictionaries or sessions."""
     styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
     single = {
@@ -184,15 +184,15 @@ def split_files(files: Sequence[Path]) -> PosingFiles:
     return PosingFiles(styles, *(some[0] if some else None for some in single.values()))
 
 
-def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
+def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C. Raises DuocapError."""
-    from stream.web.server import LOOPBACK, url_of
+    from stream.web.server import LOOPBACK, format_page_url
 
     view = task.settings.viewer
-    app, file = open_page(task, tell)
-    with interruptible():
+    app, file = open_posing_page(task, tell)
+    with raise_on_interrupt():
         try:
-            url = url_of(view.host, app.server.get_port())
+            url = format_page_url(view.host, app.server.get_port())
             if view.host not in LOOPBACK:
                 tell("anybody who reaches this machine can open the page; it asks for no password")
             tell(f"session: {file} (saved with every change; to go on: duocap pose {file})")
@@ -209,32 +209,34 @@ def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
             app.close()  # saves what is not saved yet
 
 
-def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, Path]":
+def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, Path]":
     """Return the page, ready to turn, and the file that its session is saved in. Raises DuocapError."""
     from stream.posing.page.app import PageOptions, PosingApp
-    from stream.posing.publishing import PosePublisher, skeleton_to_show
+    from stream.posing.publishing import PosePublisher, compose_posed_skeleton
     from stream.posing.session import PosingSession
-    from stream.posing.session_file import body_note, read_session, write_session
+    from stream.posing.session_file import check_session_body, read_posing_session, write_posing_session
     from stream.web.server import open_server
 
-    document = None if task.session is None else read_session(task.session)
-    picture = None if task.picture is None else _picture(task.picture)
+    document = None if task.session is None else read_posing_session(task.session)
+    picture = None if task.picture is None else _read_picture_file(task.picture)
     if task.database is not None:
-        open_or_default(task.database)  # one that cannot be read ends the command, not a search
+        open_database_or_default(task.database)  # one that cannot be read ends the command, not a search
     model = MODELS[task.model](task)
     skeleton = model.poser.skeleton
-    file = task.session or new_session_file()
-    note = "" if task.session is None else body_note(task.session, skeleton)
+    file = task.session or choose_session_file()
+    note = "" if task.session is None else check_session_body(task.session, skeleton)
     if note:
         tell(f"note: {note}")
-    session = PosingSession(model, document, lambda changed: write_session(file, changed, skeleton))
-    _warm_up(session)
-    publisher = PosePublisher(lambda: _stream(task.settings), skeleton_to_show(skeleton))
+    session = PosingSession(model, document, lambda changed: write_posing_session(file, changed, skeleton))
+    _warm_up_session(session)
+    publisher = PosePublisher(lambda: _open_stream(task.settings), compose_posed_skeleton(skeleton))
     publisher.switch(task.publish)
     view = task.settings.viewer
     dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
-    suffixes = {name: FORMATS[name].suffix for name in exportable()}
-    options = PageOptions(file, _loaders(task), dark, exported, suffixes, publisher, partial(_known, task))
+    suffixes = {name: FORMATS[name].suffix for name in list_markerless_formats()}
+    options = PageOptions(
+        file, _build_model_loaders(task), dark, encode_take, suffixes, publisher, partial(_load_known_poses, task)
+    )
     app = PosingApp(open_server(view.host, view.port, TITLE), session, options)
     if picture is not None:
         app.picture.open(*picture)
@@ -243,12 +245,12 @@ def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, 
     return app, file
 
 
-def exportable() -> tuple[str, ...]:
+def list_markerless_formats() -> tuple[str, ...]:
     """Return the formats that need no markers."""
     return tuple(name for name in FORMATS if name not in ("markers", "c3d", "trc"))
 
 
-def exported(take: "Take", name: str) -> bytes:
+def encode_take(take: "Take", name: str) -> bytes:
     """Return a take as the bytes of a file of a format. Raises DuocapError."""
     with tempfile.TemporaryDirectory(prefix="duocap-pose-") as folder:
         file = Path(folder) / f"pose{FORMATS[name].suffix}"
@@ -258,25 +260,25 @@ def exported(take: "Take", name: str) -> bytes:
 
 def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[str], None]) -> None:
     """Write a session's motion, or without keys its pose, to files. Raises DuocapError."""
-    from stream.posing.motion import motion_of, still_take
+    from stream.posing.motion import solve_keyframe_motion, take_from_pose
     from stream.posing.session import PosingSession
-    from stream.posing.session_file import read_session
+    from stream.posing.session_file import read_posing_session
 
     if task.session is None:
         raise DuocapError("--out writes the motion of a session; give the session's file")
-    document: Document = read_session(task.session)
+    document: Document = read_posing_session(task.session)
     session = PosingSession(MODELS[task.model](task), document)
     if len(document.keys) > 1:
-        with progress_bar("posing") as show:
-            take = motion_of(session.document, session.poser, lambda done, total: show(done, total)).take
+        with open_progress_bar("posing") as show:
+            take = solve_keyframe_motion(session.document, session.poser, lambda done, total: show(done, total)).take
     else:
-        take = still_take(session.document, session.skeleton)
+        take = take_from_pose(session.document, session.skeleton)
     write_takes(out, take)
     for wanted in out:
         tell(f"{wanted.file}: {len(take)} frame{'s' if len(take) > 1 else ''}, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 
-def new_session_file() -> Path:
+def choose_session_file() -> Path:
     """Return a name for a new session in the user's data folder, else in a temporary one."""
     folder = Path(platformdirs.user_data_dir("duocap", appauthor=False)) / "poses"
     try:
@@ -288,46 +290,46 @@ def new_session_file() -> Path:
     return next(folder / name for name in names if not (folder / name).exists())
 
 
-def _warm_up(session: "PosingSession") -> None:
+def _warm_up_session(session: "PosingSession") -> None:
     """Pose once, so that the first drag is not the one that waits for kernels to be compiled."""
     from stream.posing.session import PosingSession
 
-    with progress_bar("getting ready"):
+    with open_progress_bar("getting ready"):
         other = PosingSession(session.model, replace(session.document, picture=None, image_points={}))
         for lift_m in (0.0, 0.01):
             other.drag("leftHand", other.joints_m()[0] + (0.3, lift_m, 0.2))
 
 
-def _loaders(task: PoseTask) -> "Mapping[str, Callable[[], PosingModel]]":
+def _build_model_loaders(task: PoseTask) -> "Mapping[str, Callable[[], PosingModel]]":
     """Return what loads each model, the one that answers first."""
     names = [task.model, *(name for name in MODELS if name != task.model)]
     return {name: partial(MODELS[name], task) for name in names}
 
 
-def _known(task: PoseTask) -> "KnownPoses":
+def _load_known_poses(task: PoseTask) -> "KnownPoses":
     """Return the poses of the database. Raises DatabaseError."""
-    from stream.posing.near import known_poses
+    from stream.posing.near import collect_known_poses
 
-    database = open_or_default(task.database)
-    return known_poses([database.clip(n) for n in range(database.n_clips)])
+    database = open_database_or_default(task.database)
+    return collect_known_poses([database.clip(n) for n in range(database.n_clips)])
 
 
-def _stream(settings: Settings) -> "OutputFanout":
+def _open_stream(settings: Settings) -> "OutputFanout":
     """Open the stream. Raises DuocapError: its address is taken, or needs keys."""
     from stream.publish.fanout import OutputFanout
     from stream.publish.publisher import Publisher
 
-    return OutputFanout(Publisher(settings.stream.address, keys=key_settings(settings.stream)), "pose")
+    return OutputFanout(Publisher(settings.stream.address, keys=find_key_settings(settings.stream)), "pose")
 
 
-def _picture(file: Path) -> tuple[str, bytes]:
+def _read_picture_file(file: Path) -> tuple[str, bytes]:
     """Return a picture's name and bytes. Raises DuocapError: there is no such file, or it is no picture."""
-    from config.errors import reason
-    from stream.posing.picture import picture_from_bytes
+    from config.errors import describe_reason
+    from stream.posing.picture import decode_picture
 
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise DuocapError(f"{file}: cannot be read ({reason(error)}); give a PNG or a JPEG") from error
-    picture_from_bytes(content, str(file))
+        raise DuocapError(f"{file}: cannot be read ({describe_reason(error)}); give a PNG or a JPEG") from error
+    decode_picture(content, str(file))
     return file.name, content

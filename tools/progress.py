@@ -12,7 +12,7 @@ class ProgressState(Protocol):
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[ProgressState]:
+def open_progress_bar(description: str) -> Iterator[ProgressState]:
     """Return a function that is told how much is done, and of how much where that is known."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn

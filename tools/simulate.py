@@ -12,13 +12,13 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from calibration.formats.rig_toml import write_rig
-from capture.sources.simulated.camera import SimulatedCamera, marker_colors
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from calibration.formats.rig_toml import write_rig_toml
+from capture.sources.simulated.camera import SimulatedCamera, choose_marker_colors
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
-from config.errors import FileFormatError, SettingsError, reason
-from config.files import atomic_write
+from config.errors import FileFormatError, SettingsError, describe_reason
+from config.files import write_atomically
 from config.joints import JOINTS
 from config.settings import CAMERA_NAMES
 from database.clips import Clip
@@ -43,7 +43,7 @@ class Simulation:
     tpose_s: tuple[float, float]
 
 
-def simulate(
+def simulate_recording(
     scene: SimulatedScene, out: Path, codec: str = "mjpg", progress: Progress = lambda done, total: None, clip: Clip | None = None
 ) -> Simulation:
     """Write a scene to the folder `out`: left.avi, right.avi and so on, timestamps.csv, rig.toml, markers.toml,
@@ -54,22 +54,22 @@ def simulate(
     """
     if codec not in CODECS:
         raise SettingsError(f"the codec {codec!r} is unknown; known: {', '.join(CODECS)}")
-    performer = performer_from_scene(scene, clip)
+    performer = make_scene_performer(scene, clip)
     cameras = [SimulatedCamera(scene, index, performer) for index in range(len(performer.rig))]
     n_frames = min(len(camera.times_s) for camera in cameras)
-    with _whole_folder(out) as folder:
+    with _open_whole_folder(out) as folder:
         image_px, shown = _write_videos(folder, cameras, n_frames, codec, progress)
         times = np.stack([camera.times_s[:n_frames] for camera in cameras])
         _write_stamps(folder / "timestamps.csv", times)
-        write_rig(folder / "rig.toml", performer.rig)
-        atomic_write(folder / "markers.toml", _markers_text(performer))
-        atomic_write(folder / "scene.toml", tomli_w.dumps(scene.to_plain()))
+        write_rig_toml(folder / "rig.toml", performer.rig)
+        write_atomically(folder / "markers.toml", _format_markers(performer))
+        write_atomically(folder / "scene.toml", tomli_w.dumps(scene.to_plain()))
         _write_truth(folder, performer, times, image_px, shown)
     return Simulation(out, n_frames, performer, performer.tpose_s)
 
 
 @contextmanager
-def _whole_folder(out: Path) -> Iterator[Path]:
+def _open_whole_folder(out: Path) -> Iterator[Path]:
     """Return a temporary folder that becomes `out` when the block ends well; after an exception nothing of it is left."""
     if out.exists() and not out.is_dir():
         raise FileFormatError(f"{out} is a file; --out names a folder, which is made if it is missing")
@@ -77,7 +77,7 @@ def _whole_folder(out: Path) -> Iterator[Path]:
         out.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
     except OSError as error:
-        raise FileFormatError(f"{out}: cannot be made ({reason(error)}); choose a folder you may write to") from error
+        raise FileFormatError(f"{out}: cannot be made ({describe_reason(error)}); choose a folder you may write to") from error
     try:
         yield temporary
         # A folder of mkdtemp is its owner's alone; a result is an ordinary folder.
@@ -95,7 +95,7 @@ def _write_videos(
     n_views, n_markers = len(cameras), len(cameras[0].performer.markers)
     image_px, shown = np.empty((n_views, n_frames, n_markers, 2)), np.empty((n_views, n_frames, n_markers))
     for index, (camera, name) in enumerate(zip(cameras, CAMERA_NAMES, strict=False)):
-        with _video(folder / f"{name}.avi", codec, camera.fps, camera.size) as write:
+        with _open_video_writer(folder / f"{name}.avi", codec, camera.fps, camera.size) as write:
             for frame in range(n_frames):
                 drawn, image_px[index, frame], shown[index, frame] = camera.frame_with_truth(frame)
                 write(drawn.image)
@@ -104,7 +104,9 @@ def _write_videos(
 
 
 @contextmanager
-def _video(file: Path, codec: str, fps: float, size: tuple[int, int]) -> Iterator[Callable[[NDArray[np.uint8]], object]]:
+def _open_video_writer(
+    file: Path, codec: str, fps: float, size: tuple[int, int]
+) -> Iterator[Callable[[NDArray[np.uint8]], object]]:
     """Return a function that appends an image; the finished file is opened again to see that it is one."""
     fourcc, backend = CODECS[codec]
     writer = cv2.VideoWriter(str(file), backend, cv2.VideoWriter.fourcc(*fourcc), fps, size)
@@ -128,13 +130,13 @@ def _write_stamps(file: Path, times: Floats) -> None:
     """Write when each camera looked, (V, N) [s]."""
     head = ",".join(["frame", *(f"{name}_seconds" for name in CAMERA_NAMES[: len(times)])])
     rows = [",".join([str(k), *(f"{seconds:.9f}" for seconds in row)]) for k, row in enumerate(times.T)]
-    atomic_write(file, "\n".join([head, *rows]) + "\n")
+    write_atomically(file, "\n".join([head, *rows]) + "\n")
 
 
-def _markers_text(performer: Performer) -> str:
+def _format_markers(performer: Performer) -> str:
     """Return markers.toml: the set as worn nominally, with the colours that were drawn."""
     markers, scene = performer.markers, performer.scene
-    colors = marker_colors(markers)
+    colors = choose_marker_colors(markers)
     tables = {}
     for m, name in enumerate(markers.names):
         table: dict[str, object] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capture.process.link import name_process
-from capture.process.priority import give_way
-from capture.sockets.endpoints import key_settings
+from capture.process.priority import lower_priority
+from capture.sockets.endpoints import find_key_settings
 from config.errors import DuocapError
-from config.logs import LogSettings, current_logs, start_logs
+from config.logs import LogSettings, find_current_logs, start_logs
 from config.settings import Settings
-from tools.interrupt import interruptible, raise_if_interrupted
-from tools.run.prepared import one_thread
+from tools.interrupt import raise_if_interrupted, raise_on_interrupt
+from tools.run.prepared import limit_threads
 
 if TYPE_CHECKING:
     from stream.viewer.feed import Feed
@@ -49,17 +49,17 @@ def prefers_dark() -> bool:
                 return bool(winreg.QueryValueEx(key, "AppsUseLightTheme")[0] == 0)
         except OSError:
             return True
-    return is_dark(sys.platform, _answer(ASK.get(sys.platform)))
+    return read_dark_preference(sys.platform, _ask_system(ASK.get(sys.platform)))
 
 
-def is_dark(platform: str, answer: str | None) -> bool:
+def read_dark_preference(platform: str, answer: str | None) -> bool:
     """Read the answer of a system; None: it gave none."""
     if platform == "darwin":
         return "dark" in (answer or "").lower()  # a light system has no such entry
     return answer is None or "light" not in answer
 
 
-def _answer(command: tuple[str, ...] | None) -> str | None:
+def _ask_system(command: tuple[str, ...] | None) -> str | None:
     """Ask the system, None where it does not answer."""
     if command is None:
         return None
@@ -96,9 +96,9 @@ class ViewerProcess:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
-            target=viewer_main, args=(theirs, plan, current_logs()), name="duocap-viewer", daemon=True
+            target=viewer_main, args=(theirs, plan, find_current_logs()), name="duocap-viewer", daemon=True
         )
-        with one_thread():
+        with limit_threads():
             self._process.start()
         theirs.close()
         self.url = ""
@@ -147,18 +147,18 @@ def open_viewer(
 
     stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
     """
-    viewer = _opened(settings, tell) if wanted else None
+    viewer = _start_viewer(settings, tell) if wanted else None
     try:
         yield viewer
         if viewer is not None and stay:
             with contextlib.suppress(KeyboardInterrupt):
-                _linger(viewer, tell)
+                _wait_for_viewers(viewer, tell)
     finally:
         if viewer is not None:
             viewer.close()
 
 
-def _opened(settings: Settings, tell: Callable[[str], None]) -> ViewerProcess | None:
+def _start_viewer(settings: Settings, tell: Callable[[str], None]) -> ViewerProcess | None:
     """Open the viewer of the stream; say why not if it cannot be."""
     viewer = ViewerProcess(ViewPlan(settings, browser=can_browse()))
     try:
@@ -170,7 +170,7 @@ def _opened(settings: Settings, tell: Callable[[str], None]) -> ViewerProcess | 
     return viewer
 
 
-def _linger(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
+def _wait_for_viewers(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
     """Stay while somebody looks."""
     tell(f"the last minutes can still be looked at: {viewer.url} (close the page or press Ctrl-C to end)")
     viewer.wait_unseen()
@@ -184,7 +184,7 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
     start_logs(logs, "viewer")
     name_process("viewer")
-    give_way(nice=VIEWER_NICE)
+    lower_priority(nice=VIEWER_NICE)
     parent = multiprocessing.parent_process()
     try:
         viewer = _Viewer(plan)
@@ -207,11 +207,11 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
 def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Serve the viewer in this process until Ctrl-C. Raises DuocapError."""
     viewer = _Viewer(plan)
-    with interruptible():
-        _show(viewer, plan, tell)
+    with raise_on_interrupt():
+        _run_viewer(viewer, plan, tell)
 
 
-def _show(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
+def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Turn the app until interrupted."""
     from stream.web.server import LOOPBACK
 
@@ -237,31 +237,31 @@ class _Viewer:
 
     def __init__(self, plan: ViewPlan) -> None:
         from stream.viewer.app import App
-        from stream.web.server import open_server, url_of
+        from stream.web.server import format_page_url, open_server
 
         view, self._browser = plan.settings.viewer, plan.browser
-        feed = _feed(plan)
+        feed = _open_feed(plan)
         server = open_server(view.host, view.port, TITLE)
         self.port = server.get_port()
-        self.url = url_of(view.host, self.port)
+        self.url = format_page_url(view.host, self.port)
         dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
-        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _service(plan))
+        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _find_service(plan))
         if plan.at_s is not None:
             self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 
     def browse(self) -> None:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
-            browse(self.url)
+            open_browser(self.url)
 
 
-def browse(url: str) -> None:
+def open_browser(url: str) -> None:
     """Open a page in the system's browser."""
     with contextlib.suppress(webbrowser.Error):
         webbrowser.open(url)
 
 
-def _feed(plan: ViewPlan) -> "Feed":
+def _open_feed(plan: ViewPlan) -> "Feed":
     """Open what is to be shown."""
     from stream.viewer.feed import LiveFeed
     from stream.viewer.takes import TakeFeed
@@ -269,15 +269,17 @@ def _feed(plan: ViewPlan) -> "Feed":
     stream = plan.settings.stream
     if plan.files:
         return TakeFeed(plan.files)
-    return LiveFeed(stream.address, 60.0 * plan.settings.viewer.history_minutes, key_settings(stream))
+    return LiveFeed(stream.address, 60.0 * plan.settings.viewer.history_minutes, find_key_settings(stream))
 
 
-def _service(plan: ViewPlan) -> "ServiceRequests | None":
+def _find_service(plan: ViewPlan) -> "ServiceRequests | None":
     """Return the way to have the stream recorded; None for what is a recording itself, or where no service is named."""
     from stream.viewer.requests import ServiceRequests
 
     stream = plan.settings.stream
-    return None if plan.files or not stream.service else ServiceRequests(stream.service, key_settings(stream), stream.address)
+    return (
+        None if plan.files or not stream.service else ServiceRequests(stream.service, find_key_settings(stream), stream.address)
+    )
 
 
 def can_browse() -> bool:

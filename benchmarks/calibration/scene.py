@@ -7,8 +7,8 @@ import numpy as np
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.depth import performer_distance_m
-from calibration.placement import looking_at
+from calibration.depth import choose_performer_distance_m
+from calibration.placement import make_camera_looking_at
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
@@ -19,7 +19,7 @@ BUMP_RAD = (0.004, -0.006, 0.003)
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class CalibrationScene:
     """The truth and the views of a calibration. bend_m: sag of the board over its length; noise_px: of a corner."""
 
     name: str
@@ -36,10 +36,10 @@ class Scene:
         """The cameras when the calibration is used: moved, if one was moved."""
         if self.adversity != "bumped":
             return self.truth
-        return Rig((self.truth.cameras[0], bumped(self.truth.cameras[1])))
+        return Rig((self.truth.cameras[0], bump_camera(self.truth.cameras[1])))
 
 
-def random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
+def draw_random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
     """Return cameras 0.1 to 2 m apart, of 500 to 1500 px focal length, toed in more or less, the left one at the origin."""
     while True:
         size = SIZES[rng.integers(len(SIZES))]
@@ -52,21 +52,21 @@ def random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
         center = 0.5 * (np.array(size) - 1.0) + rng.normal(0.0, 0.012, 2) * size[0]
         cameras.append(np.array([[own, 0.0, center[0]], [0.0, own, center[1]], [0.0, 0.0, 1.0]]))
     reach = 0.55 * float(np.hypot(*size)) / focal
-    lens = np.stack([random_lens(rng, reach, strong_lens) for _ in range(2)])
+    lens = np.stack([draw_random_lens(rng, reach, strong_lens) for _ in range(2)])
     baseline = float(np.exp(rng.uniform(np.log(0.1), np.log(2.0))))
     distance = float(np.clip(2.2 * cameras[0][1, 1] / size[1], 1.0, 6.0))
     height = rng.normal(0.0, 0.05 * baseline)
     target = np.array([0.5 * baseline, 0.0, max(distance * rng.uniform(0.75, 2.5), 0.7 * baseline)])
-    left = looking_at("left", size, cameras[0], (0.0, 0.0, 0.0), target * (1, -1, -1), lens[0])
+    left = make_camera_looking_at("left", size, cameras[0], (0.0, 0.0, 0.0), target * (1, -1, -1), lens[0])
     place = (baseline, height, rng.normal(0.0, 0.05 * baseline))
-    right = looking_at("right", size, cameras[1], place, target * (1, -1, -1), lens[1])
+    right = make_camera_looking_at("right", size, cameras[1], place, target * (1, -1, -1), lens[1])
     roll = matrix_from_rotvec(np.array([0.0, 0.0, rng.normal(0.0, 0.03)]))
     R = roll @ right.rotation @ left.rotation.T
     t = roll @ (right.translation - right.rotation @ left.rotation.T @ left.translation)
-    return Rig((_posed(left, np.eye(3), np.zeros(3)), _posed(right, R, t)))
+    return Rig((_replace_pose(left, np.eye(3), np.zeros(3)), _replace_pose(right, R, t)))
 
 
-def random_lens(rng: np.random.Generator, reach: float, strong: bool) -> Floats:
+def draw_random_lens(rng: np.random.Generator, reach: float, strong: bool) -> Floats:
     """Return distortions that do not fold the image, (5,). reach: distance of its corners in focal lengths."""
     while True:
         k = np.array([rng.uniform(-0.25, 0.05), rng.uniform(-0.05, 0.15), 0.0, 0.0, 0.0])
@@ -79,18 +79,18 @@ def random_lens(rng: np.random.Generator, reach: float, strong: bool) -> Floats:
             return k
 
 
-def _posed(camera: Camera, rotation: Floats, translation: Floats) -> Camera:
+def _replace_pose(camera: Camera, rotation: Floats, translation: Floats) -> Camera:
     """Return a camera with another pose."""
     return Camera(camera.name, camera.size, camera.matrix, camera.distortions, rotation.copy(), translation.copy())
 
 
-def bumped(camera: Camera) -> Camera:
+def bump_camera(camera: Camera) -> Camera:
     """Return a camera rotated by half a degree about its own centre, as by a bump."""
     R = matrix_from_rotvec(np.array(BUMP_RAD))
-    return _posed(camera, R @ camera.rotation, R @ camera.translation)
+    return _replace_pose(camera, R @ camera.rotation, R @ camera.translation)
 
 
-def bent(board: Board, sag_m: float) -> Floats:
+def bend_board(board: Board, sag_m: float) -> Floats:
     """Return the corners of a board that sags along its length, (N, 3) [m]."""
     points = board.points_m.copy()
     x = points[:, 0] - points[:, 0].mean()
@@ -98,7 +98,7 @@ def bent(board: Board, sag_m: float) -> Floats:
     return points
 
 
-def in_view(camera: Camera, points_m: Floats) -> bool:
+def is_in_view(camera: Camera, points_m: Floats) -> bool:
     """Return whether a camera sees all points, some pixels from the edge."""
     x = camera.to_camera(points_m)
     wide = 0.5 * np.hypot(*camera.size) / camera.focal_px
@@ -108,13 +108,13 @@ def in_view(camera: Camera, points_m: Floats) -> bool:
     return bool(((px > 4.0) & (px < np.array(camera.size) - 5.0)).all())
 
 
-def shows_its_face(camera: Camera, normal: Floats, center_m: Floats) -> bool:
+def is_face_visible(camera: Camera, normal: Floats, center_m: Floats) -> bool:
     """Return whether a camera sees a board's printed side, not too obliquely; normal: away from that side, (3,)."""
     ray = center_m - camera.center_m
     return bool(normal @ ray > 0.3 * np.linalg.norm(ray))
 
 
-def random_pose(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, near_m: float) -> tuple[Floats, bool]:
+def draw_random_pose(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, near_m: float) -> tuple[Floats, bool]:
     """Return a pose of the board, (6,), and whether both cameras see it.
 
     near_m: distance at which it fills half of an image; poor: always distant and facing the camera.
@@ -137,39 +137,39 @@ def random_pose(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, ne
         facing = rig.cameras[0].rotation.T @ matrix_from_rotvec(0.5 * rotvec_from_matrix(rig.cameras[1].rotation)).T
         R = facing @ turn @ roll
         t = center - R @ board.points_m.mean(axis=0)
-        seen = [in_view(c, points @ R.T + center) and shows_its_face(c, R[:, 2], center) for c in rig.cameras]
+        seen = [is_in_view(c, points @ R.T + center) and is_face_visible(c, R[:, 2], center) for c in rig.cameras]
         if all(seen) or (not both and any(seen)):
             return np.concatenate([rotvec_from_matrix(R), t]), all(seen)
     raise ValueError("the cameras share no room for a board")
 
 
-def random_scene(index: int, seed: int = 6, adversity: str | None = None) -> Scene:
+def draw_random_scene(index: int, seed: int = 6, adversity: str | None = None) -> CalibrationScene:
     """Return the scene of a number; half of the scenes have no adversity, unless one is given."""
     rng = np.random.default_rng((seed, index))
     drawn = "none" if rng.random() < 0.5 else ADVERSITIES[1 + rng.integers(len(ADVERSITIES) - 1)]
     adversity = drawn if adversity is None else adversity
     while True:
-        rig = random_rig(rng, adversity == "strong lens")
-        near_m, reach = 0.0, performer_distance_m(rig)
+        rig = draw_random_rig(rng, adversity == "strong lens")
+        near_m, reach = 0.0, choose_performer_distance_m(rig)
         square = float(rng.uniform(0.025, 0.07))
         board = Board("chessboard", 9, 6, square)
         near_m = 2.0 * 8 * square * rig.cameras[0].focal_px / rig.cameras[0].size[0] * 0.8
         n_views = int(rng.integers(6, 9)) if adversity == "few views" else int(rng.integers(10, 41))
         poor = adversity == "poor coverage"
         try:
-            poses = np.array([random_pose(rng, rig, board, poor, near_m)[0] for _ in range(n_views)])
+            poses = np.array([draw_random_pose(rng, rig, board, poor, near_m)[0] for _ in range(n_views)])
         except ValueError:
             continue
         if near_m < reach:
             break
     noise = float(np.exp(rng.uniform(np.log(0.05), np.log(0.5))))
     bend_m = float(rng.choice((-1, 1)) * rng.uniform(0.004, 0.03) * 8 * square) if adversity == "bent board" else 0.0
-    points = bent(board, bend_m) if bend_m else board.points_m
-    moments = tuple(_moment(rng, rig, points, pose, v, n_views, noise, adversity) for v, pose in enumerate(poses))
-    return Scene(f"{index}", rig, board, moments, poses, noise, adversity, bend_m)
+    points = bend_board(board, bend_m) if bend_m else board.points_m
+    moments = tuple(_view_board(rng, rig, points, pose, v, n_views, noise, adversity) for v, pose in enumerate(poses))
+    return CalibrationScene(f"{index}", rig, board, moments, poses, noise, adversity, bend_m)
 
 
-def _moment(
+def _view_board(
     rng: np.random.Generator, rig: Rig, points: Floats, pose: Floats, v: int, n_views: int, noise: float, adversity: str
 ) -> BoardMoment:
     """Return both cameras' views of the board in one pose."""
@@ -183,10 +183,10 @@ def _moment(
         moved = pose + (drift if side else 0.0)
         seen_by = camera
         if adversity == "bumped" and side and v >= n_views // 2:
-            seen_by = bumped(camera)
+            seen_by = bump_camera(camera)
         R = matrix_from_rotvec(moved[:3])
         x = points @ R.T + moved[3:]
-        if not in_view(seen_by, x) or not shows_its_face(camera, R[:, 2], x.mean(axis=0)):
+        if not is_in_view(seen_by, x) or not is_face_visible(camera, R[:, 2], x.mean(axis=0)):
             views.append(None)
             continue
         px = seen_by.project(x) + rng.normal(0.0, noise, (len(x), 2))

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.calibration.scene import ADVERSITIES, Scene, random_scene
-from benchmarks.calibration.truth import at_truth, world_off
-from benchmarks.report import parser_of, write_json
+from benchmarks.calibration.scene import ADVERSITIES, CalibrationScene, draw_random_scene
+from benchmarks.calibration.truth import build_true_solution, measure_world_error
+from benchmarks.report import build_parser, write_json
 from calibration.camera import Rig
-from calibration.depth import volume_points_m
-from calibration.quality.evidence import covariance_of, evidence_of
+from calibration.depth import compute_volume_points_m
+from calibration.quality.evidence import collect_evidence, compute_parameter_covariance
 from calibration.quality.report import Grade
-from calibration.quality.rig import rig_report
+from calibration.quality.rig import judge_rig_solution
 from calibration.quality.world_error import N_LENS
 from calibration.solve.rig import solve_rig
 from config.errors import CalibrationError
@@ -49,17 +49,19 @@ class Row:
     text: str = ""
 
 
-def row_of(scene: Scene) -> Row:
+def measure_scene(scene: CalibrationScene) -> Row:
     """Calibrate a scene and compare its quality report with the truth."""
     begin_s = time.perf_counter()
     try:
         solution = solve_rig(scene.board, scene.moments, (scene.truth.cameras[0].size, scene.truth.cameras[1].size))
     except CalibrationError as error:
         return Row(scene.name, scene.adversity, "refused", text=str(error))
-    report = rig_report(solution)
+    report = judge_rig_solution(solution)
     seconds = time.perf_counter() - begin_s
-    off = 100.0 * world_off(scene.performing, solution.rig, volume_points_m(scene.performing, report.figures["distance_m"]))
-    errors, sigmas = _errors(scene, solution.rig), _bounds(scene)
+    off = 100.0 * measure_world_error(
+        scene.performing, solution.rig, compute_volume_points_m(scene.performing, report.figures["distance_m"])
+    )
+    errors, sigmas = _compute_errors(scene, solution.rig), _compute_cramer_rao_bounds(scene)
     bad = [finding for finding in report.findings if finding.grade is not Grade.PASS]
     told = report.figures.get("world_off_percent", float("nan"))
     ratios = {name: errors[name] / sigmas[name] for name in QUANTITIES}
@@ -68,7 +70,7 @@ def row_of(scene: Scene) -> Row:
     return Row(scene.name, scene.adversity, report.grade.word, off, told, errors, ratios, shallow, seconds, text)
 
 
-def _errors(scene: Scene, rig: Rig) -> dict[str, float]:
+def _compute_errors(scene: CalibrationScene, rig: Rig) -> dict[str, float]:
     """Return the errors of QUANTITIES."""
     truth = scene.truth
     between = rotvec_from_matrix(
@@ -82,9 +84,9 @@ def _errors(scene: Scene, rig: Rig) -> dict[str, float]:
     }
 
 
-def _bounds(scene: Scene) -> dict[str, float]:
+def _compute_cramer_rao_bounds(scene: CalibrationScene) -> dict[str, float]:
     """Return the Cramer-Rao bounds of QUANTITIES at the truth, given the lens' own coefficients and square pixels."""
-    covariance = covariance_of(evidence_of(at_truth(scene)))
+    covariance = compute_parameter_covariance(collect_evidence(build_true_solution(scene)))
     focal = np.zeros((2, len(covariance)))
     for side in range(2):
         focal[side, side * N_LENS : side * N_LENS + 2] = 0.5
@@ -140,7 +142,7 @@ def report_grades(rows: list[Row]) -> dict[str, float]:
 
 def main() -> None:
     """Run the scenes."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=6)
@@ -149,7 +151,7 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     for index in range(given.first, given.first + given.n):
-        row = row_of(random_scene(index, given.seed, given.only))
+        row = measure_scene(draw_random_scene(index, given.seed, given.only))
         rows.append(row)
         if given.verbose:
             ratios = " ".join(f"{value:6.2f}" for value in row.by_bound.values())

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.calibration.scene import Scene
+from benchmarks.calibration.scene import CalibrationScene
 from calibration.camera import Rig
-from calibration.quality.world_error import distance_errors, remeasure
-from calibration.solve.adjust import BundleProblem, adjust
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, residual_px
+from calibration.quality.world_error import compute_distance_errors, remeasure_points
+from calibration.solve.adjust import BundleProblem, adjust_bundle
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, compute_residual_px, state_from_rig
 from calibration.solve.solution import LensModel, RigSolution
-from calibration.solve.start import as_camera
+from calibration.solve.start import make_camera
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
-from numerics.least_squares import shared_covariance
+from numerics.least_squares import compute_shared_covariance
 
 TRUE_LENS = LensModel(("k1", "k2"), square=True)
 STRONG_LENS = LensModel(("k1", "k2", "p1", "p2", "k3"), square=True)
 
 
-def observations(scene: Scene) -> CornerObservations:
+def collect_observations(scene: CalibrationScene) -> CornerObservations:
     """Return the corners of all views as arrays."""
     V, N = len(scene.moments), len(scene.board)
     px, weight = np.zeros((2, V, N, 2)), np.zeros((2, V, N))
@@ -30,18 +30,18 @@ def observations(scene: Scene) -> CornerObservations:
     return CornerObservations(scene.board.points_m, px, weight)
 
 
-def lens_of(scene: Scene) -> LensModel:
+def choose_lens_model(scene: CalibrationScene) -> LensModel:
     """Return the model of the scene's lenses."""
     return STRONG_LENS if scene.adversity == "strong lens" else TRUE_LENS
 
 
-def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: Floats | None = None) -> RigSolution:
+def build_solution(scene: CalibrationScene, state: BundleState, lens: LensModel, covariance: Floats | None = None) -> RigSolution:
     """Return a state as a solution. covariance: of the shared parameters, (2 n + 6, 2 n + 6)."""
-    seen = observations(scene)
+    seen = collect_observations(scene)
     of_cameras = zip(scene.truth.cameras, state.intrinsics, state.rotation, state.translation, strict=True)
-    cameras = tuple(as_camera(camera.name, camera.size, K, R, t) for camera, K, R, t in of_cameras)
+    cameras = tuple(make_camera(camera.name, camera.size, K, R, t) for camera, K, R, t in of_cameras)
     used = seen.weight > 0
-    residual = np.where(used[..., None], residual_px(state, seen), 0.0)
+    residual = np.where(used[..., None], compute_residual_px(state, seen), 0.0)
     sigma = np.zeros((2, 9))
     n = lens.n_free
     relative = np.zeros((6, 6))
@@ -69,28 +69,30 @@ def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: F
     )
 
 
-def at_truth(scene: Scene) -> RigSolution:
+def build_true_solution(scene: CalibrationScene) -> RigSolution:
     """Return the truth as if it were a solution."""
-    return solution_of(scene, bundle_state(scene.truth, scene.board_to_world), lens_of(scene))
+    return build_solution(scene, state_from_rig(scene.truth, scene.board_to_world), choose_lens_model(scene))
 
 
-def fitted(scene: Scene, lens: LensModel | None = None) -> RigSolution:
+def fit_scene(scene: CalibrationScene, lens: LensModel | None = None) -> RigSolution:
     """Fit the scene from the truth, all corners weighted equally, with the noise of the residuals."""
-    lens = lens or lens_of(scene)
-    state = bundle_state(scene.truth, scene.board_to_world)
+    lens = lens or choose_lens_model(scene)
+    state = state_from_rig(scene.truth, scene.board_to_world)
     state = replace(state, intrinsics=state.intrinsics * np.append(np.abs(lens.directions).sum(axis=1) > 0, True))
-    seen, freedom = observations(scene), FreeParameters((lens, lens))
-    fit = adjust(state, seen, freedom)
-    solution = solution_of(scene, fit.state, lens, shared_covariance(BundleProblem(seen, freedom).linearise(fit.state)))
+    seen, freedom = collect_observations(scene), FreeParameters((lens, lens))
+    fit = adjust_bundle(state, seen, freedom)
+    solution = build_solution(
+        scene, fit.state, lens, compute_shared_covariance(BundleProblem(seen, freedom).linearise(fit.state))
+    )
     r = solution.residual_px[solution.used]
     free = r.size - 2 * lens.n_free - 6 - 6 * len(scene.moments)
     return replace(solution, sigma_px=np.full(2, max(float(np.sqrt((r**2).sum() / free)), 1e-3)))
 
 
-def world_off(truth: Rig, rig: Rig, points_m: Floats) -> float:
+def measure_world_error(truth: Rig, rig: Rig, points_m: Floats) -> float:
     """Return the largest relative error of a distance between points that `truth` sees and `rig` measures; inf without points.
 
     points_m: (N, 3) [m] in the world of `truth`.
     """
-    errors = np.abs(distance_errors(points_m, remeasure(points_m, truth, rig)))
+    errors = np.abs(compute_distance_errors(points_m, remeasure_points(points_m, truth, rig)))
     return float(errors.max()) if len(errors) else float("inf")

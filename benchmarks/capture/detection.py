@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import cv2
 import numpy as np
 
-from benchmarks.report import parser_of, percentiles, write_json
+from benchmarks.report import build_parser, compute_percentiles, write_json
 from capture.background.statistics import BackgroundBounds
 from capture.detection.blobs import BlobMaker
 from capture.detection.detector import Detector
@@ -30,7 +30,7 @@ EVICT_BYTES = 96 << 20
 Call = Callable[[], object]
 
 
-def drawn_image(size: tuple[int, int], room: bool) -> tuple[Image, BackgroundBounds]:
+def draw_image(size: tuple[int, int], room: bool) -> tuple[Image, BackgroundBounds]:
     """Return noise with markers on it, in the dark or before a room, and the bounds of what is behind them."""
     rng, (width, height) = np.random.default_rng(1), size
     patches = rng.uniform(30.0, 160.0, (height // 40, width // 40, 3)) if room else np.full((height // 40, width // 40, 3), 8.0)
@@ -42,7 +42,7 @@ def drawn_image(size: tuple[int, int], room: bool) -> tuple[Image, BackgroundBou
     return image, BackgroundBounds(lo, hi)
 
 
-def peer(image: Image, lo: Image, hi: Image) -> Call:
+def build_opencv_call(image: Image, lo: Image, hi: Image) -> Call:
     """Return a call of OpenCV's functions on one image; what is out of bounds is foreground."""
 
     def call() -> list[tuple[float, float]]:
@@ -54,23 +54,23 @@ def peer(image: Image, lo: Image, hi: Image) -> Call:
     return call
 
 
-def calls(size: tuple[int, int], room: bool) -> dict[str, Call]:
+def build_calls(size: tuple[int, int], room: bool) -> dict[str, Call]:
     """Return what is measured."""
-    image, bounds = drawn_image(size, room)
+    image, bounds = draw_image(size, room)
     finder, maker = ForegroundRuns(size), BlobMaker()
     detector, frame = Detector(DetectorSettings(mode="dark")), Frame(0, 0, 0, image)
     shape = image.shape
     if room:
-        opencv = peer(image, bounds.lo.reshape(shape), bounds.hi.reshape(shape))
+        opencv = build_opencv_call(image, bounds.lo.reshape(shape), bounds.hi.reshape(shape))
         return {"opencv": opencv, "kernel": lambda: maker.bright_blobs(image, finder.outside(image, bounds), 0)}
     return {
-        "opencv": peer(image, np.zeros(3), np.full(3, float(LEVEL))),
+        "opencv": build_opencv_call(image, np.zeros(3), np.full(3, float(LEVEL))),
         "kernel": lambda: maker.bright_blobs(image, finder.brighter(image, LEVEL), LEVEL),
         "whole step": lambda: detector.step(frame),
     }
 
 
-def medians_us(measured: dict[str, Call], rounds: int, cold: bool) -> dict[str, float]:
+def measure_medians_us(measured: dict[str, Call], rounds: int, cold: bool) -> dict[str, float]:
     """Return the median time of every call [us]; they take turns."""
     taken: dict[str, list[float]] = {name: [] for name in measured}
     buffer = np.zeros(EVICT_BYTES // 8)
@@ -82,12 +82,12 @@ def medians_us(measured: dict[str, Call], rounds: int, cold: bool) -> dict[str, 
             call()
             if n >= 0:
                 taken[name].append(1e-3 * (time.thread_time_ns() - begun_ns))
-    return {name: percentiles(values, 50.0)[0] for name, values in taken.items()}
+    return {name: compute_percentiles(values, 50.0)[0] for name, values in taken.items()}
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     options = parser.parse_args(given)
     cv2.setNumThreads(1)
@@ -97,7 +97,7 @@ def main(given: Sequence[str] | None = None) -> int:
         for room in (False, True):
             for cold in (False, True):
                 name = f"{size[0]}x{size[1]} {'room' if room else 'dark'}, {'cold' if cold else 'warm'}"
-                us = found[name] = medians_us(calls(size, room), options.rounds, cold)
+                us = found[name] = measure_medians_us(build_calls(size, room), options.rounds, cold)
                 ahead = {key: us["opencv"] / us[key] for key in us}
                 text = f"{name:<28}{us['opencv']:>9.0f}{us['kernel']:>9.0f}{ahead['kernel']:>8.1f}"
                 print(text + (f"{us['whole step']:>9.0f}{ahead['whole step']:>8.1f}" if "whole step" in us else ""), flush=True)

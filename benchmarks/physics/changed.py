@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from config.joints import JOINT_INDEX
-from database.clips import runs
+from database.clips import find_runs
 from reconstruct.models.physics.synthesis.animate import AnimateOptions
-from reconstruct.models.physics.synthesis.kinematics import joint_positions
-from tools.physics.animate import AnimateTask, Animation, animated
+from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
+from tools.physics.animate import AnimateTask, Animation, animate_script
 from tools.physics.script import MotionScript, read_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
@@ -28,32 +28,32 @@ USUAL = AnimateOptions()
 BALLS = ("leftToes", "rightToes")
 
 
-def flight_s(made: Animation) -> float:
+def measure_flight_s(made: Animation) -> float:
     """Return the time without a foot on the ground [s]."""
     return float((~made.problem.parts.any(axis=(1, 2))).sum() / made.problem.fps)
 
 
-def lift_cm(made: Animation) -> float:
+def measure_lift_cm(made: Animation) -> float:
     """Return by how much the left ankle rises [cm]."""
-    height = joint_positions(made.problem.dynamics(), made.q)[:, JOINT_INDEX["leftFoot"], 1]
+    height = compute_joint_positions(made.problem.dynamics(), made.q)[:, JOINT_INDEX["leftFoot"], 1]
     return 100.0 * float(height.max() - height.min())
 
 
-def lean_deg(made: Animation) -> float:
+def measure_lean_deg(made: Animation) -> float:
     """Return how far the trunk leans to where the motion goes, mean [degrees]."""
-    place = joint_positions(made.problem.dynamics(), made.q)
+    place = compute_joint_positions(made.problem.dynamics(), made.q)
     trunk = place[:, JOINT_INDEX["neck"]] - place[:, 0]
     way = place[-1, 0, [0, 2]] - place[0, 0, [0, 2]]
     ahead = trunk[:, [0, 2]] @ (way / np.linalg.norm(way))
     return float(np.degrees(np.arctan2(ahead, trunk[:, 1])).mean())
 
 
-def step_m(made: Animation) -> float:
+def measure_step_m(made: Animation) -> float:
     """Return the mean distance of footholds that follow each other [m]."""
-    place = joint_positions(made.problem.dynamics(), made.q)
+    place = compute_joint_positions(made.problem.dynamics(), made.q)
     holds = []
     for foot, ball in enumerate(BALLS):
-        for first, stop in runs(made.problem.parts[:, foot].any(axis=1)):
+        for first, stop in find_runs(made.problem.parts[:, foot].any(axis=1)):
             holds.append((first, np.median(place[first:stop, JOINT_INDEX[ball]][:, [0, 2]], axis=0)))
     order = [at for _, at in sorted(holds, key=lambda hold: hold[0])]
     return float(np.mean([np.linalg.norm(b - a) for a, b in pairwise(order)]))
@@ -70,7 +70,7 @@ class Change:
     unit: str
 
 
-def _free(script: MotionScript) -> MotionScript:
+def _free_last_key(script: MotionScript) -> MotionScript:
     return replace(script, tempo=None, keys=(*script.keys[:-1], replace(script.keys[-1], free_place=True)))
 
 
@@ -79,20 +79,28 @@ CHANGES = {
         "jumping",
         lambda script: replace(script, tempo=None, gravity=1.62),
         lambda script: replace(script, tempo=None),
-        flight_s,
+        measure_flight_s,
         "s of flight",
     ),
-    "heavy_foot": Change("heavy_foot", lambda script: script, lambda script: replace(script, loads=()), lift_cm, "cm of lift"),
-    "resistance": Change("resistance", lambda script: script, lambda script: replace(script, forces=()), lean_deg, "deg of lean"),
-    "ice": Change("slippery", _free, lambda script: replace(_free(script), friction=0.8), step_m, "m a step"),
+    "heavy_foot": Change(
+        "heavy_foot", lambda script: script, lambda script: replace(script, loads=()), measure_lift_cm, "cm of lift"
+    ),
+    "resistance": Change(
+        "resistance", lambda script: script, lambda script: replace(script, forces=()), measure_lean_deg, "deg of lean"
+    ),
+    "ice": Change(
+        "slippery", _free_last_key, lambda script: replace(_free_last_key(script), friction=0.8), measure_step_m, "m a step"
+    ),
 }
 
 
-def measured(name: str, folders: list[Path], options: AnimateOptions = USUAL) -> tuple[Animation, Animation]:
+def measure_change(name: str, folders: list[Path], options: AnimateOptions = USUAL) -> tuple[Animation, Animation]:
     """Return the motions of a change, without it and with it."""
     change = CHANGES[name]
     script = read_script(EXAMPLES / f"{change.script}.toml")
-    usual, changed = (animated(AnimateTask(each(script), folders, options=options)) for each in (change.usual, change.changed))
+    usual, changed = (
+        animate_script(AnimateTask(each(script), folders, options=options)) for each in (change.usual, change.changed)
+    )
     return usual, changed
 
 
@@ -106,7 +114,7 @@ def main() -> None:
     print(f"{'change':<12}{'without':>9}{'with':>9}  {'':<14}{'tempo':>12}{'residual %':>14}")
     for name in options.names or CHANGES:
         change = CHANGES[name]
-        both = measured(name, [*options.motions, options.fields])
+        both = measure_change(name, [*options.motions, options.fields])
         values = "".join(f"{change.measured(each):>9.2f}" for each in both)
         tempo = ", ".join(f"{each.tempo:.2f}" for each in both)
         residual = ", ".join(f"{100 * each.figures[1].residual_force:.2f}" for each in both)

@@ -16,16 +16,16 @@ from time import process_time
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from config.arrays import Floats
 from config.settings import Settings
-from database.contacts import CONTACT_INDEX, contacts_of
-from database.geometry.kinematics import forward
+from database.contacts import CONTACT_INDEX, label_contacts
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from database.store import open_database
-from reconstruct.models.physics.body import body_of
-from reconstruct.models.physics.clean import cleaned, prepared, quality
-from reconstruct.models.physics.dynamics import Dynamics, configurations, poses
+from reconstruct.models.physics.body import build_body
+from reconstruct.models.physics.clean import clean_by_windows, measure_quality, prepare_motion
+from reconstruct.models.physics.dynamics import Dynamics, configurations_from_poses, poses_from_configurations
 from tools.evaluate.feet import solve_feet
 from tools.evaluate.protocol import protocol_clip, protocol_database, read_query
 from tools.evaluate.queries import FPS, apply_variant, load_query
@@ -66,17 +66,17 @@ class CleanFigures:
     sunk_mm: tuple[float, float]
 
 
-def estimated(stem: str, motion: Path, database: Path, seconds: float) -> KnownMotion:
+def estimate_clip(stem: str, motion: Path, database: Path, seconds: float) -> KnownMotion:
     """Return a clip through the estimator with nine markers and noise."""
     query = apply_variant(load_query(protocol_clip(stem), motion, "boxing", seconds), "noise", 1)
     settings = Settings()
     found = solve_feet(query, open_database(database), settings)
     skeleton = query.subject.skeleton
-    true_m = forward(skeleton, query.rotvec, query.root_m)[1]
+    true_m = compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1]
     return KnownMotion(stem, skeleton, FPS, found.rotvec, found.root_m, true_m)
 
 
-def rendered(stem: str, motion: Path, database: Path, seconds: float) -> KnownMotion:
+def render_clip(stem: str, motion: Path, database: Path, seconds: float) -> KnownMotion:
     """Return a clip through two simulated cameras, without the output filter and the feet's lock."""
     settings = Settings()
     settings = replace(settings, filter=replace(settings.filter, output=False), feet=replace(settings.feet, lock=False))
@@ -88,23 +88,25 @@ def rendered(stem: str, motion: Path, database: Path, seconds: float) -> KnownMo
     fps = 1.0 / float(np.median(np.diff(seen.seconds)))
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
     true = seen.performer.poses_at(seen.seconds[seen.begin :])
-    return KnownMotion(stem, subject.skeleton, fps, rotvec, root_m, forward(seen.performer.clip.skeleton, *true)[1])
+    return KnownMotion(
+        stem, subject.skeleton, fps, rotvec, root_m, compute_forward_kinematics(seen.performer.clip.skeleton, *true)[1]
+    )
 
 
-def measured(known: KnownMotion) -> CleanFigures:
+def measure_cleaning(known: KnownMotion) -> CleanFigures:
     """Clean a motion and measure it before and after."""
-    dynamics = Dynamics(body_of(known.skeleton))
+    dynamics = Dynamics(build_body(known.skeleton))
     begun = process_time()
-    task = prepared(dynamics, configurations(known.rotvec, known.root_m), known.fps)
-    *_, q = cleaned(task)
+    task = prepare_motion(dynamics, configurations_from_poses(known.rotvec, known.root_m), known.fps)
+    *_, q = clean_by_windows(task)
     spent = process_time() - begun
-    before = forward(known.skeleton, known.rotvec, known.root_m)[1]
-    after = forward(known.skeleton, *poses(q))[1]
+    before = compute_forward_kinematics(known.skeleton, known.rotvec, known.root_m)[1]
+    after = compute_forward_kinematics(known.skeleton, *poses_from_configurations(q))[1]
     both = (before, after)
     true = known.true_m
-    contact = contacts_of(np.ascontiguousarray(true[:, CONTACT_INDEX]), known.fps).astype(bool)
+    contact = label_contacts(np.ascontiguousarray(true[:, CONTACT_INDEX]), known.fps).astype(bool)
     still = contact[1:] & contact[:-1]
-    found = (quality(task, task.given), quality(task, q))
+    found = (measure_quality(task, task.given), measure_quality(task, q))
 
     def error(joints: Floats, truth: Floats) -> float:
         return 1e3 * float(np.linalg.norm(joints - truth, axis=2).mean())
@@ -121,19 +123,19 @@ def measured(known: KnownMotion) -> CleanFigures:
         seconds=spent,
         moved_mm=error(after, before),
         true_slide_mm=slide(true),
-        slide_mm=_pair(slide(p) for p in both),
-        standing_mm=_pair(each.slide_mm for each in found),
-        joint_mm=_pair(error(p, true) for p in both),
-        foot_mm=_pair(error(p[:, CONTACT_INDEX], true[:, CONTACT_INDEX]) for p in both),
-        local_mm=_pair(error(p - p[:, :1], true - true[:, :1]) for p in both),
-        jerk=_pair(jerk(p) for p in both),
-        jitter=_pair(each.jitter for each in found),
-        residual_share=_pair(each.residual for each in found),
-        sunk_mm=_pair(each.sunk_mm for each in found),
+        slide_mm=_pair_figures(slide(p) for p in both),
+        standing_mm=_pair_figures(each.slide_mm for each in found),
+        joint_mm=_pair_figures(error(p, true) for p in both),
+        foot_mm=_pair_figures(error(p[:, CONTACT_INDEX], true[:, CONTACT_INDEX]) for p in both),
+        local_mm=_pair_figures(error(p - p[:, :1], true - true[:, :1]) for p in both),
+        jerk=_pair_figures(jerk(p) for p in both),
+        jitter=_pair_figures(each.jitter for each in found),
+        residual_share=_pair_figures(each.residual for each in found),
+        sunk_mm=_pair_figures(each.sunk_mm for each in found),
     )
 
 
-def _pair(values: Iterable[float]) -> tuple[float, float]:
+def _pair_figures(values: Iterable[float]) -> tuple[float, float]:
     """Return before and after."""
     first, second = values
     return first, second
@@ -154,21 +156,21 @@ COLUMNS = (
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True, metavar="DIR", help="unpacked CMU motions")
     parser.add_argument("--clip", nargs="*", default=CLIPS, metavar="CLIP")
     parser.add_argument("--seconds", type=float, default=6.0, metavar="S")
     parser.add_argument("--rendered", action="store_true", help="through two simulated cameras")
     given = parser.parse_args()
     database = protocol_database(given.motion, None)
-    find = rendered if given.rendered else estimated
+    find = render_clip if given.rendered else estimate_clip
     print(
         f"{'clip':<8}{'frames':>7}{'s':>7}{'moved mm':>10}{'true slide':>12}"
         + "".join(f"{title:>18}" for _, title, _, _ in COLUMNS)
     )
     runs = []
     for stem in given.clip:
-        run = measured(find(stem, given.motion, database, given.seconds))
+        run = measure_cleaning(find(stem, given.motion, database, given.seconds))
         runs.append(run)
         line = f"{run.clip:<8}{run.frames:>7}{run.seconds:>7.1f}{run.moved_mm:>10.1f}{run.true_slide_mm:>12.1f}"
         for name, _, scale, digits in COLUMNS:

@@ -17,11 +17,11 @@ import tomllib
 from pathlib import Path
 
 from reconstruct.models.physics.field.train import FPS
-from tools.export import wanted_files, write_take
-from tools.physics.animate import AnimateTask, Animation, animated
+from tools.export import plan_export_files, write_take
+from tools.physics.animate import AnimateTask, Animation, animate_script
 from tools.physics.script import read_script
 from tools.physics.strip import draw_strip
-from tools.physics.train import FieldTask, read_motions, train_file
+from tools.physics.train import FieldTask, read_motions, train_field_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
 ORDER = (
@@ -41,7 +41,7 @@ ORDER = (
 )
 
 
-def train_missing(name: str, folder: Path, motions: list[Path]) -> None:
+def train_missing_field(name: str, folder: Path, motions: list[Path]) -> None:
     """Train the force field of a name unless there is one."""
     out = folder / f"{name}.forces"
     if out.exists():
@@ -51,12 +51,12 @@ def train_missing(name: str, folder: Path, motions: list[Path]) -> None:
     began = time.process_time()
     found = read_motions(task, lambda *_: None)
     read = time.process_time()
-    train_file(task, found, name, out, lambda *_: None)
+    train_field_file(task, found, name, out, lambda *_: None)
     seconds = sum(len(motion.q) for motion in found) / FPS
     print(f"{name}: {seconds:.0f} s of motion, prepared in {read - began:.1f} s, learned in {time.process_time() - read:.1f} s")
 
 
-def row(name: str, made: Animation) -> str:
+def measure_row(name: str, made: Animation) -> str:
     """Return a row of the table."""
     a, b = made.figures
     n, keys = made.problem.n_frames, f"{len(made.problem.keys)}+{len(made.problem.paths)}"
@@ -77,7 +77,7 @@ def row(name: str, made: Animation) -> str:
 MARKDOWN = ["| example | frames | keys | s | force | torque | slide | jerk | peak | key |", "|" + 10 * "---|"]
 
 
-def markdown_row(line: str, name: str) -> str:
+def format_markdown_row(line: str, name: str) -> str:
     """Return a row as the table of docs/gallery.md has it; that of friction, 0 everywhere, left out."""
     _, n, keys, *values = line.split()
     pairs = [", ".join(values[k : k + 2]) for k in (0, 2, 4, 6, 10)]
@@ -104,10 +104,10 @@ def main() -> None:
     table = list(MARKDOWN)
     for name in options.names or ORDER:
         script = read_script(EXAMPLES / f"{name}.toml")
-        train_missing(script.field, options.fields, options.motions)
-        made = animated(AnimateTask(script, [*options.motions, options.fields]))
-        print(row(name, made), flush=True)
-        table.append(markdown_row(row(name, made), name.replace("_", " ")))
+        train_missing_field(script.field, options.fields, options.motions)
+        made = animate_script(AnimateTask(script, [*options.motions, options.fields]))
+        print(measure_row(name, made), flush=True)
+        table.append(format_markdown_row(measure_row(name, made), name.replace("_", " ")))
         for words in made.notes:
             print(f"    {words}")
         if options.strips is not None:
@@ -115,7 +115,7 @@ def main() -> None:
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             for suffix, take in (("", made.take(name)),):
-                write_take(wanted_files(script.file, [options.out / f"{name}{suffix}.bvh"], ())[0], take, None)
+                write_take(plan_export_files(script.file, [options.out / f"{name}{suffix}.bvh"], ())[0], take, None)
     if options.table is not None:
         options.table.write_text("\n".join(table) + "\n", "utf-8")
 

@@ -15,19 +15,19 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats
-from database.files.cleaning import clean
+from database.files.cleaning import clean_clip
 from database.files.read import read_clip
-from reconstruct.models.physics.body import body_of
+from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import read_field
-from reconstruct.models.physics.field.prepare import field_motion
-from reconstruct.models.physics.field.state import units_of
+from reconstruct.models.physics.field.prepare import prepare_field_motion
+from reconstruct.models.physics.field.state import compute_units
 from reconstruct.models.physics.field.train import FPS
-from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
-from reconstruct.models.physics.synthesis.kinematics import joint_positions
-from reconstruct.models.physics.synthesis.measure import measure
+from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate_motion
+from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
+from reconstruct.models.physics.synthesis.measure import measure_motion
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem, SynthesisWeights
-from reconstruct.models.physics.synthesis.start import from_examples, interpolated, near_example
+from reconstruct.models.physics.synthesis.start import build_from_examples, interpolate_keys, weigh_example_trust
 
 CLIPS = (
     ("07_08", 0.8, 2.0),
@@ -47,7 +47,7 @@ METHODS = ("spline", "example", "statistics", "physics", "all")
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutFigures:
     """RMS [mm] by method; residuals of eq. 1 of statistics and of all, per cent of weight; processor seconds of all."""
 
     rms_mm: dict[str, float]
@@ -55,32 +55,32 @@ class LeftOut:
     seconds: float
 
 
-def left_out(field: ForceField, file: Path, first_s: float, last_s: float, torque: float) -> LeftOut:
+def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: float, torque: float) -> LeftOutFigures:
     """Return the figures of one clip."""
-    motion = field_motion(clean(read_clip(file))[0])
+    motion = prepare_field_motion(clean_clip(read_clip(file))[0])
     rows = slice(round(first_s * FPS), round(last_s * FPS) + 1)
     q, parts = motion.q[rows], motion.parts[rows]
     n = len(q)
-    body = body_of(motion.skeleton, motion.mass_kg)
+    body = build_body(motion.skeleton, motion.mass_kg)
     keys = (KeyPose(0, q[0]), KeyPose(n - 1, q[-1]))
-    problem = MotionProblem(body, units_of(body), field, FPS, parts, motion.level_m, keys)
+    problem = MotionProblem(body, compute_units(body), field, FPS, parts, motion.level_m, keys)
     dynamics = problem.dynamics()
-    real = joint_positions(dynamics, q)
+    real = compute_joint_positions(dynamics, q)
 
     def rms_mm(got: Floats) -> float:
-        return 1e3 * float(np.sqrt(((joint_positions(dynamics, got) - real) ** 2).sum(axis=2).mean()))
+        return 1e3 * float(np.sqrt(((compute_joint_positions(dynamics, got) - real) ** 2).sum(axis=2).mean()))
 
     began = time.process_time()
-    splines = interpolated(dynamics, keys, n)
-    first = from_examples(field, dynamics, keys, parts, problem.units, n, FPS)
-    problem, example = near_example(problem, first), first.q
-    whole = animate(problem, example)
+    splines = interpolate_keys(dynamics, keys, n)
+    first = build_from_examples(field, dynamics, keys, parts, problem.units, n, FPS)
+    problem, example = weigh_example_trust(problem, first), first.q
+    whole = animate_motion(problem, example)
     seconds = time.process_time() - began
     alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=torque))
-    physics = animate(alone, splines, AnimateOptions(0, 40)).q
+    physics = animate_motion(alone, splines, AnimateOptions(0, 40)).q
     motions = dict(zip(METHODS, (splines, example, whole.start, physics, whole.q), strict=True))
-    residual = [100.0 * measure(problem, got).residual_force for got in (whole.start, whole.q)]
-    return LeftOut({name: rms_mm(got) for name, got in motions.items()}, (residual[0], residual[1]), seconds)
+    residual = [100.0 * measure_motion(problem, got).residual_force for got in (whole.start, whole.q)]
+    return LeftOutFigures({name: rms_mm(got) for name, got in motions.items()}, (residual[0], residual[1]), seconds)
 
 
 def main() -> None:
@@ -97,7 +97,7 @@ def main() -> None:
     for name, first_s, last_s in CLIPS:
         if options.only and name not in options.only:
             continue
-        got = left_out(field, options.motions / name[: name.index("_")] / f"{name}.amc", first_s, last_s, options.torque)
+        got = measure_left_out(field, options.motions / name[: name.index("_")] / f"{name}.amc", first_s, last_s, options.torque)
         every.append(list(got.rms_mm.values()))
         best += min(got.rms_mm, key=lambda method: got.rms_mm[method]) == "all"
         figures = "".join(f"{value:>12.1f}" for value in every[-1])

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.settings import Settings
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from database.store import PoseDatabase, open_database
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
@@ -45,7 +45,7 @@ class CalibratedErrors:
     share: Floats
 
 
-def measure(motion: Path, parts: Sequence[str], every: int, seconds: float) -> Iterator[CalibratedErrors]:
+def measure_clips(motion: Path, parts: Sequence[str], every: int, seconds: float) -> Iterator[CalibratedErrors]:
     """Yield the errors of every n-th clip of the sets. Raises DuocapError: no motions, or no database can be built of them."""
     every_clip = [set_clip(stem) for stems in SETS.values() for stem in stems]
     database = open_database(protocol_database(motion, None, every_clip))
@@ -54,7 +54,7 @@ def measure(motion: Path, parts: Sequence[str], every: int, seconds: float) -> I
             options = RenderedOptions(markers=MARKERS[n % len(MARKERS)], seconds=seconds)
             try:
                 rendered = render(read_query(set_clip(stem), motion), options, Settings())
-                both = _both(rendered, options, database)
+                both = _measure_live_and_offline(rendered, options, database)
             except DuocapError as error:  # a motion that leaves the view, or a T-pose that hides markers
                 print(f"{stem}: {error}", file=sys.stderr)
                 continue
@@ -62,7 +62,9 @@ def measure(motion: Path, parts: Sequence[str], every: int, seconds: float) -> I
                 yield CalibratedErrors(stem, part, options.markers, how, error_m, share)
 
 
-def _both(rendered: RenderedPerformance, options: RenderedOptions, database: PoseDatabase) -> list[tuple[Floats, Floats]]:
+def _measure_live_and_offline(
+    rendered: RenderedPerformance, options: RenderedOptions, database: PoseDatabase
+) -> list[tuple[Floats, Floats]]:
     """Return the errors of live and of offline poses, and those over the expected ones."""
     settings, performer = Settings(), rendered.performer
     subject = calibrate(rendered, options, database, settings)
@@ -75,19 +77,19 @@ def _both(rendered: RenderedPerformance, options: RenderedOptions, database: Pos
     whole = np.ones(len(subject.markers), bool)
     given = OfflineOptions(performer.rig, subject, database, settings, whole)
     solved = solve_take(LiveTake(poses, frames, rendered.views), given)
-    true_m = forward(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
+    true_m = compute_forward_kinematics(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
     tracked = [n for n in range(rendered.begin, len(poses)) if poses[n].state is TrackingState.TRACKING]
-    return [_errors(subject.skeleton, [made[n] for n in tracked], true_m[tracked]) for made in (poses, solved.poses)]
+    return [_compute_errors(subject.skeleton, [made[n] for n in tracked], true_m[tracked]) for made in (poses, solved.poses)]
 
 
-def _errors(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats) -> tuple[Floats, Floats]:
+def _compute_errors(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats) -> tuple[Floats, Floats]:
     """Return the errors of poses, and those over the expected ones, (K, J) both; true_m: the joints' places, (K, J, 3) [m]."""
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-    error_m = np.linalg.norm(forward(skeleton, rotvec, root_m)[1] - true_m, axis=2)
+    error_m = np.linalg.norm(compute_forward_kinematics(skeleton, rotvec, root_m)[1] - true_m, axis=2)
     return error_m, error_m / np.array([pose.error_m for pose in poses])
 
 
-def table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
+def format_table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
     """Yield the lines of a Markdown table, a line a set and marker set, and one for all marker sets."""
     yield "| set, markers | clips | live: mm | within 1, 2 % | offline: mm | within 1, 2 % | offline over live |"
     yield "|---|---|---|---|---|---|---|"
@@ -107,17 +109,17 @@ def table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--set", nargs="+", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--every", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args(arguments)
     runs = []
-    for run in measure(options.motion, options.set, options.every, options.seconds):
+    for run in measure_clips(options.motion, options.set, options.every, options.seconds):
         runs.append(run)
         print(f"{run.clip} {run.markers} {run.how} {1e3 * run.error_m.mean():.1f} mm", file=sys.stderr)
-    print("\n".join(table(runs)))
+    print("\n".join(format_table(runs)))
     write_json(options.json, [{"clip": r.clip, "how": r.how, "error_mm": 1e3 * float(r.error_m.mean())} for r in runs])
     return 0
 

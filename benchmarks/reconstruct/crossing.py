@@ -15,25 +15,25 @@ from time import process_time
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, Views
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
 from config.markers import MarkerSet
 from config.settings import Settings
-from database.builtin.bodies import body
-from database.builtin.gait import turn_in_place, walk_steps
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.gait import add_walk_steps, turn_in_place
 from database.builtin.plan import MotionPlan, MovementStyle
-from database.builtin.render import render
-from database.clips import Clip, clip_slice
-from database.geometry.kinematics import forward
+from database.builtin.render import render_plan
+from database.clips import Clip, slice_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import PoseDatabase
 from reconstruct.doubt import OF_SWAPS, Doubt
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints, swapped_markers
-from tools.calibrate.session import subject_from_pairs
+from reconstruct.pose import JointSource, Pose, TrackingState, find_measured_joints, find_swapped_markers
+from tools.calibrate.session import fit_subject_to_pairs
 from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
 from tools.evaluate.parallel import run_tasks
@@ -99,26 +99,26 @@ class CrossingRun:
     ms: float
 
 
-def crossing_walk(height_m: float, width: float, speed_m_s: float, seed: int) -> Clip:
+def build_crossing_walk(height_m: float, width: float, speed_m_s: float, seed: int) -> Clip:
     """Return a walk along a line with feet that cross it, a turn, and the way back."""
-    plan = MotionPlan(body(height_m), MovementStyle(), seed)  # stands as usual
+    plan = MotionPlan(build_person_skeleton(height_m), MovementStyle(), seed)  # stands as usual
     plan.style = MovementStyle(width=width)
-    walk_steps(plan, 4, speed_m_s)
+    add_walk_steps(plan, 4, speed_m_s)
     turn_in_place(plan, 2.6)
-    walk_steps(plan, 4, speed_m_s)
-    return render(plan, "crossing", 60.0)
+    add_walk_steps(plan, 4, speed_m_s)
+    return render_plan(plan, "crossing", 60.0)
 
 
-def performed(name: str, which: str, worn: str, motion: Path, seconds: float) -> Performer:
+def build_performer(name: str, which: str, worn: str, motion: Path, seconds: float) -> Performer:
     """Return the performer of a clip, after a T-pose."""
-    clip = crossing_walk(*CROSSING[which][name]) if name in CROSSING[which] else read_query(set_clip(name), motion)
+    clip = build_crossing_walk(*CROSSING[which][name]) if name in CROSSING[which] else read_query(set_clip(name), motion)
     if name not in CROSSING[which]:
-        clip = clip_slice(clip, 0, min(clip.n_frames, round(seconds * clip.fps) + 1))
+        clip = slice_clip(clip, 0, min(clip.n_frames, round(seconds * clip.fps) + 1))
     scene = SimulatedScene(motion=clip.name, markers=WORN[worn][0], tpose_s=TPOSE_S, seed=1)
-    return performer_from_scene(scene, clip)
+    return make_scene_performer(scene, clip)
 
 
-def images(performer: Performer, at_s: Floats, kept: list[int]) -> tuple[Floats, Bools]:
+def project_markers(performer: Performer, at_s: Floats, kept: list[int]) -> tuple[Floats, Bools]:
     """Return noisy images of the markers that are kept, (2, N, M, 2) [px], and which of them are blobs, (2, N, M)."""
     rng = np.random.default_rng(7)
     marker_m = performer.markers_of(*performer.joints_at(at_s))[:, kept]
@@ -129,7 +129,7 @@ def images(performer: Performer, at_s: Floats, kept: list[int]) -> tuple[Floats,
     return image + NOISE_PX * rng.normal(size=image.shape), np.asarray(~behind)
 
 
-def pair_of(image_px: Floats, shown: Bools, k: int, t_s: float, rng: np.random.Generator) -> Views:
+def build_paired_blobs(image_px: Floats, shown: Bools, k: int, t_s: float, rng: np.random.Generator) -> Views:
     """Return the blobs of picture k, in any order. image_px: (2, M, 2); shown: (2, M)."""
     views = []
     for c in (0, 1):
@@ -139,7 +139,7 @@ def pair_of(image_px: Floats, shown: Bools, k: int, t_s: float, rng: np.random.G
     return Views((views[0], views[1]))
 
 
-def part_of(markers: MarkerSet, kept: list[int]) -> MarkerSet:
+def select_markers(markers: MarkerSet, kept: list[int]) -> MarkerSet:
     """Return some of the markers of a set."""
     fields = {name: getattr(markers, name)[kept] for name in ("joint", "torso", "offset_m", "color_rgb", "has_color")}
     return MarkerSet(names=tuple(markers.names[m] for m in kept), **fields)
@@ -156,18 +156,18 @@ class Pictures:
     def pairs(self) -> list[Views]:
         """Return the pairs of blobs."""
         rng = np.random.default_rng(1)
-        return [pair_of(self.image_px[:, k], self.shown[:, k], k, t_s, rng) for k, t_s in enumerate(self.at_s)]
+        return [build_paired_blobs(self.image_px[:, k], self.shown[:, k], k, t_s, rng) for k, t_s in enumerate(self.at_s)]
 
 
-def pictures_of(performer: Performer, fps: float, kept: list[int]) -> Pictures:
+def render_pictures(performer: Performer, fps: float, kept: list[int]) -> Pictures:
     """Return a performance as the cameras see it at a rate."""
     at_s = np.arange(0.0, performer.duration_s, 1.0 / fps)
-    return Pictures(at_s, *images(performer, at_s, kept))
+    return Pictures(at_s, *project_markers(performer, at_s, kept))
 
 
-def run_at(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str) -> CrossingRun:
+def run_at_rate(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str) -> CrossingRun:
     """Put a performance through the pipeline at a rate and judge what follows the T-pose."""
-    pictures = pictures_of(performer, fps, kept)
+    pictures = render_pictures(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
     wrong, off_m, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
     poses = list[Pose]()
@@ -183,18 +183,18 @@ def run_at(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline
         assert frame is not None
         shown = np.flatnonzero(pictures.shown[:, k].all(axis=0))
         wrong.append(any(check_label(frame, int(m), pictures.image_px[:, k]) is Label.WRONG for m in shown))
-        joint_m = forward(subject.skeleton, pose.rotvec[None], pose.root_m[None])[1][0]
+        joint_m = compute_forward_kinematics(subject.skeleton, pose.rotvec[None], pose.root_m[None])[1][0]
         off_m.append(np.linalg.norm(joint_m - true_m[k], axis=1))
         off_mm = 1e3 * off_m[-1]
         poses.append(pose)
-        measured = measured_joints(np.asarray(pose.seen.any(axis=0)), subject)
+        measured = find_measured_joints(np.asarray(pose.seen.any(axis=0)), subject)
         far.append(bool((off_mm[measured] > FAR_MM).any()))
         tracking.append(pose.state is TrackingState.TRACKING)
         if tracking[-1]:
             said, close = pose.joint_source == JointSource.MEASURED, measured & (off_mm < NEAR_MM)
             far_said += bool((off_mm[said] > FAR_MM).any())
             near, near_inferred = near + int(close.sum()), near_inferred + int((close & ~said).sum())
-        suspected.append(bool(pose.doubts & OF_SWAPS or swapped_markers(pose, frame)))
+        suspected.append(bool(pose.doubts & OF_SWAPS or find_swapped_markers(pose, frame)))
     is_far, is_tracking, is_wrong = np.array(far), np.array(tracking), np.array(wrong)
     refused = int((~is_tracking & ~is_far).sum())
     far_wrong = int((is_tracking & is_far & is_wrong).sum())
@@ -209,33 +209,33 @@ def run_at(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline
     return CrossingRun(name, worn, fps, *labels, *counts, *told, judged, switches, ms)
 
 
-def calibrated(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
+def calibrate_subject(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
     """Return the subject fitted to the T-pose."""
-    pictures = pictures_of(performer, 20.0, kept)
+    pictures = render_pictures(performer, 20.0, kept)
     pairs = replace(pictures, shown=np.ones_like(pictures.shown)).pairs()
     standing = [pair for pair in pairs if pair.t_capture_ns < CALIBRATED_S * 1e9]
-    worn = part_of(performer.markers, kept)
-    return subject_from_pairs("performer", standing, performer.rig, worn, database, settings).subject
+    worn = select_markers(performer.markers, kept)
+    return fit_subject_to_pairs("performer", standing, performer.rig, worn, database, settings).subject
 
 
-def prepared(
+def prepare_clip(
     name: str, which: str, worn: str, motion: Path, database: Path, seconds: float
 ) -> tuple[Performer, list[int], Pipeline]:
     """Return the performer of a clip, the markers worn, and a warm pipeline."""
-    performer = performed(name, which, worn, motion, seconds)
+    performer = build_performer(name, which, worn, motion, seconds)
     kept = [m for m, marker in enumerate(performer.markers.names) if marker not in WORN[worn][1]]
     settings, poses = Settings(), open_once(database)
-    pipeline = Pipeline(performer.rig, calibrated(performer, kept, poses, settings), poses, settings)
+    pipeline = Pipeline(performer.rig, calibrate_subject(performer, kept, poses, settings), poses, settings)
     pipeline.warm()
     return performer, kept, pipeline
 
 
-def runs_of_clip(
+def run_clip(
     name: str, which: str, worn: str, rates: Sequence[float], motion: Path, database: Path, seconds: float
 ) -> list[CrossingRun]:
     """Run a clip at all rates."""
-    performer, kept, pipeline = prepared(name, which, worn, motion, database, seconds)
-    return [run_at(fps, performer, kept, pipeline, name, worn) for fps in rates]
+    performer, kept, pipeline = prepare_clip(name, which, worn, motion, database, seconds)
+    return [run_at_rate(fps, performer, kept, pipeline, name, worn) for fps in rates]
 
 
 SUMS = ("far", "far_wrong", "far_said", "near", "near_inferred", "refused", "swaps", "told", "suspected")
@@ -246,7 +246,7 @@ HEAD = (
 )
 
 
-def line(title: str, runs: Sequence[CrossingRun]) -> str:
+def format_line(title: str, runs: Sequence[CrossingRun]) -> str:
     """Return the line of some runs together."""
     n, tracking = sum(run.pictures for run in runs), max(sum(run.tracking for run in runs), 1)
     lasting = [seconds for run in runs for seconds in run.episodes]
@@ -262,23 +262,23 @@ def line(title: str, runs: Sequence[CrossingRun]) -> str:
     )
 
 
-def report(runs: Sequence[CrossingRun], by_clip: bool) -> list[str]:
+def format_tables(runs: Sequence[CrossingRun], by_clip: bool) -> list[str]:
     """Return the lines of a table: by marker set and rate, and by clip if asked for."""
     lines = [HEAD]
     for worn, fps in dict.fromkeys((run.markers, run.fps) for run in runs):
         same = [run for run in runs if (run.markers, run.fps) == (worn, fps)]
-        lines += [line(f"  {fps:g} {worn} {run.clip}", [run]) for run in same if by_clip or "crossing" in run.clip]
-        lines.append(line(f"{worn}, {fps:g} a second, all", same))
+        lines += [format_line(f"  {fps:g} {worn} {run.clip}", [run]) for run in same if by_clip or "crossing" in run.clip]
+        lines.append(format_line(f"{worn}, {fps:g} a second, all", same))
     rates = dict.fromkeys((run.markers, run.fps) for run in runs)
     of_rates = (
         (f"{worn}, {fps:g} a second", [r.poses for r in runs if (r.markers, r.fps) == (worn, fps)]) for worn, fps in rates
     )
-    return [*lines, line("all", runs), "", *states_table(of_rates), STATES_LEGEND]
+    return [*lines, format_line("all", runs), "", *states_table(of_rates), STATES_LEGEND]
 
 
 def main() -> None:
     """Print the table."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--set", choices=tuple(CLIPS), default="tuning", dest="which")
     parser.add_argument("--fps", type=float, nargs="+", default=[5.0, 10.0, 15.0, 30.0])
@@ -291,9 +291,9 @@ def main() -> None:
     names = given.clip or [*CROSSING[given.which], *CLIPS[given.which]]
     database = protocol_database(given.motion, None, [set_clip(name) for name in CLIPS[given.which]])
     where = (given.fps, given.motion, database, given.seconds)
-    tasks = [partial(runs_of_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
+    tasks = [partial(run_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
     runs = [run for found in run_tasks(tasks, WorkerPlan(given.processes)) for run in found]
-    print("\n".join(report(runs, given.by_clip)))
+    print("\n".join(format_tables(runs, given.by_clip)))
     print(
         "far: of the pictures in state tracking, a joint that carries or leads to a marker is more than 100 mm off; wrong: with\n"
         "a wrong label; said: one that is said to be measured; inferred: of such joints less than 50 mm off, said to be inferred"

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.settings import Settings
 from database.store import open_database
-from reconstruct.search.index import search_index
+from reconstruct.search.index import load_search_index
 from tools.evaluate.missing.masks import MissingCase, seen_in
 from tools.evaluate.missing.measure import clip_query, judge_solution, solve
 from tools.evaluate.missing.methods import MethodInput
@@ -54,7 +54,7 @@ class ExpectedErrors:
     ms: float
 
 
-def measure(motion: Path, every: int, seconds: float) -> list[ExpectedErrors]:
+def measure_clips(motion: Path, every: int, seconds: float) -> list[ExpectedErrors]:
     """Run every n-th clip of both sets, whole and with markers missing. Raises DuocapError."""
     found, settings = [], Settings()
     clips = [(part, stem) for part, stems in (("tuning", TUNING), ("test", TEST)) for stem in list(stems)[::every]]
@@ -63,15 +63,15 @@ def measure(motion: Path, every: int, seconds: float) -> list[ExpectedErrors]:
         print(f"{n + 1} of {len(clips)}: {stem}", file=sys.stderr)
         which = set_clip(stem)
         query = apply_variant(clip_query(read_query(which, motion), which, "boxing", seconds), "noise", 1)
-        given = MethodInput(query, search_index(query.subject, database), settings, None)
+        given = MethodInput(query, load_search_index(query.subject, database), settings, None)
         for case in (None, MISSING[n % len(MISSING)]):
             visible = query.visible if case is None else seen_in(case, query.subject, len(query), 1, stem)
             if visible is not None:
-                found += _measured((stem, part, case is not None), replace(given, query=replace(query, visible=visible)))
+                found += _measure_query((stem, part, case is not None), replace(given, query=replace(query, visible=visible)))
     return found
 
 
-def _measured(which: tuple[str, str, bool], given: MethodInput) -> list[ExpectedErrors]:
+def _measure_query(which: tuple[str, str, bool], given: MethodInput) -> list[ExpectedErrors]:
     """Return the errors of a query solved live and offline. which: clip, set, whether markers are missing."""
     found, live = [], solve("local", given)
     for how, solved in (("live", live), ("offline", solve_offline(given, live))):
@@ -82,7 +82,7 @@ def _measured(which: tuple[str, str, bool], given: MethodInput) -> list[Expected
     return found
 
 
-def kinds(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[ExpectedErrors]]]:
+def group_by_kind(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[ExpectedErrors]]]:
     """Yield the runs of every kind with its name: tuning or test, live or offline, with and without missing markers."""
     for part in ("tuning", "test"):
         for how in ("live", "offline"):
@@ -92,17 +92,17 @@ def kinds(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[ExpectedEr
                     yield f"{part}, {how}, {'some missing' if missing else 'all seen'}", some
 
 
-def table(runs: Sequence[ExpectedErrors]) -> list[str]:
+def format_table(runs: Sequence[ExpectedErrors]) -> list[str]:
     """Return the counts as the lines of a Markdown table."""
     lines = ["| clips, markers | clips | mean error | within 1 | within 2 | within 3 | ms |", "|---|---|---|---|---|---|---|"]
-    for name, some in kinds(runs):
+    for name, some in group_by_kind(runs):
         mm, ms = 1e3 * float(np.mean([run.error_m.mean() for run in some])), float(np.mean([run.ms for run in some]))
         cells = " | ".join(f"{share_within([run.share for run in some], k):.1f} %" for k in (1.0, 2.0, 3.0))
         lines.append(f"| {name} | {len(some)} | {mm:.1f} mm | {cells} | {ms:.1f} |")
     return lines
 
 
-def plot(runs: Sequence[ExpectedErrors], file: Path) -> None:
+def plot_shares(runs: Sequence[ExpectedErrors], file: Path) -> None:
     """Draw the share of joints within a number of expected errors against that of a perfect statement."""
     import matplotlib
 
@@ -114,7 +114,7 @@ def plot(runs: Sequence[ExpectedErrors], file: Path) -> None:
     for axes, how in zip(both, ("live", "offline"), strict=True):
         # As the Gaussian in one dimension, which the words of "one" and "two standard deviations" come from.
         axes.plot(BINS, 100.0 * erf(BINS / np.sqrt(2.0)), "k--", label="perfect")
-        for name, some in kinds([run for run in runs if run.how == how]):
+        for name, some in group_by_kind([run for run in runs if run.how == how]):
             color, style = "tab:gray" if some[0].part == "tuning" else "tab:blue", ":" if some[0].missing else "-"
             axes.plot(BINS, [share_within([run.share for run in some], k) for k in BINS], style, color=color, label=name)
         axes.set(xlabel="error over expected error", title=how, xlim=(0, 3), ylim=(0, 100))
@@ -127,21 +127,23 @@ def plot(runs: Sequence[ExpectedErrors], file: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--every", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2.5)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args(arguments)
-    runs = measure(options.motion, options.every, options.seconds)
-    print("\n".join(table(runs)))
+    runs = measure_clips(options.motion, options.every, options.seconds)
+    print("\n".join(format_table(runs)))
     if options.plot is not None:
-        plot(runs, options.plot)
-    write_json(options.json, [{"clip": r.clip, "part": r.part, "missing": r.missing, "how": r.how, **_row(r)} for r in runs])
+        plot_shares(runs, options.plot)
+    write_json(
+        options.json, [{"clip": r.clip, "part": r.part, "missing": r.missing, "how": r.how, **_list_figures(r)} for r in runs]
+    )
     return 0
 
 
-def _row(run: ExpectedErrors) -> dict[str, float]:
+def _list_figures(run: ExpectedErrors) -> dict[str, float]:
     """Return the figures of one clip."""
     within = {f"within_{k:g}": share_within([run.share], k) for k in (1.0, 2.0, 3.0)}
     return {"error_mm": 1e3 * float(run.error_m.mean()), **within}

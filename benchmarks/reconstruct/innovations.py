@@ -11,7 +11,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats, Ints
 from config.settings import LabelSettings
-from reconstruct.track.belief import expect_points
+from reconstruct.track.belief import predict_points
 from tools.evaluate.missing.methods import MethodInput
 
 # Frames since a marker was last seen, first and last: seen in the frame before, and about 6, 30 and 120 frames ahead.
@@ -60,7 +60,7 @@ def collect_innovations(given: MethodInput) -> Innovations:
         frame = query.frame(n)
         predicted = estimator.predict_belief(frame.t_capture_ns)
         if predicted is not None:
-            point_m, covariance = expect_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
+            point_m, covariance = predict_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
             own = covariance[every, :, every] + noise_m2
             parts.append(Innovations(age, query.visible[n], query.marker_m[n] - point_m, own))
         age = np.where(query.visible[n], 1, age + 1)
@@ -71,31 +71,31 @@ def collect_innovations(given: MethodInput) -> Innovations:
     return Innovations(*(np.concatenate(column) for column in columns))
 
 
-def log_gaussian(apart_m: Floats, covariance_m2: Floats) -> Floats:
+def compute_log_gaussian(apart_m: Floats, covariance_m2: Floats) -> Floats:
     """Return ln of Gaussian densities, (K,), of vectors (K, 3) with covariances (K, 3, 3)."""
     squares = np.einsum("ki,ki->k", apart_m, np.linalg.solve(covariance_m2, apart_m[:, :, None])[:, :, 0])
     return np.asarray(-0.5 * (squares + np.linalg.slogdet(2.0 * np.pi * covariance_m2)[1]))
 
 
-def log_density(found: Innovations, s: LabelSettings) -> Floats:
+def compute_log_density(found: Innovations, s: LabelSettings) -> Floats:
     """Return ln of the probability density of each, (K,) [1/m^3], one of some being anywhere near."""
     S = found.covariance_m2 + s.marker_sigma_m**2 * np.eye(3)
-    near, stray = log_gaussian(found.apart_m, S), log_gaussian(found.apart_m, S + s.stray_m**2 * np.eye(3))
+    near, stray = compute_log_gaussian(found.apart_m, S), compute_log_gaussian(found.apart_m, S + s.stray_m**2 * np.eye(3))
     return np.asarray(np.logaddexp(near + np.log1p(-s.stray), stray + np.log(s.stray)))
 
 
 def sum_by_age(found: Innovations, s: LabelSettings) -> Floats:
     """Return the sum of ln of the densities and their number by AGES, (A, 2)."""
-    return np.array([[log_density(part, s).sum(), len(part.age)] for part in found.of_ages])
+    return np.array([[compute_log_density(part, s).sum(), len(part.age)] for part in found.of_ages])
 
 
-def mean_likelihood(sums: Floats) -> float:
+def compute_mean_likelihood(sums: Floats) -> float:
     """Return the mean of ln of the density, every age counting alike; sums: of some clips, (C, A, 2)."""
     total, count = sums.sum(axis=0).T
     return float((total[count > 0] / count[count > 0]).mean())
 
 
-def likeliest_factor(factors: Floats, likelihood: Floats) -> float:
+def find_likeliest_factor(factors: Floats, likelihood: Floats) -> float:
     """Return the factor, of (F,) in order, where a likelihood, (F,), is greatest: by a parabola in its logarithm."""
     x = np.log(factors)
     best = int(np.argmin(np.where(likelihood > likelihood.max() - FLAT, np.abs(x), np.inf)))
@@ -106,28 +106,28 @@ def likeliest_factor(factors: Floats, likelihood: Floats) -> float:
     return float(np.exp(x[best] - 0.5 * sloping / curved)) if curved < 0.0 else float(factors[best])
 
 
-def sigma_likelihood(apart_m: Floats, covariance_m2: Floats) -> Floats:
+def compute_sigma_likelihood(apart_m: Floats, covariance_m2: Floats) -> Floats:
     """Return the sum of ln of the densities of residuals for SIGMAS_M of markers, without and with stray ones, (2, S)."""
     every = np.ones(len(apart_m), np.int64)
     residuals = Innovations(every, every > 0, apart_m, covariance_m2)
     settings = [LabelSettings(marker_sigma_m=float(sigma_m)) for sigma_m in SIGMAS_M]
-    alone = [log_gaussian(apart_m, covariance_m2 + s.marker_sigma_m**2 * np.eye(3)).sum() for s in settings]
-    return np.array([alone, [log_density(residuals, s).sum() for s in settings]])
+    alone = [compute_log_gaussian(apart_m, covariance_m2 + s.marker_sigma_m**2 * np.eye(3)).sum() for s in settings]
+    return np.array([alone, [compute_log_density(residuals, s).sum() for s in settings]])
 
 
-def stray_likelihood(found: Innovations, marker_sigma_m: float) -> Floats:
+def compute_stray_likelihood(found: Innovations, marker_sigma_m: float) -> Floats:
     """Return the sum of ln of the densities for every pair of STRAYS and STRAYS_M, (S, M)."""
     S = found.covariance_m2 + marker_sigma_m**2 * np.eye(3)
-    near = log_gaussian(found.apart_m, S)
-    wide = np.array([log_gaussian(found.apart_m, S + stray_m**2 * np.eye(3)) for stray_m in STRAYS_M])
+    near = compute_log_gaussian(found.apart_m, S)
+    wide = np.array([compute_log_gaussian(found.apart_m, S + stray_m**2 * np.eye(3)) for stray_m in STRAYS_M])
     both = np.logaddexp(near + np.log1p(-STRAYS)[:, None, None], wide + np.log(STRAYS)[:, None, None])
     return np.asarray(both.sum(axis=2))
 
 
-def likeliest_stray(likelihood: Floats) -> tuple[float, float]:
-    """Return share and standard deviation of stray markers where a likelihood, as of `stray_likelihood`, is greatest."""
+def find_likeliest_stray(likelihood: Floats) -> tuple[float, float]:
+    """Return share and standard deviation of stray markers where a likelihood, as of `compute_stray_likelihood`, is greatest."""
     k, m = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
-    return likeliest_factor(STRAYS, likelihood[:, m]), likeliest_factor(STRAYS_M, likelihood[k])
+    return find_likeliest_factor(STRAYS, likelihood[:, m]), find_likeliest_factor(STRAYS_M, likelihood[k])
 
 
 def count_transitions(seen: Bools) -> Floats:
@@ -136,7 +136,7 @@ def count_transitions(seen: Bools) -> Floats:
     return np.array([[float((after & was).sum()), float(was.sum())] for was in (before, ~before)])
 
 
-def resample(estimate: Callable[[Ints], float], n_clips: int, seed: int = 1) -> tuple[float, float, float]:
+def resample_estimate(estimate: Callable[[Ints], float], n_clips: int, seed: int = 1) -> tuple[float, float, float]:
     """Return an estimate from some clips, and the ends of its 95 % interval by drawing clips with replacement."""
     rng, every = np.random.default_rng(seed), np.arange(n_clips)
     drawn = [estimate(rng.choice(every, n_clips)) for _ in range(N_RESAMPLES)]

@@ -25,18 +25,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reconstruct.search import CLIPS, EVICT_BYTES
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from config.arrays import Floats, Ints, Singles
 from config.errors import DuocapError
 from config.settings import Settings
-from database.clips import Clip, clip_slice
-from database.graph.build import graph_deriver
-from database.graph.neighbours import graph_of
+from database.clips import Clip, slice_clip
+from database.graph.build import make_graph_deriver
+from database.graph.neighbours import find_graph
 from database.parts import BuildOptions, build_part, plan_parts
 from database.store import open_database, write_database, write_parts
 from reconstruct.search.examples import Examples
-from reconstruct.search.index import examples_and_lists
-from reconstruct.search.nearest import Query, nearest_examples
+from reconstruct.search.index import load_examples_and_lists
+from reconstruct.search.nearest import Query, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.protocol import LEAVE_OUT, cmu_folder, hdm_folder, protocol_clip
 from tools.evaluate.queries import NOISE_M, load_query, marker_positions
@@ -78,7 +78,7 @@ class SearchFigures:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where something is missing."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True, help="unpacked CMU and HDM05 motions")
     parser.add_argument("--folder", type=Path, required=True, help="where to put databases: 2 GB for 4,000,000 poses")
     parser.add_argument("--poses", type=int, default=4_000_000)
@@ -87,15 +87,17 @@ def main(given: Sequence[str] | None = None) -> int:
     steps: list[StepFigures] = []
     try:
         small = grown_database(options.motion)
-        large = build(options.motion, options.folder, options.poses // 2, steps)
+        large = build_large_database(options.motion, options.folder, options.poses // 2, steps)
         for path in (small, large):
-            steps.append(in_process(f"features and lists of {path.name}", make_index, path, options.motion, options.folder))
-            print(line(steps[-1]), flush=True)
+            steps.append(run_in_process(f"features and lists of {path.name}", load_index, path, options.motion, options.folder))
+            print(format_step(steps[-1]), flush=True)
         searched: list[SearchFigures] = []
         steps.append(
-            in_process("search in both", search, (small, large), options.motion, options.folder, options.frames, searched)
+            run_in_process(
+                "search in both", measure_search, (small, large), options.motion, options.folder, options.frames, searched
+            )
         )
-        print(line(steps[-1]), *map(search_line, searched), sep="\n", flush=True)
+        print(format_step(steps[-1]), *map(format_search, searched), sep="\n", flush=True)
         write_json(options.json, {"steps": steps, "search": searched})
     except DuocapError as error:
         print(error, file=sys.stderr)
@@ -103,7 +105,7 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def build(motion: Path, folder: Path, n_stored: int, steps: list[StepFigures]) -> Path:
+def build_large_database(motion: Path, folder: Path, n_stored: int, steps: list[StepFigures]) -> Path:
     """Make the database of several files, its mirror images to be searched."""
     parts: list[Path] = []
     left = n_stored
@@ -114,8 +116,8 @@ def build(motion: Path, folder: Path, n_stored: int, steps: list[StepFigures]) -
             print(f"{part}: there already")
         else:
             make: Callable[..., Any] = build_motions if not parts else build_variation
-            steps.append(in_process(f"{name}: poses and graph", make, motion, part, len(parts), left))
-            print(line(steps[-1]), flush=True)
+            steps.append(run_in_process(f"{name}: poses and graph", make, motion, part, len(parts), left))
+            print(format_step(steps[-1]), flush=True)
         parts.append(part)
         left -= open_database(part).n_poses
     write_parts(folder / "millions.db", parts, mirrored=True)
@@ -140,20 +142,20 @@ def build_variation(_motion: Path, part: Path, number: int, left: int) -> tuple[
 
     def timed(rotvec: Singles, clip_start: Ints, fps: float) -> Any:
         begun = perf_counter()
-        arrays = graph_deriver()(rotvec, clip_start, fps)
+        arrays = make_graph_deriver()(rotvec, clip_start, fps)
         spent[0] = perf_counter() - begun
         return arrays
 
-    write_database(part, varied(part.parent / "motions.db", number, left), notes=[f"variation {number}"], derive=timed)
+    write_database(part, vary_clips(part.parent / "motions.db", number, left), notes=[f"variation {number}"], derive=timed)
     return open_database(part).n_poses, spent[0]
 
 
-def varied(motions: Path, number: int, n_poses: int) -> Iterator[Clip]:
+def vary_clips(motions: Path, number: int, n_poses: int) -> Iterator[Clip]:
     """Yield clips in which every joint coordinate swings with `SWING_RAD`, up to a number of poses."""
     database = open_database(motions)
     for k in range(database.n_clips):
         clip = database.clip(k)
-        clip = clip_slice(clip, 0, min(clip.n_frames, n_poses))
+        clip = slice_clip(clip, 0, min(clip.n_frames, n_poses))
         if clip.n_frames == 0:
             return
         n_poses -= clip.n_frames
@@ -165,29 +167,31 @@ def varied(motions: Path, number: int, n_poses: int) -> Iterator[Clip]:
         yield Clip(f"{clip.name}_{number}", clip.skeleton, FPS, clip.rotvec + swing, clip.root_m.copy())
 
 
-def make_index(path: Path, motion: Path, folder: Path) -> tuple[int, float]:
+def load_index(path: Path, motion: Path, folder: Path) -> tuple[int, float]:
     """Compute features and lists, or read them."""
-    examples, _ = examples_and_lists(_queries(motion, 4)[1], open_database(path), folder)
+    examples, _ = load_examples_and_lists(_build_queries(motion, 4)[1], open_database(path), folder)
     return len(examples), 0.0
 
 
-def search(
+def measure_search(
     paths: Sequence[Path], motion: Path, folder: Path, n_frames: int, figures: list[SearchFigures]
 ) -> tuple[int, list[SearchFigures]]:
     """Search successive frames of some clips."""
-    subject = _queries(motion, 4)[1]
+    subject = _build_queries(motion, 4)[1]
     searched = []
     for path in paths:
         table = open_database(path)
-        examples, lists = examples_and_lists(subject, table, folder)
-        searched.append((examples, PoseSearch(examples, graph_of(table), lists)))
+        examples, lists = load_examples_and_lists(subject, table, folder)
+        searched.append((examples, PoseSearch(examples, find_graph(table), lists)))
     for clips, stems in (("chosen on", CLIPS), ("others", OTHERS)):
-        queries, _ = _queries(motion, n_frames, stems, subject)
-        figures += _by_turns(clips, searched, queries)
+        queries, _ = _build_queries(motion, n_frames, stems, subject)
+        figures += _measure_by_turns(clips, searched, queries)
     return sum(len(examples) for examples, _ in searched), figures
 
 
-def _by_turns(clips: str, searched: Sequence[tuple[Examples, PoseSearch]], queries: Sequence[Query]) -> Iterator[SearchFigures]:
+def _measure_by_turns(
+    clips: str, searched: Sequence[tuple[Examples, PoseSearch]], queries: Sequence[Query]
+) -> Iterator[SearchFigures]:
     """Search in databases by turns; yield the figures of each."""
     count, some = Settings().solve.neighbours, range(0, len(queries), EXACT_EVERY)
     buffer = np.zeros(EVICT_BYTES // 8)
@@ -196,17 +200,17 @@ def _by_turns(clips: str, searched: Sequence[tuple[Examples, PoseSearch]], queri
     examined: list[list[int]] = [[] for _ in searched]
     for _ in range(1 + ROUNDS):  # the first compiles, or reads kernels
         for k, (_, finder) in enumerate(searched):
-            warm[k] += _timed(finder, queries, count, found[k], examined[k])
+            warm[k] += _time_queries(finder, queries, count, found[k], examined[k])
     for k, (examples, finder) in enumerate(searched):
-        cold = _timed(finder, queries, count, [], [], buffer)
-        exact = [nearest_examples(examples, queries[n], count) for n in some]
+        cold = _time_queries(finder, queries, count, [], [], buffer)
+        exact = [find_nearest_examples(examples, queries[n], count) for n in some]
         recall = np.mean([len(np.intersect1d(found[k][n][0], near[0])) / count for n, near in zip(some, exact, strict=True)])
         ratio = np.mean([np.sqrt(found[k][n][1]).mean() / np.sqrt(near[1]).mean() for n, near in zip(some, exact, strict=True)])
         times = float(np.median(warm[k][len(queries) :])), float(np.median(cold))
         yield SearchFigures(clips, len(examples), *times, float(np.mean(examined[k])), float(recall), float(ratio))
 
 
-def _timed(
+def _time_queries(
     finder: PoseSearch,
     queries: Sequence[Query],
     count: int,
@@ -227,7 +231,7 @@ def _timed(
     return us
 
 
-def _queries(motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, subject: Any = None) -> tuple[list[Query], Any]:
+def _build_queries(motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, subject: Any = None) -> tuple[list[Query], Any]:
     """Return queries of clips with the body of one performer, by default the first, and 5 mm of noise, and this performer."""
     rng, queries = np.random.default_rng(0), []
     for stem in stems:
@@ -239,11 +243,11 @@ def _queries(motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, subject:
     return queries, subject
 
 
-def in_process(step: str, function: Callable[..., Any], *arguments: Any) -> StepFigures:
+def run_in_process(step: str, function: Callable[..., Any], *arguments: Any) -> StepFigures:
     """Run a step in a process of its own; a last argument that is a list takes its second result."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         begun = perf_counter()
-        (n_poses, more), processor_s, peak_gb = pool.submit(_measured, function, arguments).result()
+        (n_poses, more), processor_s, peak_gb = pool.submit(_measure_step, function, arguments).result()
         seconds = perf_counter() - begun
     if isinstance(arguments[-1], list):
         arguments[-1].extend(more)
@@ -251,7 +255,7 @@ def in_process(step: str, function: Callable[..., Any], *arguments: Any) -> Step
     return StepFigures(step, seconds, processor_s, more, peak_gb, n_poses, os.getloadavg()[0])
 
 
-def _measured(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float, float]:
+def _measure_step(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float, float]:
     """Return what a step returns, and the processor seconds and peak memory [GB] of this process and of those it had read."""
     result = function(*arguments)
     own, readers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -259,7 +263,7 @@ def _measured(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple
     return result, processor_s, (own.ru_maxrss + BuildOptions().processes * readers.ru_maxrss) / 1e6
 
 
-def line(figures: StepFigures) -> str:
+def format_step(figures: StepFigures) -> str:
     """Return one step in words."""
     graph = f", of these graph {figures.graph_s:.0f}" if figures.graph_s else ""
     peak = f"peak {figures.peak_gb:.2f} GB, load {figures.load:.1f}"
@@ -267,7 +271,7 @@ def line(figures: StepFigures) -> str:
     return f"{figures.step:<52}{figures.poses:9d} poses {seconds}{graph}; {peak}"
 
 
-def search_line(figures: SearchFigures) -> str:
+def format_search(figures: SearchFigures) -> str:
     """Return the figures of a search in words."""
     f = figures
     times = f"warm {f.warm_us:.0f} us, cold {f.cold_us:.0f} us, {f.examined:.0f} poses examined"

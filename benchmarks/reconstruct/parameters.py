@@ -21,30 +21,30 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.reconstruct.crossing import WORN, calibrated, performed, pictures_of
+from benchmarks.reconstruct.crossing import WORN, build_performer, calibrate_subject, render_pictures
 from benchmarks.reconstruct.innovations import (
     AGES,
     SIGMAS_M,
     collect_innovations,
+    compute_mean_likelihood,
+    compute_sigma_likelihood,
+    compute_stray_likelihood,
     count_transitions,
-    likeliest_factor,
-    likeliest_stray,
-    mean_likelihood,
-    resample,
-    sigma_likelihood,
-    stray_likelihood,
+    find_likeliest_factor,
+    find_likeliest_stray,
+    resample_estimate,
     sum_by_age,
 )
-from benchmarks.reconstruct.real_recording import labelled, recorded
-from benchmarks.report import parser_of, write_json
+from benchmarks.reconstruct.real_recording import find_labelled_blobs, load_recording
+from benchmarks.report import build_parser, write_json
 from capture.packets import Views
 from config.arrays import Bools, Floats, Ints
 from config.errors import DuocapError
-from config.files import atomic_write
+from config.files import write_atomically
 from config.loading import load_settings
 from config.settings import LabelSettings, Settings, SolveSettings
 from reconstruct.pipeline import Pipeline
-from reconstruct.search.index import search_index
+from reconstruct.search.index import load_search_index
 from tools.defaults import read_meanings
 from tools.evaluate.missing.labels import LabelOptions, measure_labels
 from tools.evaluate.missing.masks import MissingCase, seen_in
@@ -79,7 +79,7 @@ MARKERS, FPS, AROUND_M = "boxing", 60.0, 0.5  # AROUND_M: how far around the mar
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LabelCounts:
     """What the labelled frames of a part of a recording show.
 
     transitions: as of `count_transitions`; points, blobs: those without a label, and the volume and area searched, (2,) [m^3],
@@ -93,7 +93,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ParameterEstimate:
     """A parameter: its value in the settings, its estimate, and the ends of the interval."""
 
     name: str
@@ -113,18 +113,18 @@ class Effect:
     far: float
 
 
-def value_of(settings: Settings, name: str) -> float:
+def read_setting(settings: Settings, name: str) -> float:
     """Return a setting by its dotted name."""
     section, _, key = name.partition(".")
     return float(getattr(getattr(settings, section), key))
 
 
-def settings_with(name: str, value: float) -> Settings:
+def replace_setting(name: str, value: float) -> Settings:
     """Return the default settings but for one. Raises SettingsError."""
     return load_settings(None, [f"{name}={float(value)!r}"])
 
 
-def count_seen(pipeline: Pipeline, moments: Sequence[Views]) -> Seen:
+def count_seen(pipeline: Pipeline, moments: Sequence[Views]) -> LabelCounts:
     """Put the next moments of a recording through a pipeline and count what its labels leave."""
     shown, points, blobs, apart, covariance = list[Bools](), np.zeros(2), np.zeros(2), list[Floats](), list[Floats]()
     for moment in moments:
@@ -135,36 +135,38 @@ def count_seen(pipeline: Pipeline, moments: Sequence[Views]) -> Seen:
         inside = ((frame.extra_m > low) & (frame.extra_m < high)).all(axis=1)
         points += float(inside.sum()), float(np.prod(high - low))
         for view, camera in enumerate(pipeline.rig.cameras):
-            blobs += float((~labelled(views[view], frame, view)).sum()), float(np.prod(camera.size))
+            blobs += float((~find_labelled_blobs(views[view], frame, view)).sum()), float(np.prod(camera.size))
         apart.append((frame.point_m - pose.marker_m)[frame.valid])
         covariance.append(frame.covariance_m2[frame.valid])
-    residuals = sigma_likelihood(np.concatenate(apart), np.concatenate(covariance))
-    return Seen(count_transitions(np.array(shown)), points, blobs, residuals)
+    residuals = compute_sigma_likelihood(np.concatenate(apart), np.concatenate(covariance))
+    return LabelCounts(count_transitions(np.array(shown)), points, blobs, residuals)
 
 
-def unfiltered() -> Settings:
+def build_unfiltered_settings() -> Settings:
     """Return settings with which what is published is what was solved."""
     return load_settings(None, ["filter.output=false", "feet.lock=false"])
 
 
-def see_clip(stem: str, motion: Path, database: Path, seconds: float) -> Seen:
+def count_seen_in_clip(stem: str, motion: Path, database: Path, seconds: float) -> LabelCounts:
     """Count what a simulated recording of a clip shows."""
-    settings, performer = unfiltered(), performed(stem, "tuning", "body", motion, seconds)
+    settings, performer = build_unfiltered_settings(), build_performer(stem, "tuning", "body", motion, seconds)
     kept = [m for m, marker in enumerate(performer.markers.names) if marker not in WORN["body"][1]]
     poses = open_once(database)
-    pipeline = Pipeline(performer.rig, calibrated(performer, kept, poses, settings), poses, settings)
-    return count_seen(pipeline, pictures_of(performer, FPS, kept).pairs())
+    pipeline = Pipeline(performer.rig, calibrate_subject(performer, kept, poses, settings), poses, settings)
+    return count_seen(pipeline, render_pictures(performer, FPS, kept).pairs())
 
 
-def see_recording(folder: Path) -> list[Seen]:
+def count_seen_in_recording(folder: Path) -> list[LabelCounts]:
     """Count what each of PARTS of a real recording shows."""
-    given = recorded(folder, live=False)
-    pipeline = Pipeline(given.rig, given.subject, given.database, unfiltered())
+    given = load_recording(folder, live=False)
+    pipeline = Pipeline(given.rig, given.subject, given.database, build_unfiltered_settings())
     bounds = np.linspace(0, len(given.found), PARTS + 1).astype(int).tolist()
     return [count_seen(pipeline, [pair for _, pair, _ in given.found[k:end]]) for k, end in pairwise(bounds)]
 
 
-def estimate_counted(simulated: Sequence[Seen], real: Sequence[Seen], settings: Settings) -> list[Estimate]:
+def estimate_counted(
+    simulated: Sequence[LabelCounts], real: Sequence[LabelCounts], settings: Settings
+) -> list[ParameterEstimate]:
     """Return the parameters that labelled recordings give; of nothing counted, as if half of one had been.
 
     Markers of a simulated body sit where they are: how far they move is taken from the real recording, if there is one.
@@ -179,40 +181,49 @@ def estimate_counted(simulated: Sequence[Seen], real: Sequence[Seen], settings: 
     likelihood = np.array([each.likelihood for each in moving])
 
     def sigma_m(k: int, clips: Ints) -> float:
-        return likeliest_factor(SIGMAS_M, likelihood[clips, k].sum(axis=0))
+        return find_likeliest_factor(SIGMAS_M, likelihood[clips, k].sum(axis=0))
 
-    found = [Estimate(name, value_of(settings, name), *resample(partial(share_of, of), len(seen))) for name, of in counts.items()]
+    found = [
+        ParameterEstimate(name, read_setting(settings, name), *resample_estimate(partial(compute_share, of), len(seen)))
+        for name, of in counts.items()
+    ]
     names = ("label.marker_sigma_m", "solve.marker_sigma_m")
-    return found + [Estimate(n, value_of(settings, n), *resample(partial(sigma_m, k), len(moving))) for k, n in enumerate(names)]
+    return found + [
+        ParameterEstimate(n, read_setting(settings, n), *resample_estimate(partial(sigma_m, k), len(moving)))
+        for k, n in enumerate(names)
+    ]
 
 
-def share_of(count: Floats, clips: Ints) -> float:
+def compute_share(count: Floats, clips: Ints) -> float:
     """Return the share that is counted in some clips; count: of each clip, and of how many, (C, 2)."""
     part, whole = count[clips].sum(axis=0)
     return float((part + 0.5) / (whole + 1.0))
 
 
-def hidden_query(stem: str, motion: Path, database: Path, seconds: float) -> MethodInput | None:
+def build_hidden_query(stem: str, motion: Path, database: Path, seconds: float) -> MethodInput | None:
     """Return a clip with noisy markers, half of them hidden by turns; None where it is too short."""
     which = set_clip(stem)
     query = apply_variant(clip_query(read_query(which, motion), which, MARKERS, seconds), "noise", 1)
     visible = seen_in(HIDDEN, query.subject, len(query), 1, stem)
     if visible is None:
         return None
-    index = search_index(query.subject, open_once(database))
+    index = load_search_index(query.subject, open_once(database))
     return MethodInput(replace(query, visible=visible), index, Settings(), None)
 
 
-def estimate_strays(queries: Sequence[MethodInput], settings: Settings) -> list[Estimate]:
+def estimate_strays(queries: Sequence[MethodInput], settings: Settings) -> list[ParameterEstimate]:
     """Return share and distance of stray markers, from where markers return."""
     sigma_m = settings.label.marker_sigma_m
-    likelihood = np.array([stray_likelihood(collect_innovations(given).at_return, sigma_m) for given in queries])
+    likelihood = np.array([compute_stray_likelihood(collect_innovations(given).at_return, sigma_m) for given in queries])
 
     def one(k: int, clips: Ints) -> float:
-        return likeliest_stray(likelihood[clips].sum(axis=0))[k]
+        return find_likeliest_stray(likelihood[clips].sum(axis=0))[k]
 
     names = ("label.stray", "label.stray_m")
-    return [Estimate(n, value_of(settings, n), *resample(partial(one, k), len(queries))) for k, n in enumerate(names)]
+    return [
+        ParameterEstimate(n, read_setting(settings, n), *resample_estimate(partial(one, k), len(queries)))
+        for k, n in enumerate(names)
+    ]
 
 
 def measure_likelihoods(queries: Sequence[MethodInput], settings: Settings) -> dict[str, Floats]:
@@ -220,30 +231,30 @@ def measure_likelihoods(queries: Sequence[MethodInput], settings: Settings) -> d
     found = {}
     for name in PROCESS:
         print(name, file=sys.stderr, flush=True)
-        changed = [settings_with(name, value_of(settings, name) * factor) for factor in FACTORS]
-        found[name] = np.array([[_sums(replace(given, settings=s)) for given in queries] for s in changed])
+        changed = [replace_setting(name, read_setting(settings, name) * factor) for factor in FACTORS]
+        found[name] = np.array([[_sum_log_density(replace(given, settings=s)) for given in queries] for s in changed])
     return found
 
 
-def _sums(given: MethodInput) -> Floats:
+def _sum_log_density(given: MethodInput) -> Floats:
     """Return the sums of ln of the density of a query, (A, 2)."""
     return sum_by_age(collect_innovations(given), given.settings.label)
 
 
-def estimate_process(likelihoods: dict[str, Floats], settings: Settings) -> list[Estimate]:
+def estimate_process(likelihoods: dict[str, Floats], settings: Settings) -> list[ParameterEstimate]:
     """Return where the likelihood of each process parameter is greatest."""
 
     def one(value: float, sums: Floats, clips: Ints) -> float:
-        return value * likeliest_factor(FACTORS, np.array([mean_likelihood(each[clips]) for each in sums]))
+        return value * find_likeliest_factor(FACTORS, np.array([compute_mean_likelihood(each[clips]) for each in sums]))
 
     found = []
     for name, sums in likelihoods.items():
-        value = value_of(settings, name)
-        found.append(Estimate(name, value, *resample(partial(one, value, sums), sums.shape[1])))
+        value = read_setting(settings, name)
+        found.append(ParameterEstimate(name, value, *resample_estimate(partial(one, value, sums), sums.shape[1])))
     return found
 
 
-def halved_and_more(name: str, value: float) -> tuple[float, float]:
+def list_factor_values(name: str, value: float) -> tuple[float, float]:
     """Return a value with half of it less, and more."""
     if name == "label.stays_seen":
         return 1.0 - 0.5 * (1.0 - value), 1.0 - 1.5 * (1.0 - value)
@@ -259,23 +270,23 @@ def measure_effect(options: LabelOptions, settings: Settings) -> Effect:
     return Effect(at_once / returns, right / labels, float(joints_mm.mean()), 100.0 * states.far[1])
 
 
-def estimates_table(estimates: Sequence[Estimate], effects: dict[str, Effect]) -> list[str]:
+def format_estimates(estimates: Sequence[ParameterEstimate], effects: dict[str, Effect]) -> list[str]:
     """Return the lines of a Markdown table; effects: by name and the sign of the change, and "" as it is."""
     head = "| setting | unit | value | estimate | 95 % | half less: at once, right, mm, far | half more | meaning |"
     lines = [head, "|" + "---|" * 8]
     for each in estimates:
-        change = " | ".join(_effect(effects.get(f"{each.name}{sign}")) for sign in "-+")
+        change = " | ".join(_format_effect(effects.get(f"{each.name}{sign}")) for sign in "-+")
         numbers = f"{each.value:.4g} | {each.estimate:.4g} | {each.low:.4g} to {each.high:.4g}"
-        lines.append(f"| `{each.name}` | {UNITS[each.name]} | {numbers} | {change} | {meaning_of(each.name)} |")
-    return [*lines, "", f"as it is: {_effect(effects.get(''))}"]
+        lines.append(f"| `{each.name}` | {UNITS[each.name]} | {numbers} | {change} | {find_setting_meaning(each.name)} |")
+    return [*lines, "", f"as it is: {_format_effect(effects.get(''))}"]
 
 
-def _effect(effect: Effect | None) -> str:
+def _format_effect(effect: Effect | None) -> str:
     """Return the cell of an effect."""
     return "-" if effect is None else f"{effect.at_once:.1f}, {effect.right:.1f}, {effect.joints_mm:.1f}, {effect.far:.2f}"
 
 
-def likelihoods_table(likelihoods: dict[str, Floats]) -> list[str]:
+def format_likelihoods(likelihoods: dict[str, Floats]) -> list[str]:
     """Return the lines of a table of ln of the density of a marker beside that of the value in force, by factor and by age."""
     lines = [
         "| ln of the density, a marker and frame | " + " | ".join(f"x {factor:.2g}" for factor in FACTORS) + " |",
@@ -284,33 +295,33 @@ def likelihoods_table(likelihoods: dict[str, Floats]) -> list[str]:
     usual = int(np.flatnonzero(FACTORS == 1.0)[0])
     for name, sums in likelihoods.items():
         for age, of_age in (("all", slice(None)), *((age, slice(k, k + 1)) for k, age in enumerate(AGES))):
-            means = [mean_likelihood(each[:, of_age]) for each in sums]
+            means = [compute_mean_likelihood(each[:, of_age]) for each in sums]
             cells = (f"{mean:.3f}" if k == usual else f"{mean - means[usual]:+.3f}" for k, mean in enumerate(means))
             lines.append(f"| `{name}`, {age} | " + " | ".join(cells) + " |")
     return lines
 
 
-def meaning_of(name: str) -> str:
+def find_setting_meaning(name: str) -> str:
     """Return what a setting means, in the words of the settings."""
     section, _, key = name.partition(".")
     return read_meanings(LabelSettings if section == "label" else SolveSettings)[key]
 
 
-def settings_file(estimates: Sequence[Estimate]) -> str:
+def format_settings_file(estimates: Sequence[ParameterEstimate]) -> str:
     """Return the text of a settings file with the estimates, their meaning, unit and interval as comments."""
     lines = ["# Estimated by python -m benchmarks.reconstruct.parameters. Give this file with --config."]
     for section in dict.fromkeys(each.name.partition(".")[0] for each in estimates):
         lines += ["", f"[{section}]"]
         for each in (each for each in estimates if each.name.startswith(f"{section}.")):
             interval = f"{each.low:.3g} to {each.high:.3g}"
-            lines.append(f"# {meaning_of(each.name)}; {UNITS[each.name]}, 95 % {interval}, default {each.value:.3g}")
+            lines.append(f"# {find_setting_meaning(each.name)}; {UNITS[each.name]}, 95 % {interval}, default {each.value:.3g}")
             lines.append(f"{each.name.partition('.')[2]} = {float(f'{each.estimate:.4g}')!r}")
     return "\n".join(lines) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Estimate, print and write."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--database", type=Path)
     parser.add_argument("--clips", choices=("tuning", "quick"), default="tuning")
@@ -322,22 +333,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     clips = tuple(set_clip(stem) for stem in stems)
     database = options.database or protocol_database(options.motion, None, clips)
     where = (options.motion, database, options.seconds)
-    real = [] if options.recording is None else see_recording(options.recording)
-    estimates = estimate_counted([see_clip(stem, *where) for stem in stems], real, settings)
-    queries = [given for stem in stems if (given := hidden_query(stem, *where)) is not None]
+    real = [] if options.recording is None else count_seen_in_recording(options.recording)
+    estimates = estimate_counted([count_seen_in_clip(stem, *where) for stem in stems], real, settings)
+    queries = [given for stem in stems if (given := build_hidden_query(stem, *where)) is not None]
     estimates += estimate_strays(queries, settings)
     likelihoods = measure_likelihoods(queries, settings)
     estimates += estimate_process(likelihoods, settings)
-    print("\n".join([*estimates_table(estimates, {}), "", *likelihoods_table(likelihoods), ""]), flush=True)
+    print("\n".join([*format_estimates(estimates, {}), "", *format_likelihoods(likelihoods), ""]), flush=True)
     if options.write is not None:
-        atomic_write(options.write, settings_file(estimates))
+        write_atomically(options.write, format_settings_file(estimates))
     labels = LabelOptions(options.motion, database, clips, (MARKERS,), options.seconds, (LABELS,), (False,))
     effects = {"": measure_effect(labels, settings)}
     for each in estimates:
         print(each.name, file=sys.stderr, flush=True)
-        for sign, value in zip("-+", halved_and_more(each.name, each.value), strict=True):
-            effects[f"{each.name}{sign}"] = measure_effect(labels, settings_with(each.name, value))
-    print("\n".join(estimates_table(estimates, effects)))
+        for sign, value in zip("-+", list_factor_values(each.name, each.value), strict=True):
+            effects[f"{each.name}{sign}"] = measure_effect(labels, replace_setting(each.name, value))
+    print("\n".join(format_estimates(estimates, effects)))
     curves = {name: sums.tolist() for name, sums in likelihoods.items()}
     figures = {"estimates": [asdict(each) for each in estimates], "effects": {k: asdict(v) for k, v in effects.items()}}
     write_json(options.json, figures | {"likelihoods": curves})

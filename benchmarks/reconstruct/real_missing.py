@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.reconstruct.real_recording import SAME_PX, T_POSE_S, Recorded, Seen, recorded, watched
-from benchmarks.report import parser_of, write_json
+from benchmarks.reconstruct.real_recording import SAME_PX, T_POSE_S, DetectedRecording, SeenPair, load_recording, track_recording
+from benchmarks.report import build_parser, write_json
 from capture.packets import Blobs, MarkerFrame, Views
 from config.arrays import Floats
 from database.clips import Clip
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.models.style.features import TrainingPoses, subsample, training_poses
-from reconstruct.models.style.learn.train import learn
+from reconstruct.models.style.features import TrainingPoses, build_training_poses, subsample_poses
+from reconstruct.models.style.learn.train import fit_style
 from reconstruct.models.style.model import Style, StyleError
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
@@ -39,7 +39,7 @@ class Gap:
 
 
 @dataclass
-class Errors:
+class GapErrors:
     """Distances of predicted from triangulated markers, by method [mm]; lost: pairs that were not tracked."""
 
     mm: dict[str, list[float]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Errors:
         }
 
 
-def gaps_of(times_s: Floats, n_markers: int, seed: int) -> list[Gap]:
+def plan_gaps(times_s: Floats, n_markers: int, seed: int) -> list[Gap]:
     """Return gaps evenly spread after the T-pose; every marker is taken out once before any is a second time."""
     room = np.linspace(T_POSE_S[1] + 0.5, times_s[-1] - GAP_S - 0.3, N_GAPS)
     rng = np.random.default_rng(seed)
@@ -75,7 +75,7 @@ def gaps_of(times_s: Floats, n_markers: int, seed: int) -> list[Gap]:
     return found
 
 
-def without(blobs: Blobs, points_px: Floats) -> Blobs:
+def remove_blobs(blobs: Blobs, points_px: Floats) -> Blobs:
     """Take the blobs at some image points, (K, 2), out of a view."""
     if not len(blobs) or not len(points_px):
         return blobs
@@ -84,14 +84,16 @@ def without(blobs: Blobs, points_px: Floats) -> Blobs:
     return replace(blobs, points_px=np.ascontiguousarray(points), area_px=area, color_rgb=color, sigma_px=sigma)
 
 
-def taken_out(pair: Views, markers: MarkerFrame, taken: tuple[int, ...]) -> Views:
+def remove_markers(pair: Views, markers: MarkerFrame, taken: tuple[int, ...]) -> Views:
     """Take markers out of both views of a pair, as far as they were labelled there."""
     index = list(taken)
-    views = [without(blobs, markers.image_px[c, index][markers.seen[c, index]]) for c, blobs in enumerate((pair[0], pair[1]))]
+    views = [
+        remove_blobs(blobs, markers.image_px[c, index][markers.seen[c, index]]) for c, blobs in enumerate((pair[0], pair[1]))
+    ]
     return replace(pair, left=views[0], right=views[1])
 
 
-def poses_before(seen: list[Seen], end: int, recording: Recorded) -> TrainingPoses:
+def collect_poses_before(seen: list[SeenPair], end: int, recording: DetectedRecording) -> TrainingPoses:
     """Return the poses that were tracked up to a pair, as a style is learned from them."""
     clips, rows = [], []
     for k in range(end + 1):
@@ -104,23 +106,25 @@ def poses_before(seen: list[Seen], end: int, recording: Recorded) -> TrainingPos
             rotvec, root_m = np.array([p.rotvec for p in poses]), np.array([p.root_m for p in poses])
             clips.append(Clip("before", recording.subject.skeleton, fps, rotvec, root_m))
         rows = []
-    return subsample(training_poses(clips), MAX_POSES)
+    return subsample_poses(build_training_poses(clips), MAX_POSES)
 
 
-def style_before(seen: list[Seen], end: int, recording: Recorded) -> Style | None:
+def learn_style_before(seen: list[SeenPair], end: int, recording: DetectedRecording) -> Style | None:
     """Learn a style from the poses before a pair; None where there are too few."""
     try:
-        return learn(poses_before(seen, end, recording), recording.subject.skeleton, "before")
+        return fit_style(collect_poses_before(seen, end, recording), recording.subject.skeleton, "before")
     except StyleError:
         return None
 
 
-def held_markers(last_m: Floats, pose: Pose) -> Floats:
+def hold_markers(last_m: Floats, pose: Pose) -> Floats:
     """Return markers, (M, 3) [m] in the root's frame, in the world."""
     return np.asarray(last_m @ matrix_from_rotvec(pose.rotvec[0]).T + pose.root_m)
 
 
-def run(seen: list[Seen], gaps: list[Gap], recording: Recorded, with_style: bool, errors: list[Errors]) -> None:
+def run_gaps(
+    seen: list[SeenPair], gaps: list[Gap], recording: DetectedRecording, with_style: bool, errors: list[GapErrors]
+) -> None:
     """Put all pairs through a pipeline, markers taken out; add the distances to the errors of each gap."""
     pipeline = Pipeline(recording.rig, recording.subject, recording.database, recording.settings)
     method = "with style" if with_style else "local"
@@ -136,18 +140,18 @@ def run(seen: list[Seen], gaps: list[Gap], recording: Recorded, with_style: bool
             continue
         gap = gaps[n]
         if with_style and k == gap.first:
-            pipeline.take_style(style_before(seen, k, recording))
-        pose = pipeline.step(taken_out(one.pair, one.markers, gap.markers))
+            pipeline.take_style(learn_style_before(seen, k, recording))
+        pose = pipeline.step(remove_markers(one.pair, one.markers, gap.markers))
         index = [m for m in gap.markers if one.markers.valid[m]]
         true_m = one.markers.point_m[index]
         errors[n].lost[method] = errors[n].lost.get(method, 0) + (pose.state is not TrackingState.TRACKING)
         errors[n].add(method, 1e3 * np.linalg.norm(pose.marker_m[index] - true_m, axis=1))
         if not with_style:
-            errors[n].add("hold", 1e3 * np.linalg.norm(held_markers(last_m, pose)[index] - true_m, axis=1))
+            errors[n].add("hold", 1e3 * np.linalg.norm(hold_markers(last_m, pose)[index] - true_m, axis=1))
             errors[n].add("seen", 1e3 * np.linalg.norm(one.pose.marker_m[index] - true_m, axis=1))
 
 
-def line(head: str, figures: dict[str, dict[str, float]]) -> str:
+def format_line(head: str, figures: dict[str, dict[str, float]]) -> str:
     """Return a line: mean / 95th percentile by method."""
     cells = (figures.get(name, {"mean": np.nan, "p95": np.nan}) for name in ("seen", "hold", "local", "with style"))
     return f"{head:<58}" + "".join(f"{cell['mean']:>8.0f} /{cell['p95']:>4.0f}" for cell in cells)
@@ -155,27 +159,27 @@ def line(head: str, figures: dict[str, dict[str, float]]) -> str:
 
 def main() -> None:
     """Print a line for every gap."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--recording", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--local", action="store_true", help="without a style only")
     given = parser.parse_args()
-    recording = recorded(given.recording, live=False)
-    seen = watched(recording)
+    recording = load_recording(given.recording, live=False)
+    seen = track_recording(recording)
     times_s = np.array([1e-9 * one.pair.t_capture_ns for one in seen])
-    gaps = gaps_of(times_s, len(recording.names), given.seed)
-    errors = [Errors() for _ in gaps]
+    gaps = plan_gaps(times_s, len(recording.names), given.seed)
+    errors = [GapErrors() for _ in gaps]
     for with_style in (False,) if given.local else (False, True):
-        run(seen, gaps, recording, with_style, errors)
+        run_gaps(seen, gaps, recording, with_style, errors)
     print(f"{'mm, mean / 95th percentile':<58}{'seen':>14}{'hold':>14}{'local':>14}{'with style':>14}")
     for gap, found in zip(gaps, errors, strict=True):
         names = ", ".join(recording.names[m] for m in gap.markers)
-        print(line(f"{times_s[gap.first]:5.1f} s {names}", found.figures()))
-    total = Errors()
+        print(format_line(f"{times_s[gap.first]:5.1f} s {names}", found.figures()))
+    total = GapErrors()
     for found in errors:
         for name, mm in found.mm.items():
             total.mm.setdefault(name, []).extend(mm)
-    print(line("all", total.figures()))
+    print(format_line("all", total.figures()))
     print("pairs not tracked:", {name: sum(e.lost.get(name, 0) for e in errors) for name in ("local", "with style")})
     named = [{"first": p.first, "markers": [recording.names[m] for m in p.markers]} for p in gaps]
     by_gap = [a | {"mm": e.figures(), "lost": e.lost} for a, e in zip(named, errors, strict=True)]

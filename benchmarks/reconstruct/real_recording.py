@@ -13,22 +13,22 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from calibration.camera import Camera, Rig
-from calibration.formats.rig_toml import read_rig
+from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
-from calibration.world import rig_in_world
+from calibration.world import place_rig_in_world
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.process.detector import open_detector
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
 from config.settings import CAMERA_NAMES, Settings
-from database.default import default_database
+from database.default import open_default_database
 from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState, swapped_markers
-from tools.calibrate.session import subject_from_pairs
+from reconstruct.pose import Pose, TrackingState, find_swapped_markers
+from tools.calibrate.session import fit_subject_to_pairs
 
 T_POSE_S = (0.5, 8.0)
 SAME_PX = 0.01  # a labelled image point is that of its blob
@@ -37,7 +37,7 @@ LIT = 25  # grey level of a marker that is too dim for the detector
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenPair:
     """One pair: images, blobs, labels, pose, and the pixel thresholds of both detectors."""
 
     frames: tuple[Frame, Frame]
@@ -63,11 +63,11 @@ class Tally:
     incomplete: list[int] = field(default_factory=list)
     thresholds: list[tuple[float, float]] = field(default_factory=list)
 
-    def add(self, seen: Seen, names: tuple[str, ...], cameras: tuple[Camera, ...]) -> None:
+    def add(self, seen: SeenPair, names: tuple[str, ...], cameras: tuple[Camera, ...]) -> None:
         """Count one pair."""
         self.pairs += 1
         self.tracked += seen.pose.state is TrackingState.TRACKING
-        self.swaps += bool(swapped_markers(seen.pose, seen.markers)) if seen.pose.state is TrackingState.TRACKING else 0
+        self.swaps += bool(find_swapped_markers(seen.pose, seen.markers)) if seen.pose.state is TrackingState.TRACKING else 0
         self.thresholds.append(seen.thresholds)
         whole = bool(seen.markers.valid.all())
         self.complete += whole
@@ -75,9 +75,9 @@ class Tally:
             self.incomplete.append(seen.pair[0].index)
         for view, (name, blobs) in enumerate(zip(CAMERA_NAMES[:2], (seen.pair[0], seen.pair[1]), strict=True)):
             self.blobs[name].append(len(blobs))
-            self.false[name] += int((~labelled(blobs, seen.markers, view)).sum())
+            self.false[name] += int((~find_labelled_blobs(blobs, seen.markers, view)).sum())
             for m in np.flatnonzero(~seen.markers.seen[view]):
-                why = cause(seen, view, int(m), cameras[view])
+                why = find_loss_cause(seen, view, int(m), cameras[view])
                 self.missing[f"{names[m]} {name}: {why}"] += 1
                 self.missing_by[why] += 1
         for m in np.flatnonzero(seen.markers.seen.all(axis=0) & ~seen.markers.valid):
@@ -114,7 +114,7 @@ class Tally:
         }
 
 
-def labelled(blobs: Blobs, markers: MarkerFrame, view: int) -> np.ndarray:
+def find_labelled_blobs(blobs: Blobs, markers: MarkerFrame, view: int) -> np.ndarray:
     """Return which blobs of a view are labelled, (N,)."""
     points = markers.image_px[view, markers.seen[view]]
     if not len(points):
@@ -122,7 +122,7 @@ def labelled(blobs: Blobs, markers: MarkerFrame, view: int) -> np.ndarray:
     return np.asarray(np.linalg.norm(blobs.points_px[:, None] - points[None], axis=2).min(axis=1) < SAME_PX)
 
 
-def cause(seen: Seen, view: int, marker: int, camera: Camera) -> str:
+def find_loss_cause(seen: SeenPair, view: int, marker: int, camera: Camera) -> str:
     """Return why a marker has no label in a view: out of view, merged with another, too dim, found but unlabelled, or hidden."""
     expected = camera.project(seen.pose.marker_m[marker : marker + 1])[0]
     image, blobs = seen.frames[view].image, (seen.pair[0], seen.pair[1])[view]
@@ -131,7 +131,7 @@ def cause(seen: Seen, view: int, marker: int, camera: Camera) -> str:
         return "out of view"
     if len(blobs):
         distance = np.linalg.norm(blobs.points_px - expected, axis=1)
-        free = ~labelled(blobs, seen.markers, view)
+        free = ~find_labelled_blobs(blobs, seen.markers, view)
         if (distance[free] < NEAR_PX).any():
             return "found, not labelled"
         near = int(np.argmin(distance))
@@ -146,7 +146,7 @@ def cause(seen: Seen, view: int, marker: int, camera: Camera) -> str:
     return "too dim" if patch.max(initial=0) > LIT else "hidden"
 
 
-def pairs_of(
+def detect_pairs(
     recording: CaptureRecording, settings: Settings, live: bool
 ) -> list[tuple[tuple[Frame, Frame], Views, tuple[float, float]]]:
     """Detect in the whole recording, as replay or as a live run does."""
@@ -167,7 +167,7 @@ def pairs_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class DetectedRecording:
     """A recording: pairs found in it, as `pairs_of` gives them, and all that a pipeline for it needs."""
 
     settings: Settings
@@ -178,38 +178,38 @@ class Recorded:
     database: PoseDatabase
 
 
-def recorded(folder: Path, live: bool) -> Recorded:
+def load_recording(folder: Path, live: bool) -> DetectedRecording:
     """Detect in a recording and fit the performer to its T-pose."""
-    settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
+    settings, rig, worn = Settings(), read_rig_toml(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
     spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
-    found = pairs_of(CaptureRecording(spec, settings.detector, worn), settings, live)
+    found = detect_pairs(CaptureRecording(spec, settings.detector, worn), settings, live)
     times_s = np.array([1e-9 * pair.t_capture_ns for _, pair, _ in found])
     standing = [found[k][1] for k in np.flatnonzero((times_s >= T_POSE_S[0]) & (times_s <= T_POSE_S[1]))]
-    database = default_database()
-    subject = subject_from_pairs("performer", standing, rig, worn, database, settings).subject
-    return Recorded(settings, rig_in_world(rig, subject.world), worn.names, found, subject, database)
+    database = open_default_database()
+    subject = fit_subject_to_pairs("performer", standing, rig, worn, database, settings).subject
+    return DetectedRecording(settings, place_rig_in_world(rig, subject.world), worn.names, found, subject, database)
 
 
-def watched(recording: Recorded) -> list[Seen]:
+def track_recording(recording: DetectedRecording) -> list[SeenPair]:
     """Put every pair through a pipeline."""
     pipeline = Pipeline(recording.rig, recording.subject, recording.database, recording.settings)
     seen = []
     for frames, pair, levels in recording.found:
         pose = pipeline.step(pair)
         assert pipeline.markers is not None
-        seen.append(Seen(frames, pair, pipeline.markers, pose, levels))
+        seen.append(SeenPair(frames, pair, pipeline.markers, pose, levels))
     return seen
 
 
 def main() -> None:
     """Print the figures as JSON."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--recording", type=Path, required=True)
     parser.add_argument("--live", action="store_true")
     given = parser.parse_args()
-    recording = recorded(given.recording, given.live)
+    recording = load_recording(given.recording, given.live)
     tally = Tally()
-    for one in watched(recording):
+    for one in track_recording(recording):
         tally.add(one, recording.names, recording.rig.cameras)
     figures = tally.figures(len(recording.names))
     print(json.dumps(figures, indent=2))

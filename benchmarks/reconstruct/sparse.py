@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import CLOCK_NS, parser_of, write_json
+from benchmarks.report import CLOCK_NS, build_parser, write_json
 from config.arrays import Singles
-from reconstruct.models.sparse.coding import code, decoded
-from reconstruct.models.sparse.dictionary import RestoreOptions, restore
+from reconstruct.models.sparse.coding import code_poses, decode_poses
+from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.learn import DictionaryOptions, learn_atoms
-from reconstruct.models.sparse.train import TrainOptions, train
+from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
 
 D, K, T = 60, 2000, 10
 N_CODED = 4000
@@ -28,19 +28,19 @@ WORST = 2.0  # times our error, from which on a call does not count
 Coder = Callable[[Singles, Singles], Singles]  # atoms (K, D) and poses (N, D) to decoded poses (N, D)
 
 
-def ours(atoms: Singles, poses: Singles) -> Singles:
+def code_with_ours(atoms: Singles, poses: Singles) -> Singles:
     """Code and decode by this package."""
-    return decoded(atoms, code(atoms, poses, T))
+    return decode_poses(atoms, code_poses(atoms, poses, T))
 
 
-def scikit_learn(atoms: Singles, poses: Singles) -> Singles:
+def code_with_sklearn(atoms: Singles, poses: Singles) -> Singles:
     """Code and decode by scikit-learn, with the atoms' inner products computed beforehand."""
     linear_model = importlib.import_module("sklearn.linear_model")
     weights = linear_model.orthogonal_mp(atoms.T.astype(float), poses.T.astype(float), n_nonzero_coefs=T, precompute=True)
     return np.asarray((atoms.T @ weights).T, np.float32)
 
 
-def spams(atoms: Singles, poses: Singles) -> Singles:
+def code_with_spams(atoms: Singles, poses: Singles) -> Singles:
     """Code and decode by SPAMS, in one thread."""
     module = importlib.import_module("spams")
     weights = module.omp(
@@ -49,10 +49,10 @@ def spams(atoms: Singles, poses: Singles) -> Singles:
     return np.asarray((weights.T @ atoms), np.float32)
 
 
-CODERS: dict[str, Coder] = {"ours": ours, "sklearn": scikit_learn, "spams": spams}
+CODERS: dict[str, Coder] = {"ours": code_with_ours, "sklearn": code_with_sklearn, "spams": code_with_spams}
 
 
-def coding(rounds: int) -> dict[str, dict[str, float]]:
+def measure_coding(rounds: int) -> dict[str, dict[str, float]]:
     """Return poses a second and the squared error of every coder that is installed."""
     rng = np.random.default_rng(0)
     atoms = rng.normal(size=(K, D)).astype(np.float32)
@@ -74,7 +74,7 @@ def coding(rounds: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def k_svd() -> dict[str, dict[str, float]]:
+def measure_k_svd() -> dict[str, dict[str, float]]:
     """Return seconds an iteration and the error after 10 of K-SVD, ours and the package's."""
     rng = np.random.default_rng(0)
     poses = (rng.normal(size=(2000, 12)) @ rng.normal(size=(12, D)) + 0.1 * rng.normal(size=(2000, D))).astype(np.float32)
@@ -94,16 +94,16 @@ def k_svd() -> dict[str, dict[str, float]]:
     return found | {"ksvd": {"s": seconds, "error": float(np.sqrt((off**2).mean()))}}
 
 
-def many(motion: Path, n: int) -> Iterator[Singles]:
+def load_poses(motion: Path, n: int) -> Iterator[Singles]:
     """Return n poses of a motion folder, mirrored, and again at other rates."""
     from database.files.read import read_clip
-    from database.files.resample import mirrored, resample
+    from database.files.resample import mirror_clip, resample_clip
 
     left = n
     for fps in (120.0, 97.0, 83.0, 71.0, 61.0, 53.0, 47.0, 43.0):
         for file in sorted(motion.rglob("*.amc")):
-            clip = resample(read_clip(file), fps)
-            for one in (clip, mirrored(clip)):
+            clip = resample_clip(read_clip(file), fps)
+            for one in (clip, mirror_clip(clip)):
                 part = one.rotvec[:left].astype(np.float32)
                 left -= len(part)
                 if len(part):
@@ -112,7 +112,7 @@ def many(motion: Path, n: int) -> Iterator[Singles]:
             return
 
 
-def training(motion: Path, n: int) -> dict[str, float]:
+def measure_training(motion: Path, n: int) -> dict[str, float]:
     """Train on n poses; return what it took."""
     import resource
 
@@ -121,14 +121,18 @@ def training(motion: Path, n: int) -> dict[str, float]:
     skeleton = read_clip(next(iter(sorted(motion.rglob("*.amc"))))).skeleton
     with tempfile.TemporaryDirectory() as folder:
         begun = CLOCK_NS()
-        model = train(
-            lambda: many(motion, n), skeleton, "many", Path(folder) / "part", TrainOptions(0, DictionaryOptions(target=0.008))
+        model = train_pose_dictionary(
+            lambda: load_poses(motion, n),
+            skeleton,
+            "many",
+            Path(folder) / "part",
+            TrainOptions(0, DictionaryOptions(target=0.008)),
         )
         seconds = 1e-9 * (CLOCK_NS() - begun)
     poses = model.points.vectors(skeleton, model.examples)
     weight = np.where(np.arange(poses.shape[1]) % 9 < 3, 1.0, 0.0)
     begun = CLOCK_NS()
-    restore(model.dictionary, poses, weight, RestoreOptions())
+    restore_poses(model.dictionary, poses, weight, RestoreOptions())
     rate = len(poses) / (1e-9 * (CLOCK_NS() - begun))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return {
@@ -139,26 +143,26 @@ def training(motion: Path, n: int) -> dict[str, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--train", type=int, nargs="*", default=[])
     parser.add_argument("--motion", type=Path)
     options = parser.parse_args(arguments)
     found: dict[str, object] = {}
-    found["coding"] = coded = coding(options.rounds)
+    found["coding"] = coded = measure_coding(options.rounds)
     for name, row in coded.items():
         ratio = coded["ours"]["poses_s"] / row["poses_s"]
         print(
             f"coding  {name:<8} {row['poses_s']:>9.0f} poses/s, squared error {row['error2']:.3f}; ours {ratio:.2f} times as fast"
         )
-    found["k_svd"] = learned = k_svd()
+    found["k_svd"] = learned = measure_k_svd()
     for name, row in learned.items():
         ratio = row["s"] / learned["ours"]["s"]
         print(
             f"K-SVD   {name:<8} {1e3 * row['s']:>9.1f} ms an iteration, error {row['error']:.4f}; ours {ratio:.1f} times as fast"
         )
     for n in options.train:
-        found[f"train {n}"] = row = training(options.motion, n)
+        found[f"train {n}"] = row = measure_training(options.motion, n)
         print("train   " + ", ".join(f"{key} {value:.0f}" if value > 50 else f"{key} {value:.2f}" for key, value in row.items()))
     write_json(options.json, found)
 

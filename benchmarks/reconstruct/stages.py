@@ -17,26 +17,26 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.report import parser_of, write_json
-from calibration.formats.rig_toml import read_rig
-from calibration.world import rig_in_world
+from benchmarks.report import build_parser, write_json
+from calibration.formats.rig_toml import read_rig_toml
+from calibration.world import place_rig_in_world
 from capture.packets import Views
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
 from config.settings import Settings
-from database.default import default_database
+from database.default import open_default_database
 from database.store import open_database
 from reconstruct.pipeline import Pipeline
-from stream.protocol.codec import encode
-from stream.protocol.compose import pose_message, skeleton_message
-from tools.calibrate.session import subject_from_recording
+from stream.protocol.codec import encode_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
+from tools.calibrate.session import fit_subject_to_recording
 
 T_POSE_S = (0.5, 8.0)
 US = 1e-3
 # What is timed, and the stage it belongs to.
 TIMED = {
     "reconstruct.pipeline.match": "match",
-    "reconstruct.track.tracker.expect_markers": "predict",
+    "reconstruct.track.tracker.predict_markers": "predict",
     "reconstruct.track.hypotheses.associate": "label",
     "reconstruct.track.false_detections.FalseDetections.without": "false detections",
     "reconstruct.track.false_detections.FalseDetections.learn": "false detections",
@@ -44,16 +44,16 @@ TIMED = {
     "reconstruct.search.walk.PoseSearch.nearest": "search",
     "reconstruct.models.local.gaussian.GaussianFitter.fit": "local model",
     "reconstruct.track.models.join_neighbours": "belief",
-    "reconstruct.track.models.conclude": "belief",
+    "reconstruct.track.models.update_belief": "belief",
     "reconstruct.track.estimator.surprise": "belief",
     "reconstruct.solve.solver.FrameProblem.energy": "solve",
-    "reconstruct.solve.solver._levenberg_marquardt": "solve",
+    "reconstruct.solve.solver._run_levenberg_marquardt": "solve",
     "reconstruct.track.estimator.Estimator.error_m": "expected errors",
     "reconstruct.pipeline.Pipeline._packet": "packet",
     "reconstruct.finish.filter.OutputFilter.filtered": "filter",
     "reconstruct.finish.stage.PoseFeet.held": "feet",
-    f"{__name__}.pose_message": "message",
-    f"{__name__}.encode": "message",
+    f"{__name__}.compose_pose_message": "message",
+    f"{__name__}.encode_message": "message",
 }
 
 
@@ -96,7 +96,7 @@ class StageClock:
         return counted
 
 
-def place_of(path: str) -> tuple[Any, str]:
+def find_holder(path: str) -> tuple[Any, str]:
     """Return what holds a name such as `reconstruct.pipeline.match`, and its last part."""
     parts = path.split(".")
     n = max(k for k in range(1, len(parts)) if ".".join(parts[:k]) in sys.modules)
@@ -107,27 +107,27 @@ def place_of(path: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def stages_timed(clock: StageClock) -> Iterator[None]:
+def time_stages(clock: StageClock) -> Iterator[None]:
     """Time all stages within the block."""
     with ExitStack() as stack:
         for path, stage in TIMED.items():
-            holder, name = place_of(path)
+            holder, name = find_holder(path)
             stack.enter_context(patch.object(holder, name, clock.timed(getattr(holder, name), stage)))
         yield
 
 
-class Replayed:
+class RecordingReplay:
     """A recording's pairs as a replay has them, and a pipeline for them; a round is all pairs."""
 
     def __init__(self, folder: Path, database: Path | None) -> None:
-        settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
+        settings, rig, worn = Settings(), read_rig_toml(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
         spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
-        poses = default_database() if database is None else open_database(database)
+        poses = open_default_database() if database is None else open_database(database)
         recording = CaptureRecording(spec, settings.detector, worn)
-        self.subject = subject_from_recording("performer", recording, T_POSE_S, rig, worn, poses, settings).subject
+        self.subject = fit_subject_to_recording("performer", recording, T_POSE_S, rig, worn, poses, settings).subject
         self._skeleton, self.pipeline = (
-            skeleton_message(self.subject),
-            Pipeline(rig_in_world(rig, self.subject.world), self.subject, poses, settings),
+            compose_skeleton_message(self.subject),
+            Pipeline(place_rig_in_world(rig, self.subject.world), self.subject, poses, settings),
         )
         self.pipeline.warm()
         recording.learn_background()
@@ -142,10 +142,10 @@ class Replayed:
         self.pipeline.forget()
         for n, pair in enumerate(self.pairs):
             pose = self.pipeline.step(pair)
-            encode(pose_message(pose, self._skeleton, "stages", n, 0))
+            encode_message(compose_pose_message(pose, self._skeleton, "stages", n, 0))
 
 
-def microseconds_by_stage(replayed: Replayed, rounds: int) -> dict[str, float]:
+def measure_stages_us(replayed: RecordingReplay, rounds: int) -> dict[str, float]:
     """Return processor time a pair by stage and in total [us], the least of some rounds of each."""
     totals, stages = list[float](), list[Counter[str]]()
     for _ in range(rounds):
@@ -153,7 +153,7 @@ def microseconds_by_stage(replayed: Replayed, rounds: int) -> dict[str, float]:
         replayed.round()
         totals.append(time.thread_time_ns() - begun_ns)
         clock = StageClock()
-        with stages_timed(clock), clock.running():
+        with time_stages(clock), clock.running():
             replayed.round()
         stages.append(clock.spent_ns)
     least = min(stages, key=Counter.total)
@@ -163,12 +163,12 @@ def microseconds_by_stage(replayed: Replayed, rounds: int) -> dict[str, float]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--recording", type=Path, required=True)
     parser.add_argument("--database", type=Path, help="motion database; default the installed one")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args(given)
-    found = microseconds_by_stage(Replayed(options.recording, options.database), options.rounds)
+    found = measure_stages_us(RecordingReplay(options.recording, options.database), options.rounds)
     print("processor time a pair, us")
     for stage, us in found.items():
         print(f"    {stage:<20}{us:>8.0f}")

@@ -16,15 +16,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.report import parser_of, percentiles, write_json
+from benchmarks.report import build_parser, compute_percentiles, write_json
 from capture.packets import MarkerFrame, Views
-from capture.sources.simulated.performer import performer_from_scene
+from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.settings import Settings
-from database.clips import clip_slice
+from database.clips import slice_clip
 from reconstruct.doubt import OF_SWAPS, Doubt
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState, swapped_markers
+from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.track import hypotheses
 from reconstruct.track.association import Association, associate
 from tools.evaluate.missing.labels import TPOSE_S, Label, LabelScene, blobs_of, check_label, project_scene
@@ -50,7 +50,7 @@ class SwapCounts:
     doubts: int = 0
 
 
-def step_exchanged(pipeline: Pipeline, views: Views, first: int, second: int) -> Pose:
+def step_with_swap(pipeline: Pipeline, views: Views, first: int, second: int) -> Pose:
     """Return the next pose where every association of the tracker has two markers exchanged."""
 
     def wrong(*given: Any) -> list[Association]:
@@ -90,10 +90,10 @@ def follow_scene(scene: LabelScene, pipeline: Pipeline, swaps: dict[int, tuple[i
         order, every = rng.permutation(n_markers), np.ones(n_markers, bool)
         views = Views(tuple(blobs_of(c, each[k], every, k, order) for c, each in enumerate(scene.image_px)))
         pair = next((swaps[at] for at in swaps if at <= k < at + round(HELD_S * FPS)), None)
-        pose = pipeline.step(views) if pair is None else step_exchanged(pipeline, views, *pair)
+        pose = pipeline.step(views) if pair is None else step_with_swap(pipeline, views, *pair)
         frame = pipeline.markers
         assert frame is not None
-        told.append(bool(pose.doubts & OF_SWAPS or swapped_markers(pose, frame)))
+        told.append(bool(pose.doubts & OF_SWAPS or find_swapped_markers(pose, frame)))
         doubted.append(told[-1] or bool(pose.doubts - {Doubt.RIVALS}) or pose.state is not TrackingState.TRACKING)
         right.append(all(check_label(frame, m, scene.image_px[:, k]) is Label.RIGHT for m in range(n_markers)))
     return told, doubted, right
@@ -115,12 +115,12 @@ def count_swaps(scene: LabelScene, pipeline: Pipeline, counts: SwapCounts) -> No
     counts.doubts += sum(now and not before for before, now in zip([False, *doubted], doubted, strict=False))
 
 
-def table(counts: SwapCounts) -> list[str]:
+def format_table(counts: SwapCounts) -> list[str]:
     """Return the lines of the figures."""
     lines = [f"{counts.injected} exchanges of {1e3 * HELD_S:.0f} ms; {counts.minutes:.2f} minutes without"]
     for name in ("told", "doubted", "right"):
         late = getattr(counts, f"{name}_ms")
-        median, p95 = percentiles(late, 50.0, 95.0)
+        median, p95 = compute_percentiles(late, 50.0, 95.0)
         share = 100.0 * len(late) / max(counts.injected, 1)
         lines.append(f"{name:<10}{share:6.1f} % within {WITHIN_S:g} s, after {median:.0f} ms, 95 % of them {p95:.0f}")
     rates = (each / max(counts.minutes, 1e-9) for each in (counts.alarms, counts.doubts))
@@ -129,7 +129,7 @@ def table(counts: SwapCounts) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print, clips so far after each."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--database", type=Path)
     parser.add_argument("--set", choices=("tuning", "test"), default="tuning", dest="which")
@@ -140,13 +140,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     database = open_once(given.database or protocol_database(given.motion, None, [set_clip(stem) for stem in stems]))
     for stem in stems:
         clip = read_query(set_clip(stem), given.motion)
-        clip = clip_slice(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
+        clip = slice_clip(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
         simulated = SimulatedScene(motion=clip.name, markers="boxing", tpose_s=TPOSE_S, seed=1)
-        performer = performer_from_scene(simulated, clip)
+        performer = make_scene_performer(simulated, clip)
         scene = project_scene(stem, simulated, performer, given.seconds)
         count_swaps(scene, Pipeline(performer.rig, scene.subject, database, Settings()), counts)
-        print(stem, *table(counts)[1:], sep="\n  ", flush=True)
-    print(*table(counts), sep="\n")
+        print(stem, *format_table(counts)[1:], sep="\n  ", flush=True)
+    print(*format_table(counts), sep="\n")
     write_json(given.json, asdict(counts))
 
 

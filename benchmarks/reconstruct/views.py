@@ -18,18 +18,18 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.report import parser_of, write_json
-from calibration.placement import facing_rig, with_cameras_around
+from benchmarks.report import build_parser, write_json
+from calibration.placement import add_cameras_around, make_facing_rig
 from calibration.quality.picture import save_figure
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, Views
 from capture.sources.simulated.camera import SimulatedCamera
-from capture.sources.simulated.performer import performer_from_scene
+from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.errors import DuocapError
 from config.settings import Settings
-from database.clips import Clip, clip_slice
-from database.geometry.kinematics import forward
+from database.clips import Clip, slice_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import TrackingState
@@ -60,19 +60,19 @@ class ViewsRun:
     ms: float
 
 
-def runs_of_clip(stem: str, what: str, motion: Path, database: PoseDatabase, given: RenderedOptions) -> Iterator[ViewsRun]:
+def run_clip(stem: str, what: str, motion: Path, database: PoseDatabase, given: RenderedOptions) -> Iterator[ViewsRun]:
     """Yield the runs of a clip with a share of its markers hidden. Raises DuocapError: it cannot be rendered or calibrated."""
     settings = Settings()
-    rendered = see(read_query(set_clip(stem), motion), given)
+    rendered = render_views(read_query(set_clip(stem), motion), given)
     subject = calibrate(rendered.of_cameras(2), given, database, settings)
     for cameras in CAMERAS:
-        mm, lost, ms = _measure(rendered.of_cameras(cameras), subject, database, settings)
+        mm, lost, ms = _measure_run(rendered.of_cameras(cameras), subject, database, settings)
         yield ViewsRun(stem, what, given.occlude, cameras, mm, lost, ms)
 
 
-def see(clip: Clip, given: RenderedOptions) -> RenderedPerformance:
+def render_views(clip: Clip, given: RenderedOptions) -> RenderedPerformance:
     """Return a performance after a T-pose as cameras at 60 Hz see it, without drawing. Raises DuocapError: it leaves the view."""
-    clip = clip_slice(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
+    clip = slice_clip(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
     scene = SimulatedScene(
         motion=clip.name,
         views=given.cameras,
@@ -82,7 +82,7 @@ def see(clip: Clip, given: RenderedOptions) -> RenderedPerformance:
         occlude_each=given.occlude_each,
         seed=given.seed,
     )
-    performer = performer_from_scene(scene, clip)
+    performer = make_scene_performer(scene, clip)
     cameras = [SimulatedCamera(scene, camera, performer) for camera in range(scene.views)]
     seconds = cameras[0].times_s
     visible = np.empty((len(cameras), len(seconds), len(performer.markers)), bool)
@@ -99,7 +99,7 @@ def see(clip: Clip, given: RenderedOptions) -> RenderedPerformance:
     return RenderedPerformance(performer, views, seconds, visible, int(np.searchsorted(seconds, begin_s)), begin_s)
 
 
-def _measure(
+def _measure_run(
     rendered: RenderedPerformance, subject: Subject, database: PoseDatabase, settings: Settings
 ) -> tuple[float, float, float]:
     """Return mean error [mm], share lost and processor time of a step [ms] of one run."""
@@ -113,13 +113,13 @@ def _measure(
         spent_s.append(process_time() - begin_s)
     part = slice(rendered.begin, None)
     rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
-    joint_m = forward(subject.skeleton, rotvec, root_m)[1]
+    joint_m = compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1]
     true_m = performer.joints_at(rendered.seconds[part])[1]
     lost = np.mean([pose.state is not TrackingState.TRACKING for pose in poses[part]])
     return 1e3 * float(np.linalg.norm(joint_m - true_m, axis=2).mean()), float(lost), 1e3 * float(np.median(spent_s[part]))
 
 
-def table(runs: Sequence[ViewsRun]) -> Iterator[str]:
+def format_table(runs: Sequence[ViewsRun]) -> Iterator[str]:
     """Yield the lines of a Markdown table: a line a clip and share hidden, the means of each share, and the time of a step."""
     yield f"| clip | hidden | {' | '.join(f'{n} camera' + 's' * (n > 1) for n in CAMERAS)} | three over two |"
     yield "|---" * (3 + len(CAMERAS)) + "|"
@@ -127,20 +127,20 @@ def table(runs: Sequence[ViewsRun]) -> Iterator[str]:
         same = [run for run in runs if run.hidden == hidden]
         for clip in dict.fromkeys(run.clip for run in same):
             own = [run for run in same if run.clip == clip]
-            yield _line(f"{clip} {own[0].what}", hidden, own)
-        yield _line("**mean**", hidden, same)
+            yield _format_line(f"{clip} {own[0].what}", hidden, own)
+        yield _format_line("**mean**", hidden, same)
     times = [np.mean([run.ms for run in runs if run.cameras == n]) for n in CAMERAS]
     yield f"| ms of a step | | {' | '.join(f'{ms:.1f}' for ms in times)} | {times[2] / times[1]:.2f} |"
 
 
-def _line(head: str, hidden: float, runs: Sequence[ViewsRun]) -> str:
+def _format_line(head: str, hidden: float, runs: Sequence[ViewsRun]) -> str:
     """Return the line of some runs together: mm, and in brackets the percentage lost."""
     mm, lost = ([np.mean([getattr(run, name) for run in runs if run.cameras == n]) for n in CAMERAS] for name in ("mm", "lost"))
     cells = " | ".join(f"{one:.0f} ({100 * share:.0f} %)" for one, share in zip(mm, lost, strict=True))
     return f"| {head} | {100 * hidden:.0f} % | {cells} | {mm[2] / mm[1]:.2f} |"
 
 
-def draw(runs: Sequence[ViewsRun], file: Path) -> None:
+def draw_figure(runs: Sequence[ViewsRun], file: Path) -> None:
     """Draw where the cameras stand, from above, and the mean errors of each number of them."""
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
@@ -160,8 +160,8 @@ def draw(runs: Sequence[ViewsRun], file: Path) -> None:
 
 def _draw_floor(ax: Any) -> None:
     """Draw cameras before, beside and behind a performer, with what they see."""
-    pair = facing_rig((640, 480), FOV_DEG, DISTANCE_M, 1.5, 1.3)
-    rig = with_cameras_around(pair, max(CAMERAS), FOV_DEG, [DISTANCE_M] * (max(CAMERAS) - 2), 1.6)
+    pair = make_facing_rig((640, 480), FOV_DEG, DISTANCE_M, 1.5, 1.3)
+    rig = add_cameras_around(pair, max(CAMERAS), FOV_DEG, [DISTANCE_M] * (max(CAMERAS) - 2), 1.6)
     for n, camera in enumerate(rig.cameras, 1):
         (x, _, z), ahead = camera.center_m, camera.rotation[2]
         turn = np.arctan2(ahead[0], ahead[2]) + np.radians(FOV_DEG) * np.array([-0.5, 0.5])
@@ -178,7 +178,7 @@ def _draw_floor(ax: Any) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--set", nargs="+", choices=tuple(CLIPS), default=list(CLIPS), dest="sets")
     parser.add_argument("--seconds", type=float, default=4.0)
@@ -191,16 +191,16 @@ def main() -> None:
     for hidden in HIDDEN:
         for stem, what in clips.items():
             given = RenderedOptions(options.markers, options.seconds, hidden, cameras=max(CAMERAS), occlude_each=True)
-            for run in runs_of_clip(stem, what, options.motion, database, given):
+            for run in run_clip(stem, what, options.motion, database, given):
                 runs.append(run)
                 print(
                     f"{run.clip} {run.what}, {100 * hidden:.0f} % hidden, {run.cameras}: {run.mm:.1f} mm, {run.ms:.2f} ms",
                     flush=True,
                 )
-    print("\n".join(table(runs)))
+    print("\n".join(format_table(runs)))
     write_json(options.json, [asdict(run) for run in runs])
     if options.plot is not None:
-        draw(runs, options.plot)
+        draw_figure(runs, options.plot)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from tests.support.clusters import Cluster, kill_after
 from tests.support.kept import Kept
 from tests.support.ports import free_address
 from tests.tools.commands.walked import cut
-from tools.batch.job import job_of
+from tools.batch.job import read_job
 from tools.batch.record import DONE
 
 FPS, PIECE = 30.0, 60  # frames
@@ -33,7 +33,7 @@ KINDS = ("bvh", "csv")
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedWork:
     """One way to do takes: wall and processor time [s], load of the machine before, takes that differ from the loop's."""
 
     name: str
@@ -48,21 +48,21 @@ class Timed:
         return f"{self.name:<34}{times}, takes that differ {self.different}"
 
 
-def timed(name: str, work: Callable[[], object], different: Callable[[], int]) -> Timed:
+def time_work(name: str, work: Callable[[], object], different: Callable[[], int]) -> TimedWork:
     """Do work in processes of its own and measure it."""
     load, before, begun_s = os.getloadavg()[0], os.times(), time.perf_counter()
     work()
     wall_s, after = time.perf_counter() - begun_s, os.times()
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return Timed(name, wall_s, cpu_s, load, different())
+    return TimedWork(name, wall_s, cpu_s, load, different())
 
 
-def duocap(*words: object) -> None:
+def run_duocap(*words: object) -> None:
     """Run a command of duocap in a process of its own."""
     subprocess.run([sys.executable, "-m", "tools.launch", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
-def pieces(source: Path, to: Path, count: int, first: int, size: tuple[int, int]) -> None:
+def cut_takes(source: Path, to: Path, count: int, first: int, size: tuple[int, int]) -> None:
     """Cut a recording into takes, which overlap if they have to."""
     head, *rows = (source / "timestamps.csv").read_text("utf-8").splitlines()
     step = min(PIECE, (len(rows) - first - PIECE) // max(count - 1, 1))
@@ -76,15 +76,17 @@ def pieces(source: Path, to: Path, count: int, first: int, size: tuple[int, int]
         (take / "timestamps.csv").write_text("\n".join([head, *stamps, ""]), encoding="utf-8")
 
 
-def prepare(folder: Path, n_takes: int, recording: Path | None) -> None:
+def prepare_takes(folder: Path, n_takes: int, recording: Path | None) -> None:
     """Make the takes."""
     rest = n_takes - 1
     real = rest // 2 if recording is not None else 0
     for k, motion in enumerate(MOTIONS):
         source = folder / "sources" / motion
-        duocap("simulate", motion, "--out", source, "--seconds", RENDERED_S, "--fps", FPS, "--tpose", 2, "--markers", "dark_room")
+        run_duocap(
+            "simulate", motion, "--out", source, "--seconds", RENDERED_S, "--fps", FPS, "--tpose", 2, "--markers", "dark_room"
+        )
         words = ("--rig", source / "rig.toml", "--markers", source / "markers.toml", "--timestamps", source / "timestamps.csv")
-        duocap(
+        run_duocap(
             "calibrate",
             "subject",
             source / "left.avi",
@@ -96,49 +98,49 @@ def prepare(folder: Path, n_takes: int, recording: Path | None) -> None:
             source / "subject.toml",
         )
         count = (rest - real + k) // len(MOTIONS)
-        place(source, folder / "takes" / motion)
-        pieces(source, folder / "takes" / motion, count, 60, (640, 480))
+        copy_rig_and_subject(source, folder / "takes" / motion)
+        cut_takes(source, folder / "takes" / motion, count, 60, (640, 480))
     if recording is not None:
         words = ("--rig", recording / "rig.toml", "--markers", recording / "markers.toml", "--from", 1, "--to", 7)
         subject = folder / "sources" / "real-subject.toml"
         stamps = ("--timestamps", recording / "timestamps.csv")
-        duocap("calibrate", "subject", recording / "left.avi", recording / "right.avi", *words, *stamps, "--out", subject)
-        place(recording, folder / "takes" / "real", subject)
-        pieces(recording, folder / "takes" / "real", real, 150, (640, 480))
-    session(folder, folder / "sources" / MOTIONS[0])
+        run_duocap("calibrate", "subject", recording / "left.avi", recording / "right.avi", *words, *stamps, "--out", subject)
+        copy_rig_and_subject(recording, folder / "takes" / "real", subject)
+        cut_takes(recording, folder / "takes" / "real", real, 150, (640, 480))
+    record_session(folder, folder / "sources" / MOTIONS[0])
 
 
-def place(source: Path, to: Path, subject: Path | None = None) -> None:
+def copy_rig_and_subject(source: Path, to: Path, subject: Path | None = None) -> None:
     """Put rig and subject where takes find them."""
     to.mkdir(parents=True)
     shutil.copy(source / "rig.toml", to)
     shutil.copy(subject or source / "subject.toml", to / "subject.toml")
 
 
-def session(folder: Path, source: Path) -> None:
+def record_session(folder: Path, source: Path) -> None:
     """Record a session from the videos of a rendered motion."""
     cameras = ("--left", source / "left.avi", "--right", source / "right.avi", "--rig", source / "rig.toml")
     quiet = ("--headless", "--seconds", 4, "--set", f"stream.address={free_address()}", "--set", "stream.service=")
-    duocap("run", *cameras, "--subject", source / "subject.toml", "--record", folder / "takes" / "session", *quiet)
+    run_duocap("run", *cameras, "--subject", source / "subject.toml", "--record", folder / "takes" / "session", *quiet)
 
 
-def loop(folder: Path, names: Sequence[str]) -> None:
+def replay_one_by_one(folder: Path, names: Sequence[str]) -> None:
     """Replay takes by one command each."""
     shutil.rmtree(folder / "loop", ignore_errors=True)
-    for task in job_of([folder / "job.toml"], None).tasks:
+    for task in read_job([folder / "job.toml"], None).tasks:
         if task.name in names:
             out = folder / "loop" / task.name
             out.mkdir(parents=True)
-            duocap(*task.command(task.inputs, out))
+            run_duocap(*task.command(task.inputs, out))
 
 
-def batch(folder: Path, out: str, *words: object) -> None:
+def run_batch(folder: Path, out: str, *words: object) -> None:
     """Run the batch."""
     shutil.rmtree(folder / out, ignore_errors=True)
-    duocap("batch", folder / "job.toml", "--out", folder / out, *words)
+    run_duocap("batch", folder / "job.toml", "--out", folder / out, *words)
 
 
-def different(folder: Path, out: str, names: Sequence[str]) -> int:
+def count_different_takes(folder: Path, out: str, names: Sequence[str]) -> int:
     """Return how many takes differ from the loop's in any byte of their motion."""
 
     def files(where: str, name: str) -> list[bytes]:
@@ -147,7 +149,7 @@ def different(folder: Path, out: str, names: Sequence[str]) -> int:
     return sum(files("loop", name) != files(out, name) for name in names)
 
 
-def alone_s(folder: Path, out: str) -> float:
+def measure_worker_s(folder: Path, out: str) -> float:
     """Return the time that workers spent in takes."""
     return sum(row["wall_s"] for row in json.loads((folder / out / "report.json").read_text("utf-8"))["tasks"])
 
@@ -165,21 +167,29 @@ def main() -> None:
     if not (folder / "takes" / "session").is_dir():
         for old in ("takes", "sources"):
             shutil.rmtree(folder / old, ignore_errors=True)
-        prepare(folder, options.takes, options.recording)
+        prepare_takes(folder, options.takes, options.recording)
     (folder / "job.toml").write_text(
         '[[replay]]\ntakes = ["takes/*/*-*", "takes/session"]\nout = ["bvh", "csv"]\n', encoding="utf-8"
     )
-    names = [task.name for task in job_of([folder / "job.toml"], None).tasks][: options.loop]
+    names = [task.name for task in read_job([folder / "job.toml"], None).tasks][: options.loop]
     for _ in range(options.turns):
         ways = [
-            timed(f"loop of {len(names)} commands", partial(loop, folder, names), int),
-            timed("batch, --workers 1", partial(batch, folder, "one", "--workers", 1), partial(different, folder, "one", names)),
-            timed("batch, --workers 2", partial(batch, folder, "two", "--workers", 2), partial(different, folder, "two", names)),
+            time_work(f"loop of {len(names)} commands", partial(replay_one_by_one, folder, names), int),
+            time_work(
+                "batch, --workers 1",
+                partial(run_batch, folder, "one", "--workers", 1),
+                partial(count_different_takes, folder, "one", names),
+            ),
+            time_work(
+                "batch, --workers 2",
+                partial(run_batch, folder, "two", "--workers", 2),
+                partial(count_different_takes, folder, "two", names),
+            ),
         ]
         for way in ways:
             print(way.line(), flush=True)
         for out, way, n in (("one", ways[1], 1), ("two", ways[2], 2)):
-            spent_s = alone_s(folder, out) / n
+            spent_s = measure_worker_s(folder, out) / n
             print(f"    {n}: {spent_s:.1f} s of takes a worker, {way.wall_s - spent_s:.1f} s beside them")
     with Kept() as kept:
         cluster = Cluster(kept)
@@ -187,8 +197,10 @@ def main() -> None:
         cluster.wait(2)
         shutil.rmtree(folder / "cluster", ignore_errors=True)
         killer = kill_after(folder / "cluster", DONE, workers[0])
-        run = partial(batch, folder, "cluster", "--scheduler", cluster.address)
-        print(timed("cluster, one of two killed with -9", run, partial(different, folder, "cluster", names)).line())
+        run = partial(run_batch, folder, "cluster", "--scheduler", cluster.address)
+        print(
+            time_work("cluster, one of two killed with -9", run, partial(count_different_takes, folder, "cluster", names)).line()
+        )
         killer.join()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from calibration.camera import Rig
 from capture.packets import Blobs
 from capture.process.control import RequestedOrder
@@ -58,7 +58,7 @@ class PoseList:
         """Keep all."""
 
 
-def sent(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
+def build_sent_blobs(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
     """Return blobs captured at a time and received 4 ms later."""
     blobs = Blobs(camera, index, t_ns, np.array([[float(index), 0.0]]), np.ones(1), np.zeros((1, 3)), np.ones(1))
     return SentBlobs(blobs, t_ns + MS, t_ns + 3 * MS), t_ns + 4 * MS
@@ -66,7 +66,7 @@ def sent(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print a line for every duration of a step."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--hz", type=float, default=60.0)
     options = parser.parse_args(given)
     period_ns, rows = round(1e9 / options.hz), list[dict[str, float]]()
@@ -74,7 +74,7 @@ def main(given: Sequence[str] | None = None) -> int:
     for step in STEPS:
         sink = PoseList()
         reconstruction = Reconstruction(IndexPipeline(), sink, period_ns // 2)
-        ages = ages_ns(reconstruction, sink.poses, sent, (T0_NS, period_ns, round(step * period_ns)), TURNS)
+        ages = ages_ns(reconstruction, sink.poses, build_sent_blobs, (T0_NS, period_ns, round(step * period_ns)), TURNS)
         p50, p95 = np.percentile(ages, (50, 95)) / period_ns
         counts = reconstruction.counts
         skipped = 100.0 * counts["overrun"] / counts["pairs"]

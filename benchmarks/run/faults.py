@@ -27,9 +27,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.report import database_file, parser_of, size_of, write_json
-from benchmarks.run.looped_scene import LoopedScene, looped_scene
-from calibration.formats.rig_toml import read_rig
+from benchmarks.report import build_parser, find_database_file, parse_size, write_json
+from benchmarks.run.looped_scene import LoopedScene, build_looped_scene
+from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import read_subject
 from capture.process.plan import CameraPlan
 from capture.recording.sink import VideoSink
@@ -39,10 +39,10 @@ from stream.protocol.messages import EventMessage, PoseMessage, SkeletonMessage,
 from stream.publish.subscriber import Subscriber
 from tests.support.cameras.mjpeg import MjpegProcess, Play, encoded
 from tests.support.ports import free_address
-from tools.demo.report import joint_positions
-from tools.run.cameras import camera_plan
-from tools.run.live import reconstruction_plan
-from tools.run.supervisor import Supervisor, new_session
+from tools.demo.report import compute_stream_joints_m
+from tools.run.cameras import plan_camera
+from tools.run.live import plan_reconstruction
+from tools.run.supervisor import Supervisor, choose_session_name
 
 MOVED_PX = 12
 READY_S, SETTLED_S, GIVE_UP_S = 180.0, 0.5, 40.0
@@ -53,8 +53,8 @@ KINDS = ("all", "some", "one", "coasting", "lost")
 
 
 @dataclass(slots=True)
-class Outcome:
-    """One fault. poses: by `seen_as`; lost: frames without a tracked pose; recover_s: None: never; events: their texts.
+class FaultOutcome:
+    """One fault. poses: by `classify_pose`; lost: frames without a tracked pose; recover_s: None: never; events: their texts.
 
     error_mm: of the joints of tracked poses, mean.
     """
@@ -71,7 +71,7 @@ class Bench:
 
     def __init__(self, stack: ExitStack, scene: LoopedScene, database: Path, folder: Path) -> None:
         self.scene, self.folder, self._t0_s = scene, folder, time.perf_counter()
-        moved = tuple(encoded(np.roll(_decoded(jpeg), MOVED_PX, axis=0)) for jpeg in scene.jpegs[1])
+        moved = tuple(encoded(np.roll(_decode_jpeg(jpeg), MOVED_PX, axis=0)) for jpeg in scene.jpegs[1])
         plays = [
             Play(jpegs, scene.fps, moved=moved if camera == 1 else (), t0_s=self._t0_s)
             for camera, jpegs in enumerate(scene.jpegs)
@@ -79,10 +79,10 @@ class Bench:
         self.servers = [stack.enter_context(MjpegProcess(play)) for play in plays]
         address = free_address()
         settings = replace(Settings(), stream=StreamSettings(address=address, service="", preview=False))
-        session = new_session()
-        rig, subject = read_rig(scene.rig), read_subject(scene.subject)
-        cameras = [_camera(server.url, camera, settings) for camera, server in enumerate(self.servers)]
-        plan = reconstruction_plan(rig, subject, database, settings, session, scene.fps)
+        session = choose_session_name()
+        rig, subject = read_rig_toml(scene.rig), read_subject(scene.subject)
+        cameras = [_plan_camera(server.url, camera, settings) for camera, server in enumerate(self.servers)]
+        plan = plan_reconstruction(rig, subject, database, settings, session, scene.fps)
         self._poses: list[tuple[float, PoseMessage]] = []
         self._events: list[str] = []
         self.status: StatusMessage | None = None
@@ -117,10 +117,10 @@ class Bench:
         since = None
         for t_s, pose in self._poses:
             if t_s >= begin_s:
-                since = (since or t_s) if seen_as(pose, len(self.servers)) == "all" else None
+                since = (since or t_s) if classify_pose(pose, len(self.servers)) == "all" else None
         return since
 
-    def measure(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> Outcome:
+    def measure(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> FaultOutcome:
         """Begin a fault, end it after hold_s, and wait for recovery."""
         self.run_for(QUIET_S if hold_s else LONG_QUIET_S)
         self._poses.clear()
@@ -140,11 +140,11 @@ class Bench:
         self.run_for(0.3)
         until_s = recovered if recovered is not None else time.perf_counter()
         during = [pose for t_s, pose in self._poses if t_s <= until_s]
-        poses = Counter(seen_as(pose, len(self.servers)) for pose in during)
+        poses = Counter(classify_pose(pose, len(self.servers)) for pose in during)
         due = round((until_s - t_begin_s) * self.scene.fps)
         lost = max(0, due - poses["all"] - poses["some"] - poses["one"])
         recover_s = None if recovered is None else recovered - t_end_s
-        return Outcome(poses, lost, self._error_mm(during), recover_s, list(self._events))
+        return FaultOutcome(poses, lost, self._error_mm(during), recover_s, list(self._events))
 
     def _error_mm(self, poses: Sequence[PoseMessage]) -> float:
         """Return the mean distance of the joints of tracked poses from the truth."""
@@ -152,10 +152,10 @@ class Bench:
         if self._skeleton is None or not tracked:
             return float("nan")
         true_m = self.scene.joints_at(np.array([1e-9 * pose.t_capture_ns - self._t0_s for pose in tracked]))
-        return 1e3 * float(np.linalg.norm(joint_positions(self._skeleton, tracked) - true_m, axis=2).mean())
+        return 1e3 * float(np.linalg.norm(compute_stream_joints_m(self._skeleton, tracked) - true_m, axis=2).mean())
 
 
-def seen_as(pose: PoseMessage, n_cameras: int) -> str:
+def classify_pose(pose: PoseMessage, n_cameras: int) -> str:
     """Return whether a pose is tracked by all cameras, by some, by one, coasting or lost."""
     if pose.state is not TrackingState.TRACKING:
         return str(pose.state)
@@ -163,30 +163,30 @@ def seen_as(pose: PoseMessage, n_cameras: int) -> str:
     return "all" if n_seen == n_cameras else "some" if n_seen > 1 else "one"
 
 
-def _decoded(jpeg: bytes) -> np.ndarray:
+def _decode_jpeg(jpeg: bytes) -> np.ndarray:
     """Return the image of a JPEG."""
     image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
     assert image is not None
     return np.asarray(image)
 
 
-def _camera(url: str, camera: int, settings: Settings) -> CameraPlan:
+def _plan_camera(url: str, camera: int, settings: Settings) -> CameraPlan:
     """Plan a camera that can be recorded."""
-    plan = camera_plan(url, camera, settings, None)
+    plan = plan_camera(url, camera, settings, None)
     assert isinstance(plan, CameraPlan)
     return replace(plan, sinks=(partial(VideoSink, CAMERA_NAMES[camera]),))
 
 
-def nothing(bench: Bench) -> None:
+def do_nothing(bench: Bench) -> None:
     """Do nothing."""
 
 
-def server(**faults: object) -> Callable[[Bench], None]:
+def build_server_fault(**faults: object) -> Callable[[Bench], None]:
     """Return a fault of the right camera."""
     return lambda bench: bench.servers[1].set(**faults)
 
 
-def unplug(bench: Bench) -> None:
+def unplug_right(bench: Bench) -> None:
     """Take the right camera away."""
     bench.servers[1].set(refuse=True)
 
@@ -203,7 +203,7 @@ def plug_all(bench: Bench) -> None:
         one.set(refuse=False)
 
 
-def kill(name: str) -> Callable[[Bench], None]:
+def build_kill_fault(name: str) -> Callable[[Bench], None]:
     """Return a fault that kills a process."""
 
     def work(bench: Bench) -> None:
@@ -214,7 +214,7 @@ def kill(name: str) -> Callable[[Bench], None]:
     return work
 
 
-def sleep(bench: Bench) -> None:
+def suspend_run(bench: Bench) -> None:
     """Stop every process of the run, this one included, as a suspend of the machine does."""
     pids = [str(child.process.pid) for child in bench.run.children.values() if child.process is not None] + [str(os.getpid())]
     script = f"kill -STOP {' '.join(pids)}; sleep {ASLEEP_S}; kill -CONT {' '.join(pids)}"
@@ -243,25 +243,25 @@ def empty_disk(bench: Bench) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]] = {
-    "none": (nothing, nothing, 4.0),
-    "unplugged": (unplug, server(refuse=False), 2.0),
-    "stalled": (server(stalled=True), server(stalled=False), 2.0),
-    "frozen": (server(frozen=True), server(frozen=False), 2.0),
-    "black": (server(black=True), server(black=False), 2.5),
-    "overexposed": (server(overexposed=True), server(overexposed=False), 2.5),
-    "half rate": (server(half_rate=True), server(half_rate=False), 5.0),
-    "moved": (server(moved=True), server(moved=False), 10.0),
+    "none": (do_nothing, do_nothing, 4.0),
+    "unplugged": (unplug_right, build_server_fault(refuse=False), 2.0),
+    "stalled": (build_server_fault(stalled=True), build_server_fault(stalled=False), 2.0),
+    "frozen": (build_server_fault(frozen=True), build_server_fault(frozen=False), 2.0),
+    "black": (build_server_fault(black=True), build_server_fault(black=False), 2.5),
+    "overexposed": (build_server_fault(overexposed=True), build_server_fault(overexposed=False), 2.5),
+    "half rate": (build_server_fault(half_rate=True), build_server_fault(half_rate=False), 5.0),
+    "moved": (build_server_fault(moved=True), build_server_fault(moved=False), 10.0),
     "all unplugged": (unplug_all, plug_all, 2.0),
-    "camera killed": (kill("right"), nothing, 0.0),
-    "reconstruction killed": (kill("reconstruction"), nothing, 0.0),
+    "camera killed": (build_kill_fault("right"), do_nothing, 0.0),
+    "reconstruction killed": (build_kill_fault("reconstruction"), do_nothing, 0.0),
     "disk full": (fill_disk, empty_disk, 2.0),
-    "asleep": (sleep, nothing, 0.01),
+    "asleep": (suspend_run, do_nothing, 0.01),
 }
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run and print a table."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--only", default=",".join(FAULTS))
     parser.add_argument("--cameras", type=int, default=3)
@@ -269,22 +269,24 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=1, help="show only each so many of the scene's 60 frames a second")
     parser.add_argument("--database", type=Path)
     arguments = parser.parse_args(given)
-    database = database_file(arguments.database)
-    found: dict[str, list[Outcome]] = {}
+    database = find_database_file(arguments.database)
+    found: dict[str, list[FaultOutcome]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        size, every = size_of(arguments.size), arguments.every
-        scene = looped_scene(size, database, folder, n_views=arguments.cameras, every=every)
+        size, every = parse_size(arguments.size), arguments.every
+        scene = build_looped_scene(size, database, folder, n_views=arguments.cameras, every=every)
         bench = Bench(stack, scene, database, folder)
         bench.run_for(6.0)
-        memory = memory_mb(bench)
+        memory = measure_memory_mb(bench)
         print(
-            row("fault", "times", "all", "some", "one", "coasting", "lost", "frames lost", "tracking", "mm", "recover s", "worst")
+            format_row(
+                "fault", "times", "all", "some", "one", "coasting", "lost", "frames lost", "tracking", "mm", "recover s", "worst"
+            )
         )
         for name in arguments.only.split(","):
             found[name] = [bench.measure(*FAULTS[name]) for _ in range(arguments.times)]
-            show(name, found[name])
-        after = memory_mb(bench)
+            print_fault(name, found[name])
+        after = measure_memory_mb(bench)
         print(
             "MB of each process, first and last: " + ", ".join(f"{name} {memory[name]:.0f} {after[name]:.0f}" for name in after)
         )
@@ -292,7 +294,7 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def row(*cells: object) -> str:
+def format_row(*cells: object) -> str:
     """Lay out one row."""
     widths = (24, 6, 6, 6, 6, 9, 6, 12, 9, 7, 10, 7)
     return "".join(
@@ -300,20 +302,20 @@ def row(*cells: object) -> str:
     )
 
 
-def show(name: str, outcomes: list[Outcome]) -> None:
+def print_fault(name: str, outcomes: list[FaultOutcome]) -> None:
     """Print medians of one fault, and the events of the first time."""
     times = sorted(outcome.recover_s if outcome.recover_s is not None else np.inf for outcome in outcomes)
     poses = [round(float(np.median([outcome.poses[key] for outcome in outcomes]))) for key in KINDS]
     lost = round(float(np.median([outcome.lost for outcome in outcomes])))
     n_tracked, n_poses = (sum(outcome.poses[key] for outcome in outcomes for key in kinds) for kinds in (KINDS[:3], KINDS))
     share, error_mm = f"{n_tracked / max(n_poses, 1):.1%}", f"{np.nanmedian([outcome.error_mm for outcome in outcomes]):.1f}"
-    print(row(name, len(outcomes), *poses, lost, share, error_mm, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
+    print(format_row(name, len(outcomes), *poses, lost, share, error_mm, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
     for text in dict.fromkeys(text for outcome in outcomes[:1] for text in outcome.events):
         print(f"    {text}")
     sys.stdout.flush()
 
 
-def memory_mb(bench: Bench) -> dict[str, float]:
+def measure_memory_mb(bench: Bench) -> dict[str, float]:
     """Return the resident memory of each process."""
     figures = {}
     for name, child in bench.run.children.items():

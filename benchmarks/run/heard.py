@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 
-from benchmarks.report import percentiles
+from benchmarks.report import compute_percentiles
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
@@ -26,11 +26,11 @@ class Minute:
     @property
     def p95_by_second_ms(self) -> list[float]:
         """The 95th percentile of the latencies of each second."""
-        return [percentiles(values, 95.0)[0] for values in self.seconds_ms.values()]
+        return [compute_percentiles(values, 95.0)[0] for values in self.seconds_ms.values()]
 
     def percentiles(self, stage: str = "total") -> tuple[float, ...]:
         """Return p50, p95, p99 [ms]."""
-        return percentiles(self.latencies_ms.get(stage, ()))
+        return compute_percentiles(self.latencies_ms.get(stage, ()))
 
     @property
     def tracked(self) -> float:

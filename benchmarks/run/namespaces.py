@@ -32,7 +32,7 @@ class Machines:
         return ["ip", "netns", "exec", self.b, *own_clock, *command]
 
 
-def unavailable_reason() -> str:
+def find_unavailable_reason() -> str:
     """Return why two namespaces cannot be made here, empty if they can."""
     if sys.platform != "linux":
         return "network and time namespaces are Linux's"
@@ -42,13 +42,13 @@ def unavailable_reason() -> str:
     if missing:
         return f"not installed: {', '.join(missing)} (iproute2, util-linux)"
     name = f"dcx{os.getpid()}"
-    tried = _try("ip", "netns", "add", name) or _try(*Machines(name, name, name).at_node("true"))
-    _try("ip", "netns", "delete", name)
+    tried = _try_command("ip", "netns", "add", name) or _try_command(*Machines(name, name, name).at_node("true"))
+    _try_command("ip", "netns", "delete", name)
     return tried
 
 
 @contextlib.contextmanager
-def two_machines(delay_ms: float, loss: float, jitter_ms: float = 0.0) -> Iterator[Machines]:
+def make_two_machines(delay_ms: float, loss: float, jitter_ms: float = 0.0) -> Iterator[Machines]:
     """Make the namespaces and the wire; everything is gone when the block ends. delay_ms: each way; loss: share of frames."""
     tag = f"{os.getpid() % 100000}"
     machines = Machines(f"dca{tag}", f"dcb{tag}", f"dcw{tag}")
@@ -56,9 +56,9 @@ def two_machines(delay_ms: float, loss: float, jitter_ms: float = 0.0) -> Iterat
     wire: subprocess.Popen[str] | None = None
     try:
         for name in names:
-            _do("ip", "netns", "add", name)
+            _run_command("ip", "netns", "add", name)
         for machine, host in ((machines.a, RUN_HOST), (machines.b, NODE_HOST)):
-            _plug(machine, host, machines.wire)
+            _plug_into_wire(machine, host, machines.wire)
         arguments = ["--delay-ms", str(delay_ms), "--loss", str(loss), "--jitter-ms", str(jitter_ms)]
         program = [sys.executable, "-m", "benchmarks.run.wire", f"w{machines.b}", f"w{machines.a}", *arguments]
         wire = subprocess.Popen(["ip", "netns", "exec", machines.wire, *program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -72,31 +72,31 @@ def two_machines(delay_ms: float, loss: float, jitter_ms: float = 0.0) -> Iterat
             wire.wait(5)
             wire.stdout.close()  # type: ignore[union-attr]
         for name in names:
-            _try("ip", "netns", "delete", name)
+            _try_command("ip", "netns", "delete", name)
 
 
-def _plug(machine: str, host: str, wire: str) -> None:
+def _plug_into_wire(machine: str, host: str, wire: str) -> None:
     """Add an interface to a machine, whose other end is in the wire's namespace."""
     end, other = f"e{machine}", f"w{machine}"
-    _do("ip", "link", "add", end, "netns", machine, "type", "veth", "peer", "name", other, "netns", wire)
+    _run_command("ip", "link", "add", end, "netns", machine, "type", "veth", "peer", "name", other, "netns", wire)
     inside = ("ip", "-n", machine)
-    _do(*inside, "address", "add", f"{host}/24", "dev", end)
-    _do(*inside, "link", "set", "lo", "up")
-    _do(*inside, "link", "set", end, "up")
-    _do("ip", "-n", wire, "link", "set", other, "up")
+    _run_command(*inside, "address", "add", f"{host}/24", "dev", end)
+    _run_command(*inside, "link", "set", "lo", "up")
+    _run_command(*inside, "link", "set", end, "up")
+    _run_command("ip", "-n", wire, "link", "set", other, "up")
     code = (
         "import socket, sys; from benchmarks.run.wire import turn_offloads_off; turn_offloads_off(socket.socket(), sys.argv[1])"
     )
-    _do("ip", "netns", "exec", machine, sys.executable, "-c", code, end)
+    _run_command("ip", "netns", "exec", machine, sys.executable, "-c", code, end)
 
 
-def _do(*command: str) -> None:
+def _run_command(*command: str) -> None:
     """Run a command. Raises OSError: it failed."""
-    if message := _try(*command):
+    if message := _try_command(*command):
         raise OSError(f"{' '.join(command)}: {message}")
 
 
-def _try(*command: str) -> str:
+def _try_command(*command: str) -> str:
     """Run a command; return its error message, empty on success."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr.strip() or f"status {done.returncode}"

@@ -17,14 +17,14 @@ import zmq
 from scipy.optimize import least_squares, linear_sum_assignment
 from scipy.spatial import cKDTree
 
-from benchmarks.report import percentiles
+from benchmarks.report import compute_percentiles
 from calibration.camera import Camera, Rig
-from calibration.epipolar import fundamental_matrix
+from calibration.epipolar import compute_fundamental_matrix
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.sources.simulated.performer import Performer
 from config.arrays import Floats, Image
-from database.geometry.kinematics import local_markers, markers_and_jacobian
+from database.geometry.kinematics import compute_local_markers, compute_markers_and_jacobian
 from database.store import PoseDatabase
 from tests.support.ports import free_address
 
@@ -36,7 +36,7 @@ JOIN_S = 0.5  # until a subscriber is known
 MS = 1e-6
 
 
-def paced(n: int, fps: float) -> Iterator[int]:
+def iterate_paced(n: int, fps: float) -> Iterator[int]:
     """Yield numbers from 0 to n at a rate, each when it is due."""
     begun = time.perf_counter()
     for k in range(n):
@@ -44,7 +44,7 @@ def paced(n: int, fps: float) -> Iterator[int]:
         yield k
 
 
-def detected(image: Image) -> Floats:
+def detect_bright(image: Image) -> Floats:
     """Return centres of what is bright, (N, 2) [px]; of a JPEG's bytes, (1, N, 1), too."""
     if image.shape[2] == 1:
         image = np.asarray(cv2.imdecode(image.reshape(-1), cv2.IMREAD_COLOR), np.uint8)
@@ -54,14 +54,14 @@ def detected(image: Image) -> Floats:
     return np.array([(m["m10"] / m["m00"], m["m01"] / m["m00"]) for m in moments]).reshape(-1, 2)
 
 
-def _undistorted(camera: Camera, points_px: Floats) -> Floats:
+def _undistort_points(camera: Camera, points_px: Floats) -> Floats:
     return np.asarray(cv2.undistortPoints(points_px[:, None], camera.matrix, camera.distortions, P=camera.matrix)[:, 0])
 
 
-def matched(rig: Rig, left_px: Floats, right_px: Floats) -> Floats:
+def match_points(rig: Rig, left_px: Floats, right_px: Floats) -> Floats:
     """Return the points of pairs of least distance from each other's epipolar lines, (N, 3) [m]."""
-    left, right = _undistorted(rig.cameras[0], left_px), _undistorted(rig.cameras[1], right_px)
-    lines = np.c_[left, np.ones(len(left))] @ fundamental_matrix(*rig.cameras).T
+    left, right = _undistort_points(rig.cameras[0], left_px), _undistort_points(rig.cameras[1], right_px)
+    lines = np.c_[left, np.ones(len(left))] @ compute_fundamental_matrix(*rig.cameras).T
     far = np.abs(lines @ np.c_[right, np.ones(len(right))].T) / np.linalg.norm(lines[:, :2], axis=1)[:, None]
     i, j = linear_sum_assignment(far)
     projections = [c.matrix @ np.c_[c.rotation, c.translation] for c in rig.cameras]
@@ -74,7 +74,7 @@ class PoseFit:
 
     def __init__(self, subject: Subject, database: PoseDatabase) -> None:
         self._subject, self._poses = subject, np.asarray(database.rotvec, float)
-        features = local_markers(subject.skeleton, self._poses, subject.joint, subject.offset_m)
+        features = compute_local_markers(subject.skeleton, self._poses, subject.joint, subject.offset_m)
         self._tree = cKDTree(features.reshape(len(features), -1))
         self._root = np.zeros(6)
 
@@ -93,7 +93,7 @@ class PoseFit:
 
         def placed(x: Floats) -> tuple[Floats, Floats]:
             rotvec = mean.reshape(-1, 3) + U @ x[:-3]
-            return markers_and_jacobian(subject.skeleton, rotvec, U, subject.joint, subject.offset_m)
+            return compute_markers_and_jacobian(subject.skeleton, rotvec, U, subject.joint, subject.offset_m)
 
         def residual(x: Floats) -> Floats:
             return np.r_[(placed(x)[0] + x[-3:] - points_m).ravel() / MARKER_M, x[:N_COMPONENTS]]
@@ -108,19 +108,19 @@ class PoseFit:
         return self._root
 
 
-def _publish(address: str, n: int, fps: float) -> None:
+def _publish_timestamps(address: str, n: int, fps: float) -> None:
     """Publish messages with the time of each; the work of a process."""
     with zmq.Context.instance().socket(zmq.PUB) as publisher:
         publisher.bind(address)
         time.sleep(JOIN_S)
-        for _ in paced(n, fps):
+        for _ in iterate_paced(n, fps):
             publisher.send(msgpack.packb({"t_ns": now_ns(), "data": bytes(MESSAGE_BYTES)}))
 
 
-def transported_ms(n: int, fps: float) -> list[float]:
+def measure_transport_ms(n: int, fps: float) -> list[float]:
     """Return how long messages from another process are on their way [ms]."""
     address = free_address()
-    sender = multiprocessing.get_context("spawn").Process(target=_publish, args=(address, n, fps))
+    sender = multiprocessing.get_context("spawn").Process(target=_publish_timestamps, args=(address, n, fps))
     taken = []
     with zmq.Context.instance().socket(zmq.SUB) as subscriber:
         subscriber.connect(address)
@@ -132,13 +132,13 @@ def transported_ms(n: int, fps: float) -> list[float]:
     return taken
 
 
-def peers_ms(
+def measure_peers_ms(
     images: tuple[list[Image], list[Image]], performer: Performer, subject: Subject, database: PoseDatabase, first: int, n: int
 ) -> dict[str, tuple[float, ...]]:
     """Return p50, p95 and p99 of each stage and of their sum [ms]. images: of both cameras; first: frame of the first image."""
     cv2.setNumThreads(1)
     fps, pose = performer.scene.fps, PoseFit(subject, database)
-    taken: dict[str, list[float]] = {"detect": [], "transport": transported_ms(n, fps), "match": [], "solve": []}
+    taken: dict[str, list[float]] = {"detect": [], "transport": measure_transport_ms(n, fps), "match": [], "solve": []}
 
     def timed(stage: str, call: Callable[[], Floats]) -> Floats:
         begun_ns = time.perf_counter_ns()
@@ -146,17 +146,17 @@ def peers_ms(
         taken[stage].append((time.perf_counter_ns() - begun_ns) * MS)
         return result
 
-    for k in paced(n, fps):
+    for k in iterate_paced(n, fps):
         at = k % len(images[0])
         rotvec, root_m = performer.poses_at(np.array([(first + at) / fps]))
-        local_m = local_markers(subject.skeleton, rotvec, subject.joint, subject.offset_m)[0]
-        points_m = markers_and_jacobian(
+        local_m = compute_local_markers(subject.skeleton, rotvec, subject.joint, subject.offset_m)[0]
+        points_m = compute_markers_and_jacobian(
             subject.skeleton, rotvec[0], np.zeros((*rotvec[0].shape, 1)), subject.joint, subject.offset_m
         )
-        right_px = detected(images[1][at])
-        left_px = timed("detect", lambda at=at: detected(images[0][at]))
-        timed("match", lambda left_px=left_px, right_px=right_px: matched(performer.rig, left_px, right_px))
+        right_px = detect_bright(images[1][at])
+        left_px = timed("detect", lambda at=at: detect_bright(images[0][at]))
+        timed("match", lambda left_px=left_px, right_px=right_px: match_points(performer.rig, left_px, right_px))
         timed("solve", lambda a=local_m, b=points_m[0] + root_m[0]: pose.fit(a, b))
     shortest = min(map(len, taken.values()))
     taken["total"] = np.sum([values[:shortest] for values in taken.values()], axis=0).tolist()
-    return {stage: percentiles(values) for stage, values in taken.items()}
+    return {stage: compute_percentiles(values) for stage, values in taken.items()}

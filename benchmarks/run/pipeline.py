@@ -20,25 +20,25 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import database_file, parser_of, write_json
-from benchmarks.run.peers import peers_ms
-from benchmarks.run.stored_frames import Stored, decoding_detector, open_stored, store_frames, stored_images
+from benchmarks.report import build_parser, find_database_file, write_json
+from benchmarks.run.peers import measure_peers_ms
+from benchmarks.run.stored_frames import StoredFrames, build_decoding_detector, open_stored, open_stored_images, store_frames
 from calibration.subject.subject import Subject
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sources.simulated.camera import SimulatedCamera
-from capture.sources.simulated.performer import performer_from_scene
+from capture.sources.simulated.performer import make_scene_performer
 from config.settings import Settings
-from database.builtin import demo_performance
+from database.builtin import make_demo_performance
 from database.store import open_database
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
-from tools.demo.demo import SCENE, DemoScene, demo_subject
-from tools.demo.report import latencies_ms, measured_poses
-from tools.run.live import reconstruction_plan
-from tools.run.supervisor import Supervisor, new_session
+from tools.demo.demo import SCENE, DemoScene, calibrate_demo_subject
+from tools.demo.report import compute_latencies_ms, select_measured_poses
+from tools.run.live import plan_reconstruction
+from tools.run.supervisor import Supervisor, choose_session_name
 
 FIRST_S, DRAWN_S = 2.0, 1.5  # part of the demo that is drawn: out of the T-pose into the first moves
 SETTLED_S = 1.0  # figures begin this long after the first frame
@@ -67,12 +67,12 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PipelineScene:
     """What runs at one image size need: performer, subject and stored frames."""
 
     show: DemoScene
     subject: Subject
-    stored: Stored
+    stored: StoredFrames
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +94,28 @@ class Run:
     peers_ms: dict[str, tuple[float, ...]]
 
 
-def scene_of(size: tuple[int, int], database: Path, folder: Path, drawn_s: float = DRAWN_S) -> Scene:
+def build_scene(size: tuple[int, int], database: Path, folder: Path, drawn_s: float = DRAWN_S) -> PipelineScene:
     """Calibrate the performer for images of a size, and draw the frames into a folder."""
     scene = replace(SCENE, width_px=size[0], height_px=size[1])
-    performer = performer_from_scene(scene, demo_performance(scene.fps, FIRST_S + drawn_s + 1.0))
+    performer = make_scene_performer(scene, make_demo_performance(scene.fps, FIRST_S + drawn_s + 1.0))
     stage = DemoScene(performer, performer.duration_s)
     folder.mkdir(parents=True)
-    stored = Stored(folder, size, scene.fps, 0, False)
+    stored = StoredFrames(folder, size, scene.fps, 0, False)
     frames = range(round(FIRST_S * scene.fps), round((FIRST_S + drawn_s) * scene.fps))
     for camera in (0, 1):
         store_frames(stored, SimulatedCamera(scene, camera, performer), camera, frames)
-    return Scene(stage, demo_subject(stage, database, Settings()), stored)
+    return PipelineScene(stage, calibrate_demo_subject(stage, database, Settings()), stored)
 
 
-def paced_run(scene: Scene, case: Case, database: Path, seconds: float) -> Run:
+def run_paced(scene: PipelineScene, case: Case, database: Path, seconds: float) -> Run:
     """Start the processes, receive until the cameras end, and return the figures."""
     settings = Settings()
     settings = replace(settings, stream=replace(settings.stream, address=free_address()))
     stored = replace(scene.stored, n_shown=round(seconds * scene.stored.fps), jpeg=case.jpeg)
-    detector = partial(decoding_detector if case.jpeg else open_detector, settings.detector)
+    detector = partial(build_decoding_detector if case.jpeg else open_detector, settings.detector)
     left, right = (CameraPlan(camera, partial(open_stored, stored, camera), detector, paced=True) for camera in (0, 1))
-    session, rig = new_session(), scene.show.performer.rig
-    plan = reconstruction_plan(rig, scene.subject, database, settings, session, stored.fps)
+    session, rig = choose_session_name(), scene.show.performer.rig
+    plan = plan_reconstruction(rig, scene.subject, database, settings, session, stored.fps)
     subscriber, poses = Subscriber(settings.stream.address, ("pose",)), list[PoseMessage]()
     begun, first_pose_s = time.perf_counter(), float("nan")
     with Supervisor((left, right), plan, session) as run:
@@ -131,30 +131,30 @@ def paced_run(scene: Scene, case: Case, database: Path, seconds: float) -> Run:
             turns_left -= run.ended
         skipped = sum(child.counts.get("skipped", 0) for child in run.cameras)
     subscriber.close()
-    settled = [pose for pose in measured_poses(poses) if pose.t_capture_ns >= t_start_ns + SETTLED_S * 1e9]
+    settled = [pose for pose in select_measured_poses(poses) if pose.t_capture_ns >= t_start_ns + SETTLED_S * 1e9]
     tracked = sum(pose.state is TrackingState.TRACKING for pose in settled)
     total_ms = [(pose.t_publish_ns - pose.t_capture_ns) * MS for pose in settled]
     frames = stored.n_shown - round(SETTLED_S * stored.fps)
-    latency_ms = latencies_ms(settled)
-    peers = {} if seconds <= SHORT_S else _peers(scene, stored, database)
+    latency_ms = compute_latencies_ms(settled)
+    peers = {} if seconds <= SHORT_S else _measure_peers(scene, stored, database)
     return Run(ready_s, first_pose_s, frames, skipped, len(settled), tracked, latency_ms, total_ms, peers)
 
 
-def _peers(scene: Scene, stored: Stored, database: Path) -> dict[str, tuple[float, ...]]:
+def _measure_peers(scene: PipelineScene, stored: StoredFrames, database: Path) -> dict[str, tuple[float, ...]]:
     """Return what peers take for the frames of a run, at the same rate."""
-    images, first = (stored_images(stored, 0), stored_images(stored, 1)), round(FIRST_S * stored.fps)
+    images, first = (open_stored_images(stored, 0), open_stored_images(stored, 1)), round(FIRST_S * stored.fps)
     n = round(PEERS_S * stored.fps)
-    return peers_ms(images, scene.show.performer, scene.subject, open_database(database), first, n)
+    return measure_peers_ms(images, scene.show.performer, scene.subject, open_database(database), first, n)
 
 
-def starts(scene: Scene, case: Case, database: Path, folder: Path) -> str:
+def measure_starts(scene: PipelineScene, case: Case, database: Path, folder: Path) -> str:
     """Start with everything cached, and with an empty cache of compiled kernels in `folder`; return the figures."""
     lines = []
     before = os.environ.get("NUMBA_CACHE_DIR")
     for what, cache in (("everything cached", before), ("nothing compiled", str(folder))):
         if cache is not None:
             os.environ["NUMBA_CACHE_DIR"] = cache
-        run = paced_run(scene, case, database, SHORT_S)
+        run = run_paced(scene, case, database, SHORT_S)
         lines.append(f"start-up, {what}: ready after {run.ready_s:.1f} s, first pose after {run.first_pose_s:.1f} s")
     if before is None:
         del os.environ["NUMBA_CACHE_DIR"]
@@ -163,49 +163,49 @@ def starts(scene: Scene, case: Case, database: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def table(case: Case, run: Run) -> str:
+def format_run(case: Case, run: Run) -> str:
     """Return the lines of a run."""
     lines = [f"{case.name}: {run.poses} poses of {run.frames} frames, {run.tracked} tracked, {run.skipped} frames skipped"]
     lines += [f"    {stage:<15}" + "".join(f"{value:>9.2f}" for value in run.latency_ms[stage]) for stage in run.latency_ms]
     lines += [f"    peer {stage:<10}" + "".join(f"{value:>9.2f}" for value in run.peers_ms[stage]) for stage in run.peers_ms]
     if run.peers_ms:
-        lines.append(f"    our stages take {ratio_to_peers(run):.2f} times as long as the peers, p50")
+        lines.append(f"    our stages take {compute_ratio_to_peers(run):.2f} times as long as the peers, p50")
     p50, _, p99 = run.latency_ms["total"]
     met = ["met" if value <= target else "MISSED" for value, target in ((p50, case.p50_ms), (p99, case.p99_ms))]
     lines.append(f"    targets p50 <= {case.p50_ms:g} ms {met[0]}, p99 <= {case.p99_ms:g} ms {met[1]}")
     return "\n".join(lines)
 
 
-def ratio_to_peers(run: Run) -> float:
+def compute_ratio_to_peers(run: Run) -> float:
     """Return the sum of our medians of all stages that are work over that of the peers."""
     ours = sum(run.latency_ms[stage][0] for stage in run.latency_ms if stage not in ("read", "wait", "total"))
     return ours / sum(run.peers_ms[stage][0] for stage in run.peers_ms if stage != "total")
 
 
-def best_of(runs: Sequence[Run]) -> Run:
+def choose_best_run(runs: Sequence[Run]) -> Run:
     """Return the run with the least median: other programs on the machine only add to it."""
     return min(runs, key=lambda run: run.latency_ms["total"][0])
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run all cases and print the tables."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
     parser.add_argument("--seconds", type=float, default=15.0, help="of every run (default 15)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of every case, of which the quickest counts (default 1)")
     parser.add_argument("--starts", action="store_true", help="start once more without compiled kernels")
     options = parser.parse_args(given)
-    database = database_file(options.database)
+    database = find_database_file(options.database)
     found: dict[str, Run] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        scenes = {size: scene_of(size, database, Path(temporary) / f"{size[0]}") for size in {case.size for case in CASES}}
+        scenes = {size: build_scene(size, database, Path(temporary) / f"{size[0]}") for size in {case.size for case in CASES}}
         for case in CASES:
-            found[case.name] = best_of(
-                [paced_run(scenes[case.size], case, database, options.seconds) for _ in range(options.repeat)]
+            found[case.name] = choose_best_run(
+                [run_paced(scenes[case.size], case, database, options.seconds) for _ in range(options.repeat)]
             )
-            print(table(case, found[case.name]), flush=True)
+            print(format_run(case, found[case.name]), flush=True)
         if options.starts:
-            print(starts(scenes[CASES[0].size], CASES[0], database, Path(temporary) / "numba"))
+            print(measure_starts(scenes[CASES[0].size], CASES[0], database, Path(temporary) / "numba"))
     write_json(options.json, found)
     return 0
 

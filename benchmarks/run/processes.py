@@ -11,7 +11,7 @@ NAMES = {f"duocap-{name}"[:15]: name for name in (*ROLES, "style", "viewer")}
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedProcess:
     """One process; a camera that is started again keeps its name.
 
     cpu_before_s: of those it replaced; samples: seconds, CPU seconds, RSS and USS [MB]; with_children: as of a browser, whose
@@ -65,12 +65,12 @@ class Processes:
 
     def __init__(self, supervisor: int, others: dict[str, int]) -> None:
         self._supervisor = psutil.Process(supervisor)
-        self.watched = {name: Watched(name, psutil.Process(pid)) for name, pid in others.items()}
-        self.watched["supervisor"] = Watched("supervisor", self._supervisor)
+        self.watched = {name: WatchedProcess(name, psutil.Process(pid)) for name, pid in others.items()}
+        self.watched["supervisor"] = WatchedProcess("supervisor", self._supervisor)
 
     def watch_all(self, name: str, pid: int) -> None:
         """Watch one more process with all that it starts."""
-        self.watched[name] = Watched(name, psutil.Process(pid), with_children=True)
+        self.watched[name] = WatchedProcess(name, psutil.Process(pid), with_children=True)
 
     def sample(self, t_s: float) -> None:
         """Sample all of them, new ones included."""
@@ -88,10 +88,10 @@ class Processes:
         for child in children:
             if child in known or not _is_spawned(child):
                 continue
-            shown = NAMES.get(_shown_name(child), "")
+            shown = NAMES.get(_read_shown_name(child), "")
             name = shown or next((role for role in ROLES if role not in self.watched), "")
             if name and name not in self.watched:
-                self.watched[name] = Watched(name, child)
+                self.watched[name] = WatchedProcess(name, child)
                 continue
             wanted = (name,) if shown else ROLES
             gone = [watched for watched in self.watched.values() if watched.name in wanted and not watched.process.is_running()]
@@ -108,7 +108,7 @@ def _is_spawned(process: psutil.Process) -> bool:
         return False
 
 
-def _shown_name(process: psutil.Process) -> str:
+def _read_shown_name(process: psutil.Process) -> str:
     """Return the name that the system shows, cut off as it does that."""
     try:
         return process.name()[:15]

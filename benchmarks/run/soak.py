@@ -26,9 +26,9 @@ from typing import Any
 
 import psutil
 
-from benchmarks.report import database_file, parser_of, percentiles, size_of, write_json
+from benchmarks.report import build_parser, compute_percentiles, find_database_file, parse_size, write_json
 from benchmarks.run.heard import Minute, MinuteListener
-from benchmarks.run.looped_scene import SKEW_S, LoopedScene, looped_scene
+from benchmarks.run.looped_scene import SKEW_S, LoopedScene, build_looped_scene
 from benchmarks.run.processes import Processes
 from stream.protocol.messages import StatusMessage
 from tests.support.cameras.mjpeg import MjpegProcess, Play
@@ -55,7 +55,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def servers_of(scene: LoopedScene) -> list[MjpegProcess]:
+def start_servers(scene: LoopedScene) -> list[MjpegProcess]:
     """Start both cameras."""
     t0_s = time.perf_counter()
     left, right = scene.jpegs
@@ -66,7 +66,7 @@ def servers_of(scene: LoopedScene) -> list[MjpegProcess]:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SoakOptions:
     """What a run does besides.
 
     page: port of the viewer, 0 without; record: folder of the recording, None without one; style: whether it learns one; cpus:
@@ -79,8 +79,8 @@ class Beside:
     cpus: tuple[int, ...] = ()
 
 
-def started(
-    scene: LoopedScene, urls: Sequence[str], address: str, database: Path | None, log: Path, beside: Beside
+def start_run(
+    scene: LoopedScene, urls: Sequence[str], address: str, database: Path | None, log: Path, beside: SoakOptions
 ) -> subprocess.Popen[str]:
     """Start `duocap run`."""
     words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject)]
@@ -125,7 +125,7 @@ class FaultSwitch:
         return ""
 
 
-def offsets_of(status: StatusMessage | None) -> dict[str, float]:
+def read_offsets(status: StatusMessage | None) -> dict[str, float]:
     """Return the figures of a status on the cameras' time offset."""
     if status is None:
         return {}
@@ -153,26 +153,29 @@ class Soak:
     log_bytes: int
 
 
-def soak(
-    scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool, beside: Beside | None = None
+def run_soak(
+    scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool, beside: SoakOptions | None = None
 ) -> Soak:
     """Run, and print a line a minute."""
-    log, address, beside = folder / "run.log", free_address(), beside or Beside()
-    servers = servers_of(scene)
+    log, address, beside = folder / "run.log", free_address(), beside or SoakOptions()
+    servers = start_servers(scene)
     heard = MinuteListener(address)
-    run = started(scene, [server.url for server in servers], address, database, log, beside)
+    run = start_run(scene, [server.url for server in servers], address, database, log, beside)
     looks = contextlib.ExitStack()
     try:
-        processes = Processes(run.pid, {"server left": _pid(servers[0]), "server right": _pid(servers[1]), "soak": os.getpid()})
+        processes = Processes(
+            run.pid,
+            {"server left": _find_server_pid(servers[0]), "server right": _find_server_pid(servers[1]), "soak": os.getpid()},
+        )
         _wait_for_poses(heard, run, log)
         if beside.page:
-            processes.watch_all("browser", looks.enter_context(_page(beside.page)).process.pid)
+            processes.watch_all("browser", looks.enter_context(_open_page(beside.page)).process.pid)
             heard.listen()
             heard.whole, heard.minute = Minute(), Minute()
         faults = FaultSwitch(servers) if with_faults else None
-        rows = _minutes(minutes, heard, processes, run, log, faults)
+        rows = _sample_minutes(minutes, heard, processes, run, log, faults)
         looks.close()  # a run stays while somebody looks
-        report = _end(run)
+        report = _end_run(run)
     finally:
         if run.poll() is None:
             run.kill()
@@ -182,16 +185,16 @@ def soak(
             server.stop()
     status = heard.status
     drops: dict[str, int] = dict(status.drops) if status is not None else {}
-    return Soak(minutes, rows, heard.whole, processes, drops, offsets_of(status), report, log.stat().st_size)
+    return Soak(minutes, rows, heard.whole, processes, drops, read_offsets(status), report, log.stat().st_size)
 
 
-def _pid(server: MjpegProcess) -> int:
+def _find_server_pid(server: MjpegProcess) -> int:
     """Return a server's process."""
     assert server.process.pid is not None
     return server.process.pid
 
 
-def _page(port: int) -> Browser:
+def _open_page(port: int) -> Browser:
     """Open the page of the run."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
     browser = Browser(chromium)
@@ -213,7 +216,7 @@ def _wait_for_poses(heard: MinuteListener, run: subprocess.Popen[str], log: Path
     heard.whole, heard.minute = Minute(), Minute()
 
 
-def _minutes(
+def _sample_minutes(
     minutes: float, heard: MinuteListener, processes: Processes, run: subprocess.Popen[str], log: Path, faults: FaultSwitch | None
 ) -> list[dict[str, Any]]:
     """Listen and sample until the time is over or the run ends; give the rows."""
@@ -228,14 +231,16 @@ def _minutes(
             processes.sample(t_s)
             n_samples += 1
         if t_s >= 60.0 * (len(rows) + 1):
-            rows.append(_row(len(rows) + 1, heard, processes, log, rows[-1] if rows else before))
-            print(row_line(rows[-1]), flush=True)
+            rows.append(_measure_minute(len(rows) + 1, heard, processes, log, rows[-1] if rows else before))
+            print(format_row(rows[-1]), flush=True)
         if t_s >= 60.0 * minutes:
             break
     return rows
 
 
-def _row(number: int, heard: MinuteListener, processes: Processes, log: Path, before: dict[str, Any]) -> dict[str, Any]:
+def _measure_minute(
+    number: int, heard: MinuteListener, processes: Processes, log: Path, before: dict[str, Any]
+) -> dict[str, Any]:
     """Return the figures of the minute that ends now."""
     minute, status = heard.next_minute(), heard.status
     from_s, to_s = 60.0 * (number - 1) - 1.0, 60.0 * number + 1.0
@@ -252,13 +257,13 @@ def _row(number: int, heard: MinuteListener, processes: Processes, log: Path, be
         "cpu_percent": {name: watched.cpu_percent(from_s, to_s) for name, watched in processes.watched.items()},
         "rss_mb": {name: watched.samples[-1][2] for name, watched in processes.watched.items() if watched.samples},
         "uss_mb": {name: watched.samples[-1][3] for name, watched in processes.watched.items() if watched.samples},
-        "offsets": offsets_of(status),
+        "offsets": read_offsets(status),
         "events": minute.events,
         "log_bytes": log.stat().st_size,
     }
 
 
-def _end(run: subprocess.Popen[str]) -> list[str]:
+def _end_run(run: subprocess.Popen[str]) -> list[str]:
     """End the run as Ctrl-C does; give its report."""
     if run.poll() is None:
         run.send_signal(getattr(signal, "CTRL_C_EVENT", signal.SIGINT))
@@ -270,7 +275,7 @@ def _end(run: subprocess.Popen[str]) -> list[str]:
     return out.splitlines()
 
 
-def row_line(row: dict[str, Any]) -> str:
+def format_row(row: dict[str, Any]) -> str:
     """Return the line of a minute."""
     p50, p95, p99 = row["latency_ms"]
     new = ", ".join(f"{count} {name}" for name, count in row["new_drops"].items() if count) or "none"
@@ -282,7 +287,7 @@ def row_line(row: dict[str, Any]) -> str:
     )
 
 
-def summary(found: Soak) -> str:
+def format_summary(found: Soak) -> str:
     """Return the figures of the whole run for a person."""
     heard, end_s = found.heard, 60.0 * found.minutes + 1.0
     warm_s = min(WARM_S, 0.25 * end_s)
@@ -294,7 +299,7 @@ def summary(found: Soak) -> str:
     lines.append("time offset: " + (", ".join(f"{name} {value:.6g}" for name, value in found.offsets.items()) or "not told"))
     lines.append(f"{'capture to publish [ms]':<24}{'p50':>8}{'p95':>8}{'p99':>8}")
     lines += [f"    {stage:<20}" + "".join(f"{value:8.2f}" for value in heard.percentiles(stage)) for stage in heard.latencies_ms]
-    by_second = percentiles(heard.p95_by_second_ms, 50.0, 95.0, 100.0)
+    by_second = compute_percentiles(heard.p95_by_second_ms, 50.0, 95.0, 100.0)
     lines.append("p95 of a second [ms]: median {:.2f}, of the worst twentieth {:.2f}, worst {:.2f}".format(*by_second))
     lines.append(
         f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}"
@@ -313,7 +318,7 @@ def summary(found: Soak) -> str:
     return "\n".join([*lines, "report of the run:", *(f"    {line}" for line in found.report)])
 
 
-def as_json(found: Soak) -> dict[str, Any]:
+def convert_to_json(found: Soak) -> dict[str, Any]:
     """Return all figures as plain values."""
     watched = found.processes.watched
     return {
@@ -332,7 +337,7 @@ def as_json(found: Soak) -> dict[str, Any]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--size", default="640x480", help="of the images (default 640x480)")
     parser.add_argument("--hz", type=float, default=60.0, help="frames a second of the cameras, 60 / n (default 60)")
@@ -345,11 +350,11 @@ def main(given: Sequence[str] | None = None) -> int:
     options = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        scene = looped_scene(size_of(options.size), database_file(options.database), folder)
+        scene = build_looped_scene(parse_size(options.size), find_database_file(options.database), folder)
         every = max(1, round(scene.fps / options.hz))
         left, right = (jpegs[::every] for jpegs in scene.jpegs)
         scene = replace(scene, jpegs=(left, right), fps=scene.fps / every)
-        beside = Beside(
+        beside = SoakOptions(
             free_port() if options.viewer else 0,
             folder / "session" if options.record else None,
             not options.no_style,
@@ -357,9 +362,9 @@ def main(given: Sequence[str] | None = None) -> int:
         )
         size_kb = sum(map(len, scene.jpegs[0])) / len(scene.jpegs[0]) / 1000
         print(f"{options.size} at {scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
-        found = soak(scene, options.minutes, options.database, folder, options.faults, beside)
-    print(summary(found))
-    write_json(options.json, as_json(found))
+        found = run_soak(scene, options.minutes, options.database, folder, options.faults, beside)
+    print(format_summary(found))
+    write_json(options.json, convert_to_json(found))
     return 0
 
 

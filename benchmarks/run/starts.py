@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
@@ -53,12 +53,12 @@ class Start:
     cpu_s: float
 
 
-def command(*words: str) -> list[str]:
+def build_command(*words: str) -> list[str]:
     """Return a command line of duocap in the folder that it is started in."""
     return [sys.executable, "-m", "tools.launch", *words]
 
 
-def plain_environment() -> dict[str, str]:
+def build_environment() -> dict[str, str]:
     """Return the environment, with bytecode."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
@@ -66,22 +66,26 @@ def plain_environment() -> dict[str, str]:
 def compile_modules(tree: Path) -> None:
     """Write the bytecode of a source folder."""
     folders = [name for name in FOLDERS if (tree / name).is_dir()]
-    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], cwd=tree, env=plain_environment(), check=False)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], cwd=tree, env=build_environment(), check=False)
 
 
-def timed(tree: Path, environment: Mapping[str, str], *words: str) -> tuple[float, float]:
+def time_command(tree: Path, environment: Mapping[str, str], *words: str) -> tuple[float, float]:
     """Run a command to its end; return wall and processor seconds."""
-    before, begun = _children_s(), time.perf_counter()
-    subprocess.run(command(*words), cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    return time.perf_counter() - begun, _children_s() - before
+    before, begun = _read_children_s(), time.perf_counter()
+    subprocess.run(
+        build_command(*words), cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
+    return time.perf_counter() - begun, _read_children_s() - before
 
 
-def first_pose(tree: Path, environment: Mapping[str, str]) -> tuple[float, float]:
+def time_first_pose(tree: Path, environment: Mapping[str, str]) -> tuple[float, float]:
     """Start the demo and wait for a pose; return wall seconds to it, and processor seconds of all until the demo has ended."""
     address = free_address()
     listener = Subscriber(address, ("pose",))
-    words = command("demo", "--headless", "--seconds", "4", "--set", f"stream.address={address}", "--set", "stream.service=")
-    before, begun = _children_s(), time.perf_counter()
+    words = build_command(
+        "demo", "--headless", "--seconds", "4", "--set", f"stream.address={address}", "--set", "stream.service="
+    )
+    before, begun = _read_children_s(), time.perf_counter()
     run = subprocess.Popen(words, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while not any(isinstance(message, PoseMessage) for message in listener.receive(20)):
@@ -93,37 +97,37 @@ def first_pose(tree: Path, environment: Mapping[str, str]) -> tuple[float, float
     finally:
         run.kill()
         listener.close()
-    return wall_s, _children_s() - before
+    return wall_s, _read_children_s() - before
 
 
-def _children_s() -> float:
+def _read_children_s() -> float:
     """Return the processor time of all processes that were started here and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def starts(trees: Sequence[Path], wanted: Sequence[str], style: Path, folder: Path, again: int) -> Iterator[Start]:
+def measure_starts(trees: Sequence[Path], wanted: Sequence[str], style: Path, folder: Path, again: int) -> Iterator[Start]:
     """Make each start once for each tree, one tree after the other."""
     for what in (what for what in SHORT if what in wanted):
         for words in SHORT[what]:
             for tree in trees:
-                yield Start(f"{what}: {' '.join(words)}", tree.name, *timed(tree, plain_environment(), *words))
+                yield Start(f"{what}: {' '.join(words)}", tree.name, *time_command(tree, build_environment(), *words))
     points = folder / "points.toml"
     points.write_text(POINTS, "utf-8")
     for what in (what for what in ("demo", "style") if what in wanted):
         for state in ("cold", "warm"):
             for tree in trees:
                 caches = folder / f"{what} {tree.name} {again}"
-                environment = {**plain_environment(), "NUMBA_CACHE_DIR": str(caches / "numba"), "XDG_CACHE_HOME": str(caches)}
+                environment = {**build_environment(), "NUMBA_CACHE_DIR": str(caches / "numba"), "XDG_CACHE_HOME": str(caches)}
                 out = ("--constraints", str(points), "--out", str(folder / "pose.csv"))
                 pose = ("style", "pose", str(style), *out)
-                figures = first_pose(tree, environment) if what == "demo" else timed(tree, environment, *pose)
+                figures = time_first_pose(tree, environment) if what == "demo" else time_command(tree, environment, *pose)
                 yield Start(f"{what}, {state}", tree.name, *figures)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run and print, each start with the medians over its repetitions."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--tree", type=Path, action="append", help="source folder, again for another (default this one)")
     parser.add_argument("--repeat", type=int, default=1, help="times that each is started (default 1)")
     parser.add_argument("--only", default="help,usage,demo,style", help="what to start")
@@ -135,9 +139,9 @@ def main(given: Sequence[str] | None = None) -> int:
         folder, wanted = Path(temporary), options.only.split(",")
         style = folder / "punches.style"
         if "style" in wanted:
-            timed(HERE, plain_environment(), "style", "train", "--builtin", "punches", "--out", str(style))
+            time_command(HERE, build_environment(), "style", "train", "--builtin", "punches", "--out", str(style))
         for again in range(options.repeat):
-            for start in starts(trees, wanted, style, folder, again):
+            for start in measure_starts(trees, wanted, style, folder, again):
                 found.append(start)
                 print(f"  {start.what} of {start.tree}: {start.wall_s:.2f} s, processor {start.cpu_s:.2f} s", flush=True)
     print(f"{'':<40}{'':<16}{'wall s':>8}{'processor s':>13}")

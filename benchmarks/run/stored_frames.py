@@ -17,7 +17,7 @@ QUALITY = 90  # of JPEG; webcams are about there
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFrames:
     """Stored frames of both cameras. n_shown: frames of a run; jpeg: compressed, as many webcams send them."""
 
     folder: Path
@@ -31,7 +31,7 @@ class Stored:
         return self.folder / f"{camera}.npy"
 
 
-def store_frames(stored: Stored, camera: SimulatedCamera, index: int, frames: range) -> None:
+def store_frames(stored: StoredFrames, camera: SimulatedCamera, index: int, frames: range) -> None:
     """Draw frames of one camera, 0 or 1, and write them."""
     image = np.stack([camera.frame_at(k).image for k in frames])
     np.save(stored.file(index), image)
@@ -40,12 +40,12 @@ def store_frames(stored: Stored, camera: SimulatedCamera, index: int, frames: ra
 class StoredCamera:
     """One camera as a paced `Source`; compressed frames are bytes, (1, N, 1)."""
 
-    def __init__(self, stored: Stored, camera: int) -> None:
+    def __init__(self, stored: StoredFrames, camera: int) -> None:
         self.name, self.size, self.fps = f"stored {camera}", stored.size, stored.fps
         self.n_frames: int | None = stored.n_shown
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
-        self._images = stored_images(stored, camera)
+        self._images = open_stored_images(stored, camera)
         self._camera, self._next = camera, 0
 
     def read(self) -> Frame | None:
@@ -64,14 +64,14 @@ class StoredCamera:
         self.n_frames = 0
 
 
-def stored_images(stored: Stored, camera: int) -> list[Image]:
+def open_stored_images(stored: StoredFrames, camera: int) -> list[Image]:
     """Return the frames of a camera."""
     raw = np.load(stored.file(camera))
     # Copies: slices of imencode's own arrays are slow.
-    return [_compressed(image) for image in raw] if stored.jpeg else list(raw)
+    return [_compress_image(image) for image in raw] if stored.jpeg else list(raw)
 
 
-def _compressed(image: np.ndarray) -> np.ndarray:
+def _compress_image(image: np.ndarray) -> np.ndarray:
     """Return an image as the bytes of a JPEG, (1, N, 1)."""
     done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
     assert done
@@ -91,11 +91,11 @@ class DecodingDetector:
         return self._detector.step(replace(frame, image=np.asarray(image, np.uint8)))
 
 
-def open_stored(stored: Stored, camera: int) -> Source:
+def open_stored(stored: StoredFrames, camera: int) -> Source:
     """Open a camera."""
     return StoredCamera(stored, camera)
 
 
-def decoding_detector(settings: DetectorSettings, source: Source) -> DecodingDetector:
+def build_decoding_detector(settings: DetectorSettings, source: Source) -> DecodingDetector:
     """Make the detector of a source of compressed frames."""
     return DecodingDetector(settings)

@@ -24,22 +24,30 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.report import parser_of, write_json
-from benchmarks.run.namespaces import CLOCK_OFFSET_S, NODE_HOST, ROOT, RUN_HOST, Machines, two_machines, unavailable_reason
+from benchmarks.report import build_parser, write_json
+from benchmarks.run.namespaces import (
+    CLOCK_OFFSET_S,
+    NODE_HOST,
+    ROOT,
+    RUN_HOST,
+    Machines,
+    find_unavailable_reason,
+    make_two_machines,
+)
 from capture.clock import now_ns
-from capture.sockets.endpoints import key_settings
-from capture.sockets.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, add_public_key, make_pairs
+from capture.sockets.endpoints import find_key_settings
+from capture.sockets.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, add_public_key, make_key_pairs
 from config.settings import CAMERA_NAMES, CaptureSettings, Settings, StreamSettings
-from database.builtin import demo_performance
-from database.default import default_database, default_database_path
+from database.builtin import make_demo_performance
+from database.default import find_default_database_path, open_default_database
 from stream.protocol.messages import EventMessage, PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
-from tools.demo.demo import SCENE, demo_subject, show
-from tools.demo.report import demo_report
-from tools.run.cameras import camera_plan
-from tools.run.run import LiveRun, planned
-from tools.run.supervisor import Supervisor, new_session
-from tools.simulate import simulate
+from tools.demo.demo import SCENE, calibrate_demo_subject, stage_demo
+from tools.demo.report import build_demo_report
+from tools.run.cameras import plan_camera
+from tools.run.run import LiveRun, plan_live_run
+from tools.run.supervisor import Supervisor, choose_session_name
+from tools.simulate import simulate_recording
 
 READY_S = 180.0
 SETTLE_S = 1.0
@@ -47,7 +55,7 @@ MS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class TwoMachinesFigures:
     """Figures of a run. Clock: estimate minus truth [ms], mean and worst over the run, and the stated bound [ms]."""
 
     frames: int
@@ -66,28 +74,28 @@ class Figures:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    arguments = parsed(given)
+    arguments = parse_arguments(given)
     if arguments.inside is not None:
-        figures = measured(arguments.inside, arguments.seconds, arguments.nodes == "both")
+        figures = measure_run(arguments.inside, arguments.seconds, arguments.nodes == "both")
         print(json.dumps(asdict(figures)))
         return 0
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # nodes and namespaces go in any case
-    if reason := unavailable_reason():
+    if reason := find_unavailable_reason():
         print(f"cannot play two machines here: {reason}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="two-machines-") as name:
         folder = Path(name)
-        prepare(folder, arguments.seconds)
-        with two_machines(arguments.delay_ms, arguments.loss, arguments.jitter_ms) as machines:
-            figures = both(machines, folder, arguments)
-    show_figures(figures, arguments)
+        prepare_folder(folder, arguments.seconds)
+        with make_two_machines(arguments.delay_ms, arguments.loss, arguments.jitter_ms) as machines:
+            figures = run_both(machines, folder, arguments)
+    print_figures(figures, arguments)
     write_json(arguments.json, figures)
     return 0
 
 
-def parsed(given: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--delay-ms", type=float, default=20.0, help="each way")
     parser.add_argument("--jitter-ms", type=float, default=0.0, help="mean, from the node to the run; a quarter of it back")
     parser.add_argument("--loss", type=float, default=0.01, help="share of frames, each way")
@@ -97,17 +105,17 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def prepare(folder: Path, seconds: float) -> None:
+def prepare_folder(folder: Path, seconds: float) -> None:
     """Render the videos, make the database, and keys for two machines that know each other."""
     print(f"rendering {seconds:g} s of two cameras", file=sys.stderr)
-    default_database()
-    simulate(SCENE, folder / "videos", clip=demo_performance(SCENE.fps, seconds))
-    run_keys, node_keys = make_pairs(folder / "run"), make_pairs(folder / "node")
+    open_default_database()
+    simulate_recording(SCENE, folder / "videos", clip=make_demo_performance(SCENE.fps, seconds))
+    run_keys, node_keys = make_key_pairs(folder / "run"), make_key_pairs(folder / "node")
     add_public_key(folder / "run", CLIENTS, "node", node_keys[CLIENT])
     add_public_key(folder / "node", SERVERS, RUN_HOST, run_keys[PUBLISHER])
 
 
-def both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> Figures:
+def run_both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> TwoMachinesFigures:
     """Start the nodes at their machine and the run at its own; return the figures of the run."""
     sides = CAMERA_NAMES[:2] if arguments.nodes == "both" else ("left",)
     nodes = []
@@ -121,12 +129,12 @@ def both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> Fig
         done = subprocess.run(run, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=600)
     finally:
         for node in nodes:
-            end(node)
+            end_node(node)
     content: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return Figures(**content)
+    return TwoMachinesFigures(**content)
 
 
-def end(node: "subprocess.Popen[bytes]") -> None:
+def end_node(node: "subprocess.Popen[bytes]") -> None:
     """End a node as its user would; `unshare`, its parent, ignores signals."""
     for process in psutil.Process(node.pid).children(recursive=True)[-1:]:
         process.send_signal(signal.SIGINT)
@@ -137,20 +145,20 @@ def end(node: "subprocess.Popen[bytes]") -> None:
         node.wait()
 
 
-def measured(folder: Path, seconds: float, both_nodes: bool) -> Figures:
+def measure_run(folder: Path, seconds: float, both_nodes: bool) -> TwoMachinesFigures:
     """Run and compare with the truth; at the run's machine."""
     settings = Settings(
         stream=StreamSettings(keys=str(folder / "run"), preview=False),
         capture=CaptureSettings(f"tcp://{RUN_HOST}:5572", f"tcp://{RUN_HOST}:5573"),
     )
-    stage, database, session = show(seconds), default_database_path(), new_session()
-    subject = demo_subject(stage, database, settings)
+    stage, database, session = stage_demo(seconds), find_default_database_path(), choose_session_name()
+    subject = calibrate_demo_subject(stage, database, settings)
     right = "node" if both_nodes else str(folder / "videos" / "right.avi")
     what = LiveRun(("node", right), stage.performer.rig, subject, database)
-    left_plan, right_plan = (camera_plan(source, camera, settings, None) for camera, source in enumerate(what.cameras))
-    plan, entrance = planned(settings, what, session)
+    left_plan, right_plan = (plan_camera(source, camera, settings, None) for camera, source in enumerate(what.cameras))
+    plan, entrance = plan_live_run(settings, what, session)
     tell = partial(print, file=sys.stderr)
-    subscriber = Subscriber(settings.stream.address, ("",), key_settings(settings.stream))
+    subscriber = Subscriber(settings.stream.address, ("",), find_key_settings(settings.stream))
     with Supervisor((left_plan, right_plan), plan, session, tell, entrance) as run:
         run.wait_ready(READY_S, READY_S)
         heard = list(subscriber.receive(2000))
@@ -168,7 +176,7 @@ def measured(folder: Path, seconds: float, both_nodes: bool) -> Figures:
     skeleton = next(message for message in heard if isinstance(message, SkeletonMessage))
     received = [(m, t) for m, t in zip(heard, times_ns, strict=True) if isinstance(m, PoseMessage)]
     frames = (round(seconds * SCENE.fps), round(seconds * SCENE.fps))
-    report = demo_report(
+    report = build_demo_report(
         skeleton,
         [pose for pose, _ in received],
         lambda times_s: stage.performer.joints_at(times_s)[1],
@@ -180,7 +188,7 @@ def measured(folder: Path, seconds: float, both_nodes: bool) -> Figures:
     statuses = [m for m in heard if isinstance(m, StatusMessage) and "clock_offset_ns" in m.cameras["left"]]
     track = [(float(s.cameras["left"]["clock_offset_ns"]) - CLOCK_OFFSET_S * 1e9) * MS for s in statuses]
     last = statuses[-1].cameras["left"]
-    return Figures(
+    return TwoMachinesFigures(
         frames=frames[0],
         poses=report.poses,
         tracked_share=report.tracked_share,
@@ -196,7 +204,7 @@ def measured(folder: Path, seconds: float, both_nodes: bool) -> Figures:
     )
 
 
-def show_figures(figures: Figures, arguments: argparse.Namespace) -> None:
+def print_figures(figures: TwoMachinesFigures, arguments: argparse.Namespace) -> None:
     """Print for a person."""
     print(
         f"wire: {arguments.delay_ms:g} ms and {100 * arguments.loss:g} % loss each way, jitter {arguments.jitter_ms:g} ms; "

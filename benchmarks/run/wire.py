@@ -37,11 +37,11 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(given)
     rng = random.Random(arguments.seed)
-    sockets = [opened(name) for name in arguments.ends]
+    sockets = [open_interface(name) for name in arguments.ends]
     print("ready", flush=True)
     jitters_ms = (arguments.jitter_ms, arguments.jitter_ms / 4)
     directions = [Direction(arguments.delay_ms, jitter, arguments.loss, rng) for jitter in jitters_ms]
-    forward(sockets, directions)
+    forward_frames(sockets, directions)
     return 0
 
 
@@ -75,7 +75,7 @@ class Direction:
         return max(0.0, self._due[0][0] - t_s) if self._due else 1.0
 
 
-def opened(name: str) -> socket.socket:
+def open_interface(name: str) -> socket.socket:
     """Open an interface for whole frames, with its offloads off."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     turn_offloads_off(raw, name)
@@ -96,13 +96,13 @@ def turn_offloads_off(any_socket: socket.socket, name: str) -> None:
             print(f"{name}: offload {command:#x}: {error}", file=sys.stderr)
 
 
-def forward(sockets: list[socket.socket], directions: list[Direction]) -> None:
+def forward_frames(sockets: list[socket.socket], directions: list[Direction]) -> None:
     """Carry frames both directions for ever."""
     while True:
         now = time.perf_counter()
         ready, _, _ = select.select(sockets, [], [], min(direction.wait_s(now) for direction in directions))
         for end in ready:
-            receive(end, directions[sockets.index(end)])
+            receive_frames(end, directions[sockets.index(end)])
         now = time.perf_counter()
         for direction, other in zip(directions, reversed(sockets), strict=True):
             for frame in direction.due(now):
@@ -112,7 +112,7 @@ def forward(sockets: list[socket.socket], directions: list[Direction]) -> None:
                     print(f"a frame of {len(frame)} bytes was not sent: {error}", file=sys.stderr)
 
 
-def receive(end: socket.socket, direction: Direction) -> None:
+def receive_frames(end: socket.socket, direction: Direction) -> None:
     """Take the frames that wait at one end; those we sent ourselves show up too and are left out."""
     for _ in range(FRAMES_A_TURN):
         try:

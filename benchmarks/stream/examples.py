@@ -22,7 +22,7 @@ SKELETON = replace(
 )
 
 
-def moving_poses(n: int, n_markers: int = 9) -> list[PoseMessage]:
+def build_moving_poses(n: int, n_markers: int = 9) -> list[PoseMessage]:
     """Return n poses at 60 Hz whose joints swing at different rates, with markers."""
     t = np.arange(n) / FPS
     half = 0.3 * np.sin(t[:, None] * np.linspace(0.5, 4.0, N_JOINTS))

@@ -19,21 +19,31 @@ from time import monotonic, perf_counter
 import msgpack
 import psutil
 
-from benchmarks.report import parser_of, write_json
-from benchmarks.stream.fuzz_messages import malformed_messages
-from benchmarks.stream.fuzz_samples import BLOBS, JOURNAL, ORDERS, PREVIEWS, REPORTS, SESSION, STREAM, TUNING, recording_bytes
+from benchmarks.report import build_parser, write_json
+from benchmarks.stream.fuzz_messages import generate_malformed_messages
+from benchmarks.stream.fuzz_samples import (
+    BLOBS,
+    JOURNAL,
+    ORDERS,
+    PREVIEWS,
+    REPORTS,
+    SESSION,
+    STREAM,
+    TUNING,
+    build_recording_bytes,
+)
 from benchmarks.stream.fuzz_sockets import SOCKETS
 from capture.process.control import RecentreOrder, Report, SyncOrder, TuneOrder, decode_order, decode_report
 from capture.process.preview_image import decode_preview
-from capture.sockets.wire import MalformedMessageError, decode_blobs, field_of, unpacked_map
-from capture.sources.jpeg import announced_size
+from capture.sockets.wire import MalformedMessageError, decode_blobs, read_message_field, unpack_map
+from capture.sources.jpeg import read_jpeg_size
 from config.errors import DuocapError
 from config.settings import Settings
 from reconstruct.process.journal import JournalEntry, read_journal
-from stream.protocol.codec import decode
-from stream.publish.tuning import REQUESTS, TuningState, answer
+from stream.protocol.codec import decode_message
+from stream.publish.tuning import REQUESTS, TuningState, carry_out_request
 from stream.recording.recorder import RecordingError
-from stream.recording.recording import recording_of
+from stream.recording.recording import open_recording_bytes
 
 LAST_TURN = bytes(msgpack.packb({"t_ns": 1400, "turn": 1, "blobs": 0}))
 QUIET_S = 2.0  # without messages after the sender has ended
@@ -42,7 +52,7 @@ COLUMNS = f"{'target':20s} {'sent':>8s} {'taken':>8s} {'/s':>7s} {'accepted':>9s
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class FuzzFigures:
     """Of one target. per_second: messages taken; memory is resident [MB]."""
 
     target: str
@@ -61,22 +71,22 @@ class Figures:
         )
 
 
-def _report(payload: bytes) -> Report:
+def _decode_report_payload(payload: bytes) -> Report:
     """Return the report of a message of the fuzzer's session."""
     return decode_report(payload, SESSION)
 
 
-def _journal(payload: bytes) -> list[object]:
+def _read_journal_payload(payload: bytes) -> list[object]:
     """Return what one entry of a journal says, its topic before it."""
     topic, _, data = payload.partition(b" ")
     entry = JournalEntry(topic.decode("latin-1"), 1300, data)
     return list(read_journal([entry, JournalEntry("turn", 1400, LAST_TURN)]))
 
 
-def _recording(data: bytes) -> None:
+def _read_recording_payload(data: bytes) -> None:
     """Open a recording and read all of it."""
     try:
-        recording = recording_of(data, Path("fuzz.mcap"))
+        recording = open_recording_bytes(data, Path("fuzz.mcap"))
     except RecordingError as error:
         raise MalformedMessageError(str(error)) from error
     for pose in recording.poses:
@@ -84,19 +94,19 @@ def _recording(data: bytes) -> None:
     assert recording.skeleton is not None and len(list(recording.payloads())) >= len(recording.poses)
 
 
-def _preview(payload: bytes) -> None:
+def _decode_preview_payload(payload: bytes) -> None:
     """Decode a preview, and its picture as far as libjpeg says nothing on standard error."""
-    announced_size(decode_preview(payload).jpeg)
+    read_jpeg_size(decode_preview(payload).jpeg)
 
 
-def _tuning(payload: bytes) -> None:
+def _answer_tuning_payload(payload: bytes) -> None:
     """Answer a request about the cameras; a well-formed one may still be refused with a message."""
-    content = unpacked_map(payload)
-    request = field_of(content, "request", str)
+    content = unpack_map(payload)
+    request = read_message_field(content, "request", str)
     if request not in REQUESTS:
         raise MalformedMessageError("no request about cameras")
     try:
-        answer(_TUNING_STATE, request, content)
+        carry_out_request(_TUNING_STATE, request, content)
     except MalformedMessageError:
         raise
     except DuocapError as error:
@@ -106,20 +116,20 @@ def _tuning(payload: bytes) -> None:
 
 _TUNING_STATE = TuningState(Settings(), 2)  # of cameras without names: nothing is ever saved
 DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
-    "stream messages": (decode, STREAM),
+    "stream messages": (decode_message, STREAM),
     "blobs": (decode_blobs, BLOBS),
     "orders": (decode_order, ORDERS),
-    "reports": (_report, REPORTS),
-    "journal": (_journal, JOURNAL),
-    "recordings": (_recording, (recording_bytes(),)),
-    "previews": (_preview, PREVIEWS),
-    "tuning": (_tuning, TUNING),
+    "reports": (_decode_report_payload, REPORTS),
+    "journal": (_read_journal_payload, JOURNAL),
+    "recordings": (_read_recording_payload, (build_recording_bytes(),)),
+    "previews": (_decode_preview_payload, PREVIEWS),
+    "tuning": (_answer_tuning_payload, TUNING),
 }
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--messages", type=int, default=100_000, help="to each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", choices=[*DECODERS, *SOCKETS], help="targets, otherwise all")
@@ -135,19 +145,19 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def fuzz_decoder(name: str, n_messages: int, seed: int) -> Figures:
+def fuzz_decoder(name: str, n_messages: int, seed: int) -> FuzzFigures:
     """Return what a decoder makes of n messages."""
     decoder, real = DECODERS[name]
-    messages = malformed_messages(real, seed)
+    messages = generate_malformed_messages(real, seed)
     n_warm = n_messages // 10
-    accepted = _accepted(decoder, islice(messages, n_warm))
-    warm_mb, begin = memory_mb(), perf_counter()
-    accepted += _accepted(decoder, islice(messages, n_messages - n_warm))
+    accepted = _count_accepted(decoder, islice(messages, n_warm))
+    warm_mb, begin = measure_memory_mb(), perf_counter()
+    accepted += _count_accepted(decoder, islice(messages, n_messages - n_warm))
     rate = (n_messages - n_warm) / (perf_counter() - begin)
-    return Figures(name, n_messages, rate, accepted, n_messages - accepted, warm_mb, memory_mb())
+    return FuzzFigures(name, n_messages, rate, accepted, n_messages - accepted, warm_mb, measure_memory_mb())
 
 
-def _accepted(decoder: Callable[[bytes], object], messages: Iterator[bytes]) -> int:
+def _count_accepted(decoder: Callable[[bytes], object], messages: Iterator[bytes]) -> int:
     """Return the number of messages that a decoder accepts. Raises anything but a refusal."""
     accepted = 0
     for message in messages:
@@ -159,7 +169,7 @@ def _accepted(decoder: Callable[[bytes], object], messages: Iterator[bytes]) -> 
     return accepted
 
 
-def fuzz_socket(name: str, n_messages: int, seed: int) -> Figures:
+def fuzz_socket(name: str, n_messages: int, seed: int) -> FuzzFigures:
     """Let another process send n messages to a socket of ours."""
     listen, send = SOCKETS[name]
     target = listen()
@@ -173,14 +183,14 @@ def fuzz_socket(name: str, n_messages: int, seed: int) -> Figures:
             taken, last = now_taken, monotonic()
             first = first or last
         if not warm_mb and first and (sum(taken) > n_messages // 10 or monotonic() - first > WARM_S):
-            warm_mb = memory_mb()
+            warm_mb = measure_memory_mb()
     sender.join()
-    end_mb = memory_mb()
+    end_mb = measure_memory_mb()
     target.close()
-    return Figures(name, n_messages, sum(taken) / max(last - first, 1e-3), *taken, warm_mb, end_mb)
+    return FuzzFigures(name, n_messages, sum(taken) / max(last - first, 1e-3), *taken, warm_mb, end_mb)
 
 
-def memory_mb() -> float:
+def measure_memory_mb() -> float:
     """Return the resident memory of this process."""
     gc.collect()
     return float(psutil.Process().memory_info().rss / 1e6)

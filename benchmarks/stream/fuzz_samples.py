@@ -25,7 +25,7 @@ from capture.process.control import (
 from capture.process.preview_image import PreviewKind, PreviewRequest, encode_preview, make_preview
 from capture.sockets.wire import SentBlobs, decode_blobs, encode_blobs
 from reconstruct.process.journal import JournalWriter
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.recording.recorder import Recorder
 from tests.support.stream_messages import EVENT, POSE, RIG, SKELETON, STATUS
 
@@ -33,7 +33,7 @@ SESSION = "6f1c5d2a9b3e"
 _POINTS = np.arange(18.0).reshape(9, 2)
 
 _TAILED, _UPRIGHT = replace(SKELETON, tails_m=SKELETON.offsets_m), replace(RIG, floor_known=False, up_xyz=(0.0, 1.0, 0.0))
-STREAM = tuple(encode(message) for message in (_TAILED, _UPRIGHT, POSE, POSE, STATUS, EVENT))
+STREAM = tuple(encode_message(message) for message in (_TAILED, _UPRIGHT, POSE, POSE, STATUS, EVENT))
 BLOBS = (encode_blobs(SentBlobs(Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1]), 1100, 1200)),)
 ORDERS = tuple(
     encode_order(order)
@@ -94,7 +94,7 @@ PREVIEWS = tuple(
 REQUESTS = (b"\x01pose ", b"\x01", b"\x01skeleton ", b"\x00pose ", b"\x01status")
 
 
-def recording_bytes() -> bytes:
+def build_recording_bytes() -> bytes:
     """Return the file of a small recording, the same at every call."""
     with tempfile.TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder) / "real.mcap", {"subject": "somebody", "session": SESSION})

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import zmq
 
-from benchmarks.stream.fuzz_messages import malformed_messages
+from benchmarks.stream.fuzz_messages import generate_malformed_messages
 from benchmarks.stream.fuzz_samples import BLOBS, QUESTIONS, REQUESTS, STREAM, TUNING
 from config.settings import Settings
 from reconstruct.process.inbox import Inbox
@@ -120,7 +120,7 @@ class ServiceTarget:
 
 def send_requests(address: str, n_messages: int, seed: int) -> None:
     """Ask a publisher for topics over many connections, as it ends those with malformed requests."""
-    messages = malformed_messages(REQUESTS, seed)
+    messages = generate_malformed_messages(REQUESTS, seed)
     with zmq.Context() as context:
         for _ in range(0, n_messages, PER_CONNECTION):
             with context.socket(zmq.XSUB) as socket:
@@ -139,7 +139,7 @@ def send_stream(address: str, n_messages: int, seed: int) -> None:
         socket.setsockopt(zmq.SNDTIMEO, WAIT_MS)
         socket.bind(address)
         socket.poll(WAIT_MS)
-        for message in islice(malformed_messages(STREAM, seed), n_messages):
+        for message in islice(generate_malformed_messages(STREAM, seed), n_messages):
             socket.send(message)
 
 
@@ -149,11 +149,11 @@ def send_blobs(address: str, n_messages: int, seed: int) -> None:
         socket.setsockopt(zmq.LINGER, WAIT_MS)
         socket.setsockopt(zmq.SNDTIMEO, WAIT_MS)
         socket.connect(address)
-        for number, message in enumerate(islice(malformed_messages(BLOBS, seed), n_messages)):
+        for number, message in enumerate(islice(generate_malformed_messages(BLOBS, seed), n_messages)):
             socket.send(message, zmq.SNDMORE if number % 50 == 0 and number + 1 < n_messages else 0)
 
 
-def send_questions(address: str, n_messages: int, seed: int) -> None:
+def send_service_requests(address: str, n_messages: int, seed: int) -> None:
     """Send malformed requests to a service, also in several parts; one that is too long ends a connection of its own.
 
     Answers are read, as ZeroMQ does not reconnect a socket that was dropped for unread ones.
@@ -162,7 +162,7 @@ def send_questions(address: str, n_messages: int, seed: int) -> None:
         socket.setsockopt(zmq.LINGER, WAIT_MS)
         socket.setsockopt(zmq.SNDTIMEO, WAIT_MS)
         socket.connect(address)
-        for number, message in enumerate(islice(malformed_messages(QUESTIONS + TUNING, seed), n_messages)):
+        for number, message in enumerate(islice(generate_malformed_messages(QUESTIONS + TUNING, seed), n_messages)):
             if len(message) > MAX_QUESTION_BYTES:
                 with context.socket(zmq.DEALER) as other:
                     other.setsockopt(zmq.LINGER, JOINED_MS)
@@ -180,7 +180,7 @@ def send_raw(address: str, n_messages: int, seed: int) -> None:
     """Write bytes that are not ZMTP, or not after its greeting, on many connections."""
     host, port = address.removeprefix("tcp://").split(":")
     real = (GREETING, GREETING + READY, READY, b"\x00\x06\x01pose ", *(b"\x00" + bytes([len(r)]) + r for r in REQUESTS))
-    messages = malformed_messages(real, seed)
+    messages = generate_malformed_messages(real, seed)
     for number in range(0, n_messages, PER_CONNECTION):
         with contextlib.suppress(OSError), network.create_connection((host, int(port)), timeout=1.0) as peer:
             if number % (2 * PER_CONNECTION):
@@ -193,7 +193,7 @@ SOCKETS: dict[str, tuple[Callable[[], Target], Callable[[str, int, int], None]]]
     "publisher": (PublisherTarget, send_requests),
     "publisher, raw TCP": (PublisherTarget, send_raw),
     "subscriber": (SubscriberTarget, send_stream),
-    "service": (ServiceTarget, send_questions),
+    "service": (ServiceTarget, send_service_requests),
     "service, raw TCP": (ServiceTarget, send_raw),
     "inbox": (InboxTarget, send_blobs),
     "inbox, raw TCP": (InboxTarget, send_raw),

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, percentiles, write_json
-from benchmarks.stream.examples import FPS, SKELETON, moving_poses
+from benchmarks.report import build_parser, compute_percentiles, write_json
+from benchmarks.stream.examples import FPS, SKELETON, build_moving_poses
 from capture.clock import now_ns
 from reconstruct.pose import TrackingState
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
 from stream.recording.recorder import Recorder
@@ -28,33 +28,35 @@ MINUTES = 10
 MAX_WAITING = 4000  # messages that the recorder has not written yet
 
 
-def publishing_ms(seconds: float, file: Path | None) -> dict[str, float]:
+def measure_publishing_ms(seconds: float, file: Path | None) -> dict[str, float]:
     """Publish at 60 Hz and return the time of each call [ms]; file: recorded to, None: not recorded."""
     outputs = OutputFanout(Publisher("tcp://127.0.0.1:0"), "bench")
     outputs.publish(SKELETON)
     if file is not None:
         outputs.record(file)
     times_ms = []
-    for pose in moving_poses(round(seconds * FPS), N_MARKERS):
+    for pose in build_moving_poses(round(seconds * FPS), N_MARKERS):
         begin_ns = now_ns()
         outputs.publish(replace(pose, t_publish_ns=begin_ns))
         times_ms.append((now_ns() - begin_ns) * 1e-6)
         outputs.serve(now_ns())
         time.sleep(max(0.0, 1.0 / FPS - (now_ns() - begin_ns) * 1e-9))
     outputs.close()
-    return dict(zip(("p50", "p99", "worst"), (round(value, 3) for value in percentiles(times_ms, 50, 99, 100)), strict=True))
+    return dict(
+        zip(("p50", "p99", "worst"), (round(value, 3) for value in compute_percentiles(times_ms, 50, 99, 100)), strict=True)
+    )
 
 
-def opening(folder: Path, minutes: int = MINUTES) -> dict[str, float]:
+def measure_opening(folder: Path, minutes: int = MINUTES) -> dict[str, float]:
     """Record minutes as fast as possible and open them; return seconds and megabytes."""
-    minute = moving_poses(round(60 * FPS), N_MARKERS)
+    minute = build_moving_poses(round(60 * FPS), N_MARKERS)
     recorder = Recorder(folder / "long.mcap", {"subject": "benchmark"})
-    recorder.write(encode(SKELETON), 0)
+    recorder.write(encode_message(SKELETON), 0)
     for n in range(minutes * len(minute)):
         while n - recorder.n_recorded > MAX_WAITING:
             time.sleep(0.01)
         t_ns = round(n * 1e9 / FPS)
-        recorder.write(encode(replace(minute[n % len(minute)], seq=n, t_publish_ns=t_ns)), t_ns, n)
+        recorder.write(encode_message(replace(minute[n % len(minute)], seq=n, t_publish_ns=t_ns)), t_ns, n)
     recorder.close()
     n, times_s = minutes * len(minute), [time.perf_counter()]
     recording = open_recording(recorder.file)
@@ -76,15 +78,15 @@ def opening(folder: Path, minutes: int = MINUTES) -> dict[str, float]:
 
 def main() -> None:
     """Print the figures as JSON."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         figures = {
-            "publish_ms": publishing_ms(options.seconds, None),
-            "publish_and_record_ms": publishing_ms(options.seconds, folder / "short.mcap"),
-            "ten_minutes": opening(folder),
+            "publish_ms": measure_publishing_ms(options.seconds, None),
+            "publish_and_record_ms": measure_publishing_ms(options.seconds, folder / "short.mcap"),
+            "ten_minutes": measure_opening(folder),
         }
     print(json.dumps(figures, indent=2))
     write_json(options.json, figures)

@@ -22,7 +22,7 @@ END = b"event "
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReceptionFigures:
     """Received by n subscribers. latency_us: from publication to receipt of every pose; poses: fewest of one; missed: of all."""
 
     latency_us: np.ndarray[Any, np.dtype[np.float64]]
@@ -60,7 +60,7 @@ class Peers:
         self._process.join()
 
 
-def listen(line: Connection, address: str, n: int, n_poses: int) -> None:
+def receive_poses(line: Connection, address: str, n: int, n_poses: int) -> None:
     """Receive poses with n subscribers until an event ends it; poses from n_poses on are not counted."""
     context = zmq.Context()
     poller = zmq.Poller()
@@ -89,11 +89,11 @@ def listen(line: Connection, address: str, n: int, n_poses: int) -> None:
                 latency_us.append((t_ns - content["t_publish_ns"]) * 1e-3)
     poses = min(len(seqs) for seqs in numbers.values())
     missed = sum(n_poses - len(seqs) for seqs in numbers.values())
-    line.send(Heard(np.array(latency_us), poses, missed))
+    line.send(ReceptionFigures(np.array(latency_us), poses, missed))
     context.destroy(0)
 
 
-def dawdle(line: Connection, address: str) -> None:
+def receive_slowly(line: Connection, address: str) -> None:
     """Receive a message now and then, for ever."""
     with zmq.Context() as context, context.socket(zmq.SUB) as socket:
         socket.setsockopt(zmq.RCVHWM, 1)
@@ -104,7 +104,7 @@ def dawdle(line: Connection, address: str) -> None:
             time.sleep(SLOW_S)
 
 
-def join(line: Connection, address: str, n: int, pause_s: float) -> None:
+def join_repeatedly(line: Connection, address: str, n: int, pause_s: float) -> None:
     """Join n times, one after the other; send how long each waited for the skeleton [ms]."""
     Subscriber(address).close()  # sockets are loaded
     waited_ms = []

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import psutil
 
-from benchmarks.report import parser_of, percentiles, ratio_cells, write_json
-from benchmarks.stream.examples import SKELETON, moving_poses
-from benchmarks.stream.subscriber_processes import Heard, Peers, dawdle, join, listen
+from benchmarks.report import build_parser, compute_percentiles, format_ratio_cells, write_json
+from benchmarks.stream.examples import SKELETON, build_moving_poses
+from benchmarks.stream.subscriber_processes import Peers, ReceptionFigures, join_repeatedly, receive_poses, receive_slowly
 from capture.clock import now_ns
 from stream.protocol.messages import EventMessage
 from stream.publish.publisher import Publisher
@@ -36,7 +36,7 @@ HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SubscriberFigures:
     """Of one case; times [us], memory [MB]; poses: published at the steady rate."""
 
     subscribers: int
@@ -52,20 +52,20 @@ class Figures:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="of poses for each case")
     parser.add_argument("--hz", type=float, default=60.0)
     parser.add_argument("--joins", type=int, default=40)
     options = parser.parse_args(given)
     print(HEAD)
-    cases: list[Figures] = []
+    cases: list[SubscriberFigures] = []
     for n in COUNTS:
-        alone: Figures | None = None
+        alone: SubscriberFigures | None = None
         for trouble in TROUBLES:
-            figures = measure(n, trouble, round(options.seconds * options.hz), options.hz)
+            figures = measure_subscribers(n, trouble, round(options.seconds * options.hz), options.hz)
             alone = alone or figures
             cases.append(figures)
-            print(_line(figures, alone), flush=True)
+            print(_format_line(figures, alone), flush=True)
     joins = {name: measure_joins(options.joins, hz) for name, hz in (("while poses come", options.hz), ("between poses", 0.0))}
     for name, waited_ms in joins.items():
         middle, worst = np.median(waited_ms), max(waited_ms)
@@ -74,48 +74,50 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _line(f: Figures, alone: Figures) -> str:
+def _format_line(f: SubscriberFigures, alone: SubscriberFigures) -> str:
     """Return a line of the table."""
     times, ours = ([g.publish_p50_us, g.publish_p99_us, g.received_p50_us, g.received_p99_us] for g in (f, alone))
     return (
         f"{f.subscribers:11d}  {f.trouble:8s}  {f.publish_p50_us:11.0f}  {f.publish_p99_us:6.0f}  {f.received_p50_us:12.0f}  "
-        f"{f.received_p99_us:6.0f}  {f.missed:6d}  {f.burst_mb:8.1f}   " + ratio_cells(times, ours)
+        f"{f.received_p99_us:6.0f}  {f.missed:6d}  {f.burst_mb:8.1f}   " + format_ratio_cells(times, ours)
     )
 
 
-def measure(n: int, trouble: str, n_poses: int, hz: float) -> Figures:
+def measure_subscribers(n: int, trouble: str, n_poses: int, hz: float) -> SubscriberFigures:
     """Publish to n healthy subscribers, and one with trouble if any is named."""
     publisher = Publisher("tcp://127.0.0.1:0")
     publisher.publish(SKELETON)
     shares = [len(range(k, n, N_PROCESSES)) for k in range(N_PROCESSES)]
-    healthy = [Peers(listen, publisher.address, share, n_poses) for share in shares if share]
-    others = [] if trouble == "none" else [Peers(dawdle, publisher.address)]
+    healthy = [Peers(receive_poses, publisher.address, share, n_poses) for share in shares if share]
+    others = [] if trouble == "none" else [Peers(receive_slowly, publisher.address)]
     try:
-        _await(publisher, lambda: publisher.n_subscriptions >= 2 * n + len(others))
+        _serve_until(publisher, lambda: publisher.n_subscriptions >= 2 * n + len(others))
         for other in others:
             if trouble == "stopped":
                 other.stop()
         publish_us = _publish_steadily(publisher, n_poses, hz)
-        burst_mb = _burst(publisher, n_poses)
+        burst_mb = _publish_burst(publisher, n_poses)
         time.sleep(0.5)
         publisher.publish(EventMessage("s", 0, "end", "end"))
-        _await(publisher, lambda: all(peers.is_done for peers in healthy))
-        heard: list[Heard] = [peers.answer() for peers in healthy]
+        _serve_until(publisher, lambda: all(peers.is_done for peers in healthy))
+        heard: list[ReceptionFigures] = [peers.answer() for peers in healthy]
     finally:
         for peers in (*healthy, *others):
             peers.close()
         publisher.close()
     latency_us = np.concatenate([some.latency_us for some in heard])
     missed = sum(some.missed for some in heard)
-    return Figures(n, trouble, n_poses, *percentiles(publish_us, 50, 99), *percentiles(latency_us, 50, 99), missed, burst_mb)
+    return SubscriberFigures(
+        n, trouble, n_poses, *compute_percentiles(publish_us, 50, 99), *compute_percentiles(latency_us, 50, 99), missed, burst_mb
+    )
 
 
 def measure_joins(n: int, hz: float) -> list[float]:
     """Return how long each of n late joiners waited for the skeleton [ms]; hz 0: only serve() is called, every 20 ms."""
     publisher = Publisher("tcp://127.0.0.1:0")
     publisher.publish(SKELETON)
-    pose = moving_poses(1)[0]
-    peers = Peers(join, publisher.address, n, 0.0313)
+    pose = build_moving_poses(1)[0]
+    peers = Peers(join_repeatedly, publisher.address, n, 0.0313)
     try:
         while not peers.is_done:
             if hz:
@@ -131,7 +133,7 @@ def measure_joins(n: int, hz: float) -> list[float]:
 
 def _publish_steadily(publisher: Publisher, n_poses: int, hz: float) -> list[float]:
     """Publish poses at a rate, with serve() and status as in a run; return the time of each call [us]."""
-    pose, took_us = moving_poses(1)[0], []
+    pose, took_us = build_moving_poses(1)[0], []
     due = time.perf_counter()
     for seq in range(n_poses):
         time.sleep(max(0.0, due - time.perf_counter()))
@@ -146,16 +148,16 @@ def _publish_steadily(publisher: Publisher, n_poses: int, hz: float) -> list[flo
     return took_us
 
 
-def _burst(publisher: Publisher, first: int) -> float:
+def _publish_burst(publisher: Publisher, first: int) -> float:
     """Publish many poses without a pause; return the growth of this process's memory [MB]."""
-    pose = moving_poses(1)[0]
+    pose = build_moving_poses(1)[0]
     before = psutil.Process().memory_info().rss
     for seq in range(first, first + N_BURST):
         publisher.publish(replace(pose, seq=seq))
     return float(psutil.Process().memory_info().rss - before) / 1e6
 
 
-def _await(publisher: Publisher, done: Callable[[], bool]) -> None:
+def _serve_until(publisher: Publisher, done: Callable[[], bool]) -> None:
     """Serve until a condition holds."""
     deadline = time.monotonic() + JOIN_S
     while not done():

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import psutil
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
 from tests.support.viewer.walking_stream import WalkingStream
@@ -22,7 +22,7 @@ from tests.support.viewer.walking_stream import WalkingStream
 MB = 1e-6
 
 
-def usage(root: psutil.Process) -> tuple[float, float]:
+def measure_usage(root: psutil.Process) -> tuple[float, float]:
     """Return CPU seconds and memory [MB] of a process and its children."""
     seconds = memory = 0.0
     for process in (root, *root.children(recursive=True)):
@@ -35,7 +35,7 @@ def usage(root: psutil.Process) -> tuple[float, float]:
     return seconds, memory
 
 
-def slope(minutes: list[float], values: list[float]) -> float:
+def compute_slope(minutes: list[float], values: list[float]) -> float:
     """Return the growth a minute over the second half."""
     half = len(minutes) // 2
     return float(np.polyfit(minutes[half:], values[half:], 1)[0]) if len(minutes) - half > 2 else float("nan")
@@ -43,7 +43,7 @@ def slope(minutes: list[float], values: list[float]) -> float:
 
 def main() -> None:
     """Run and report."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
@@ -56,23 +56,23 @@ def main() -> None:
                 time.sleep(5.0)
                 browser.open(f"http://127.0.0.1:{port}")
                 browser.wait("poses", lambda: "poses / s" in browser.text(), 90.0)
-                rows = measure(options.minutes, psutil.Process(viewer.pid), browser, stream)
+                rows = measure_usage_rows(options.minutes, psutil.Process(viewer.pid), browser, stream)
         finally:
             viewer.terminate()
             viewer.wait()
-    report(rows)
+    print_summary(rows)
     write_json(options.json, rows)
 
 
-def measure(minutes: float, viewer: psutil.Process, browser: Browser, stream: WalkingStream) -> list[dict[str, float]]:
+def measure_usage_rows(minutes: float, viewer: psutil.Process, browser: Browser, stream: WalkingStream) -> list[dict[str, float]]:
     """Take a line every ten seconds."""
     begun, rows = time.monotonic(), []
     page = psutil.Process(browser.process.pid)
-    before_s, before_viewer, before_browser = begun, usage(viewer)[0], usage(page)[0]
+    before_s, before_viewer, before_browser = begun, measure_usage(viewer)[0], measure_usage(page)[0]
     while time.monotonic() - begun < 60.0 * minutes:
         time.sleep(7.0)
         hz = browser.frames_hz(3.0)
-        now, mine, theirs = time.monotonic(), usage(viewer), usage(page)
+        now, mine, theirs = time.monotonic(), measure_usage(viewer), measure_usage(page)
         row = {
             "minute": (now - begun) / 60.0,
             "frames_hz": hz,
@@ -89,14 +89,14 @@ def measure(minutes: float, viewer: psutil.Process, browser: Browser, stream: Wa
     return rows
 
 
-def report(rows: list[dict[str, float]]) -> None:
+def print_summary(rows: list[dict[str, float]]) -> None:
     """Sum up."""
     minutes = [row["minute"] for row in rows]
     for key in ("frames_hz", "viewer_cpu", "browser_cpu"):
         print(f"{key}: median {np.median([row[key] for row in rows]):.2f}, worst {min(row[key] for row in rows):.2f}")
     for key in ("viewer_mb", "browser_mb", "script_mb"):
         values = [row[key] for row in rows]
-        print(f"{key}: {values[0]:.0f} at first, {values[-1]:.0f} at last, {slope(minutes, values):+.2f} a minute")
+        print(f"{key}: {values[0]:.0f} at first, {values[-1]:.0f} at last, {compute_slope(minutes, values):+.2f} a minute")
 
 
 if __name__ == "__main__":

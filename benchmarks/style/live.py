@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import CLOCK_NS, parser_of, percentiles, write_json
+from benchmarks.report import CLOCK_NS, build_parser, compute_percentiles, write_json
 from config.arrays import Floats
 from config.settings import Settings
 from database.store import open_database
@@ -22,9 +22,9 @@ from reconstruct.missing.style import StyleModel
 from reconstruct.models.style.features import TrainingPoses
 from reconstruct.models.style.learn.train import LearnOptions
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.task import LearnTask, decode_learned, encode_learned, learned_part
-from reconstruct.models.style.task import style_of as style_of_task
-from reconstruct.search.index import search_index
+from reconstruct.models.style.task import LearnTask, decode_learned, encode_learned, extract_learned_part
+from reconstruct.models.style.task import style_from_result as style_of_task
+from reconstruct.search.index import load_search_index
 from tools.evaluate.missing.masks import MissingCase, seen_in
 from tools.evaluate.missing.measure import clip_query
 from tools.evaluate.missing.methods import LocalMethod, MethodInput, StyleFillMethod
@@ -36,7 +36,7 @@ SHARE, GAP_S, SEED = 0.3, 0.5, 1
 TAKEN_UP = 20  # times
 
 
-def step_ms(given: MethodInput, with_style: bool) -> Floats:
+def measure_step_ms(given: MethodInput, with_style: bool) -> Floats:
     """Return the time of every frame but the first, (N - 1,)."""
     method = StyleFillMethod(given) if with_style else LocalMethod(given)
     times = []
@@ -48,10 +48,10 @@ def step_ms(given: MethodInput, with_style: bool) -> Floats:
     return 1e-6 * np.array(times[1:], float)
 
 
-def take_up_ms(style: Style, rounds: int) -> Floats:
+def measure_take_up_ms(style: Style, rounds: int) -> Floats:
     """Return the time from the learner's message to models for the two estimators of a run, (R,)."""
     task = LearnTask(1, 0, style.name, style.skeleton, TrainingPoses(style.features, style.rotvec, style.times), LearnOptions())
-    message, times = encode_learned(learned_part(task, style, 0.0)), []
+    message, times = encode_learned(extract_learned_part(task, style, 0.0)), []
     for _ in range(rounds):
         begun = CLOCK_NS()
         come = style_of_task(task, decode_learned(message))
@@ -63,7 +63,7 @@ def take_up_ms(style: Style, rounds: int) -> Floats:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run all and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True, help="unpacked CMU motions")
     parser.add_argument("--database", type=Path, help="database without the protocol's clips; default built from --motion, once")
     parser.add_argument("--clip", default="07_08")
@@ -74,7 +74,7 @@ def main(given: Sequence[str] | None = None) -> int:
     which = protocol_clip(options.clip)
     split = known_split(which, options.motion)
     query = apply_variant(clip_query(split.query, which, "boxing", options.seconds), "noise", SEED)
-    whole = MethodInput(query, search_index(query.subject, database), Settings(), learn_style(split, query.subject.skeleton))
+    whole = MethodInput(query, load_search_index(query.subject, database), Settings(), learn_style(split, query.subject.skeleton))
     seen = seen_in(MissingCase(GAP_S, SHARE), query.subject, len(query), SEED, which.stem)
     if seen is None:
         parser.error("the clip is too short for gaps")
@@ -85,18 +85,18 @@ def main(given: Sequence[str] | None = None) -> int:
         for how in ("local model", "with a style")
     }
     for each, with_style in ways.values():  # compiles
-        step_ms(each, with_style)
+        measure_step_ms(each, with_style)
     best = {name: np.full(len(query) - 1, np.inf) for name in ways}
     for _ in range(options.rounds):
         for name, (each, with_style) in ways.items():
-            best[name] = np.minimum(best[name], step_ms(each, with_style))
+            best[name] = np.minimum(best[name], measure_step_ms(each, with_style))
     found = {}
     for name, times in best.items():
-        p50, p95, _ = percentiles(times)
+        p50, p95, _ = compute_percentiles(times)
         found[name] = {"mean_ms": float(times.mean()), "p50_ms": p50, "p95_ms": p95, "max_ms": float(times.max())}
         print(f"{name:<32}" + "".join(f"{key} {value:8.3f}   " for key, value in found[name].items()))
     assert whole.style is not None
-    taken = take_up_ms(whole.style, TAKEN_UP)
+    taken = measure_take_up_ms(whole.style, TAKEN_UP)
     found["taking up a style"] = {"p50_ms": float(np.median(taken)), "max_ms": float(taken.max())}
     print(f"{'taking up a style':<32}" + "".join(f"{key} {value:8.3f}   " for key, value in found["taking up a style"].items()))
     write_json(options.json, found)

@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.corner_fit import CornerFit, are_crossings, fit_corners
-from calibration.board.pattern import Board, light_squares
+from calibration.board.corner_fit import CornerFit, fit_corners, is_crossing
+from calibration.board.pattern import Board, find_light_squares
 from config.arrays import Floats, Image
 
 MIN_MARKERS = 3
@@ -51,17 +51,17 @@ def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", sharpen: bool 
     parameters.markerBorderBits = border
     detector = cv2.aruco.ArucoDetector(dictionary, parameters)
     if sharpen and grey.shape[1] < WIDE_PX:
-        return _markers(detector, _sharpened(grey), 2.0)
-    return _markers(detector, grey, 1.0)
+        return _run_detector(detector, _sharpen_picture(grey), 2.0)
+    return _run_detector(detector, grey, 1.0)
 
 
-def _sharpened(grey: Image) -> Image:
+def _sharpen_picture(grey: Image) -> Image:
     """Return a picture at twice its size with the fine detail amplified that a lens has blurred."""
     large = cv2.resize(grey, None, fx=2.0, fy=2.0, interpolation=cv2.INTER_CUBIC).astype(np.float32)
     return np.asarray(np.clip(large + 4.0 * (large - cv2.GaussianBlur(large, (0, 0), 2.5)), 0.0, 255.0), np.uint8)
 
 
-def _markers(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float) -> MarkerDetections:
+def _run_detector(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float) -> MarkerDetections:
     """Run the detector on a picture that was scaled by `scale`."""
     corners, ids, _ = detector.detectMarkers(grey)
     if ids is None or not len(ids):
@@ -78,10 +78,10 @@ def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> Charuc
     grown = []
     for legacy in (False, True) if board.rows % 2 else (False,):
         points_m, points_px, agree = match_markers(board, legacy, markers)
-        if _goes_on(board, legacy, markers, points_m[agree], points_px[agree]):
+        if _has_markers_below(board, legacy, markers, points_m[agree], points_px[agree]):
             return None
         if agree.sum() / 4.0 >= max(MIN_MARKERS, MIN_SHARE * len(markers.ids)):
-            light = light_squares(board, legacy)
+            light = find_light_squares(board, legacy)
             fit, seen = grow_corners(grey, board, points_m[agree], points_px[agree], light)
             grown.append((int(agree.sum()) // 4 * 2 + int(seen.sum()), CharucoDetection(fit, seen, legacy)))
     grown.sort(key=lambda each: -each[0])
@@ -100,13 +100,13 @@ def grow_corners(
     """Fit corners outwards from what is known: over the whole board the lens bends more than a homography does.
 
     markers_m, markers_px: corners of markers on the board, (K, 2) [m], and in the picture, (K, 2) [px]; light: as of
-    `light_squares`. Returns the fit and which corners are reliable, (N,).
+    `find_light_squares`. Returns the fit and which corners are reliable, (N,).
     """
-    fit, seen = _fit(grey, board, markers_m, markers_px, light)
+    fit, seen = _fit_all_corners(grey, board, markers_m, markers_px, light)
     for _ in range(ROUNDS):
         before = seen
         known_m, known_px = np.vstack([markers_m, board.points_m[seen, :2]]), np.vstack([markers_px, fit.corners_px[seen]])
-        fit, seen = _fit(grey, board, known_m, known_px, light)
+        fit, seen = _fit_all_corners(grey, board, known_m, known_px, light)
         if np.array_equal(before, seen):
             break
     return fit, seen
@@ -117,14 +117,14 @@ def match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tupl
 
     Markers whose number the board does not have are left out.
     """
-    corners_m = _marker_corners_m(board, legacy, board.rows + 1)
+    corners_m = _compute_marker_corners_m(board, legacy, board.rows + 1)
     on_board = markers.ids < len(corners_m)
     points_m = corners_m[markers.ids[on_board]].reshape(-1, 2)
     points_px = markers.corners_px[on_board].reshape(-1, 2)
-    return points_m, points_px, agreeing(points_m, points_px, board.square_m)
+    return points_m, points_px, find_agreeing_markers(points_m, points_px, board.square_m)
 
 
-def _marker_corners_m(board: Board, legacy: bool, n_rows: int) -> Floats:
+def _compute_marker_corners_m(board: Board, legacy: bool, n_rows: int) -> Floats:
     """Return the corners of the markers of so many rows of squares in the board's frame, (K, 4, 2) [m]."""
     x, y = np.arange(board.columns + 1), np.arange(n_rows)
     starts_light = legacy and board.rows % 2
@@ -134,10 +134,10 @@ def _marker_corners_m(board: Board, legacy: bool, n_rows: int) -> Floats:
     return np.asarray((squares[:, None] + within) * board.square_m)
 
 
-def _goes_on(board: Board, legacy: bool, markers: MarkerDetections, points_m: Floats, points_px: Floats) -> bool:
+def _has_markers_below(board: Board, legacy: bool, markers: MarkerDetections, points_m: Floats, points_px: Floats) -> bool:
     """Return whether markers follow below the board's last row, where those of a longer board would be."""
-    n_own = len(_marker_corners_m(board, legacy, board.rows + 1))
-    further_m = _marker_corners_m(board, legacy, board.rows + 1 + FURTHER_ROWS)
+    n_own = len(_compute_marker_corners_m(board, legacy, board.rows + 1))
+    further_m = _compute_marker_corners_m(board, legacy, board.rows + 1 + FURTHER_ROWS)
     beyond = (markers.ids >= n_own) & (markers.ids < len(further_m))
     if not beyond.any() or len(points_m) < 4 * MIN_MARKERS:
         return False
@@ -149,7 +149,7 @@ def _goes_on(board: Board, legacy: bool, markers: MarkerDetections, points_m: Fl
     return bool((error < FURTHER).any())
 
 
-def agreeing(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:
+def find_agreeing_markers(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:
     """Return which markers fit one plane seen by one camera, allowing for its lens, (4 M,); a marker counts as a whole."""
     if len(points_m) < 4 * MIN_MARKERS:
         return np.zeros(len(points_m), bool)
@@ -162,14 +162,14 @@ def agreeing(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np
     return np.repeat(error < 2.5 * INLIER, 4)
 
 
-def _fit(
+def _fit_all_corners(
     grey: Image, board: Board, known_m: Floats, known_px: Floats, light: NDArray[np.bool_]
 ) -> tuple[CornerFit, NDArray[np.bool_]]:
     """Fit all corners where the known points predict them, and return which are reliable, (N,)."""
     s = board.cell_m
     points = board.points_m[:, :2]
     reach = np.array([[0.0, 0.0], [s, 0.0], [0.0, s]])
-    at, right, down = (_predicted(points + offset, known_m, known_px, s) for offset in reach)
+    at, right, down = (_predict_corners(points + offset, known_m, known_px, s) for offset in reach)
     steps = np.stack([right - at, down - at], axis=1)
     limit = np.array(grey.shape[::-1]) - 1.0
     inside = np.all((at > 1.0) & (at < limit - 1.0), axis=1)
@@ -177,10 +177,10 @@ def _fit(
     fit = fit_corners(grey, np.where(inside[:, None], at, limit / 2.0), steps, board, light)
     side = np.linalg.norm(steps, axis=2).min(axis=1)
     near = np.linalg.norm(fit.corners_px - at, axis=1) < 0.25 * side
-    return fit, inside & are_crossings(fit, light) & near & (side > 4.0)
+    return fit, inside & is_crossing(fit, light) & near & (side > 4.0)
 
 
-def _predicted(points_m: Floats, known_m: Floats, known_px: Floats, square_m: float) -> Floats:
+def _predict_corners(points_m: Floats, known_m: Floats, known_px: Floats, square_m: float) -> Floats:
     """Return where points of the board are seen, (N, 2) [px]: a homography, corrected by its errors at known points nearby."""
     H, _ = cv2.findHomography(known_m / square_m, known_px, 0)
     off = known_px - cv2.perspectiveTransform((known_m / square_m)[:, None], H)[:, 0]

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.corner_fit import CornerFit, are_crossings, fit_corners
-from calibration.board.pattern import Board, light_squares
+from calibration.board.corner_fit import CornerFit, fit_corners, is_crossing
+from calibration.board.pattern import Board, find_light_squares
 from config.arrays import Floats, Image
 
 WORK_WIDTH = 1280  # [px], to which wider pictures are scaled down
@@ -37,20 +37,20 @@ class ChessboardDetection:
 
 def find_chessboard(grey: Image, board: Board, quick: bool = False) -> ChessboardDetection | None:
     """Return the corners of a chessboard that is whole in a picture, (H, W); None if no finder returns one that looks like it."""
-    for grid in chessboard_grids(grey, board.columns, board.rows, quick):
-        ordered = in_board_order(grey, grid, board)
+    for grid in find_chessboard_grids(grey, board.columns, board.rows, quick):
+        ordered = sort_in_board_order(grey, grid, board)
         if ordered is None:
             continue
         corners, dark_first = ordered
-        light = light_squares(board, not dark_first)
-        fit = fit_corners(grey, corners, grid_steps(corners.reshape(board.rows, board.columns, 2)), board, light)
-        seen = are_crossings(fit, light)
-        if _is_whole(seen.reshape(board.rows, board.columns)) and not _continues(grey, board, fit, light):
+        light = find_light_squares(board, not dark_first)
+        fit = fit_corners(grey, corners, compute_grid_steps(corners.reshape(board.rows, board.columns, 2)), board, light)
+        seen = is_crossing(fit, light)
+        if _is_whole(seen.reshape(board.rows, board.columns)) and not _is_part_of_larger(grey, board, fit, light):
             return ChessboardDetection(fit, seen)
     return None
 
 
-def chessboard_grids(grey: Image, columns: int, rows: int, quick: bool = False) -> Iterator[Floats]:
+def find_chessboard_grids(grey: Image, columns: int, rows: int, quick: bool = False) -> Iterator[Floats]:
     """Return what each finder takes for a chessboard's corners, in its own order, (rows, columns, 2) [px].
 
     grey: (H, W); columns, rows: inner corners; quick: only finders that give up after a few milliseconds.
@@ -75,7 +75,7 @@ def _run_finder(small: Image, size: tuple[int, int], kind: str, quick: bool) -> 
     return np.asarray(corners, float) if found and corners is not None else None
 
 
-def grid_steps(grid: Floats) -> Floats:
+def compute_grid_steps(grid: Floats) -> Floats:
     """Return the steps from each corner to the next along the row and down: (rows, columns, 2) [px] -> (N, 2, 2)."""
     return np.stack([np.gradient(grid, axis=1), np.gradient(grid, axis=0)], axis=2).reshape(-1, 2, 2)
 
@@ -85,21 +85,21 @@ def _is_whole(seen: NDArray[np.bool_]) -> bool:
     return bool(seen.mean() >= MIN_SEEN and all(seen.mean(axis=axis).min() >= 0.5 * MIN_SEEN for axis in (0, 1)))
 
 
-def _continues(grey: Image, board: Board, fit: CornerFit, light: NDArray[np.bool_]) -> bool:
+def _is_part_of_larger(grey: Image, board: Board, fit: CornerFit, light: NDArray[np.bool_]) -> bool:
     """Return whether the squares go on beyond a side, as in a larger board."""
     shape = (board.rows, board.columns)
-    grid, steps = fit.corners_px.reshape(*shape, 2), grid_steps(fit.corners_px.reshape(*shape, 2)).reshape(*shape, 2, 2)
+    grid, steps = fit.corners_px.reshape(*shape, 2), compute_grid_steps(fit.corners_px.reshape(*shape, 2)).reshape(*shape, 2, 2)
     shades, halves = light.reshape(shape), np.abs(fit.half).reshape(shape)
     for axis in (0, 1):
         rows, step, shade, half = (np.moveaxis(each, axis, 0) for each in (grid, steps, shades, halves))
         for way in (1, -1):
             a, b, c = rows[::way][:3]
-            if shows_crossings(grey, board, 3.0 * a - 3.0 * b + c, step[::way][0], ~shade[::way][0], half[::way][0]):
+            if has_crossings(grey, board, 3.0 * a - 3.0 * b + c, step[::way][0], ~shade[::way][0], half[::way][0]):
                 return True
     return False
 
 
-def shows_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: NDArray[np.bool_], half: Floats) -> bool:
+def has_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: NDArray[np.bool_], half: Floats) -> bool:
     """Return whether most positions show crossings as strong as their neighbours; the corner of a single square is half as
     strong.
     """
@@ -109,18 +109,18 @@ def shows_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light:
     fit = fit_corners(grey, at[inside], steps[inside], board, light[inside])
     near = np.linalg.norm(fit.corners_px - at[inside], axis=1) < 0.25 * np.linalg.norm(steps[inside], axis=2).min(axis=1)
     strong = np.abs(fit.half) > 0.75 * half[inside]
-    return bool((are_crossings(fit, light[inside]) & near & strong).mean() > CONTINUES)
+    return bool((is_crossing(fit, light[inside]) & near & strong).mean() > CONTINUES)
 
 
-def in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
+def sort_in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
     """Return corners in the board's order, (N, 2) [px], and whether the square at the first is dark, as it is wherever it can be.
 
     image: (H, W); grid_px: corners in any order of rows and columns, (rows, columns, 2) or rotated by a quarter. Returns None if
     dark and light squares do not alternate.
     """
     candidates = []
-    for grid in _orders(grid_px, board):
-        contrast, agree = square_contrast(image, grid)
+    for grid in _list_orders(grid_px, board):
+        contrast, agree = measure_square_contrast(image, grid)
         if agree < MIN_AGREE or abs(contrast) < MIN_CONTRAST:
             return None
         along = grid[:, -1] - grid[:, 0]
@@ -132,7 +132,7 @@ def in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> t
     return np.ascontiguousarray(best[2].reshape(-1, 2)), best[0]
 
 
-def _orders(grid: Floats, board: Board) -> list[Floats]:
+def _list_orders(grid: Floats, board: Board) -> list[Floats]:
     """Return the orders of a grid that have the board's rows and columns, and x to y clockwise in the picture as the board has
     it.
     """
@@ -145,7 +145,7 @@ def _orders(grid: Floats, board: Board) -> list[Floats]:
     return found
 
 
-def square_contrast(image: NDArray[np.uint8], grid_px: Floats) -> tuple[float, float]:
+def measure_square_contrast(image: NDArray[np.uint8], grid_px: Floats) -> tuple[float, float]:
     """Return by how much squares whose row and column sum to odd are lighter [grey levels], and the share of neighbours that
     agree.
 

@@ -15,23 +15,23 @@ MIN_CONTRAST = 15.0  # grey levels
 def find_circles(grey: Image, board: Board, quick: bool = False) -> TagDetection | None:
     """Return the circles' centres in the board's order in a picture, (H, W); None unless all are in view."""
     for picture in (grey, np.asarray(cv2.bitwise_not(grey))):
-        corners = circle_grid(picture, board.columns, board.rows, quick=quick)
+        corners = find_circle_grid(picture, board.columns, board.rows, quick=quick)
         if corners is not None:
-            return TagDetection(_centred(picture, corners), np.ones(len(board), bool), np.full((len(board), 2), 0.7))
+            return TagDetection(_find_centres(picture, corners), np.ones(len(board), bool), np.full((len(board), 2), 0.7))
     return None
 
 
-def circle_grid(grey: Image, columns: int, rows: int, symmetric: bool = False, quick: bool = False) -> Floats | None:
+def find_circle_grid(grey: Image, columns: int, rows: int, symmetric: bool = False, quick: bool = False) -> Floats | None:
     """Return the rough centres of a grid of dark circles, row by row, (N, 2) [px]; None: no such grid."""
     kind = cv2.CALIB_CB_SYMMETRIC_GRID if symmetric else cv2.CALIB_CB_ASYMMETRIC_GRID
     for flags in (kind,) if quick else (kind, kind | cv2.CALIB_CB_CLUSTERING):
-        found, centres = cv2.findCirclesGrid(grey, (columns, rows), flags=flags, blobDetector=blob_detector(grey))
+        found, centres = cv2.findCirclesGrid(grey, (columns, rows), flags=flags, blobDetector=make_blob_detector(grey))
         if found and centres is not None:
             return np.asarray(centres, float).reshape(-1, 2)
     return None
 
 
-def blob_detector(grey: Image) -> "cv2.SimpleBlobDetector":
+def make_blob_detector(grey: Image) -> "cv2.SimpleBlobDetector":
     """Return a detector of dark, round spots of any usual size."""
     parameters = cv2.SimpleBlobDetector.Params()
     parameters.minArea, parameters.maxArea = 12.0, 0.02 * grey.size
@@ -40,7 +40,7 @@ def blob_detector(grey: Image) -> "cv2.SimpleBlobDetector":
     return cv2.SimpleBlobDetector.create(parameters)
 
 
-def _centred(grey: Image, centres: Floats) -> Floats:
+def _find_centres(grey: Image, centres: Floats) -> Floats:
     """Return the centre of darkness around every circle: (N, 2) -> (N, 2) [px]."""
     away = np.linalg.norm(centres[:, None] - centres[None], axis=2)
     np.fill_diagonal(away, np.inf)
@@ -48,11 +48,11 @@ def _centred(grey: Image, centres: Floats) -> Floats:
     out = centres.copy()
     for n in range(len(out)):
         for _ in range(ROUNDS):
-            out[n] = _centre(grey, out[n], half[n])
+            out[n] = _find_centre(grey, out[n], half[n])
     return out
 
 
-def _centre(grey: Image, at: Floats, half: float) -> Floats:
+def _find_centre(grey: Image, at: Floats, half: float) -> Floats:
     """Return the centre of what is darker than the paper within a circle of radius `half`, (2,) [px]."""
     low = np.maximum(np.floor(at - half - 1.0).astype(int), 0)
     high = np.minimum(np.ceil(at + half + 2.0).astype(int), grey.shape[::-1])

@@ -53,12 +53,12 @@ def fit_corners(
     """
     span = np.abs(steps_px).max(axis=(1, 2))
     radius = int(np.clip(np.ceil(REACH * np.percentile(span, 90) * 1.2), *RADIUS_PX))
-    pixel, inside = _windows(corners_px, radius, image.shape)
+    pixel, inside = _collect_windows(corners_px, radius, image.shape)
     grey = image[pixel[..., 1], pixel[..., 0]].astype(float)
     offset = pixel - corners_px[:, None]
-    weight = (inside & _unoccluded(offset, steps_px, board, light)).astype(float)
-    values = _initial(grey, offset, weight, steps_px, light)
-    values, cost, curvature = _fit(values, grey, offset, weight)
+    weight = (inside & _find_unoccluded(offset, steps_px, board, light)).astype(float)
+    values = _guess_parameters(grey, offset, weight, steps_px, light)
+    values, cost, curvature = _minimise_error(values, grey, offset, weight)
     n_free = np.maximum(weight.sum(axis=1) - values.shape[1], 1.0)
     residual = np.sqrt(cost / n_free)
     covariance = np.linalg.inv(curvature + 1e-9 * np.eye(values.shape[1]))[:, :2, :2]
@@ -69,7 +69,7 @@ def fit_corners(
     return CornerFit(corners_px + values[:, :2], sigma, blur, values[:, HALF], residual, good)
 
 
-def are_crossings(fit: CornerFit, light: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def is_crossing(fit: CornerFit, light: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which corners look like those of one board, (N,): four squares, the right ones light, alike in contrast and blur."""
     seen = fit.good & ((fit.half > 0.0) == light)
     if seen.any():
@@ -79,7 +79,7 @@ def are_crossings(fit: CornerFit, light: NDArray[np.bool_]) -> NDArray[np.bool_]
     return np.asarray(seen)
 
 
-def _windows(corners_px: Floats, radius: int, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _collect_windows(corners_px: Floats, radius: int, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the pixels around every corner, (N, P, 2) x and y, clipped to the picture, and which are in it, (N, P)."""
     y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
     pixel = np.rint(corners_px).astype(int)[:, None] + np.column_stack([x.ravel(), y.ravel()])
@@ -87,7 +87,7 @@ def _windows(corners_px: Floats, radius: int, shape: tuple[int, ...]) -> tuple[N
     return np.clip(pixel, 0, limit), np.all((pixel >= 0) & (pixel <= limit), axis=2)
 
 
-def _unoccluded(offset: Floats, steps_px: Floats, board: Board, light: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _find_unoccluded(offset: Floats, steps_px: Floats, board: Board, light: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which pixels show the four squares only, (N, P): within REACH, and not of a marker."""
     local = offset @ np.linalg.inv(steps_px)  # in squares along the row and down
     usable = np.all(np.abs(local) < REACH, axis=2)
@@ -99,7 +99,7 @@ def _unoccluded(offset: Floats, steps_px: Floats, board: Board, light: NDArray[n
     return np.asarray(usable)
 
 
-def _initial(grey: Floats, offset: Floats, weight: Floats, steps_px: Floats, light: NDArray[np.bool_]) -> Floats:
+def _guess_parameters(grey: Floats, offset: Floats, weight: Floats, steps_px: Floats, light: NDArray[np.bool_]) -> Floats:
     """Return initial parameters, (N, 10): edges along the steps, a blur of 0.8 px, level and contrast from the window."""
     values = np.zeros((len(grey), 10))
     for angle, step in ((ANGLE_1, 1), (ANGLE_2, 0)):  # the normal of the edge that runs down points along the row
@@ -114,10 +114,10 @@ def _initial(grey: Floats, offset: Floats, weight: Floats, steps_px: Floats, lig
     return values
 
 
-def _fit(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+def _minimise_error(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
     """Minimise the squared error of every corner, each with its own damping; return parameters, cost (N,), J' J (N, 10, 10)."""
     damping = np.full(len(values), 1e-2)
-    error, J = _model(values, grey, offset, weight)
+    error, J = _compute_model(values, grey, offset, weight)
     cost = (error**2).sum(axis=1)
     for _ in range(STEPS):
         A = J.transpose(0, 2, 1) @ J
@@ -126,7 +126,7 @@ def _fit(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[
         step = np.linalg.solve(A + np.eye(10) * (damping[:, None] * diagonal + 1e-6)[:, :, None], g[..., None])[..., 0]
         tried = values - step
         tried[:, BLUR_1 : BLUR_2 + 1] = np.clip(tried[:, BLUR_1 : BLUR_2 + 1], *np.log(BLUR_PX))
-        new_error, new_J = _model(tried, grey, offset, weight)
+        new_error, new_J = _compute_model(tried, grey, offset, weight)
         new_cost = (new_error**2).sum(axis=1)
         better = new_cost < cost
         values = np.where(better[:, None], tried, values)
@@ -139,7 +139,7 @@ def _fit(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[
     return values, cost, J.transpose(0, 2, 1) @ J
 
 
-def _model(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def _compute_model(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return model minus picture, (N, P), and its derivatives, (N, P, 10), both weighted."""
     x, y = offset[..., 0] - values[:, X, None], offset[..., 1] - values[:, Y, None]
     edges, edge_slopes, alongs, normals, blurs = [], [], [], [], []

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from calibration.board.charuco import MIN_MARKERS, find_charuco, find_markers
 from calibration.board.chessboard import ChessboardDetection, find_chessboard
 from calibration.board.circles import find_circles
-from calibration.board.pattern import Board, board_dictionary
-from calibration.board.tags import find_tags_of
+from calibration.board.pattern import Board, load_board_dictionary
+from calibration.board.tags import find_tag_board
 from calibration.board.views import BoardView
 from config.arrays import Floats
 
@@ -19,25 +19,27 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
     image: (H, W) or (H, W, 3), blue first; quick: for live use, where a picture without a board must take a few milliseconds only
     and a missed board is seen again.
     """
-    grey = grey_picture(image)
+    grey = convert_to_grey(image)
     if board.kind == "charuco":
-        return _charuco(grey, board, name, t_ns, quick)
+        return _find_charuco_board(grey, board, name, t_ns, quick)
     if board.kind != "chessboard":
-        tags = find_circles(grey, board, quick) if board.kind == "circles" else find_tags_of(grey, board)
-        return None if tags is None else BoardView(tags.corners_px, tags.seen, t_ns, name, _blur_px(tags.blur_px[tags.seen]))
+        tags = find_circles(grey, board, quick) if board.kind == "circles" else find_tag_board(grey, board)
+        return (
+            None if tags is None else BoardView(tags.corners_px, tags.seen, t_ns, name, _choose_blur_px(tags.blur_px[tags.seen]))
+        )
     found = find_chessboard(grey, board, quick)
     if found is None or (not quick and _has_another(grey, board, found)):
         return None
     fit, seen = found.fit, found.seen
-    return BoardView(fit.corners_px, seen, t_ns, name, _blur_px(fit.blur_px[seen]))
+    return BoardView(fit.corners_px, seen, t_ns, name, _choose_blur_px(fit.blur_px[seen]))
 
 
 def _has_another(grey: NDArray[np.uint8], board: Board, found: ChessboardDetection) -> bool:
     """Return whether the picture shows a second such board: the other camera might take that one."""
-    return find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True) is not None
+    return find_chessboard(paint_over_board(grey, found.fit.corners_px), board, quick=True) is not None
 
 
-def without_board(grey: NDArray[np.uint8], corners_px: Floats) -> NDArray[np.uint8]:
+def paint_over_board(grey: NDArray[np.uint8], corners_px: Floats) -> NDArray[np.uint8]:
     """Return the picture with the hull of some corners, (N, 2) [px], painted over in its median grey."""
     hull = cv2.convexHull(np.float32(corners_px))[:, 0]
     middle = hull.mean(axis=0)
@@ -45,12 +47,12 @@ def without_board(grey: NDArray[np.uint8], corners_px: Floats) -> NDArray[np.uin
     return np.asarray(covered)
 
 
-def _charuco(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
+def _find_charuco_board(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
     """Return the corners of a ChArUco board, with a second, slower search if less than half of them are found.
 
     Light may be printed where the board is dark, and dark where it is light.
     """
-    dictionary = board_dictionary(board)
+    dictionary = load_board_dictionary(board)
     markers = find_markers(grey, dictionary)
     if len(markers.ids) < MIN_MARKERS:
         negative = np.asarray(cv2.bitwise_not(grey))
@@ -64,15 +66,15 @@ def _charuco(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick:
     if found is None:
         return None
     fit, seen = found.fit, found.seen
-    return BoardView(fit.corners_px, seen, t_ns, name, _blur_px(fit.blur_px[seen]), legacy=found.legacy)
+    return BoardView(fit.corners_px, seen, t_ns, name, _choose_blur_px(fit.blur_px[seen]), legacy=found.legacy)
 
 
-def grey_picture(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def convert_to_grey(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a picture as (H, W)."""
     grey = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     return np.ascontiguousarray(grey, np.uint8)
 
 
-def _blur_px(blur_px: Floats) -> float:
+def _choose_blur_px(blur_px: Floats) -> float:
     """Return the blur of the less sharp edges: a moving board has sharp ones along its motion."""
     return float(np.median(blur_px, axis=0).max()) if len(blur_px) else float("nan")

@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 
 from calibration.board.charuco import MarkerDetections, find_markers
-from calibration.board.circles import blob_detector, circle_grid
-from calibration.board.pattern import Board, board_dictionary
+from calibration.board.circles import find_circle_grid, make_blob_detector
+from calibration.board.pattern import Board, load_board_dictionary
 from calibration.board.tags import find_tags
 from config.arrays import Image
 
@@ -30,7 +30,7 @@ class SeenBoard:
     text: str
 
 
-def april_layout(tags: MarkerDetections) -> tuple[int, int, float] | None:
+def find_april_layout(tags: MarkerDetections) -> tuple[int, int, float] | None:
     """Return tags across, tags up as far as seen, and the gap over the tag of the AprilGrid that tags fit; None: none."""
     if len(tags.ids) < MIN_TAGS:
         return None
@@ -53,16 +53,16 @@ def april_layout(tags: MarkerDetections) -> tuple[int, int, float] | None:
     return columns, int(tags.ids.max()) // columns + 1, round(spacing, 2)
 
 
-def seen_aprilgrid(grey: Image) -> SeenBoard | None:
+def identify_aprilgrid(grey: Image) -> SeenBoard | None:
     """Return the AprilGrid in a picture, (H, W); None: there is none."""
-    layout = april_layout(find_tags(grey))
+    layout = find_april_layout(find_tags(grey))
     if layout is None:
         return None
     columns, rows, spacing = layout
     return SeenBoard("aprilgrid", f"an AprilGrid of {columns}x{rows} tags", f"aprilgrid:{columns}x{rows}:MM:{spacing:g}")
 
 
-def seen_marker(name: str, markers: MarkerDetections, width: int) -> SeenBoard | None:
+def identify_marker(name: str, markers: MarkerDetections, width: int) -> SeenBoard | None:
     """Return the single large marker among those of a dictionary in a picture of a width [px]; None: none, or several."""
     if len(markers.ids) != 1:
         return None
@@ -75,14 +75,14 @@ def seen_marker(name: str, markers: MarkerDetections, width: int) -> SeenBoard |
 
 def count_spots(grey: Image) -> int:
     """Return how many dark, round spots of about one size a picture shows, (H, W); 0 where most are of other sizes."""
-    sizes = np.array([spot.size for spot in blob_detector(grey).detect(grey)])
+    sizes = np.array([spot.size for spot in make_blob_detector(grey).detect(grey)])
     alike = int((np.abs(sizes / np.median(sizes) - 1.0) < ALIKE).sum()) if len(sizes) else 0
     return alike if alike >= MIN_SHARE * len(sizes) else 0
 
 
-def seen_circles(grey: Image) -> SeenBoard | None:
+def identify_circles(grey: Image) -> SeenBoard | None:
     """Return the grid of circles in a picture, (H, W); None: there is none."""
-    n = len(blob_detector(grey).detect(grey))
+    n = len(make_blob_detector(grey).detect(grey))
     for count in range(n, max(n - SPARE, CIRCLES[0]) - 1, -1):
         if count > CIRCLES[1]:
             continue
@@ -90,18 +90,18 @@ def seen_circles(grey: Image) -> SeenBoard | None:
             rows = count // columns
             if columns * rows != count or not SIDES[0] <= rows <= SIDES[1]:
                 continue
-            if circle_grid(grey, columns, rows, quick=True) is not None:
+            if find_circle_grid(grey, columns, rows, quick=True) is not None:
                 return SeenBoard("circles", f"a grid of {columns}x{rows} circles", f"circles:{columns}x{rows}:MM")
-            if columns >= rows and circle_grid(grey, columns, rows, symmetric=True, quick=True) is not None:
+            if columns >= rows and find_circle_grid(grey, columns, rows, symmetric=True, quick=True) is not None:
                 return SeenBoard("symmetric", f"a symmetric grid of {columns}x{rows} circles", "")
     return None
 
 
-def loose_markers_message(name: str, markers: MarkerDetections, fit_charuco: bool) -> str:
+def describe_loose_markers(name: str, markers: MarkerDetections, fit_charuco: bool) -> str:
     """Return what the markers of a dictionary are if no ChArUco board's; empty if they may be one's."""
     if len(markers.ids) - len(np.unique(markers.ids)) >= MIN_TAGS:
         return "two boards with the same markers are in the picture: leave only one in view"
-    grid = april_layout(markers)
+    grid = find_april_layout(markers)
     if grid is not None:
         return (
             f"a grid of {grid[0]}x{grid[1]} markers of {name} without squares is seen, whose corners are less exact than those "
@@ -116,9 +116,9 @@ def loose_markers_message(name: str, markers: MarkerDetections, fit_charuco: boo
     )
 
 
-def tags_message(grey: Image, board: Board) -> str:
+def describe_tags(grey: Image, board: Board) -> str:
     """Return what is seen of an AprilGrid or a single marker that was expected and not found; empty if nothing."""
-    dictionary = board_dictionary(board)
+    dictionary = load_board_dictionary(board)
     flipped = np.ascontiguousarray(grey[:, ::-1])
     if board.kind == "aprilgrid":
         tags, mirrored, least = find_tags(grey), find_tags(flipped), 2
@@ -127,7 +127,7 @@ def tags_message(grey: Image, board: Board) -> str:
     if len(mirrored.ids) >= least and len(mirrored.ids) > 2 * len(tags.ids):
         return "the pictures are mirrored, the board's markers are seen from behind: switch the camera's mirroring off"
     if board.kind == "aprilgrid":
-        return _aprilgrid_message(tags, board)
+        return _describe_aprilgrid(tags, board)
     own = tags.ids == board.marker_id
     if own.sum() > 1:
         return f"marker {board.marker_id} is seen twice: leave only one in view"
@@ -136,9 +136,9 @@ def tags_message(grey: Image, board: Board) -> str:
     return ""
 
 
-def _aprilgrid_message(tags: MarkerDetections, board: Board) -> str:
+def _describe_aprilgrid(tags: MarkerDetections, board: Board) -> str:
     """Return why an AprilGrid whose tags are seen was not found; empty if that is unknown."""
-    layout = april_layout(tags)
+    layout = find_april_layout(tags)
     if layout is not None and (layout[0] != board.columns or layout[1] > board.rows):
         columns, rows, spacing = layout
         return (

@@ -136,9 +136,9 @@ def board_from_text(text: str) -> Board:
     if not all(low <= side <= high for side in (columns, rows)):
         what = {"aprilgrid": "tags", "circles": "circles"}.get(kind, "inner corners")
         raise CalibrationError(f"{text!r}: {columns}x{rows} {what}; expected {low} to {high} along each side, {examples}")
-    square_m = _checked_side(text, lengths_mm[0], examples)
+    square_m = _check_side(text, lengths_mm[0], examples)
     if kind == "aprilgrid":
-        return _aprilgrid(text, columns, rows, square_m, lengths_mm[1] if len(lengths_mm) > 1 else APRIL_SPACING)
+        return _make_aprilgrid(text, columns, rows, square_m, lengths_mm[1] if len(lengths_mm) > 1 else APRIL_SPACING)
     if kind == "circles":
         return Board("circles", columns, rows, square_m)
     if kind == "chessboard":
@@ -151,7 +151,7 @@ def board_from_text(text: str) -> Board:
     return Board("charuco", columns, rows, square_m, marker_m, sizes[3] if len(sizes) > 3 else DICTIONARY)
 
 
-def _checked_side(text: str, side_mm: float, examples: str) -> float:
+def _check_side(text: str, side_mm: float, examples: str) -> float:
     """Return a side in metres. Raises CalibrationError: no board has it."""
     if not SQUARE_RANGE_M[0] <= 1e-3 * side_mm <= SQUARE_RANGE_M[1]:
         low, high = (1e3 * side for side in SQUARE_RANGE_M)
@@ -159,12 +159,12 @@ def _checked_side(text: str, side_mm: float, examples: str) -> float:
     return 1e-3 * side_mm
 
 
-def _aprilgrid(text: str, columns: int, rows: int, tag_m: float, spacing: float) -> Board:
+def _make_aprilgrid(text: str, columns: int, rows: int, tag_m: float, spacing: float) -> Board:
     """Return an AprilGrid. Raises CalibrationError: an impossible spacing, or more tags than there are."""
     if not 0.05 <= spacing <= 1.0:
         raise CalibrationError(f"{text!r}: gaps of {spacing:g} of a tag; expected 0.05 to 1, {FORMS['aprilgrid']}")
     board = Board("aprilgrid", columns, rows, tag_m, 0.0, APRIL_DICTIONARY, gap_m=spacing * tag_m)
-    board_dictionary(board)
+    load_board_dictionary(board)
     return board
 
 
@@ -173,9 +173,9 @@ def _marker_from_text(text: str, parts: list[str]) -> Board:
     if not 2 <= len(parts) <= 3 or not parts[0].isdigit() or not parts[1].replace(".", "", 1).isdigit():
         raise CalibrationError(f"{text!r} does not name a marker; expected {FORMS['aruco']}")
     dictionary = parts[2] if len(parts) > 2 else DICTIONARY
-    side_m = _checked_side(text, float(parts[1]), FORMS["aruco"])
+    side_m = _check_side(text, float(parts[1]), FORMS["aruco"])
     board = Board("aruco", 2, 2, side_m, 0.0, dictionary, marker_id=int(parts[0]))
-    board_dictionary(board)
+    load_board_dictionary(board)
     return board
 
 
@@ -186,7 +186,7 @@ def is_ambiguous(board: Board) -> bool:
     return board.kind == "chessboard" and (board.columns + board.rows) % 2 == 0
 
 
-def light_squares(board: Board, light_first: bool) -> NDArray[np.bool_]:
+def find_light_squares(board: Board, light_first: bool) -> NDArray[np.bool_]:
     """Return which corners have a light square at their lower right, (N,); light_first: that of the first corner is light."""
     if board.kind == "aprilgrid":  # rows go up: below and to the right of a tag's lower left corner is a gap
         row, column = np.divmod(np.arange(len(board)), board.grid[1])
@@ -204,37 +204,37 @@ class Pattern:
     dark: NDArray[np.bool_]
 
 
-def board_pattern(board: Board) -> Pattern:
-    """Return what is printed of a board. Raises CalibrationError as `board_dictionary` does."""
+def build_board_pattern(board: Board) -> Pattern:
+    """Return what is printed of a board. Raises CalibrationError as `load_board_dictionary` does."""
     if board.kind == "aprilgrid":
-        return _tags(board)
+        return _build_tag_pattern(board)
     if board.kind == "aruco":
-        return _single(board)
+        return _build_marker_pattern(board)
     if board.kind == "circles":
         raise CalibrationError(f"{board.text}: circles are not printed here; print a chessboard or a ChArUco board")
     x, y = np.arange(board.columns + 1), np.arange(board.rows + 1)
     starts_light = bool(board.legacy) and board.kind == "charuco" and len(y) % 2 == 0
     dark = (x[None, :] + y[:, None]) % 2 == int(starts_light)
     if board.kind == "chessboard":
-        return Pattern(_lines(len(x)) * board.square_m, _lines(len(y)) * board.square_m, dark)
-    return _with_markers(board, dark)
+        return Pattern(_compute_borders(len(x)) * board.square_m, _compute_borders(len(y)) * board.square_m, dark)
+    return _draw_markers(board, dark)
 
 
-def dictionary_names() -> list[str]:
+def list_dictionary_names() -> list[str]:
     """Return the names of the marker dictionaries that OpenCV has, each once."""
     names = [name for name in vars(cv2.aruco) if name.startswith("DICT_") and not name.startswith("DICT_APRILTAG_")]
     april = [f"DICT_APRILTAG_{kind}" for kind in ("16h5", "25h9", "36h10", "36h11")]
     return sorted(name for name in names if name != "DICT_ARUCO_MIP_36H12") + april
 
 
-def board_dictionary(board: Board) -> "cv2.aruco.Dictionary":
+def load_board_dictionary(board: Board) -> "cv2.aruco.Dictionary":
     """Return the dictionary of a ChArUco board's markers. Raises CalibrationError: no such dictionary, or it is too small."""
     number = getattr(cv2.aruco, board.dictionary, None) if board.dictionary.startswith("DICT_") else None
     if number is None:
-        known = ", ".join(name for name in dictionary_names() if name.endswith(("_100", "h11", "ORIGINAL")))
+        known = ", ".join(name for name in list_dictionary_names() if name.endswith(("_100", "h11", "ORIGINAL")))
         raise CalibrationError(f"{board.text}: OpenCV has no dictionary {board.dictionary!r}; it has {known} and others")
     dictionary = cv2.aruco.getPredefinedDictionary(number)
-    available, needed = len(dictionary.bytesList), n_markers(board)
+    available, needed = len(dictionary.bytesList), count_markers(board)
     if board.kind == "aruco" and available < needed:
         raise CalibrationError(f"{board.text}: {board.dictionary} has markers 0 to {available - 1}; give the number of the one")
     if available < needed:
@@ -244,19 +244,19 @@ def board_dictionary(board: Board) -> "cv2.aruco.Dictionary":
     return dictionary
 
 
-def n_markers(board: Board) -> int:
+def count_markers(board: Board) -> int:
     """Return how many markers the dictionary must have."""
     if board.kind == "aruco":
         return board.marker_id + 1
     return board.columns * board.rows if board.kind == "aprilgrid" else (board.columns + 1) * (board.rows + 1) // 2
 
 
-def _tags(board: Board) -> Pattern:
+def _build_tag_pattern(board: Board) -> Pattern:
     """Return Kalibr's AprilGrid: tags from the lower left, upright as Kalibr draws them, and dark squares between their corners.
 
     OpenCV's tags of this family are those of Kalibr turned by half a turn.
     """
-    dictionary = board_dictionary(board)
+    dictionary = load_board_dictionary(board)
     n = int(dictionary.markerSize) + 2 * APRIL_BORDER
     pitch, columns, rows = board.square_m + board.gap_m, board.columns, board.rows
     within = np.concatenate([[0.0], board.gap_m + board.square_m * np.arange(n) / n])
@@ -272,22 +272,22 @@ def _tags(board: Board) -> Pattern:
     return Pattern(x - board.gap_m, y - rows * pitch, cells)
 
 
-def _single(board: Board) -> Pattern:
+def _build_marker_pattern(board: Board) -> Pattern:
     """Return a single marker."""
-    dictionary = board_dictionary(board)
+    dictionary = load_board_dictionary(board)
     n = int(dictionary.markerSize) + 2
     lines = board.square_m * np.arange(n + 1) / n
     return Pattern(lines, lines, cv2.aruco.generateImageMarker(dictionary, board.marker_id, n) == 0)
 
 
-def _lines(n_squares: int) -> Floats:
+def _compute_borders(n_squares: int) -> Floats:
     """Return the borders of a row of squares, the first inner one at 0, (n + 1,) [squares]."""
     return np.asarray(np.arange(n_squares + 1) - 1.0, float)
 
 
-def _with_markers(board: Board, dark: NDArray[np.bool_]) -> Pattern:
+def _draw_markers(board: Board, dark: NDArray[np.bool_]) -> Pattern:
     """Divide every square into margin, marker cells and margin, and draw the markers into the light squares."""
-    dictionary = board_dictionary(board)
+    dictionary = load_board_dictionary(board)
     n_cells = int(dictionary.markerSize) + 2
     share = board.marker_m / board.square_m
     within = np.concatenate([[0.0], 0.5 * (1.0 - share) + share * np.arange(n_cells + 1) / n_cells])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.board.pattern import Board, board_from_text, board_pattern
+from calibration.board.pattern import Board, board_from_text, build_board_pattern
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 
@@ -35,87 +35,93 @@ class PageLayout:
     corner_mm: tuple[float, float]
 
 
-def default_board(paper: str) -> Board:
+def choose_default_board(paper: str) -> Board:
     """Return the board for a paper: an odd and an even number of corners, squares as large as fit well."""
     return board_from_text(DEFAULTS[paper])
 
 
-def page_layout(board: Board, paper: str) -> PageLayout:
+def compute_page_layout(board: Board, paper: str) -> PageLayout:
     """Centre a board on a paper, portrait or landscape. Raises CalibrationError: it does not fit; the message says what does."""
-    size = _size_mm(board)
+    size = _measure_board_mm(board)
     for page in (PAPERS_MM[paper], PAPERS_MM[paper][::-1]):
-        if _fits(size, page):
+        if _is_fitting_page(size, page):
             corner = (0.5 * (page[0] - size[0]), 0.5 * (page[1] + size[1]))
             return PageLayout(paper, page, size, corner)
     raise CalibrationError(
-        f"{board.text}: a board of {size[0]:g} x {size[1]:g} mm does not fit on {paper}; {_what_fits(board, paper)}"
+        f"{board.text}: a board of {size[0]:g} x {size[1]:g} mm does not fit on {paper}; {_suggest_fitting_board(board, paper)}"
     )
 
 
-def board_pdf(board: Board, paper: str) -> bytes:
+def draw_board_pdf(board: Board, paper: str) -> bytes:
     """Return a PDF file of one page with a board on it, true to scale.
 
     Raises CalibrationError: it does not fit on the paper, or has no such markers.
     """
-    layout = page_layout(board, paper)
-    boxes_mm = dark_boxes_mm(board, layout)
+    layout = compute_page_layout(board, paper)
+    boxes_mm = compute_dark_boxes_mm(board, layout)
 
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context({"path.simplify": False, "pdf.fonttype": 42}):
         figure = Figure(figsize=(layout.page_mm[0] / 25.4, layout.page_mm[1] / 25.4), dpi=72, frameon=False)
-        _draw(figure, boxes_mm, facecolor="black", linewidth=0.0)
+        _draw_polylines(figure, boxes_mm, facecolor="black", linewidth=0.0)
         _draw_text(figure, board, layout)
         _draw_rulers(figure, layout)
-        return _file(figure, board.text)
+        return _write_pdf(figure, board.text)
 
 
-def _size_mm(board: Board) -> tuple[float, float]:
+def _measure_board_mm(board: Board) -> tuple[float, float]:
     """Return a board's width and height, all its squares [mm]."""
-    pattern = board_pattern(board)
+    pattern = build_board_pattern(board)
     return 1e3 * float(np.ptp(pattern.x_m)), 1e3 * float(np.ptp(pattern.y_m))
 
 
-def _fits(size_mm: tuple[float, float], page_mm: tuple[float, float]) -> bool:
+def _is_fitting_page(size_mm: tuple[float, float], page_mm: tuple[float, float]) -> bool:
     """Return whether a board leaves room for rulers, text and the printer's margin."""
     return size_mm[0] <= page_mm[0] - 2.0 * SIDE_MM + 1e-9 and size_mm[1] <= page_mm[1] - 2.0 * STRIP_MM + 1e-9
 
 
-def _what_fits(board: Board, paper: str) -> str:
+def _suggest_fitting_board(board: Board, paper: str) -> str:
     """Return advice: with which squares or on which paper a board would fit."""
-    across, down = (side / (1e3 * board.square_m) for side in _size_mm(board))
+    across, down = (side / (1e3 * board.square_m) for side in _measure_board_mm(board))
     best_mm = 0.0
     for width, height in (PAPERS_MM[paper], PAPERS_MM[paper][::-1]):
         best_mm = max(best_mm, min((width - 2.0 * SIDE_MM) / across, (height - 2.0 * STRIP_MM) / down))
-    larger = [name for name, page in PAPERS_MM.items() if _fits(_size_mm(board), page) or _fits(_size_mm(board), page[::-1])]
+    larger = [
+        name
+        for name, page in PAPERS_MM.items()
+        if _is_fitting_page(_measure_board_mm(board), page) or _is_fitting_page(_measure_board_mm(board), page[::-1])
+    ]
     square_mm = np.floor(best_mm) if best_mm >= 2.0 else np.floor(10.0 * best_mm) / 10.0
     kind = {"aprilgrid": "tags", "aruco": "a marker"}.get(board.kind, "squares")
     return f"{kind} of {square_mm:g} mm would" + (f", or --paper {larger[0]}" if larger else "")
 
 
-def dark_boxes_mm(board: Board, layout: PageLayout) -> Floats:
+def compute_dark_boxes_mm(board: Board, layout: PageLayout) -> Floats:
     """Return the dark cells as rectangles on the page, counterclockwise, (B, 5, 2) [mm], the first corner repeated.
 
     Runs of cells along rows and along columns overlap: filled as one path, they show no seams. Raises CalibrationError as
-    `board_dictionary` does.
+    `load_board_dictionary` does.
     """
-    pattern = board_pattern(board)
+    pattern = build_board_pattern(board)
     x = layout.corner_mm[0] + 1e3 * (pattern.x_m - pattern.x_m[0])
     y = layout.corner_mm[1] - 1e3 * (pattern.y_m - pattern.y_m[0])
-    boxes = [(x[a], y[row + 1], x[b], y[row]) for row, cells in enumerate(pattern.dark) for a, b in _runs(cells)]
-    boxes += [(x[k], y[b], x[k + 1], y[a]) for k, cells in enumerate(pattern.dark.T) for a, b in _runs(cells) if b > a + 1]
+    boxes = [(x[a], y[row + 1], x[b], y[row]) for row, cells in enumerate(pattern.dark) for a, b in _find_dark_runs(cells)]
+    boxes += [
+        (x[k], y[b], x[k + 1], y[a]) for k, cells in enumerate(pattern.dark.T) for a, b in _find_dark_runs(cells) if b > a + 1
+    ]
     left, low, right, high = np.array(boxes).T
     return np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 5, 2)
 
 
-def _runs(dark: Bools) -> list[tuple[int, int]]:
+def _find_dark_runs(dark: Bools) -> list[tuple[int, int]]:
     """Return first and one past the last of each run of dark cells."""
     changes = np.flatnonzero(np.diff(np.concatenate([[False], dark, [False]]).astype(int)))
     return [(int(first), int(last)) for first, last in changes.reshape(-1, 2)]
 
 
-def _draw(figure: "Figure", lines_mm: Floats, **style: Any) -> None:
+def _draw_polylines(figure: "Figure", lines_mm: Floats, **style: Any) -> None:
     """Draw polylines as one path: (L, P, 2) [mm]."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -134,20 +140,20 @@ def _draw_text(figure: "Figure", board: Board, layout: PageLayout) -> None:
     width, height = layout.page_mm
     square_mm, one = 1e3 * board.square_m, {"aprilgrid": "a tag", "aruco": "the marker"}.get(board.kind, "a square")
     above = [
-        f"{_title(board)}, on {layout.paper}",
+        f"{_format_title(board)}, on {layout.paper}",
         "Print at 100 % (actual size, not fit to page), check it by the rulers, and glue it to something flat and stiff. "
         f"If {one} measures other than {square_mm:g} mm, say so in --board.",
     ]
     left, room = EDGE_MM + 3.0, width - 2.0 * (EDGE_MM + 3.0)
     for k, line in enumerate(above):
-        _write(figure, (left, height - EDGE_MM - 2.5 - 3.4 * k), line, 7.5, room)
+        _write_line(figure, (left, height - EDGE_MM - 2.5 - 3.4 * k), line, 7.5, room)
     right = left + RULER_MM + 8.0
     call = f"duocap calibrate rig LEFT RIGHT --board {board.text} --out rig.toml"
     inches_mm = 4.5 if layout.paper == "letter" else 0.0
-    _write(figure, (right, EDGE_MM + 1.0 + inches_mm), call, 7.5, width - right - EDGE_MM - 3.0, MONO)
+    _write_line(figure, (right, EDGE_MM + 1.0 + inches_mm), call, 7.5, width - right - EDGE_MM - 3.0, MONO)
 
 
-def _title(board: Board) -> str:
+def _format_title(board: Board) -> str:
     """Return what a board is."""
     size = f"{board.columns} x {board.rows}"
     if board.kind == "aprilgrid":
@@ -174,12 +180,14 @@ def _draw_rulers(figure: "Figure", layout: PageLayout) -> None:
         eighths = [(3.175 * n, 2.4 if n % 8 == 0 else 1.2) for n in range(33)]
         lines += [((x, top), (x + 101.6, top)), *(((x + mm, top), (x + mm, top + long)) for mm, long in eighths)]
         labels += [((x + 25.4 * n + 0.4, top + 1.3), "4 in" if n == 4 else f"{n}") for n in range(0, 5, 2)]
-    _draw(figure, np.array(lines), fill=False, edgecolor="black", linewidth=0.15)
+    _draw_polylines(figure, np.array(lines), fill=False, edgecolor="black", linewidth=0.15)
     for position_mm, text in labels:
-        _write(figure, position_mm, text, 5.0, 8.0)
+        _write_line(figure, position_mm, text, 5.0, 8.0)
 
 
-def _write(figure: "Figure", position_mm: tuple[float, float], text: str, size: float, room_mm: float, font: str = SANS) -> None:
+def _write_line(
+    figure: "Figure", position_mm: tuple[float, float], text: str, size: float, room_mm: float, font: str = SANS
+) -> None:
     """Write a line of `size` points, smaller if it would not fit into the room."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
@@ -192,7 +200,7 @@ def _write(figure: "Figure", position_mm: tuple[float, float], text: str, size: 
     figure.text(x * POINTS_PER_MM, y * POINTS_PER_MM, text, size=fitted, family=font, transform=points)
 
 
-def _file(figure: "Figure", title: str) -> bytes:
+def _write_pdf(figure: "Figure", title: str) -> bytes:
     """Return the page as a file that tells readers to print it at its true size (ISO 32000, ViewerPreferences)."""
     from matplotlib.backends import backend_mixed, backend_pdf
 

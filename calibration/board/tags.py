@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.charuco import MIN_CORNERS, MIN_SHARE, MarkerDetections, agreeing, find_markers, grow_corners
-from calibration.board.pattern import APRIL_BORDER, APRIL_DICTIONARY, Board, board_dictionary, light_squares
+from calibration.board.charuco import MIN_CORNERS, MIN_SHARE, MarkerDetections, find_agreeing_markers, find_markers, grow_corners
+from calibration.board.pattern import APRIL_BORDER, APRIL_DICTIONARY, Board, find_light_squares, load_board_dictionary
 from config.arrays import Floats, Image
 
 MIN_TAGS = 3
@@ -44,11 +44,11 @@ def find_tags(grey: Image) -> MarkerDetections:
         apart = cv2.dilate(grey, cv2.getStructuringElement(cv2.MORPH_RECT, (2 * radius + 1,) * 2)) if radius else grey
         found = find_markers(np.asarray(apart), dictionary, border=APRIL_BORDER)
         if len(found.ids) > len(best.ids):
-            best = MarkerDetections(found.ids, _grown(found.corners_px, radius))
-    return MarkerDetections(best.ids, _sharpened(grey, best.corners_px)) if len(best.ids) else best
+            best = MarkerDetections(found.ids, _grow_quadrilaterals(found.corners_px, radius))
+    return MarkerDetections(best.ids, _refine_tag_corners(grey, best.corners_px)) if len(best.ids) else best
 
 
-def _sharpened(grey: Image, corners_px: Floats) -> Floats:
+def _refine_tag_corners(grey: Image, corners_px: Floats) -> Floats:
     """Return the tags' corners where the cells that meet there cross, (M, 4, 2) [px]: outlines are half a pixel within them."""
     side = float(np.median(np.linalg.norm(corners_px - np.roll(corners_px, 1, axis=1), axis=2)))
     window = int(np.clip(round(CROSSING_SHARE * side), 1, 8))
@@ -59,20 +59,20 @@ def _sharpened(grey: Image, corners_px: Floats) -> Floats:
     return np.asarray(np.where(near, moved, start), float).reshape(corners_px.shape)
 
 
-def _grown(corners_px: Floats, by_px: float) -> Floats:
+def _grow_quadrilaterals(corners_px: Floats, by_px: float) -> Floats:
     """Return quadrilaterals whose sides are moved outwards, (M, 4, 2) [px]."""
     middle = corners_px.mean(axis=1, keepdims=True)
     side = np.linalg.norm(corners_px - np.roll(corners_px, 1, axis=1), axis=2).mean(axis=1)
     return np.asarray(middle + (corners_px - middle) * (1.0 + 2.0 * by_px / np.maximum(side, 1.0))[:, None, None])
 
 
-def tag_corners_m(board: Board) -> Floats:
+def compute_tag_corners_m(board: Board) -> Floats:
     """Return the tags' corners as OpenCV orders them, in the board's frame, (T, 4, 2) [m]."""
     grid = board.points_m[:, :2].reshape(board.rows, 2, board.columns, 2, 2).swapaxes(1, 2).reshape(-1, 4, 2)
     return np.asarray(grid[:, OPENCV_ORDER])  # of lower left, lower right, upper left, upper right
 
 
-def find_tags_of(grey: Image, board: Board) -> TagDetection | None:
+def find_tag_board(grey: Image, board: Board) -> TagDetection | None:
     """Return the corners of an AprilGrid or a single marker in a picture, (H, W); None: it is not seen."""
     return find_aprilgrid(grey, board) if board.kind == "aprilgrid" else find_marker(grey, board)
 
@@ -80,30 +80,30 @@ def find_tags_of(grey: Image, board: Board) -> TagDetection | None:
 def find_aprilgrid(grey: Image, board: Board) -> TagDetection | None:
     """Return the corners of an AprilGrid of which any part is in a picture, (H, W); None: too few tags, or another grid's."""
     tags = find_tags(grey)
-    corners_m = tag_corners_m(board)
+    corners_m = compute_tag_corners_m(board)
     own = tags.ids < len(corners_m)
     if own.sum() < MIN_TAGS:
         return None
     points_m, points_px = corners_m[tags.ids[own]].reshape(-1, 2), tags.corners_px[own].reshape(-1, 2)
-    agree = agreeing(points_m, points_px, board.square_m)
+    agree = find_agreeing_markers(points_m, points_px, board.square_m)
     if agree.sum() / 4.0 < max(MIN_TAGS, MIN_SHARE * len(tags.ids)):
         return None
-    fit, seen = grow_corners(grey, board, points_m[agree], points_px[agree], light_squares(board, True))
+    fit, seen = grow_corners(grey, board, points_m[agree], points_px[agree], find_light_squares(board, True))
     return TagDetection(fit.corners_px, seen, fit.blur_px) if seen.sum() >= MIN_CORNERS else None
 
 
 def find_marker(grey: Image, board: Board) -> TagDetection | None:
     """Return the four corners of a single marker in a picture, (H, W), row by row; None: not in it, twice, or unsharp."""
     for picture in (grey, np.asarray(cv2.bitwise_not(grey))):
-        markers = find_markers(picture, board_dictionary(board))
+        markers = find_markers(picture, load_board_dictionary(board))
         mine = np.flatnonzero(markers.ids == board.marker_id)
         if len(mine) == 1:
-            sides = marker_sides(picture, markers.corners_px[mine[0]])
+            sides = fit_marker_sides(picture, markers.corners_px[mine[0]])
             return None if sides is None else TagDetection(sides[0][[0, 1, 3, 2]], np.ones(4, bool), np.full((4, 2), sides[1]))
     return None
 
 
-def marker_sides(grey: Image, corners_px: Floats) -> tuple[Floats, float] | None:
+def fit_marker_sides(grey: Image, corners_px: Floats) -> tuple[Floats, float] | None:
     """Return where the sides of a dark quadrilateral meet, (4, 2) [px], and the blur of its edges [px]; None: no clear sides.
 
     corners_px: roughly, clockwise in the picture, (4, 2). Each side is a parabola through points of its edge: lenses bend it.
@@ -111,12 +111,12 @@ def marker_sides(grey: Image, corners_px: Floats) -> tuple[Floats, float] | None
     for _ in range(2):  # again from where the sides met
         curves, blurs = [], []
         for k in range(4):
-            curve = _side(grey, corners_px[k], corners_px[(k + 1) % 4])
+            curve = _fit_side(grey, corners_px[k], corners_px[(k + 1) % 4])
             if curve is None:
                 return None
             curves.append(curve[0])
             blurs.append(curve[1])
-        corners_px = np.array([_meeting(curves[k - 1], curves[k], corners_px[k]) for k in range(4)])
+        corners_px = np.array([_intersect_sides(curves[k - 1], curves[k], corners_px[k]) for k in range(4)])
     return corners_px, float(np.median(blurs))
 
 
@@ -130,7 +130,7 @@ class _Side:
     curve: Floats
 
 
-def _side(grey: Image, start: Floats, end: Floats) -> tuple[_Side, float] | None:
+def _fit_side(grey: Image, start: Floats, end: Floats) -> tuple[_Side, float] | None:
     """Fit one side from corner to corner, and its blur; None: the picture ends, no contrast, or no clear edge."""
     length = float(np.linalg.norm(end - start))
     if length < MIN_SIDE_PX:
@@ -162,7 +162,7 @@ def _side(grey: Image, start: Floats, end: Floats) -> tuple[_Side, float] | None
     return _Side(start, along, out, curve), float(np.median(blur))
 
 
-def _meeting(first: _Side, second: _Side, near: Floats) -> Floats:
+def _intersect_sides(first: _Side, second: _Side, near: Floats) -> Floats:
     """Return where two sides meet, near a corner, (2,) [px], by Newton's method."""
     at = near
     for _ in range(8):

@@ -101,15 +101,15 @@ class Coverage:
         return f"nothing in the {', '.join(first)}{' and ' if first else ''}{last} of {picture}"
 
 
-def coverage_of(corners_px: Floats, size: tuple[int, int]) -> Coverage:
+def measure_coverage(corners_px: Floats, size: tuple[int, int]) -> Coverage:
     """Return where corners were seen: (N, 2) [px] in a picture of `size` (width, height)."""
-    cells = _counts(corners_px, size, CELLS)
-    ninths = _counts(corners_px, size, (3, 3))
+    cells = _count_by_cell(corners_px, size, CELLS)
+    ninths = _count_by_cell(corners_px, size, (3, 3))
     missing = tuple(REGIONS[row][column] for row in range(3) for column in range(3) if not ninths[row, column])
     return Coverage(float((cells > 0).mean()), missing, cells)
 
 
-def outside_share(corners_px: Floats, size: tuple[int, int], points_px: Floats) -> float:
+def measure_outside_share(corners_px: Floats, size: tuple[int, int], points_px: Floats) -> float:
     """Return the share of points, (M, 2) [px], outside of the convex hull of the corners seen and a margin."""
     if len(corners_px) < 3 or not len(points_px):
         return 1.0
@@ -118,7 +118,7 @@ def outside_share(corners_px: Floats, size: tuple[int, int], points_px: Floats) 
     return 1.0 - float(np.mean(inside))
 
 
-def _counts(corners_px: Floats, size: tuple[int, int], cells: tuple[int, int]) -> NDArray[np.intp]:
+def _count_by_cell(corners_px: Floats, size: tuple[int, int], cells: tuple[int, int]) -> NDArray[np.intp]:
     """Count the corners in each cell of a grid: rows down, columns across."""
     at = np.floor((np.asarray(corners_px, float).reshape(-1, 2) + 0.5) / size * cells).astype(int)
     at = np.clip(at, 0, np.array(cells) - 1)

@@ -14,10 +14,10 @@ from scipy.optimize import least_squares
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.floor.frame import Floor, to_cameras
+from calibration.floor.frame import Floor, find_direction_to_cameras
 from calibration.quality.report import Finding, Grade
-from calibration.solve.board_pose import homography, least_corners, mirrored, pose_from_homography
-from calibration.world import along_floor, up_of_images
+from calibration.solve.board_pose import compute_homography, count_least_corners, mirror_board_pose, pose_from_homography
+from calibration.world import compute_up_of_images, project_to_floor
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -46,7 +46,7 @@ class BoardPosition:
     @property
     def n_cameras(self) -> int:
         """Number of cameras that see enough of it."""
-        return int((self.seen.sum(axis=1) >= least_corners(self.seen.shape[1])).sum())
+        return int((self.seen.sum(axis=1) >= count_least_corners(self.seen.shape[1])).sum())
 
     @property
     def swapped(self) -> "BoardPosition":
@@ -61,34 +61,36 @@ class BoardPosition:
     def views(self, rig: Rig) -> Iterator[tuple[Camera, Floats, Bools]]:
         """Yield the cameras that see it with what they see."""
         for k, camera in enumerate(rig.cameras):
-            if self.seen[k].sum() >= least_corners(self.seen.shape[1]):
+            if self.seen[k].sum() >= count_least_corners(self.seen.shape[1]):
                 yield camera, self.px[k], self.seen[k]
 
 
-def board_positions(board: Board, pairs: Sequence[BoardMoment]) -> list[BoardPosition]:
+def group_board_positions(board: Board, pairs: Sequence[BoardMoment]) -> list[BoardPosition]:
     """Return the positions of a board, that of most pictures first; views in motion are left out where there are others.
 
     A chessboard with even sides may be numbered from either end: two views of one position may differ by half a turn.
     """
-    usable = [pair for pair in pairs if any(view is not None and view.n_seen >= least_corners(len(board)) for view in pair.views)]
-    still = [pair for pair in usable if not _moves(pair)]
+    usable = [
+        pair for pair in pairs if any(view is not None and view.n_seen >= count_least_corners(len(board)) for view in pair.views)
+    ]
+    still = [pair for pair in usable if not _is_moving(pair)]
     groups: list[list[BoardMoment]] = []
     for pair in still or usable:
-        group = next((group for group in groups if _at_same_position(group[-1], pair) or _at_same_position(group[0], pair)), None)
+        group = next((group for group in groups if _is_same_position(group[-1], pair) or _is_same_position(group[0], pair)), None)
         if group is None:
             groups.append([pair])
         else:
             group.append(pair)
-    positions = [_average(board, group) for group in groups]
+    positions = [_average_views(board, group) for group in groups]
     return sorted((position for position in positions if position.n_cameras), key=lambda position: -position.n_pictures)
 
 
-def _moves(pair: BoardMoment) -> bool:
+def _is_moving(pair: BoardMoment) -> bool:
     """Return whether the board moves in a pair, as far as that is known."""
     return any(view is not None and np.isfinite(view.moved_px) and view.moved_px > MOVING_PX for view in pair.views)
 
 
-def _at_same_position(one: BoardMoment, other: BoardMoment) -> bool:
+def _is_same_position(one: BoardMoment, other: BoardMoment) -> bool:
     """Return whether the board lies in the same position in two pairs, for every camera that sees it in both."""
     known = False
     for a, b in zip(one.views, other.views, strict=True):
@@ -100,19 +102,19 @@ def _at_same_position(one: BoardMoment, other: BoardMoment) -> bool:
     return known
 
 
-def _average(board: Board, group: Sequence[BoardMoment]) -> BoardPosition:
+def _average_views(board: Board, group: Sequence[BoardMoment]) -> BoardPosition:
     """Average the views of one position; by the median, so that a hand in one picture does not matter."""
     n_cameras = len(group[0].views)
     px, seen = np.zeros((n_cameras, len(board), 2)), np.zeros((n_cameras, len(board)), bool)
     for camera in range(n_cameras):
         views = [view for pair in group if (view := pair.views[camera]) is not None]
         if views:
-            px[camera], seen[camera] = _median(views)
+            px[camera], seen[camera] = _compute_median_corners(views)
     first = next(view for view in group[0].views if view is not None)
     return BoardPosition(px, seen, len(group), first.name or "the first picture")
 
 
-def _median(views: Sequence[BoardView]) -> tuple[Floats, Bools]:
+def _compute_median_corners(views: Sequence[BoardView]) -> tuple[Floats, Bools]:
     """Return each corner's median position, and which are seen in any view."""
     seen = np.stack([view.seen for view in views])
     corners = np.where(seen[..., None], np.stack([view.corners_px for view in views]), np.nan)
@@ -151,33 +153,33 @@ class BoardPose:
         return gap > DECISIVE * variance and self.other.cost > DECISIVE_SHARE * self.cost
 
 
-def floor_from_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thickness_m: float = 0.0) -> Floor:
+def fit_floor_to_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thickness_m: float = 0.0) -> Floor:
     """Return the floor under a board.
 
     pairs: views of it, both cameras' at one time; of a board that does not move they are averaged; thickness_m: height of its
     face above the floor. Raises CalibrationError: no usable view.
     """
-    positions = board_positions(board, pairs)
+    positions = group_board_positions(board, pairs)
     if not positions:
         raise CalibrationError(
-            f"the board {board.text} is nowhere seen with {least_corners(len(board))} corners or more; "
+            f"the board {board.text} is nowhere seen with {count_least_corners(len(board))} corners or more; "
             "lay it flat on the floor, whole in both pictures"
         )
-    fit, pose, dropped = _fit(rig, board, positions)
+    fit, pose, dropped = _fit_positions(rig, board, positions)
     if fit.both and fit.rms_px > MISFIT_PX:
-        swapped = _fit(rig, board, [position.swapped for position in positions])[0].rms_px if len(rig) == 2 else np.inf
-        raise CalibrationError(_misfit(fit.rms_px, swapped))
-    return _floor(rig, board, fit, pose, dropped, thickness_m)
+        swapped = _fit_positions(rig, board, [position.swapped for position in positions])[0].rms_px if len(rig) == 2 else np.inf
+        raise CalibrationError(_describe_misfit(fit.rms_px, swapped))
+    return _build_floor(rig, board, fit, pose, dropped, thickness_m)
 
 
-def _fit(rig: Rig, board: Board, positions: Sequence[BoardPosition]) -> tuple["_PlaneFit", BoardPose, list[str]]:
+def _fit_positions(rig: Rig, board: Board, positions: Sequence[BoardPosition]) -> tuple["_PlaneFit", BoardPose, list[str]]:
     """Fit the plane of the positions; return also the first one's pose, and the titles of positions left out."""
-    poses = [_upright(rig, find_board_pose(rig, board, position)) for position in positions]
-    chosen, dropped = _coplanar(positions, poses, board)
+    poses = [_turn_upright(rig, find_board_pose(rig, board, position)) for position in positions]
+    chosen, dropped = _select_coplanar(positions, poses, board)
     return _PlaneFit(rig, board, [positions[k] for k in chosen], [poses[k] for k in chosen]), poses[chosen[0]], dropped
 
 
-def _misfit(rms_px: float, swapped_px: float) -> str:
+def _describe_misfit(rms_px: float, swapped_px: float) -> str:
     """Return the message that pictures and rig do not belong together."""
     if swapped_px < 0.3 * rms_px:
         return f"left and right are swapped: the board fits this rig {rms_px / swapped_px:.0f} times better the other way round"
@@ -191,29 +193,29 @@ def find_board_pose(rig: Rig, board: Board, position: BoardPosition) -> BoardPos
     """Return the board's pose, decided by all cameras that see it."""
     found: list[BoardPose] = []
     for camera, px, seen in position.views(rig):
-        for R, t in _candidates(camera, board, px, seen):
-            found.append(_refine(rig, board, position, camera.rotation.T @ R, camera.rotation.T @ (t - camera.translation)))
+        for R, t in _compute_pose_candidates(camera, board, px, seen):
+            found.append(_refine_pose(rig, board, position, camera.rotation.T @ R, camera.rotation.T @ (t - camera.translation)))
     found.sort(key=lambda pose: pose.cost)
     best = found[0]
     other = next((pose for pose in found if pose.up @ best.up < np.cos(SAME_PLANE_RAD)), None)
     return replace(best, other=other)
 
 
-def _candidates(camera: Camera, board: Board, px: Floats, seen: Bools) -> list[tuple[Floats, Floats]]:
+def _compute_pose_candidates(camera: Camera, board: Board, px: Floats, seen: Bools) -> list[tuple[Floats, Floats]]:
     """Return the pose by homography and its mirror image, board to camera."""
     points, centre = board.points_m, board.points_m.mean(axis=0)
-    H = homography(points[:, :2], camera.undistort(px), seen.astype(float))
+    H = compute_homography(points[:, :2], camera.undistort(px), seen.astype(float))
     R, t = pose_from_homography(H, centre)
-    return [(R, t), mirrored(R, t, centre)]
+    return [(R, t), mirror_board_pose(R, t, centre)]
 
 
-def _refine(rig: Rig, board: Board, position: BoardPosition, rotation: Floats, translation: Floats) -> BoardPose:
+def _refine_pose(rig: Rig, board: Board, position: BoardPosition, rotation: Floats, translation: Floats) -> BoardPose:
     """Minimise the error of a pose over all views of the position."""
     n = 2 * sum(int(seen.sum()) for _, _, seen in position.views(rig))
 
     def residual(x: Floats) -> Floats:
         R = rotation @ matrix_from_rotvec(x[:3])
-        return _residual_px(rig, position, board.points_m @ R.T + translation + x[3:])
+        return _compute_residual_px(rig, position, board.points_m @ R.T + translation + x[3:])
 
     fit = least_squares(
         residual, np.zeros(6), loss="soft_l1", f_scale=LOSS_PX, max_nfev=40, x_scale=[0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
@@ -221,23 +223,23 @@ def _refine(rig: Rig, board: Board, position: BoardPosition, rotation: Floats, t
     return BoardPose(rotation @ matrix_from_rotvec(fit.x[:3]), translation + fit.x[3:], float(fit.cost), n)
 
 
-def _residual_px(rig: Rig, position: BoardPosition, points_m: Floats) -> Floats:
+def _compute_residual_px(rig: Rig, position: BoardPosition, points_m: Floats) -> Floats:
     """Return predicted minus measured corners of all views, flat [px]; far off where a corner would be behind a camera."""
     parts = [(camera.project(points_m) - px)[seen].ravel() for camera, px, seen in position.views(rig)]
     return np.clip(np.nan_to_num(np.concatenate(parts), nan=1e3), -1e3, 1e3)
 
 
-def _upright(rig: Rig, pose: BoardPose) -> BoardPose:
+def _turn_upright(rig: Rig, pose: BoardPose) -> BoardPose:
     """Return the pose of a floor: if the corners leave it open, the one whose up is up in the pictures.
 
     The normal of the mirror image is rotated by half a turn about the ray: what is up in the picture is down in it.
     """
-    if pose.other is None or pose.is_sure or pose.up @ up_of_images(rig) >= pose.other.up @ up_of_images(rig):
+    if pose.other is None or pose.is_sure or pose.up @ compute_up_of_images(rig) >= pose.other.up @ compute_up_of_images(rig):
         return pose
     return replace(pose.other, other=replace(pose, other=None))
 
 
-def _coplanar(positions: Sequence[BoardPosition], poses: Sequence[BoardPose], board: Board) -> tuple[list[int], list[str]]:
+def _select_coplanar(positions: Sequence[BoardPosition], poses: Sequence[BoardPose], board: Board) -> tuple[list[int], list[str]]:
     """Return the positions that lie in one plane, those of most pictures first, and the titles of those that do not."""
     middle = board.points_m.mean(axis=0)
     best: list[int] = []
@@ -263,7 +265,7 @@ class _PlaneFit:
         self._rig, self._board, self.positions, first = rig, board, positions, poses[0]
         self._first = first
         self.both = any(position.n_cameras > 1 for position in positions)
-        start = np.concatenate([np.zeros(6), *(_in_plane(first, pose) for pose in poses[1:])])
+        start = np.concatenate([np.zeros(6), *(_compute_pose_in_plane(first, pose) for pose in poses[1:])])
         x, covariance, self.rms_px = self._solved(start, free=False)
         self.size_ratio = self.size_sigma = float("nan")
         size = 1.0
@@ -286,7 +288,7 @@ class _PlaneFit:
         fit = least_squares(residual, start, loss="soft_l1", f_scale=LOSS_PX, max_nfev=60)
         clipped = np.minimum(np.abs(residual(fit.x)), 3.0 * LOSS_PX)
         variance = max(float((clipped**2).sum() / max(len(clipped) - len(fit.x), 1)), 0.05**2)
-        return fit.x, _inverse(fit.jac) * variance, float(np.sqrt(2.0 * np.mean(clipped**2)))
+        return fit.x, _invert_normal_matrix(fit.jac) * variance, float(np.sqrt(2.0 * np.mean(clipped**2)))
 
     def _pose(self, x: Floats) -> tuple[Floats, Floats]:
         return self._first.rotation @ matrix_from_rotvec(x[:3]), self._first.translation + x[3:6]
@@ -304,24 +306,24 @@ class _PlaneFit:
     def _residual(self, x: Floats, size: float = 1.0) -> Floats:
         placed = self.placed(x, size)
         return np.concatenate(
-            [_residual_px(self._rig, position, points) for position, points in zip(self.positions, placed, strict=True)]
+            [_compute_residual_px(self._rig, position, points) for position, points in zip(self.positions, placed, strict=True)]
         )
 
 
-def _inverse(jacobian: object) -> Floats:
+def _invert_normal_matrix(jacobian: object) -> Floats:
     """Return (J' J)^-1, kept away from singular."""
     J = np.asarray(jacobian, float)
     return np.asarray(np.linalg.inv(J.T @ J + 1e-9 * np.eye(J.shape[1])))
 
 
-def _in_plane(first: BoardPose, pose: BoardPose) -> Floats:
+def _compute_pose_in_plane(first: BoardPose, pose: BoardPose) -> Floats:
     """Return a pose's position and rotation within the first one's plane, (3,) [m, m, rad]."""
     position = first.rotation.T @ (pose.translation - first.translation)
     turn = rotvec_from_matrix(first.rotation.T @ pose.rotation)[2]
     return np.array([position[0], position[1], turn])
 
 
-def _floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, dropped: Sequence[str], thickness_m: float) -> Floor:
+def _build_floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, dropped: Sequence[str], thickness_m: float) -> Floor:
     """Put the result together."""
     up = -fit.rotation[:, 2]
     touching = np.concatenate(fit.corners_m) - thickness_m * up
@@ -332,18 +334,18 @@ def _floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, dropped: Seq
     if len(fit.positions) > 1:
         texts.append(f"the board lies in {len(fit.positions)} places, all in one plane")
     findings = [Finding(Grade.PASS, text) for text in texts]
-    if not pose.is_sure and pose.other is not None and pose.other.up @ up_of_images(rig) > MIN_UPRIGHT:
+    if not pose.is_sure and pose.other is not None and pose.other.up @ compute_up_of_images(rig) > MIN_UPRIGHT:
         apart = np.degrees(np.arccos(np.clip(pose.up @ pose.other.up, -1.0, 1.0)))
         text = f"the pictures cannot tell the floor from its mirror image, tilted by {apart:.0f} degrees"
         findings.append(Finding(Grade.POOR, text, "lay the board nearer, or where both cameras see it"))
     return Floor(
         up=up,
         origin_m=origin,
-        ahead=_edge_to_cameras(rig, fit.rotation, origin, up),
+        ahead=_choose_edge_to_cameras(rig, fit.rotation, origin, up),
         by="board",
         tilt_sigma_rad=float(np.sqrt(np.linalg.eigvalsh(tilt)[-1])),
-        height_sigma_m=float(np.sqrt(_height_variance(fit, middle))),
-        residual_mm=_residual_mm(rig, fit, touching + thickness_m * up),
+        height_sigma_m=float(np.sqrt(_compute_height_variance(fit, middle))),
+        residual_mm=_compute_residual_mm(rig, fit, touching + thickness_m * up),
         touching_m=touching,
         size_ratio=fit.size_ratio,
         size_sigma=fit.size_sigma,
@@ -353,7 +355,7 @@ def _floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, dropped: Seq
     )
 
 
-def _height_variance(fit: _PlaneFit, middle: Floats) -> float:
+def _compute_height_variance(fit: _PlaneFit, middle: Floats) -> float:
     """Return the variance of the height of the board's middle along its normal [m^2]."""
     up = -fit.rotation[:, 2]
     # d(R m)/dx = R [-m]x for the rotation, I for the translation.
@@ -362,14 +364,14 @@ def _height_variance(fit: _PlaneFit, middle: Floats) -> float:
     return float(row @ fit.covariance[:6, :6] @ row)
 
 
-def _residual_mm(rig: Rig, fit: _PlaneFit, points_m: Floats) -> float:
+def _compute_residual_mm(rig: Rig, fit: _PlaneFit, points_m: Floats) -> float:
     """Return the corners' error in the pictures as a length on the board [mm]."""
     distance = min(float(np.median(np.linalg.norm(points_m - camera.center_m, axis=1))) for camera in rig.cameras)
     return 1e3 * fit.rms_px * distance / rig.cameras[0].focal_px
 
 
-def _edge_to_cameras(rig: Rig, rotation: Floats, origin_m: Floats, up: Floats) -> Floats:
+def _choose_edge_to_cameras(rig: Rig, rotation: Floats, origin_m: Floats, up: Floats) -> Floats:
     """Return the direction of the board's edges that points nearest to the cameras, (3,)."""
-    wanted = to_cameras(rig, origin_m, up)
+    wanted = find_direction_to_cameras(rig, origin_m, up)
     edges = [sign * rotation[:, k] for k in range(2) for sign in (1.0, -1.0)]
-    return along_floor(max(edges, key=lambda edge: float(edge @ wanted)), up)
+    return project_to_floor(max(edges, key=lambda edge: float(edge @ wanted)), up)

@@ -52,27 +52,27 @@ def merge_dwells(dwells: Dwells, near_m: float) -> Dwells:
     """
     groups: list[list[int]] = []
     for k in np.argsort(dwells.start_s):
-        group = next((group for group in groups if _are_near(dwells, group[0], int(k), near_m)), None)
+        group = next((group for group in groups if _is_near(dwells, group[0], int(k), near_m)), None)
         if group is None:
             groups.append([int(k)])
         else:
             group.append(int(k))
     if not groups:
         return dwells
-    means = [weighted_mean(dwells.points_m[group], dwells.covariance_m2[group]) for group in groups]
+    means = [compute_weighted_mean(dwells.points_m[group], dwells.covariance_m2[group]) for group in groups]
     points, covariances = (np.array(part) for part in zip(*means, strict=True))
     start = np.array([dwells.start_s[group].min() for group in groups])
     return Dwells(points, covariances, start, np.array([dwells.seconds[group].sum() for group in groups]))
 
 
-def _are_near(dwells: Dwells, a: int, b: int, near_m: float) -> bool:
+def _is_near(dwells: Dwells, a: int, b: int, near_m: float) -> bool:
     """Return whether two dwells may be at one position: within near_m, given their uncertainty."""
     offset = dwells.points_m[a] - dwells.points_m[b]
     spread = dwells.covariance_m2[a] + dwells.covariance_m2[b] + (near_m / NEAR_SIGMAS) ** 2 * np.eye(3)
     return bool(offset @ np.linalg.solve(spread, offset) < NEAR_SIGMAS**2)
 
 
-def weighted_mean(points_m: Floats, covariance_m2: Floats) -> tuple[Floats, Floats]:
+def compute_weighted_mean(points_m: Floats, covariance_m2: Floats) -> tuple[Floats, Floats]:
     """Return the mean of measurements of one point, and its covariance."""
     W = np.linalg.inv(covariance_m2)
     C = np.linalg.inv(W.sum(axis=0))
@@ -88,16 +88,16 @@ class _Track:
     covariances: list[Floats]
 
 
-def dwells_of(frames: Iterable[PointFrame]) -> Dwells:
+def find_dwells(frames: Iterable[PointFrame]) -> Dwells:
     """Return every dwell of every point; frames in order of time."""
-    found = [dwell for track in _tracks(frames) for dwell in _track_dwells(track)]
+    found = [dwell for track in _link_points(frames) for dwell in _find_track_dwells(track)]
     if not found:
         return Dwells(np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0), np.zeros(0))
     points, covariances, start, seconds = zip(*found, strict=True)
     return Dwells(np.array(points), np.array(covariances), np.array(start), np.array(seconds))
 
 
-def _tracks(frames: Iterable[PointFrame]) -> list[_Track]:
+def _link_points(frames: Iterable[PointFrame]) -> list[_Track]:
     """Link points that hardly move."""
     alive: list[_Track] = []
     done: list[_Track] = []
@@ -105,7 +105,7 @@ def _tracks(frames: Iterable[PointFrame]) -> list[_Track]:
         late = [track for track in alive if frame.t_s - track.t_s[-1] > GAP_S]
         done += late
         alive = [track for track in alive if frame.t_s - track.t_s[-1] <= GAP_S]
-        taken = _linked(alive, frame)
+        taken = _match_nearest(alive, frame)
         for point in range(len(frame.points_m)):
             if taken[point] < 0:
                 alive.append(_Track([], [], []))
@@ -116,7 +116,7 @@ def _tracks(frames: Iterable[PointFrame]) -> list[_Track]:
     return [track for track in done + alive if track.t_s[-1] - track.t_s[0] >= MIN_DWELL_S]
 
 
-def _linked(alive: list[_Track], frame: PointFrame) -> Ints:
+def _match_nearest(alive: list[_Track], frame: PointFrame) -> Ints:
     """Return for each point the track that is its mutual nearest neighbour, -1 for none, (N,)."""
     result = np.full(len(frame.points_m), -1, np.int64)
     if not alive or not len(result):
@@ -134,24 +134,24 @@ def _linked(alive: list[_Track], frame: PointFrame) -> Ints:
     return result
 
 
-def _track_dwells(track: _Track) -> list[tuple[Floats, Floats, float, float]]:
+def _find_track_dwells(track: _Track) -> list[tuple[Floats, Floats, float, float]]:
     """Return the dwells of a track: mean, covariance of the mean, start, duration."""
     t, x, C = np.array(track.t_s), np.array(track.points), np.array(track.covariances)
-    still = _still(t, x, C)
+    still = _find_still(t, x, C)
     dwells = []
-    for first, last in _runs(still):
+    for first, last in _find_runs(still):
         if t[last] - t[first] < MIN_DWELL_S:
             continue
         cuts = np.searchsorted(t, np.arange(t[first], t[last], MAX_DWELL_S))
         for begin, end in zip(cuts, [*(cuts[1:] - 1), last], strict=True):
             if t[end] - t[begin] < MIN_DWELL_S:
                 continue
-            mean, mean_C = weighted_mean(x[begin : end + 1], C[begin : end + 1])
+            mean, mean_C = compute_weighted_mean(x[begin : end + 1], C[begin : end + 1])
             dwells.append((mean, mean_C, float(t[begin]), float(t[end] - t[begin])))
     return dwells
 
 
-def _still(t: Floats, x: Floats, C: Floats) -> Bools:
+def _find_still(t: Floats, x: Floats, C: Floats) -> Bools:
     """Return where a track is still, (N,): its velocity over a window is next to nothing, within the uncertainty."""
     result = np.zeros(len(t), bool)
     for k in range(len(t)):
@@ -166,7 +166,7 @@ def _still(t: Floats, x: Floats, C: Floats) -> Bools:
     return result
 
 
-def _runs(flags: Bools) -> list[tuple[int, int]]:
+def _find_runs(flags: Bools) -> list[tuple[int, int]]:
     """Return first and last index of every run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]

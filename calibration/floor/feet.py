@@ -41,22 +41,22 @@ class FootHeights:
         return f"markers of a standing foot above the floor: {listed} ({how})"
 
 
-def heights_of_subject(subject: Subject) -> FootHeights:
+def measure_subject_heights(subject: Subject) -> FootHeights:
     """Return the heights of a subject's foot markers. Raises CalibrationError: there are none."""
-    return _heights(subject.markers, subject.skeleton, subject.offset_m, MEASURED_SIGMA_M, True)
+    return _compute_heights(subject.markers, subject.skeleton, subject.offset_m, MEASURED_SIGMA_M, True)
 
 
-def heights_of_set(markers: MarkerSet, skeleton: Skeleton) -> FootHeights:
+def compute_nominal_heights(markers: MarkerSet, skeleton: Skeleton) -> FootHeights:
     """Return the nominal heights of a marker set on a body of usual size. Raises CalibrationError: it has none on the feet."""
-    return _heights(markers, skeleton, markers.offset_m, NOMINAL_SIGMA_M, False)
+    return _compute_heights(markers, skeleton, markers.offset_m, NOMINAL_SIGMA_M, False)
 
 
-def with_lowest_height(lowest_m: float, known: FootHeights) -> FootHeights:
+def shift_to_lowest_height(lowest_m: float, known: FootHeights) -> FootHeights:
     """Return the heights if that of the lowest marker was measured: the others keep their distance from it."""
     return replace(known, heights_m=known.heights_m + lowest_m - known.heights_m[0], sigma_m=KNOWN_SIGMA_M, lowest_known=True)
 
 
-def _heights(markers: MarkerSet, skeleton: Skeleton, offset_m: Floats, sigma_m: float, measured: bool) -> FootHeights:
+def _compute_heights(markers: MarkerSet, skeleton: Skeleton, offset_m: Floats, sigma_m: float, measured: bool) -> FootHeights:
     """Return heights in the rest pose, over soles that are BALL_M below the balls of the feet."""
     rest = skeleton.rest_positions_m()
     sole = min(rest[JOINT_INDEX[side + "Toes"], 1] for side in ("left", "right")) - BALL_M

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.quality.report import Finding
-from calibration.world import along_floor
+from calibration.world import project_to_floor
 from config.arrays import Floats
 
 FloorMethod = Literal["board", "markers", "walk"]
@@ -57,18 +57,18 @@ class Floor:
         return np.asarray(self.scale * (points_m - self.origin_m) @ self.rotation.T)
 
 
-def floored(rig: Rig, floor: Floor) -> Rig:
+def place_on_floor(rig: Rig, floor: Floor) -> Rig:
     """Return the rig in the world that stands on the floor."""
-    return replace(rig, cameras=tuple(_on_floor(camera, floor) for camera in rig.cameras), floor_known=True)
+    return replace(rig, cameras=tuple(_move_camera_to_floor(camera, floor) for camera in rig.cameras), floor_known=True)
 
 
-def _on_floor(camera: Camera, floor: Floor) -> Camera:
+def _move_camera_to_floor(camera: Camera, floor: Floor) -> Camera:
     """Return a camera in the world: with p_rig = M' p_world / s + o, x_camera s = R M' p_world + s (R o + t)."""
     rotation = np.ascontiguousarray(camera.rotation @ floor.rotation.T)
     translation = floor.scale * (camera.rotation @ floor.origin_m + camera.translation)
     return replace(camera, rotation=rotation, translation=translation)
 
 
-def to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:
+def find_direction_to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:
     """Return the direction along the floor from a point to the middle between the cameras, (3,), unit."""
-    return along_floor(rig.middle_m - origin_m, up)
+    return project_to_floor(rig.middle_m - origin_m, up)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.floor.frame import Floor, to_cameras
-from calibration.floor.plane import FittedPlane, fit_plane, planes_through
+from calibration.floor.frame import Floor, find_direction_to_cameras
+from calibration.floor.plane import FittedPlane, compute_planes_through, fit_plane
 from calibration.quality.report import Finding, Grade
-from calibration.world import along_floor, up_of_images
+from calibration.world import compute_up_of_images, project_to_floor
 from config.arrays import Floats, Ints
 from config.errors import CalibrationError
 
@@ -34,7 +34,7 @@ class LFrame:
     short: int
 
 
-def floor_from_markers(
+def fit_floor_to_markers(
     rig: Rig, points_m: Floats, covariance_m2: Floats, height_m: float = 0.0, distance_m: float | None = None
 ) -> Floor:
     """Return the floor under markers.
@@ -48,18 +48,20 @@ def floor_from_markers(
             f"{len(points_m)} markers that lie still are seen by both cameras; expected at least 3 on the floor, better 4 to 8, "
             "spread over where the performer will be"
         )
-    members = _on_floor(rig, points_m[:MAX_MARKERS], covariance_m2[:MAX_MARKERS])
+    members = _select_floor_markers(rig, points_m[:MAX_MARKERS], covariance_m2[:MAX_MARKERS])
     on, C = points_m[members], covariance_m2[members]
-    plane = fit_plane(on, C, _start(rig, on), height_m, MARKER_SIGMA_M, robust=False)
-    frame = corner_of(on)
+    plane = fit_plane(on, C, _estimate_normal(rig, on), height_m, MARKER_SIGMA_M, robust=False)
+    frame = find_l_frame(on)
     origin = on.mean(axis=0) if frame is None else on[frame.corner]
     origin = plane.nearest(origin)
-    ratio, sigma = _size(on, C, distance_m)
+    ratio, sigma = _measure_size(on, C, distance_m)
     left_out = np.delete(points_m, members, axis=0)
     return Floor(
         up=plane.up,
         origin_m=origin,
-        ahead=to_cameras(rig, origin, plane.up) if frame is None else along_floor(on[frame.long] - on[frame.corner], plane.up),
+        ahead=find_direction_to_cameras(rig, origin, plane.up)
+        if frame is None
+        else project_to_floor(on[frame.long] - on[frame.corner], plane.up),
         by="markers",
         tilt_sigma_rad=plane.tilt_sigma_rad,
         height_sigma_m=plane.height_sigma_m(origin),
@@ -68,22 +70,22 @@ def floor_from_markers(
         above_m=left_out,
         size_ratio=ratio,
         size_sigma=sigma,
-        findings=_findings(plane, on, left_out, frame),
+        findings=_judge_markers(plane, on, left_out, frame),
         figures={"markers": float(len(on)), "left_out": float(len(left_out))},
     )
 
 
-def _start(rig: Rig, points_m: Floats) -> Floats:
+def _estimate_normal(rig: Rig, points_m: Floats) -> Floats:
     """Return the normal of the points' plane, on the side of the images' up, (3,)."""
     normal = np.linalg.svd(points_m - points_m.mean(axis=0))[2][2]
-    return np.asarray(normal * (1.0 if normal @ up_of_images(rig) >= 0.0 else -1.0))
+    return np.asarray(normal * (1.0 if normal @ compute_up_of_images(rig) >= 0.0 else -1.0))
 
 
-def _on_floor(rig: Rig, points_m: Floats, covariance_m2: Floats) -> Ints:
+def _select_floor_markers(rig: Rig, points_m: Floats, covariance_m2: Floats) -> Ints:
     """Return the markers that lie in one plane, with as many of the others as possible above it, (K,)."""
     n = len(points_m)
     every = np.array(list(itertools.combinations(range(n), 3)), np.int64)
-    up, d = planes_through(points_m, every, up_of_images(rig), MAX_LEAN_RAD)
+    up, d = compute_planes_through(points_m, every, compute_up_of_images(rig), MAX_LEAN_RAD)
     if not len(up):
         raise CalibrationError(
             f"the {n} markers lie on a line, or on a wall of what the cameras see; lay at least 3 on the floor, "
@@ -105,19 +107,19 @@ def _on_floor(rig: Rig, points_m: Floats, covariance_m2: Floats) -> Ints:
     return members
 
 
-def corner_of(points_m: Floats) -> LFrame | None:
+def find_l_frame(points_m: Floats) -> LFrame | None:
     """Return the L-frame of three markers, or of four with one along an arm; None if they are none."""
     if len(points_m) not in (3, 4):
         return None
     for three in itertools.combinations(range(len(points_m)), 3):
-        found = _right_angle(points_m, three)
+        found = _find_right_angle(points_m, three)
         rest = [k for k in range(len(points_m)) if k not in three]
-        if found is not None and all(_on_arm(points_m, found, k) for k in rest):
+        if found is not None and all(_is_on_arm(points_m, found, k) for k in rest):
             return found
     return None
 
 
-def _right_angle(points_m: Floats, three: tuple[int, ...]) -> LFrame | None:
+def _find_right_angle(points_m: Floats, three: tuple[int, ...]) -> LFrame | None:
     """Return the corner of three markers at a right angle with unlike arms."""
     for corner in three:
         a, b = (k for k in three if k != corner)
@@ -131,7 +133,7 @@ def _right_angle(points_m: Floats, three: tuple[int, ...]) -> LFrame | None:
     return None
 
 
-def _on_arm(points_m: Floats, frame: LFrame, k: int) -> bool:
+def _is_on_arm(points_m: Floats, frame: LFrame, k: int) -> bool:
     """Return whether a marker lies on one of the arms."""
     away = points_m[k] - points_m[frame.corner]
     for end in (frame.long, frame.short):
@@ -142,7 +144,7 @@ def _on_arm(points_m: Floats, frame: LFrame, k: int) -> bool:
     return False
 
 
-def _size(points_m: Floats, covariance_m2: Floats, distance_m: float | None) -> tuple[float, float]:
+def _measure_size(points_m: Floats, covariance_m2: Floats, distance_m: float | None) -> tuple[float, float]:
     """Return the largest distance in the rig over the true one, and its standard deviation; NaN if it was not measured."""
     if distance_m is None:
         return float("nan"), float("nan")
@@ -156,7 +158,7 @@ def _size(points_m: Floats, covariance_m2: Floats, distance_m: float | None) -> 
     return length / distance_m, float(np.sqrt(variance)) / distance_m
 
 
-def _findings(plane: FittedPlane, on: Floats, left_out: Floats, frame: LFrame | None) -> tuple[Finding, ...]:
+def _judge_markers(plane: FittedPlane, on: Floats, left_out: Floats, frame: LFrame | None) -> tuple[Finding, ...]:
     """Return findings on an L-frame, on markers that were left out, and on too few of them."""
     texts = []
     if frame is not None:

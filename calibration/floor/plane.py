@@ -74,7 +74,7 @@ def fit_plane(
         variance = np.einsum("i,nij,j->n", up, covariance_m2, up) + sigma_m**2
         w = weight / variance
         centre = (w[:, None] * points_m).sum(axis=0) / w.sum()
-        axes = tangents(up)
+        axes = compute_tangents(up)
         J = np.column_stack([(points_m - centre) @ axes.T, -np.ones(len(points_m))])
         residual = points_m @ up - height - offset
         H = J.T @ (w[:, None] * J) + np.diag([MIN_SPREAD_M**2, MIN_SPREAD_M**2, 0.0]) * w.sum()
@@ -86,18 +86,18 @@ def fit_plane(
         offset = float(at_centre + up @ centre)
         residual = points_m @ up - height - offset
         if robust:
-            weight = _biweight(residual / np.sqrt(variance))
+            weight = _compute_biweights(residual / np.sqrt(variance))
     chi2 = max(float((w * residual**2).sum() / max(weight.sum() - 3.0, 1.0)), 1.0)
-    return FittedPlane(up, offset, centre, tangents(up), np.linalg.inv(H) * chi2, residual, weight)
+    return FittedPlane(up, offset, centre, compute_tangents(up), np.linalg.inv(H) * chi2, residual, weight)
 
 
-def _biweight(normalised: Floats) -> Floats:
+def _compute_biweights(normalised: Floats) -> Floats:
     """Return Tukey's weights, on a scale no smaller than the known noise, (N,)."""
     scale = max(1.0, 1.4826 * float(np.median(np.abs(normalised))))
     return np.asarray(np.maximum(1.0 - (normalised / (TUKEY * scale)) ** 2, 0.0) ** 2 + 1e-9)
 
 
-def tangents(up: Floats) -> Floats:
+def compute_tangents(up: Floats) -> Floats:
     """Return two unit vectors orthogonal to a unit vector and to each other, (2, 3)."""
     first = np.eye(3)[int(np.argmin(np.abs(up)))]
     first = first - up * (up @ first)
@@ -117,7 +117,7 @@ def sample_triples(points_m: Floats, rng: np.random.Generator, n_max: int) -> ND
     return np.asarray(chosen[distinct], np.int64)
 
 
-def planes_through(points_m: Floats, chosen: NDArray[np.int64], up: Floats, max_tilt_rad: float) -> tuple[Floats, Floats]:
+def compute_planes_through(points_m: Floats, chosen: NDArray[np.int64], up: Floats, max_tilt_rad: float) -> tuple[Floats, Floats]:
     """Return the planes through triples that are within `max_tilt_rad` of `up`: normals (K, 3), offsets (K,) [m].
 
     Collinear triples are left out.

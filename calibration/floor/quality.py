@@ -3,8 +3,8 @@
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.floor.frame import Floor, FloorMethod, floored
-from calibration.quality.report import Finding, Grade, QualityReport, graded
+from calibration.floor.frame import Floor, FloorMethod, place_on_floor
+from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
 from config.arrays import Floats
 
 TILT_DEG = (0.7, 2.0)  # standard deviation up to which a floor is good, and poor
@@ -30,14 +30,21 @@ TAKEN_FOR = {
 HOW_HIGH = "say how high the markers of a standing foot are: --subject subject.toml, or --height MM of the lowest"
 
 
-def floor_report(rig: Rig, floor: Floor) -> QualityReport:
+def judge_floor(rig: Rig, floor: Floor) -> QualityReport:
     """Judge a floor found in a rig's frame."""
-    world = floored(rig, floor)
+    world = place_on_floor(rig, floor)
     cameras = world.cameras
-    findings = [_accuracy(floor), _residual(floor)]
+    findings = [_judge_accuracy(floor), _judge_residual(floor)]
     for camera in cameras:
-        findings += [_height(camera, floor.by), *_upright(camera)]
-    findings += [*_one_camera(rig, floor), *_reach(world), *_size(floor), *_performer(floor), *_below(floor), *_standing(floor)]
+        findings += [_judge_height(camera, floor.by), *_judge_upright(camera)]
+    findings += [
+        *_judge_one_camera(rig, floor),
+        *_judge_reach(world),
+        *_judge_size(floor),
+        *_judge_performer(floor),
+        *_judge_below(floor),
+        *_judge_standing(floor),
+    ]
     findings += floor.findings
     heights = {f"{camera.name}_height_m": float(camera.center_m[1]) for camera in cameras}
     figures = {
@@ -51,25 +58,25 @@ def floor_report(rig: Rig, floor: Floor) -> QualityReport:
     return QualityReport(tuple(findings), figures)
 
 
-def _accuracy(floor: Floor) -> Finding:
+def _judge_accuracy(floor: Floor) -> Finding:
     """Judge the standard deviations of height and tilt."""
     tilt, height = float(np.degrees(floor.tilt_sigma_rad)), 1e3 * floor.height_sigma_m
-    grade = max(graded(tilt, TILT_DEG), graded(height, HEIGHT_MM))
+    grade = max(grade_figure(tilt, TILT_DEG), grade_figure(height, HEIGHT_MM))
     text = f"the floor is known to {height:.1f} mm in height and {tilt:.2f} degrees in tilt"
     assumed = floor.figures.get("assumed_mm", 0.0)
-    fix = HOW_HIGH if assumed > 0.8 * height and graded(tilt, TILT_DEG) is Grade.PASS else AGAIN[floor.by]
+    fix = HOW_HIGH if assumed > 0.8 * height and grade_figure(tilt, TILT_DEG) is Grade.PASS else AGAIN[floor.by]
     return Finding(grade, text, "" if grade is Grade.PASS else fix)
 
 
-def _residual(floor: Floor) -> Finding:
+def _judge_residual(floor: Floor) -> Finding:
     """Judge how flat what lies on the floor is."""
-    grade = graded(floor.residual_mm, RESIDUAL_MM[floor.by])
+    grade = grade_figure(floor.residual_mm, RESIDUAL_MM[floor.by])
     what = {"board": "the board's corners are", "markers": "the markers are", "walk": "feet at rest are"}[floor.by]
     text = f"{what} {floor.residual_mm:.1f} mm from where the floor would have them (RMS)"
     return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
 
 
-def _height(camera: Camera, by: FloorMethod) -> Finding:
+def _judge_height(camera: Camera, by: FloorMethod) -> Finding:
     """Judge the height of a camera."""
     height = float(camera.center_m[1])
     if height < LOWEST_CAMERA_M:
@@ -81,15 +88,15 @@ def _height(camera: Camera, by: FloorMethod) -> Finding:
     return Finding(Grade.PASS, f"{camera.title} is {height:.2f} m above the floor")
 
 
-def roll_and_pitch_deg(camera: Camera) -> tuple[float, float]:
+def compute_roll_and_pitch_deg(camera: Camera) -> tuple[float, float]:
     """Return a camera's rotation about its axis, and how far it looks down, in a world with Y up [degrees]."""
     up: Floats = camera.rotation[:, 1]
     return float(np.degrees(np.arctan2(-up[0], -up[1]))), float(np.degrees(np.arcsin(np.clip(-up[2], -1.0, 1.0))))
 
 
-def _upright(camera: Camera) -> list[Finding]:
+def _judge_upright(camera: Camera) -> list[Finding]:
     """Judge whether up in the world is up in a camera's picture."""
-    roll, pitch = roll_and_pitch_deg(camera)
+    roll, pitch = compute_roll_and_pitch_deg(camera)
     if abs(pitch) > 75.0:
         return [Finding(Grade.POOR, f"{camera.title} would look straight {'down' if pitch > 0 else 'up'}", "is that so?")]
     if abs(roll) <= ROLL_DEG:
@@ -99,7 +106,7 @@ def _upright(camera: Camera) -> list[Finding]:
     return [Finding(Grade.POOR, f"{camera.title} would stand {how}, turned by {roll:.0f} degrees", fix)]
 
 
-def _one_camera(rig: Rig, floor: Floor) -> list[Finding]:
+def _judge_one_camera(rig: Rig, floor: Floor) -> list[Finding]:
     """Judge a board that one camera saw: nothing checks the size of its squares, on which the camera's height depends."""
     if not floor.one_camera:
         return []
@@ -109,7 +116,7 @@ def _one_camera(rig: Rig, floor: Floor) -> list[Finding]:
     return [Finding(Grade.POOR, text, "lay it where two cameras see it whole, or nearer to them")]
 
 
-def _reach(world: Rig) -> list[Finding]:
+def _judge_reach(world: Rig) -> list[Finding]:
     """Judge how far from the origin the cameras are."""
     distance = float(np.linalg.norm(world.middle_m))
     if REACH_M[0] <= distance <= REACH_M[1]:
@@ -118,7 +125,7 @@ def _reach(world: Rig) -> list[Finding]:
     return [Finding(Grade.POOR, text, "is that so? if not, the rig's scale is wrong")]
 
 
-def _size(floor: Floor) -> list[Finding]:
+def _judge_size(floor: Floor) -> list[Finding]:
     """Judge the scale."""
     if not np.isfinite(floor.size_ratio):
         return []
@@ -129,13 +136,13 @@ def _size(floor: Floor) -> list[Finding]:
         grade = Grade.PASS if abs(bias) <= MAX_RESCALED_PERCENT else Grade.POOR
         text = f"{what} came out {abs(bias):.2f} % too {side}, and the rig was rescaled to it"
         return [Finding(grade, text, "" if grade is Grade.PASS else "that is much: is its size what you said?")]
-    grade = graded(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
+    grade = grade_figure(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
     text = f"{what} comes out {abs(bias):.2f} % (+-{sigma:.2f}) too {side} in this rig"
     fix = "measure it with a ruler; if it is what you said, the rig's scale is wrong: calibrate it again, or --rescale"
     return [Finding(grade, text, "" if grade is Grade.PASS else fix)]
 
 
-def _performer(floor: Floor) -> list[Finding]:
+def _judge_performer(floor: Floor) -> list[Finding]:
     """Judge how high the highest markers of a performer are."""
     highest = floor.scale * floor.figures.get("highest_m", float("nan"))
     if not np.isfinite(highest):
@@ -148,12 +155,12 @@ def _performer(floor: Floor) -> list[Finding]:
     ]
 
 
-def _below(floor: Floor) -> list[Finding]:
+def _judge_below(floor: Floor) -> list[Finding]:
     """Judge how much of what was seen lies below the floor."""
     below = floor.figures.get("below_percent", float("nan"))
     if not np.isfinite(below):
         return []
-    grade = graded(below, BELOW_PERCENT)
+    grade = grade_figure(below, BELOW_PERCENT)
     if grade is Grade.PASS:
         return []
     return [
@@ -165,12 +172,12 @@ def _below(floor: Floor) -> list[Finding]:
     ]
 
 
-def _standing(floor: Floor) -> list[Finding]:
+def _judge_standing(floor: Floor) -> list[Finding]:
     """Judge in how many frames of a walk a foot stands on the floor: of a walking person, in all."""
     standing = floor.figures.get("standing_percent", float("nan"))
     if not np.isfinite(standing):
         return []
-    grade = graded(-standing, (-STANDING_PERCENT[0], -STANDING_PERCENT[1]))
+    grade = grade_figure(-standing, (-STANDING_PERCENT[0], -STANDING_PERCENT[1]))
     if grade is Grade.PASS:
         return []
     text = f"a foot stands on this floor in {standing:.0f} % of the moments only"

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.floor.dwell import Dwells, PointFrame, dwells_of, merge_dwells
+from calibration.floor.dwell import Dwells, PointFrame, find_dwells, merge_dwells
 from calibration.floor.feet import FootHeights
-from calibration.floor.frame import Floor, to_cameras
-from calibration.floor.plane import FittedPlane, fit_plane, planes_through, sample_triples
+from calibration.floor.frame import Floor, find_direction_to_cameras
+from calibration.floor.plane import FittedPlane, compute_planes_through, fit_plane, sample_triples
 from calibration.quality.report import Finding, Grade
-from calibration.world import up_of_images
+from calibration.world import compute_up_of_images
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
 
@@ -58,43 +58,43 @@ class FloorEvidence:
     valid: Bools
 
 
-def floor_from_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeights, seed: int = 0) -> Floor:
+def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeights, seed: int = 0) -> Floor:
     """Return the floor under a performer who walks.
 
     frames: points that both cameras see, in order of time, in the rig's frame; heights: of the markers of standing feet. Raises
     CalibrationError: too few dwells, or no plane that they lie on.
     """
-    scene = _gather(frames)
+    scene = _gather_dwells(frames)
     if len(scene.dwells) < MIN_DWELLS:
         raise CalibrationError(
             f"{len(scene.dwells)} times a marker stood still and went on; expected {MIN_DWELLS} or more: walk for ten "
             "seconds all over the floor, markers on the feet in view of both cameras"
         )
-    up, offset, spaced = _consensus(rig, scene, heights, np.random.default_rng(seed))
-    plane, found, chosen, kind = _refined(scene, spaced, up, offset)
-    return _floor(rig, scene, found, plane, chosen, kind)
+    up, offset, spaced = _find_consensus_plane(rig, scene, heights, np.random.default_rng(seed))
+    plane, found, chosen, kind = _refine_plane(scene, spaced, up, offset)
+    return _build_floor(rig, scene, found, plane, chosen, kind)
 
 
-def _gather(frames: Sequence[PointFrame]) -> FloorEvidence:
+def _gather_dwells(frames: Sequence[PointFrame]) -> FloorEvidence:
     """Gather dwells and points, without what stands still throughout."""
-    dwells = merge_dwells(dwells_of(frames), SAME_POSITION_M)
+    dwells = merge_dwells(find_dwells(frames), SAME_POSITION_M)
     lasting_s = frames[-1].t_s - frames[0].t_s if frames else 0.0
     walks = dwells.seconds < ALWAYS_SHARE * lasting_s
     feet = Dwells(dwells.points_m[walks], dwells.covariance_m2[walks], dwells.start_s[walks], dwells.seconds[walks])
-    moving = [_without(frame, dwells.points_m[~walks]) for frame in frames]
+    moving = [_remove_lamps(frame, dwells.points_m[~walks]) for frame in frames]
     points = np.concatenate([np.zeros((0, 3)), *(frame.points_m for frame in moving)])
     covariances = np.concatenate([np.zeros((0, 3, 3)), *(frame.covariance_m2 for frame in moving)])
     step = max(1, len(points) // MAX_POINTS)
-    return FloorEvidence(feet, points[::step], covariances[::step], *_padded(moving))
+    return FloorEvidence(feet, points[::step], covariances[::step], *_stack_points(moving))
 
 
-def _without(frame: PointFrame, lamps_m: Floats) -> PointFrame:
+def _remove_lamps(frame: PointFrame, lamps_m: Floats) -> PointFrame:
     """Return a frame without the points at positions where something always stands."""
     apart = np.linalg.norm(frame.points_m[:, None] - lamps_m, axis=2).min(axis=1, initial=np.inf) > 2.0 * SAME_POSITION_M
     return PointFrame(frame.t_s, frame.points_m[apart], frame.covariance_m2[apart])
 
 
-def _padded(frames: Sequence[PointFrame]) -> tuple[Floats, Bools]:
+def _stack_points(frames: Sequence[PointFrame]) -> tuple[Floats, Bools]:
     """Return the points of some frames as one array, (T, P, 3), and which entries are valid, (T, P)."""
     full = [frame for frame in frames if len(frame.points_m)]
     some = full[:: max(1, len(full) // MAX_FRAMES)]
@@ -106,24 +106,24 @@ def _padded(frames: Sequence[PointFrame]) -> tuple[Floats, Bools]:
     return points, valid
 
 
-def _consensus(
+def _find_consensus_plane(
     rig: Rig, scene: FloorEvidence, heights: FootHeights, rng: np.random.Generator
 ) -> tuple[Floats, float, FootHeights]:
     """Return the best plane through three dwells: its normal, the floor's offset along it, and the heights spaced for it."""
     x = scene.dwells.points_m
-    upright = up_of_images(rig)
+    upright = compute_up_of_images(rig)
     low = np.argsort(x @ upright)[:MAX_DWELLS]
-    normals, at = planes_through(x[low], sample_triples(x[low], rng, MAX_TRIPLES), upright, MAX_LEAN_RAD)
+    normals, at = compute_planes_through(x[low], sample_triples(x[low], rng, MAX_TRIPLES), upright, MAX_LEAN_RAD)
     if not len(normals):
         raise CalibrationError(NO_FLOOR)
-    lowest = _lowest_m(scene, normals)
+    lowest = _find_lowest_m(scene, normals)
     best, chosen = -np.inf, None
-    for spaced in _spacings(heights):
+    for spaced in _list_spacings(heights):
         for height in spaced.heights_m:
-            standing = _standing_share(lowest - (at - height)[:, None], spaced)
+            standing = _measure_standing_share(lowest - (at - height)[:, None], spaced)
             for k in np.argsort(-standing)[:N_TRIED]:
-                level = 1.0 / (1.0 + (_roll_rad(rig, normals[k]) / USUAL_ROLL_RAD) ** 2)
-                score = level * standing[k] ** 2 * _score(scene, spaced, normals[k], at[k] - height)
+                level = 1.0 / (1.0 + (_compute_roll_rad(rig, normals[k]) / USUAL_ROLL_RAD) ** 2)
+                score = level * standing[k] ** 2 * _score_plane(scene, spaced, normals[k], at[k] - height)
                 if score > best:
                     best, chosen = score, (normals[k], float(at[k] - height), spaced)
     if chosen is None:
@@ -131,7 +131,7 @@ def _consensus(
     return chosen
 
 
-def _lowest_m(scene: FloorEvidence, normals: Floats) -> Floats:
+def _find_lowest_m(scene: FloorEvidence, normals: Floats) -> Floats:
     """Return the height of the lowest point of every frame along each normal, (K, T) [m]."""
     result = np.empty((len(normals), len(scene.frames_m)))
     for k, up in enumerate(normals):
@@ -139,7 +139,7 @@ def _lowest_m(scene: FloorEvidence, normals: Floats) -> Floats:
     return result
 
 
-def _standing_share(lowest_m: Floats, heights: FootHeights) -> Floats:
+def _measure_standing_share(lowest_m: Floats, heights: FootHeights) -> Floats:
     """Return in which share of the frames the lowest point is where a standing foot's lowest marker is, (K,).
 
     A walking person always has a foot on the ground; a plane that touches some dwells by chance does not have that.
@@ -148,7 +148,7 @@ def _standing_share(lowest_m: Floats, heights: FootHeights) -> Floats:
     return np.asarray(np.maximum(1.0 - off * off, 0.0).mean(axis=1))
 
 
-def _spacings(heights: FootHeights) -> list[FootHeights]:
+def _list_spacings(heights: FootHeights) -> list[FootHeights]:
     """Return heights closer together or farther apart, about one mean: toes and ankles differ from shoe to shoe."""
     h = heights.heights_m
     if len(h) < 2:
@@ -159,15 +159,15 @@ def _spacings(heights: FootHeights) -> list[FootHeights]:
     return [replace(heights, heights_m=np.maximum(middle + share * (h - middle), 0.0)) for share in shares]
 
 
-def _roll_rad(rig: Rig, up: Floats) -> float:
+def _compute_roll_rad(rig: Rig, up: Floats) -> float:
     """Return the sideways tilt of a floor with this normal in the images: cameras mostly stand level."""
     across = np.sum([camera.rotation[0] for camera in rig.cameras], axis=0)
     return float(np.arcsin(np.clip(up @ across / np.linalg.norm(across), -1.0, 1.0)))
 
 
-def _score(scene: FloorEvidence, heights: FootHeights, up: Floats, offset: float) -> float:
+def _score_plane(scene: FloorEvidence, heights: FootHeights, up: Floats, offset: float) -> float:
     """Return how well a plane is a floor: cells where feet stood, less a share for what lies below."""
-    deviation, _, sigma = _deviations(scene.dwells, heights, up, offset)
+    deviation, _, sigma = _compute_deviations(scene.dwells, heights, up, offset)
     inside = np.maximum(1.0 - (deviation / (GATE_SIGMAS * sigma)) ** 2, 0.0)
     on = inside > 0.0
     if on.sum() < 3:
@@ -176,18 +176,18 @@ def _score(scene: FloorEvidence, heights: FootHeights, up: Floats, offset: float
     _, which = np.unique(cells, axis=0, return_inverse=True)
     by_cell = np.zeros(which.max() + 1)
     np.maximum.at(by_cell, which.ravel(), inside[on])
-    below = _share_below(scene, heights, up, offset)
+    below = _measure_share_below(scene, heights, up, offset)
     return float(by_cell.sum() * max(1.0 - 3.0 * below, 0.05))
 
 
-def _share_below(scene: FloorEvidence, heights: FootHeights, up: Floats, offset: float) -> float:
+def _measure_share_below(scene: FloorEvidence, heights: FootHeights, up: Floats, offset: float) -> float:
     """Return the share of all points below the lowest marker of a foot."""
     over = scene.points_m @ up - offset - heights.heights_m[0]
     sigma = np.sqrt(np.einsum("i,nij,j->n", up, scene.covariance_m2, up))
     return float(np.mean(over < -BELOW_M - 2.0 * sigma))
 
 
-def _deviations(dwells: Dwells, heights: FootHeights, up: Floats, offset: float) -> tuple[Floats, Ints, Floats]:
+def _compute_deviations(dwells: Dwells, heights: FootHeights, up: Floats, offset: float) -> tuple[Floats, Ints, Floats]:
     """Return each dwell's distance from the nearest of the heights, which one that is, and its sigma, (D,) each."""
     over = dwells.points_m @ up - offset
     from_each = over[:, None] - heights.heights_m
@@ -196,7 +196,7 @@ def _deviations(dwells: Dwells, heights: FootHeights, up: Floats, offset: float)
     return from_each[np.arange(len(over)), kind], kind, sigma
 
 
-def _refined(
+def _refine_plane(
     scene: FloorEvidence, heights: FootHeights, up: Floats, offset: float
 ) -> tuple[FittedPlane, FootHeights, Ints, Ints]:
     """Fit the plane to all dwells that fit it, repeatedly, with the spacing of the heights.
@@ -205,17 +205,17 @@ def _refined(
     """
     d, found = scene.dwells, heights
     for _ in range(ROUNDS):
-        deviation, kind, sigma = _deviations(d, found, up, offset)
+        deviation, kind, sigma = _compute_deviations(d, found, up, offset)
         chosen = np.flatnonzero(np.abs(deviation) < GATE_SIGMAS * sigma)
         if len(chosen) < 3:
             raise CalibrationError(NO_FLOOR)
         plane = fit_plane(d.points_m[chosen], d.covariance_m2[chosen], up, found.heights_m[kind[chosen]], CONTACT_SIGMA_M)
         up, offset = plane.up, plane.offset_m
-        found = _spaced(heights, plane.heights_m(d.points_m[chosen]), kind[chosen])
+        found = _space_heights(heights, plane.heights_m(d.points_m[chosen]), kind[chosen])
     return plane, found, chosen, kind[chosen]
 
 
-def _spaced(heights: FootHeights, over_m: Floats, kind: Ints) -> FootHeights:
+def _space_heights(heights: FootHeights, over_m: Floats, kind: Ints) -> FootHeights:
     """Return heights spaced as they were measured; their mean, or the lowest if known, is kept: a walk does not determine it."""
     measured = np.array([np.median(over_m[kind == k]) if (kind == k).sum() >= 3 else np.nan for k in range(len(heights.names))])
     known = np.isfinite(measured)
@@ -229,7 +229,7 @@ def _spaced(heights: FootHeights, over_m: Floats, kind: Ints) -> FootHeights:
     return replace(heights, heights_m=result)
 
 
-def _floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPlane, chosen: Ints, kind: Ints) -> Floor:
+def _build_floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPlane, chosen: Ints, kind: Ints) -> Floor:
     """Put the result together."""
     contacts = scene.dwells.points_m[chosen]
     feet = contacts - heights.heights_m[kind][:, None] * plane.up
@@ -237,7 +237,7 @@ def _floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPl
     over = plane.heights_m(scene.points_m)
     per_kind = [int((kind == k).sum()) for k in range(len(heights.names))]
     counts = ", ".join(f"{count} of {name}" for count, name in zip(per_kind, heights.names, strict=True))
-    width = _width_m(feet, plane.up)
+    width = _measure_width_m(feet, plane.up)
     findings = [Finding(Grade.PASS, f"{len(contacts)} stays of markers of feet: {counts}")]
     findings.append(Finding(Grade.PASS, heights.description))
     if len(contacts) < 12:
@@ -248,7 +248,7 @@ def _floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPl
     return Floor(
         up=plane.up,
         origin_m=origin,
-        ahead=to_cameras(rig, origin, plane.up),
+        ahead=find_direction_to_cameras(rig, origin, plane.up),
         by="walk",
         tilt_sigma_rad=plane.tilt_sigma_rad,
         height_sigma_m=float(np.hypot(plane.height_sigma_m(origin), heights.sigma_m)),
@@ -259,21 +259,21 @@ def _floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPl
         figures={
             "assumed_mm": 1e3 * heights.sigma_m,
             "contacts": float(len(contacts)),
-            "below_percent": 100.0 * _share_below(scene, heights, plane.up, plane.offset_m),
-            "standing_percent": 100.0 * _standing_in_reach(scene, heights, plane),
+            "below_percent": 100.0 * _measure_share_below(scene, heights, plane.up, plane.offset_m),
+            "standing_percent": 100.0 * _measure_standing_in_reach(scene, heights, plane),
             "highest_m": float(np.quantile(over, 0.995)) if len(over) else float("nan"),
             "width_m": width,
         },
     )
 
 
-def _standing_in_reach(scene: FloorEvidence, heights: FootHeights, plane: FittedPlane) -> float:
+def _measure_standing_in_reach(scene: FloorEvidence, heights: FootHeights, plane: FittedPlane) -> float:
     """Return the share of the frames whose lowest point is near the height of a standing foot's lowest marker."""
-    over = _lowest_m(scene, plane.up[None])[0] - plane.offset_m - heights.heights_m[0]
+    over = _find_lowest_m(scene, plane.up[None])[0] - plane.offset_m - heights.heights_m[0]
     return float(np.mean(np.abs(over) < LOWEST_TOLERANCE_M))
 
 
-def _width_m(points_m: Floats, up: Floats) -> float:
+def _measure_width_m(points_m: Floats, up: Floats) -> float:
     """Return the spread of the points across their main direction, four standard deviations [m]."""
     level = points_m - np.outer(points_m @ up, up)
     spread = np.linalg.eigvalsh(np.cov(level.T))

@@ -50,31 +50,31 @@ class ReadOptions:
     names: tuple[str, ...] = ()
 
 
-def found_camera(camera: Camera) -> FoundCamera:
+def make_found_camera(camera: Camera) -> FoundCamera:
     """Return a camera that has been read already."""
-    return FoundCamera(camera.name, partial(_same, camera))
+    return FoundCamera(camera.name, partial(_return_unchanged, camera))
 
 
-def _same(camera: Camera) -> Camera:
+def _return_unchanged(camera: Camera) -> Camera:
     """Return what is given."""
     return camera
 
 
-def in_world(camera: Camera, axes: Floats) -> Camera:
+def change_world_axes(camera: Camera, axes: Floats) -> Camera:
     """Return the camera in a world whose coordinates are `axes` @ those of the old one, axes (3, 3) a signed permutation."""
     return replace(camera, rotation=np.ascontiguousarray(camera.rotation @ axes.T + 0.0))
 
 
-def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
+def build_rig(where: str, content: CameraFile, options: ReadOptions) -> Rig:
     """Return the rig of the cameras asked for.
 
     Raises FileFormatError: no such camera, too many and none named, an implausible camera or baseline; where: for messages.
     """
-    cameras = _select(where, content.cameras, options.names)
+    cameras = _select_cameras(where, content.cameras, options.names)
     if options.unit_m != 1.0:
         cameras = [replace(camera, translation=camera.translation * options.unit_m) for camera in cameras]
     if options.up == "z":
-        cameras = [in_world(camera, Z_UP_TO_Y_UP) for camera in cameras]
+        cameras = [change_world_axes(camera, Z_UP_TO_Y_UP) for camera in cameras]
     for camera in cameras:
         check_camera(f"{where}: camera {camera.name}", camera)
     floor_known = content.floor_known or bool(options.up)
@@ -83,7 +83,7 @@ def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
     return rig
 
 
-def _select(where: str, cameras: Sequence[FoundCamera], names: Sequence[str]) -> list[Camera]:
+def _select_cameras(where: str, cameras: Sequence[FoundCamera], names: Sequence[str]) -> list[Camera]:
     """Return the cameras by name, or all that there are."""
     listed = ", ".join(camera.name for camera in cameras) or "none"
     by_name = {camera.name: camera for camera in cameras}

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.formats.camera_file import CameraFile, FoundCamera, ReadOptions
-from calibration.formats.storage import StoredValues, Value, stored_text
+from calibration.formats.storage import StoredValues, Value, format_storage
 from config.arrays import Floats
 from config.errors import FileFormatError
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -16,7 +16,7 @@ INTRINSICS, EXTRINSICS = "intri.yml", "extri.yml"
 ORTHONORMAL = 1e-9  # a matrix with fewer digits is less exact than the rotation vector
 
 
-def easymocap_folder(path: Path) -> Path | None:
+def find_easymocap_folder(path: Path) -> Path | None:
     """Return the folder of such a calibration, if `path` is one or one of its files."""
     folder = path.parent if path.name in (INTRINSICS, EXTRINSICS) else path
     return folder if (folder / INTRINSICS).is_file() or (folder / EXTRINSICS).is_file() else None
@@ -31,23 +31,23 @@ def read_easymocap(folder: Path, options: ReadOptions) -> CameraFile:
     names = values.texts("names")
     if not names:
         raise FileFormatError(f"{folder / INTRINSICS}: names no cameras; expected a list `names`")
-    return CameraFile(tuple(FoundCamera(name, partial(_camera, values, name, options)) for name in names))
+    return CameraFile(tuple(FoundCamera(name, partial(_read_camera, values, name, options)) for name in names))
 
 
-def _camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:
+def _read_camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:
     """Return one camera."""
     lens = values.matrix((f"dist_{name}", f"D_{name}"), [(4,), (5,)])
     return Camera(
         name,
-        _size(values, name, options),
+        _read_size(values, name, options),
         values.needed((f"K_{name}",), [(3, 3)]),
         np.zeros(5) if lens is None else lens,
-        _rotation(values, name),
+        _read_rotation(values, name),
         values.needed((f"T_{name}",), [(3,)]),
     )
 
 
-def _rotation(values: StoredValues, name: str) -> Floats:
+def _read_rotation(values: StoredValues, name: str) -> Floats:
     """Return the rotation, from the matrix or the vector, whichever has more digits."""
     matrix = values.matrix((f"Rot_{name}",), [(3, 3)])
     if matrix is not None and np.allclose(matrix @ matrix.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL):
@@ -55,7 +55,7 @@ def _rotation(values: StoredValues, name: str) -> Floats:
     return matrix_from_rotvec(values.needed((f"R_{name}",), [(3,)]))
 
 
-def _size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, int]:
+def _read_size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, int]:
     """Return width and height of a camera's images; many such files do not contain them."""
     width, height = values.number((f"W_{name}",)), values.number((f"H_{name}",))
     if width is not None and height is not None and min(width, height) > 0:
@@ -65,7 +65,7 @@ def _size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, i
     return options.size
 
 
-def easymocap_texts(rig: Rig) -> dict[str, str]:
+def format_easymocap(rig: Rig) -> dict[str, str]:
     """Return the texts of both files by name."""
     cameras = rig.cameras
     names: list[str] = [camera.name for camera in cameras]
@@ -78,4 +78,4 @@ def easymocap_texts(rig: Rig) -> dict[str, str]:
         inside |= {f"H_{name}": camera.size[1], f"W_{name}": camera.size[0]}
         outside |= {f"R_{name}": rotvec_from_matrix(camera.rotation)[:, None]}
         outside |= {f"Rot_{name}": camera.rotation, f"T_{name}": camera.translation[:, None]}
-    return {INTRINSICS: stored_text(inside, ".yml"), EXTRINSICS: stored_text(outside, ".yml")}
+    return {INTRINSICS: format_storage(inside, ".yml"), EXTRINSICS: format_storage(outside, ".yml")}

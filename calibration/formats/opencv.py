@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.camera import Camera, Rig, relative_pose
-from calibration.formats.camera_file import CameraFile, ReadOptions, found_camera
-from calibration.formats.storage import StoredValues, Value, stored_text
+from calibration.camera import Camera, Rig, compute_relative_pose
+from calibration.formats.camera_file import CameraFile, ReadOptions, make_found_camera
+from calibration.formats.storage import StoredValues, Value, format_storage
 from config.arrays import Floats
 from config.errors import FileFormatError
 from database.geometry.rotations import matrix_from_rotvec
@@ -42,7 +42,7 @@ INTRINSICS_FILES, EXTRINSICS_FILES = (
 )
 
 
-def opencv_files(path: Path) -> list[Path]:
+def find_opencv_files(path: Path) -> list[Path]:
     """Return the files of a calibration: intrinsics.yml and extrinsics.yml if one of them, or their folder, is given."""
     if not path.is_dir() and path.name not in INTRINSICS_FILES + EXTRINSICS_FILES:
         return [path]
@@ -56,61 +56,61 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
 
     Raises FileFormatError: unreadable, no camera in it, a lens with more than five coefficients, or an unknown image size.
     """
-    values = StoredValues(opencv_files(path))
+    values = StoredValues(find_opencv_files(path))
     error_px = values.number(ERROR)
     error_px = float("nan") if error_px is None else error_px
-    if any(name in values for name in _numbered(MATRICES, 1)):
-        cameras = tuple(map(found_camera, _several(values, options)))
+    if any(name in values for name in _list_numbered_names(MATRICES, 1)):
+        cameras = tuple(map(make_found_camera, _read_several(values, options)))
         return CameraFile(cameras, error_px, values.number(("floor_known",)) == 1.0)
     if any(name in values for name in SINGLE_MATRIX):
-        matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _lens(values, SINGLE_LENS)
+        matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _read_lens(values, SINGLE_LENS)
         name = values.text("camera_name") or "camera"
-        camera = Camera(name, _size(values, options), matrix, lens, np.eye(3), np.zeros(3), _is_fisheye(values))
-        return CameraFile((found_camera(camera),), error_px)
+        camera = Camera(name, _read_size(values, options), matrix, lens, np.eye(3), np.zeros(3), _is_fisheye(values))
+        return CameraFile((make_found_camera(camera),), error_px)
     raise FileFormatError(f"{values.where}: no camera in it; expected M1, D1, M2, D2, R, T of two, or camera_matrix of one")
 
 
-def _numbered(names: tuple[str, ...], number: int) -> tuple[str, ...]:
+def _list_numbered_names(names: tuple[str, ...], number: int) -> tuple[str, ...]:
     """Return the names that hold a value of a camera, numbered from 1 on."""
     return tuple(name.format(number) for name in names)
 
 
-def _several(values: StoredValues, options: ReadOptions) -> list[Camera]:
+def _read_several(values: StoredValues, options: ReadOptions) -> list[Camera]:
     """Return two cameras or more."""
     R = values.needed(("R",), [(3, 3), (3,)])
     R = matrix_from_rotvec(R) if R.ndim == 1 else R
     T = values.needed(("T",), [(3,)])
-    first, second = _world_pose(values, ""), _world_pose(values, "2")
+    first, second = _read_world_pose(values, ""), _read_world_pose(values, "2")
     if first is None:
         first, second = (np.eye(3), np.zeros(3)), (R, T)
     if second is None:
         second = (R @ first[0], R @ first[1] + T)
-    cameras = [_camera(values, options, 1, first), _camera(values, options, 2, second)]
+    cameras = [_read_camera(values, options, 1, first), _read_camera(values, options, 2, second)]
     number = 3
-    while any(name in values for name in _numbered(MATRICES, number)):
+    while any(name in values for name in _list_numbered_names(MATRICES, number)):
         pose = (
             values.needed((f"world_R{number}",), [(3, 3)]),
             values.needed((f"world_T{number}",), [(3,)]),
         )
-        cameras.append(_camera(values, options, number, pose))
+        cameras.append(_read_camera(values, options, number, pose))
         number += 1
     return cameras
 
 
-def _world_pose(values: StoredValues, which: str) -> tuple[Floats, Floats] | None:
+def _read_world_pose(values: StoredValues, which: str) -> tuple[Floats, Floats] | None:
     """Return a camera's pose in the world, None where it is not there; which: suffix of the names."""
     R, t = values.matrix((f"world_R{which}",), [(3, 3)]), values.matrix((f"world_T{which}",), [(3,)])
     return None if R is None or t is None else (R, t)
 
 
-def _camera(values: StoredValues, options: ReadOptions, number: int, pose: tuple[Floats, Floats]) -> Camera:
+def _read_camera(values: StoredValues, options: ReadOptions, number: int, pose: tuple[Floats, Floats]) -> Camera:
     """Return a camera, numbered from 1 on, in its pose."""
     which = "" if number == 1 else str(number)
     return Camera(
         values.text(f"name{number}") or {1: "left", 2: "right"}.get(number, f"camera {number}"),
-        _size(values, options, which),
-        values.needed(_numbered(MATRICES, number), [(3, 3)]),
-        _lens(values, _numbered(LENSES, number)),
+        _read_size(values, options, which),
+        values.needed(_list_numbered_names(MATRICES, number), [(3, 3)]),
+        _read_lens(values, _list_numbered_names(LENSES, number)),
         pose[0],
         pose[1],
         fisheye=_is_fisheye(values, which),
@@ -126,7 +126,7 @@ def _is_fisheye(values: StoredValues, which: str = "") -> bool:
     return False
 
 
-def _lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
+def _read_lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
     """Return k1, k2, p1, p2[, k3]; more coefficients must be 0."""
     found = values.matrix(names, N_LENS)
     if found is None:
@@ -138,7 +138,7 @@ def _lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
     return found[:5].copy()
 
 
-def _size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[int, int]:
+def _read_size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[int, int]:
     """Return width and height of a camera's images; which: suffix of the names."""
     for suffix in (which, ""):
         width, height = (values.number([f"{name}{suffix}" for name in names]) for names in (WIDTH, HEIGHT))
@@ -152,7 +152,7 @@ def _size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[
     return options.size
 
 
-def opencv_text(rig: Rig, suffix: str) -> str:
+def format_opencv(rig: Rig, suffix: str) -> str:
     """Return the text of a file of all cameras; suffix: .yml, .yaml or .xml."""
     first = rig.cameras[0]
     values: dict[str, Value] = {"image_width": first.size[0], "image_height": first.size[1]}
@@ -160,7 +160,7 @@ def opencv_text(rig: Rig, suffix: str) -> str:
         values |= {"camera_name": first.name, "camera_matrix": first.matrix, "distortion_coefficients": first.distortions[None]}
         values |= {FISHEYE_MODEL: 1} if first.fisheye else {}
     else:
-        R, t = relative_pose(first, rig.cameras[1])
+        R, t = compute_relative_pose(first, rig.cameras[1])
         values |= {"R": R, "T": t[:, None]}
         fisheyes = any(camera.fisheye for camera in rig.cameras)
         for number, camera in enumerate(rig.cameras, start=1):
@@ -172,4 +172,4 @@ def opencv_text(rig: Rig, suffix: str) -> str:
         values |= {"floor_known": int(rig.floor_known)}
     if np.isfinite(rig.error_px):
         values["avg_reprojection_error"] = float(rig.error_px)
-    return stored_text(values, suffix)
+    return format_storage(values, suffix)

@@ -13,9 +13,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, FoundCamera, in_world
+from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, FoundCamera, change_world_axes
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 
 UNITS_A_PIXEL = 64
 BACKWARDS_TO_AHEAD = np.diag([1.0, -1.0, -1.0])
@@ -29,7 +29,7 @@ def read_qualisys(path: Path) -> CameraFile:
         text = path.read_text(encoding="utf-8-sig")
         root = ET.fromstring(text) if "<!DOCTYPE" not in text else None
     except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: cannot read the calibration ({reason(error)})") from error
+        raise FileFormatError(f"{path}: cannot read the calibration ({describe_reason(error)})") from error
     except ET.ParseError as error:
         raise FileFormatError(f"{path}: not valid XML: {error}") from error
     if root is None or root.tag != "calibration":
@@ -38,41 +38,45 @@ def read_qualisys(path: Path) -> CameraFile:
     if not cameras:
         raise FileFormatError(f"{path}: no calibrated camera in it")
     floor_known = root.get(FLOOR, "true") == "true"
-    return CameraFile(tuple(FoundCamera(_name(each), partial(_camera, path, each)) for each in cameras), floor_known=floor_known)
+    return CameraFile(
+        tuple(FoundCamera(_read_name(each), partial(_read_camera, path, each)) for each in cameras), floor_known=floor_known
+    )
 
 
-def _name(element: ET.Element) -> str:
+def _read_name(element: ET.Element) -> str:
     """Return the name of a camera."""
     return element.get("serial") or element.get("id") or "camera"
 
 
-def _camera(path: Path, element: ET.Element) -> Camera:
+def _read_camera(path: Path, element: ET.Element) -> Camera:
     """Return one camera, in a world with Y up, in metres."""
-    name = _name(element)
+    name = _read_name(element)
     where = f"{path}: camera {name}"
-    inside, pose = _part(where, element, "intrinsic"), _part(where, element, "transform")
+    inside, pose = _find_part(where, element, "intrinsic"), _find_part(where, element, "transform")
     view = element.find("fov_video")
     view = element.find("fov_marker") if view is None else view
     full = element.find("fov_video_max")
     full = view if full is None else full
-    columns = _number(where, inside, "sensorMaxU") - _number(where, inside, "sensorMinU") + 1.0
-    rows = _number(where, inside, "sensorMaxV") - _number(where, inside, "sensorMinV") + 1.0
+    columns = _read_number(where, inside, "sensorMaxU") - _read_number(where, inside, "sensorMinU") + 1.0
+    rows = _read_number(where, inside, "sensorMaxV") - _read_number(where, inside, "sensorMinV") + 1.0
     unit = np.array([UNITS_A_PIXEL, UNITS_A_PIXEL], float)
     corner, size = np.zeros(2), np.array([columns, rows]) / UNITS_A_PIXEL
     if view is not None and full is not None:
-        unit = np.array([columns, rows]) / _extent(where, full)
-        corner, size = np.array([_number(where, view, side) for side in ("left", "top")]), _extent(where, view)
-    fx, fy, cx, cy = (_number(where, inside, key) for key in ("focalLengthU", "focalLengthV", "centerPointU", "centerPointV"))
+        unit = np.array([columns, rows]) / _read_extent(where, full)
+        corner, size = np.array([_read_number(where, view, side) for side in ("left", "top")]), _read_extent(where, view)
+    fx, fy, cx, cy = (
+        _read_number(where, inside, key) for key in ("focalLengthU", "focalLengthV", "centerPointU", "centerPointV")
+    )
     K = np.array([[fx / unit[0], 0.0, cx / unit[0] - corner[0]], [0.0, fy / unit[1], cy / unit[1] - corner[1]], [0.0, 0.0, 1.0]])
-    lens = np.array([_number(where, inside, key) for key in LENS])
-    axes = np.array([[_number(where, pose, f"r{i}{j}") for j in (1, 2, 3)] for i in (1, 2, 3)])
-    center_m = np.array([float(_decimal(where, pose, key) / 1000) for key in "xyz"])
+    lens = np.array([_read_number(where, inside, key) for key in LENS])
+    axes = np.array([[_read_number(where, pose, f"r{i}{j}") for j in (1, 2, 3)] for i in (1, 2, 3)])
+    center_m = np.array([float(_read_decimal(where, pose, key) / 1000) for key in "xyz"])
     rotation = np.ascontiguousarray(BACKWARDS_TO_AHEAD @ axes + 0.0)
     camera = Camera(name, (round(size[0]), round(size[1])), K, lens, rotation, -rotation @ center_m)
-    return in_world(camera, Z_UP_TO_Y_UP)
+    return change_world_axes(camera, Z_UP_TO_Y_UP)
 
 
-def _part(where: str, element: ET.Element, tag: str) -> ET.Element:
+def _find_part(where: str, element: ET.Element, tag: str) -> ET.Element:
     """Return an element of a camera."""
     found = element.find(tag)
     if found is None:
@@ -80,15 +84,15 @@ def _part(where: str, element: ET.Element, tag: str) -> ET.Element:
     return found
 
 
-def _extent(where: str, view: ET.Element) -> Floats:
+def _read_extent(where: str, view: ET.Element) -> Floats:
     """Return width and height of a field of view [px]."""
-    left, top, right, bottom = (_number(where, view, side) for side in ("left", "top", "right", "bottom"))
+    left, top, right, bottom = (_read_number(where, view, side) for side in ("left", "top", "right", "bottom"))
     if right <= left or bottom <= top:
         raise FileFormatError(f"{where}: <{view.tag}> from {left:g}, {top:g} to {right:g}, {bottom:g} is empty")
     return np.array([right - left + 1.0, bottom - top + 1.0])
 
 
-def _decimal(where: str, element: ET.Element, key: str) -> Decimal:
+def _read_decimal(where: str, element: ET.Element, key: str) -> Decimal:
     """Return an attribute as a decimal number."""
     try:
         value = Decimal(element.get(key, ""))
@@ -99,12 +103,12 @@ def _decimal(where: str, element: ET.Element, key: str) -> Decimal:
     return value
 
 
-def _number(where: str, element: ET.Element, key: str) -> float:
+def _read_number(where: str, element: ET.Element, key: str) -> float:
     """Return an attribute as a float."""
-    return float(_decimal(where, element, key))
+    return float(_read_decimal(where, element, key))
 
 
-def qualisys_text(rig: Rig) -> str:
+def format_qualisys(rig: Rig) -> str:
     """Return the text of such a file; the rig's world has Y up, the file's Z."""
     cameras = rig.cameras
     lines = [
@@ -113,11 +117,11 @@ def qualisys_text(rig: Rig) -> str:
         " <cameras>",
     ]
     for camera in cameras:
-        lines += _lines(in_world(camera, Z_UP_TO_Y_UP.T), rig.error_px)
+        lines += _format_camera(change_world_axes(camera, Z_UP_TO_Y_UP.T), rig.error_px)
     return "\n".join([*lines, " </cameras>", "</calibration>", ""])
 
 
-def _lines(camera: Camera, error_px: float) -> list[str]:
+def _format_camera(camera: Camera, error_px: float) -> list[str]:
     """Return one camera's lines, every number with all its digits."""
     width, height = camera.size
     view = f'left="0" top="0" right="{width - 1}" bottom="{height - 1}"'
@@ -141,12 +145,12 @@ def _lines(camera: Camera, error_px: float) -> list[str]:
     return [
         f'  <camera active="1" calibrated="true" serial={quoteattr(camera.name)} model="Video" viewrotation="0"{residual}>',
         *(f"   <{tag} {view}/>" for tag in ("fov_marker", "fov_marker_max", "fov_video", "fov_video_max")),
-        f"   <transform {_attributes(pose)}/>",
-        f"   <intrinsic {_attributes(inside)}/>",
+        f"   <transform {_format_attributes(pose)}/>",
+        f"   <intrinsic {_format_attributes(inside)}/>",
         "  </camera>",
     ]
 
 
-def _attributes(values: dict[str, str]) -> str:
+def _format_attributes(values: dict[str, str]) -> str:
     """Return attributes as XML."""
     return " ".join(f'{key}="{value}"' for key, value in values.items())

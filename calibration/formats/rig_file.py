@@ -5,22 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from calibration.camera import Rig
-from calibration.formats.camera_file import CameraFile, ReadOptions, rig_of
-from calibration.formats.easymocap import easymocap_folder, easymocap_texts, read_easymocap
-from calibration.formats.kalibr import is_kalibr, kalibr_text, read_kalibr
-from calibration.formats.opencv import opencv_files, opencv_text, read_opencv
-from calibration.formats.qualisys import qualisys_text, read_qualisys
+from calibration.formats.camera_file import CameraFile, ReadOptions, build_rig
+from calibration.formats.easymocap import find_easymocap_folder, format_easymocap, read_easymocap
+from calibration.formats.kalibr import format_kalibr, is_kalibr, read_kalibr
+from calibration.formats.opencv import find_opencv_files, format_opencv, read_opencv
+from calibration.formats.qualisys import format_qualisys, read_qualisys
 from calibration.formats.rig_toml import (
     CAMERA_TABLES,
-    caliscope_text,
+    format_caliscope,
     read_camera_tables,
     read_monocular_rig,
-    read_tables,
-    write_rig,
+    read_toml_tables,
+    write_rig_toml,
 )
-from calibration.formats.rig_toml import read_rig as read_native
+from calibration.formats.rig_toml import read_rig_toml as read_native
 from config.errors import FileFormatError
-from config.files import atomic_write, written_together
+from config.files import write_atomically, write_together
 from config.settings import CAMERA_NAMES
 
 FORMATS = ("toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys")
@@ -40,7 +40,7 @@ def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None
     cameras, or implausible ones.
     """
     path = Path(path)
-    ours = options == PLAIN and path.suffix.lower() == ".toml" and _is_ours(path)
+    ours = options == PLAIN and path.suffix.lower() == ".toml" and _is_duocap_rig(path)
     rig = read_native(path) if ours else read_cameras(path, options)
     if n_views is not None and len(rig) != n_views:
         names = ", ".join(camera.name for camera in rig.cameras)
@@ -51,7 +51,7 @@ def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None
     return rig
 
 
-def read_rig_of(path: Path, n_views: int, names: Sequence[str] = ()) -> tuple[Rig, tuple[int, ...]]:
+def read_rig_for_views(path: Path, n_views: int, names: Sequence[str] = ()) -> tuple[Rig, tuple[int, ...]]:
     """Return the rig for so many views, and which cameras of its file these are.
 
     names: which of its cameras they are of, by name, or by what cameras are called in their order: left, right, third and so
@@ -76,7 +76,7 @@ def read_rig_of(path: Path, n_views: int, names: Sequence[str] = ()) -> tuple[Ri
 
 def read_cameras(path: Path, options: ReadOptions = PLAIN) -> Rig:
     """Read the cameras of a file or folder. Raises FileFormatError: unreadable, unknown, too many, or implausible ones."""
-    return rig_of(str(path), read_camera_file(path, options), options)
+    return build_rig(str(path), read_camera_file(path, options), options)
 
 
 def read_one_camera(path: str | Path, which: int) -> Rig:
@@ -85,7 +85,7 @@ def read_one_camera(path: str | Path, which: int) -> Rig:
     Raises FileFormatError: unreadable, unknown, no such camera, or an implausible one.
     """
     path = Path(path)
-    if path.suffix.lower() == ".toml" and _is_ours(path):
+    if path.suffix.lower() == ".toml" and _is_duocap_rig(path):
         return read_monocular_rig(path, CAMERA_TABLES[which])
     rig = read_cameras(path)
     camera = rig.cameras[which]
@@ -94,15 +94,15 @@ def read_one_camera(path: str | Path, which: int) -> Rig:
 
 def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:
     """Read all cameras of a file or folder as they are in it. Raises FileFormatError: unreadable or unknown."""
-    folder = easymocap_folder(path)
+    folder = find_easymocap_folder(path)
     if folder is not None:
         return read_easymocap(folder, options)
     name = path.name.lower()
-    if name.endswith(QUALISYS) or _begins_with(path, b"<calibration"):
+    if name.endswith(QUALISYS) or _has_xml_tag(path, b"<calibration"):
         return read_qualisys(path)
     if name.endswith(STORED) and is_kalibr(path):
         return read_kalibr(path)
-    if name.endswith(STORED) or (path.is_dir() and opencv_files(path) != [path]):
+    if name.endswith(STORED) or (path.is_dir() and find_opencv_files(path) != [path]):
         return read_opencv(path, options)
     if name.endswith(".toml") or path.is_file():
         return read_camera_tables(path)
@@ -110,12 +110,12 @@ def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:
     raise FileFormatError(f"{path}: {what}; expected {EXPECTED}")
 
 
-def _is_ours(path: Path) -> bool:
+def _is_duocap_rig(path: Path) -> bool:
     """Return whether a TOML file names its cameras as duocap does."""
-    return any(name in read_tables(path) for name in CAMERA_TABLES)
+    return any(name in read_toml_tables(path) for name in CAMERA_TABLES)
 
 
-def _begins_with(path: Path, tag: bytes) -> bool:
+def _has_xml_tag(path: Path, tag: bytes) -> bool:
     """Return whether the beginning of a file contains an XML tag."""
     try:
         with path.open("rb") as stream:
@@ -124,7 +124,7 @@ def _begins_with(path: Path, tag: bytes) -> bool:
         return False
 
 
-def format_of(path: Path) -> str:
+def find_format(path: Path) -> str:
     """Return the format for a file's name. Raises FileFormatError: there is none."""
     name = path.name.lower()
     if name.endswith(".toml"):
@@ -151,16 +151,16 @@ def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
             path.mkdir(exist_ok=True)
         except OSError as error:
             raise FileFormatError(f"{path}: cannot be made; choose a name in an existing folder that you may write to") from error
-        texts = {path / name: text for name, text in easymocap_texts(rig).items()}
+        texts = {path / name: text for name, text in format_easymocap(rig).items()}
     elif form == "toml":
-        write_rig(path, rig)
+        write_rig_toml(path, rig)
         return [path]
     elif form == "opencv":
         suffix = path.suffix.lower() if path.suffix.lower() in STORED else ".yml"
-        texts = {path: opencv_text(rig, suffix)}
+        texts = {path: format_opencv(rig, suffix)}
     else:
-        texts = {path: {"caliscope": caliscope_text, "kalibr": kalibr_text, "qualisys": qualisys_text}[form](rig)}
-    with written_together():
+        texts = {path: {"caliscope": format_caliscope, "kalibr": format_kalibr, "qualisys": format_qualisys}[form](rig)}
+    with write_together():
         for file, text in texts.items():
-            atomic_write(file, text)
+            write_atomically(file, text)
     return list(texts)

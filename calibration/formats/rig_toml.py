@@ -17,7 +17,7 @@ from calibration.camera import MAX_CAMERAS, MAX_SIDE_PX, Camera, Rig, check_base
 from calibration.formats.camera_file import CameraFile, FoundCamera
 from config.arrays import Floats
 from config.errors import FileFormatError
-from config.files import atomic_write, read_toml
+from config.files import read_toml, write_atomically
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 CAMERA_TABLES = tuple(f"cam_{n}" for n in range(MAX_CAMERAS))
@@ -25,7 +25,7 @@ CAMERA_TABLES = tuple(f"cam_{n}" for n in range(MAX_CAMERAS))
 ROTATION_DECIMALS = 14
 
 
-def read_tables(path: str | Path) -> dict[str, Any]:
+def read_toml_tables(path: str | Path) -> dict[str, Any]:
     """Read a TOML file. Raises FileFormatError: no such file, or not TOML."""
     return read_toml(Path(path), what="the rig", advice="give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`")
 
@@ -36,20 +36,20 @@ def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
     table: `cam_0` to `cam_7`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
     type or implausible.
     """
-    tables = read_tables(path)
+    tables = read_toml_tables(path)
     if not isinstance(tables.get(table), dict):
         listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
         raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
     camera = camera_from_table(f"{path}: [{table}]", tables[table])
-    return Rig((camera,), *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    return Rig((camera,), *read_metadata(f"{path}: [metadata]", tables.get("metadata", {})))
 
 
-def read_rig(path: str | Path) -> Rig:
+def read_rig_toml(path: str | Path) -> Rig:
     """Read a rig of one to eight cameras.
 
     Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong type or implausible.
     """
-    tables = read_tables(path)
+    tables = read_toml_tables(path)
     found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
     expected = CAMERA_TABLES[: max(len(found), 1)]
     if set(found) != set(expected):
@@ -59,13 +59,13 @@ def read_rig(path: str | Path) -> Rig:
             f"expected {wanted}, got {listed or 'no camera'}"
         )
     cameras = tuple(camera_from_table(f"{path}: [{name}]", tables[name]) for name in expected)
-    rig = Rig(cameras, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    rig = Rig(cameras, *read_metadata(f"{path}: [metadata]", tables.get("metadata", {})))
     if not rig.is_monocular:
         check_baseline(str(path), rig)
     return rig
 
 
-def write_rig(path: str | Path, rig: Rig) -> None:
+def write_rig_toml(path: str | Path, rig: Rig) -> None:
     """Write a rig; the file is complete or, on any failure, as it was before.
 
     Raises FileFormatError: the folder cannot be written to.
@@ -75,12 +75,12 @@ def write_rig(path: str | Path, rig: Rig) -> None:
         metadata["error"] = float(rig.error_px)
     if rig.grade:
         metadata["verdict"] = rig.grade
-    tables = {f"cam_{n}": camera_table(camera) for n, camera in enumerate(rig.cameras)}
+    tables = {f"cam_{n}": table_from_camera(camera) for n, camera in enumerate(rig.cameras)}
     text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
-    atomic_write(Path(path), text)
+    write_atomically(Path(path), text)
 
 
-def camera_table(camera: Camera) -> dict[str, Any]:
+def table_from_camera(camera: Camera) -> dict[str, Any]:
     """Return the TOML table of a camera; `fisheye` only where it is one, as aniposelib has it."""
     return {
         "name": camera.name,
@@ -98,28 +98,28 @@ def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
     fisheye = table.get("fisheye", False)
     if not isinstance(fisheye, bool):
         raise FileFormatError(f"{where} fisheye must be true or false, got {fisheye!r}")
-    size = _numbers(where, table, "size", ((2,),))
+    size = _read_numbers(where, table, "size", ((2,),))
     if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
         raise FileFormatError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {table['size']}")
     camera = Camera(
         name=str(table.get("name", where.rpartition("[")[2].rstrip("]"))),
         size=(int(size[0]), int(size[1])),
-        matrix=_numbers(where, table, "matrix", ((3, 3),)),
-        distortions=_numbers(where, table, "distortions", ((4,),) if fisheye else ((4,), (5,))),
-        rotation=matrix_from_rotvec(_numbers(where, table, "rotation", ((3,),))),
-        translation=_numbers(where, table, "translation", ((3,),)),
+        matrix=_read_numbers(where, table, "matrix", ((3, 3),)),
+        distortions=_read_numbers(where, table, "distortions", ((4,),) if fisheye else ((4,), (5,))),
+        rotation=matrix_from_rotvec(_read_numbers(where, table, "rotation", ((3,),))),
+        translation=_read_numbers(where, table, "translation", ((3,),)),
         fisheye=fisheye,
     )
     check_camera(where, camera)
     return camera
 
 
-def _numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
+def _read_numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
     """Return `table[key]` as finite floats of one of the shapes."""
     wanted = " or ".join(" x ".join(str(n) for n in shape) for shape in shapes)
     if key not in table:
         raise FileFormatError(f"{where} lacks {key}; expected {wanted} numbers")
-    flat = _flat(table[key])
+    flat = _flatten_lists(table[key])
     try:
         array = np.array(table[key], float)
     except (ValueError, TypeError):
@@ -131,12 +131,12 @@ def _numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[in
     return array
 
 
-def _flat(value: object) -> list[object]:
+def _flatten_lists(value: object) -> list[object]:
     """Return the leaves of nested lists."""
-    return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list) else [value]
+    return [leaf for item in value for leaf in _flatten_lists(item)] if isinstance(value, list) else [value]
 
 
-def metadata_of(where: str, table: object) -> tuple[float, bool, str]:
+def read_metadata(where: str, table: object) -> tuple[float, bool, str]:
     """Return error [px], floor_known and grade, with defaults for missing keys."""
     if not isinstance(table, dict):
         raise FileFormatError(f"{where} must be a table, got {table!r}")
@@ -159,22 +159,22 @@ def read_camera_tables(path: Path) -> CameraFile:
 
     Raises FileFormatError: no such file, no camera in it, or an incomplete one.
     """
-    tables = read_tables(path)
+    tables = read_toml_tables(path)
     within = tables.get("cameras")
     named = dict(within) if isinstance(within, dict) else {k: v for k, v in tables.items() if k != OURS}
     found = {name: table for name, table in named.items() if isinstance(table, dict) and "matrix" in table}
     if not found:
         raise FileFormatError(f"{path}: no camera in it; expected a table for each, such as [cam_0], with a matrix")
-    error_px, floor_known, grade = metadata_of(f"{path}: [metadata]", tables.get(OURS, {}))
+    error_px, floor_known, grade = read_metadata(f"{path}: [metadata]", tables.get(OURS, {}))
     cameras = tuple(
-        FoundCamera(str(table.get("name") or name), partial(_camera, f"{path}: [{name}]", name, table))
+        FoundCamera(str(table.get("name") or name), partial(_read_camera, f"{path}: [{name}]", name, table))
         for name, table in found.items()
         if not table.get("ignore")
     )
     return CameraFile(cameras, error_px, floor_known, grade)
 
 
-def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
+def _read_camera(where: str, name: str, table: dict[str, Any]) -> Camera:
     """Return one camera; caliscope's rotation may be a matrix, and its images may be rotated."""
     if table["matrix"] in ("null", None, []):
         raise FileFormatError(f"{where} is not calibrated, its matrix is empty; choose other cameras, or calibrate it there")
@@ -190,11 +190,11 @@ def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
     return camera_from_table(where, table)
 
 
-def caliscope_text(rig: Rig) -> str:
+def format_caliscope(rig: Rig) -> str:
     """Return the text of caliscope's camera_array.toml, `[cameras.N]`."""
     cameras = {}
     for n, camera in enumerate(rig.cameras):
-        cameras[str(n)] = {"cam_id": n, "rotation_count": 0, "ignore": False, **camera_table(camera)}
+        cameras[str(n)] = {"cam_id": n, "rotation_count": 0, "ignore": False, **table_from_camera(camera)}
         if np.isfinite(rig.error_px):
             cameras[str(n)]["error"] = float(rig.error_px)
     known = {"error": float(rig.error_px)} if np.isfinite(rig.error_px) else {}

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 
 Value = Floats | str | int | float | list[str]
 READ = cv2.FileStorage_READ | cv2.FileStorage_MEMORY
@@ -19,7 +19,7 @@ class StoredValues:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.where = " and ".join(str(path) for path in paths)
-        self._stores = [_open(path) for path in paths]
+        self._stores = [_open_storage(path) for path in paths]
 
     def __contains__(self, name: str) -> bool:
         """Return whether a value is there."""
@@ -42,7 +42,7 @@ class StoredValues:
         """Return the same as `matrix`. Raises FileFormatError: it is missing."""
         found = self.matrix(names, shapes)
         if found is None:
-            raise FileFormatError(f"{self.where}: lacks {' or '.join(names)}, a matrix of {_shapes_text(shapes)} numbers")
+            raise FileFormatError(f"{self.where}: lacks {' or '.join(names)}, a matrix of {_format_shapes(shapes)} numbers")
         return found
 
     def number(self, names: Sequence[str]) -> float | None:
@@ -79,20 +79,20 @@ class StoredValues:
                 if not np.isfinite(array).all():
                     break
                 return np.ascontiguousarray(array.reshape(shape))
-        raise FileFormatError(f"{self.where}: {name} must be a matrix of {_shapes_text(shapes)} finite numbers")
+        raise FileFormatError(f"{self.where}: {name} must be a matrix of {_format_shapes(shapes)} finite numbers")
 
 
-def _shapes_text(shapes: Sequence[tuple[int, ...]]) -> str:
+def _format_shapes(shapes: Sequence[tuple[int, ...]]) -> str:
     """Return shapes as text."""
     return " or ".join(" x ".join(str(n) for n in shape) for shape in shapes)
 
 
-def _open(path: Path) -> cv2.FileStorage:
+def _open_storage(path: Path) -> cv2.FileStorage:
     """Read a file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: cannot read the calibration ({reason(error)})") from error
+        raise FileFormatError(f"{path}: cannot read the calibration ({describe_reason(error)})") from error
     try:
         store = cv2.FileStorage(text, READ)
         if store.isOpened() and store.root().isMap():
@@ -102,7 +102,7 @@ def _open(path: Path) -> cv2.FileStorage:
     raise FileFormatError(f"{path}: not a YAML or XML file as OpenCV writes it; a first line `%YAML:1.0` or <opencv_storage>?")
 
 
-def stored_text(values: Mapping[str, Value], suffix: str) -> str:
+def format_storage(values: Mapping[str, Value], suffix: str) -> str:
     """Return the text of such a file; suffix: .yml, .yaml or .xml. Numbers are written with all their digits."""
     store = cv2.FileStorage(suffix, WRITE)
     for name, value in values.items():

@@ -45,10 +45,10 @@ class Advice:
     @property
     def missing(self) -> list[str]:
         """What is not there yet, in words, the farthest from enough first."""
-        return [f"{need.name} {need.figure}".strip() for need in by_need(self.needs) if need.have < 1.0]
+        return [f"{need.name} {need.figure}".strip() for need in sort_by_need(self.needs) if need.have < 1.0]
 
 
-def by_need(needs: Sequence[Requirement]) -> list[Requirement]:
+def sort_by_need(needs: Sequence[Requirement]) -> list[Requirement]:
     """Sort needs, the farthest from enough first; of two alike the first."""
     return sorted(needs, key=lambda need: min(need.have, 1.0))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
-from calibration.solve.board_pose import unique_homography
+from calibration.solve.board_pose import compute_unique_homography
 from config.arrays import Floats
 
 GUESSED_FOCAL = 0.9  # of a picture's width, before a calibration: tilts come out a little wrong, their sides do not
@@ -38,7 +38,7 @@ class ViewShape:
         return float(max(moved, leant, abs(np.log(self.size / other.size)) / 0.15, turn / 0.35))
 
 
-def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShape | None:
+def measure_view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShape | None:
     """Return how a board lies in a picture of a size [px]; None where too few corners are seen, or in a line.
 
     The corners' homography tells the plane's normal in the camera: 1/z is linear over the picture.
@@ -49,7 +49,7 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
     plane = board.points_m[seen, :2] / board.square_m
     focal = GUESSED_FOCAL * size[0]
     rays = (view.corners_px[seen] - 0.5 * np.array(size, float)) / focal
-    H = unique_homography(plane, rays)
+    H = compute_unique_homography(plane, rays)
     if H is None:
         return None
     normal = np.cross(H[:, 0], H[:, 1])
@@ -60,7 +60,7 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
     corners = H @ np.array([[left, right, right, left], [top, top, down, down], [1.0, 1.0, 1.0, 1.0]])
     outline = (corners[:2] / corners[2]).T * focal
     across = outline[1] - outline[0]
-    area_px = abs(_area(outline))
+    area_px = abs(_compute_signed_area(outline))
     return ViewShape(
         middle=view.corners_px[seen].mean(axis=0) / np.array(size, float),
         size=float(np.sqrt(area_px / (size[0] * size[1]))),
@@ -69,7 +69,7 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
     )
 
 
-def _area(outline: Floats) -> float:
+def _compute_signed_area(outline: Floats) -> float:
     """Return the signed area of a polygon, (N, 2)."""
     x, y = outline.T
     return float(0.5 * (x * np.roll(y, -1) - y * np.roll(x, -1)).sum())
@@ -92,15 +92,15 @@ class Stillness:
             self._past.popleft()
         speed, moved = np.nan, np.nan
         if self._past:
-            moved = _apart_px(view, self._past[-1])
+            moved = _measure_distance_px(view, self._past[-1])
             span_ns = view.t_ns - self._past[0].t_ns
             if span_ns >= STILL_NS:
-                speed = max(_apart_px(view, other) for other in self._past) / (span_ns * 1e-9)
+                speed = max(_measure_distance_px(view, other) for other in self._past) / (span_ns * 1e-9)
         self._past.append(view)
         return float(speed), float(moved)
 
 
-def _apart_px(view: BoardView, other: BoardView) -> float:
+def _measure_distance_px(view: BoardView, other: BoardView) -> float:
     """Return the root mean square distance between the corners that two views share [px], NaN where they share none."""
     both = view.seen & other.seen
     if not both.any():

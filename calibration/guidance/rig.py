@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.guidance.advice import Advice, Requirement, by_need
-from calibration.guidance.board import COLUMNS, ROWS, Stillness, ViewShape, count_corners, view_shape
+from calibration.guidance.advice import Advice, Requirement, sort_by_need
+from calibration.guidance.board import COLUMNS, ROWS, Stillness, ViewShape, count_corners, measure_view_shape
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES
 
@@ -32,27 +32,27 @@ LEANS = ("top edge", "bottom edge", "left edge", "right edge")
 PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower left", "bottom", "lower right")
 
 
-def both_words(side: str) -> str:
+def advise_unseen(side: str) -> str:
     """Return the advice for a camera that does not see the board."""
     return f"{BOTH}: the {side} one does not"
 
 
-def link_words(names: tuple[str, str]) -> str:
+def advise_link(names: tuple[str, str]) -> str:
     """Ask for views that two of more cameras share."""
     return f"hold it where the {names[0]} and the {names[1]} camera see it together"
 
 
-def depth_words(near: bool) -> str:
+def advise_depth(near: bool) -> str:
     """Ask to come nearer, or to go farther away."""
     return "come nearer: only far views so far" if near else "go farther away: only near views so far"
 
 
-def lean_words(side: str) -> str:
+def advise_tilt(side: str) -> str:
     """Ask for a tilt. side: one of LEANS, as it is seen in the picture."""
     return f"tilt more: lean the {side} towards the cameras"
 
 
-def place_words(place: str, side: str) -> str:
+def advise_place(place: str, side: str) -> str:
     """Ask for a part of a picture. side: name of the camera, empty for a lone one."""
     return f"show it in the {place} of the {side + ' ' if side else ''}picture"
 
@@ -77,7 +77,7 @@ class KeptView:
     shapes: tuple[ViewShape | None, ...]
 
 
-class CameraLink(NamedTuple):
+class LinkedViews(NamedTuple):
     """Two cameras, by number, and how many of the kept views they share."""
 
     first: int
@@ -112,13 +112,13 @@ class RigGuide:
         links = self.links()
         return links[0].n_views if links else len(self.kept)
 
-    def links(self) -> tuple[CameraLink, ...]:
+    def links(self) -> tuple[LinkedViews, ...]:
         """Return the pairs of cameras that hold the rig together by the most views that two share (Prim 1957), weakest first."""
         seen = np.array([[shape is not None for shape in kept.shapes] for kept in self.kept], int).reshape(-1, len(self.sizes))
-        n_shared, linked, links = seen.T @ seen, [0], list[CameraLink]()
+        n_shared, linked, links = seen.T @ seen, [0], list[LinkedViews]()
         while len(linked) < len(self.sizes):
             others = [b for b in range(len(self.sizes)) if b not in linked]
-            best = max((CameraLink(a, b, int(n_shared[a, b])) for a in linked for b in others), key=lambda link: link.n_views)
+            best = max((LinkedViews(a, b, int(n_shared[a, b])) for a in linked for b in others), key=lambda link: link.n_views)
             links.append(best)
             linked.append(best.second)
         return tuple(sorted(links, key=lambda link: link.n_views))
@@ -132,7 +132,8 @@ class RigGuide:
         """Take what the cameras see of the board at one moment, None for nothing; give what to do."""
         speeds = [still.step(view) for still, view in zip(self._stillness, views, strict=True)]
         shapes = tuple(
-            None if view is None else view_shape(view, self.board, size) for view, size in zip(views, self.sizes, strict=True)
+            None if view is None else measure_view_shape(view, self.board, size)
+            for view, size in zip(views, self.sizes, strict=True)
         )
         seen = [n for n, shape in enumerate(shapes) if shape is not None]
         if not seen:
@@ -146,7 +147,7 @@ class RigGuide:
         if missing and len(seen) < 2 and not self._opens(views, seen):
             if len(self.sizes) > 2:
                 return self._advice(TWO)
-            return self._advice(both_words(self.names[missing[0]]) if self.n_shared else BOTH)
+            return self._advice(advise_unseen(self.names[missing[0]]) if self.n_shared else BOTH)
         if not self._is_new(shapes, seen, views) or not self._rested(t_ns):
             return self._advice(self._urgent() or SAME, good=True)
         self._keep(views, shapes, [moved for _, moved in speeds], t_ns)
@@ -179,7 +180,9 @@ class RigGuide:
         if len(self.kept) >= MAX_VIEWS * max(len(self.sizes) - 1, 1):
             return False
         alike = [kept for kept in self.kept if all((kept.shapes[n] is not None) == (n in seen) for n in range(len(self.sizes)))]
-        return all(max(_distance(shapes[n], kept.shapes[n]) for n in seen) >= 1.0 for kept in alike) or self._opens(views, seen)
+        return all(max(_compute_distance(shapes[n], kept.shapes[n]) for n in seen) >= 1.0 for kept in alike) or self._opens(
+            views, seen
+        )
 
     def _keep(
         self,
@@ -202,7 +205,7 @@ class RigGuide:
     def _urgent(self) -> str:
         """Return in words what is needed most."""
         views, others = self._view_needs(), self._other_needs()
-        for need in (*by_need(others), *by_need(views)):
+        for need in (*sort_by_need(others), *sort_by_need(views)):
             if need.have < 1.0 and need.words:
                 return need.words
         return ENOUGH if self.done else ""
@@ -218,7 +221,7 @@ class RigGuide:
             return (Requirement("views", self.n_shared / ENOUGH_VIEWS, words, f"{self.n_shared} of {ENOUGH_VIEWS}"),)
         named = [((self.names[link.first], self.names[link.second]), link.n_views) for link in self.links()]
         return tuple(
-            Requirement(" and ".join(names), n / ENOUGH_VIEWS, link_words(names), f"{n} of {ENOUGH_VIEWS}") for names, n in named
+            Requirement(" and ".join(names), n / ENOUGH_VIEWS, advise_link(names), f"{n} of {ENOUGH_VIEWS}") for names, n in named
         )
 
     def _other_needs(self) -> tuple[Requirement, ...]:
@@ -251,14 +254,14 @@ class RigGuide:
         share = float(cover.mean())
         side = self.names[camera] if len(self.sizes) > 1 else ""
         name = f"{side} picture" if side else "picture"
-        return Requirement(name, share / ENOUGH_COVER, place_words(_emptiest(cover), side), f"{100 * share:.0f} %")
+        return Requirement(name, share / ENOUGH_COVER, advise_place(_find_emptiest_part(cover), side), f"{100 * share:.0f} %")
 
     def _depth_need(self) -> Requirement:
         """Return the requirement of near and far views, and how far they are apart."""
         far, near = self.depths
         ratio = near / far if far > 0.0 else 1.0
         have = float(np.log(max(ratio, 1.0)) / np.log(ENOUGH_DEPTH))
-        return Requirement("near and far", have, depth_words(near < NEAR_SIZE) if self.kept else "", f"{ratio:.1f} times")
+        return Requirement("near and far", have, advise_depth(near < NEAR_SIZE) if self.kept else "", f"{ratio:.1f} times")
 
     def _lean_need(self) -> Requirement:
         """Return the requirement that the board leans to all sides, and to which it has."""
@@ -266,7 +269,7 @@ class RigGuide:
         side = LEANS[int(np.argmin(leans))]
         figure = f"{int((leans >= 1.0).sum())} of 4 sides"
         return Requirement(
-            "tilt", float(leans.mean()) if leans.min() < 1.0 else 1.0, lean_words(side) if self.kept else "", figure
+            "tilt", float(leans.mean()) if leans.min() < 1.0 else 1.0, advise_tilt(side) if self.kept else "", figure
         )
 
     def _advice(self, words: str, good: bool = False, taken: bool = False) -> Advice:
@@ -285,12 +288,12 @@ class RigGuide:
         return Advice(ENOUGH if done else words, good or done, taken, self.needs(), counts, done, self.cover)
 
 
-def _distance(one: ViewShape | None, other: ViewShape | None) -> float:
+def _compute_distance(one: ViewShape | None, other: ViewShape | None) -> float:
     """Return how different two views are."""
     return np.inf if one is None or other is None else one.distance(other)
 
 
-def _emptiest(cover: NDArray[np.float64]) -> str:
+def _find_emptiest_part(cover: NDArray[np.float64]) -> str:
     """Return the part of a picture, of 3 x 3, where least was covered; of alike ones a corner, where lenses bend most."""
     rows, columns = np.array_split(np.arange(ROWS), 3), np.array_split(np.arange(COLUMNS), 3)
     shares = [float(cover[np.ix_(r, c)].mean()) for r in rows for c in columns]

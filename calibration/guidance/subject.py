@@ -15,7 +15,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.guidance.advice import Advice, Requirement
 from calibration.subject.constellation import ConstellationPlacement, place_constellation
-from calibration.subject.tpose import tpose_model
+from calibration.subject.tpose import build_tpose_model
 from config.arrays import Floats
 from config.joints import JOINTS
 from config.markers import MarkerSet
@@ -34,7 +34,7 @@ MANY = 3
 BOTH = "both"
 
 
-def few_words(seen: "UnlabelledPoints", n: int) -> str:
+def advise_few(seen: "UnlabelledPoints", n: int) -> str:
     """Return the advice where too few of n markers are seen: of two cameras by one, of more by any two of them."""
     n_spots = seen.n_spots
     if len(n_spots) > 2:
@@ -44,13 +44,13 @@ def few_words(seen: "UnlabelledPoints", n: int) -> str:
     return f"step back or turn: {who} {min(n_spots)} of {n} markers"
 
 
-def count_words(seen: "UnlabelledPoints", n: int) -> str:
+def describe_count(seen: "UnlabelledPoints", n: int) -> str:
     """Return in words how many of n markers are seen."""
     spots = ", ".join(f"{name} camera {count}" for name, count in zip(CAMERA_NAMES, seen.n_spots, strict=False))
     return f"{spots} of {n} markers" if len(seen.n_spots) <= 2 else f"{len(seen.point_m)} of {n} markers by two cameras: {spots}"
 
 
-def arm_words(slopes_deg: tuple[float, float], most_deg: float) -> str:
+def advise_arms(slopes_deg: tuple[float, float], most_deg: float) -> str:
     """Return in words which arm is to be raised or lowered; empty where both are level."""
     low = [side for side, slope in zip(SIDES, slopes_deg, strict=True) if slope < -most_deg]
     high = [side for side, slope in zip(SIDES, slopes_deg, strict=True) if slope > most_deg]
@@ -60,7 +60,7 @@ def arm_words(slopes_deg: tuple[float, float], most_deg: float) -> str:
     return ""
 
 
-def forward_words(forward_deg: tuple[float, float], most_deg: float) -> str:
+def advise_forward(forward_deg: tuple[float, float], most_deg: float) -> str:
     """Return in words which arm is to be held farther back or forward; empty where both point sideways."""
     for side, forward in zip(SIDES, forward_deg, strict=True):
         if abs(forward) > most_deg:
@@ -68,7 +68,7 @@ def forward_words(forward_deg: tuple[float, float], most_deg: float) -> str:
     return ""
 
 
-def missing_words(missing: Sequence[tuple[str, str]], n_cameras: int = 2) -> str:
+def describe_missing(missing: Sequence[tuple[str, str]], n_cameras: int = 2) -> str:
     """Return in words which markers are missing and who does not see them.
 
     missing: name of each, and why: the camera that does not see it, `both` for several, or `out of` a camera's picture.
@@ -76,24 +76,24 @@ def missing_words(missing: Sequence[tuple[str, str]], n_cameras: int = 2) -> str
     for side in CAMERA_NAMES[:n_cameras]:
         out = [name for name, why in missing if why == f"out of {side}"]
         if out:
-            return f"step back: {_listed(out)} {'is' if len(out) == 1 else 'are'} outside of the {side} picture"
+            return f"step back: {_list_names(out)} {'is' if len(out) == 1 else 'are'} outside of the {side} picture"
     names, blind = [name for name, _ in missing], {why for _, why in missing}
     if len(names) > MANY:
-        return f"{len(names)} markers are not seen: {_listed(names)}"
+        return f"{len(names)} markers are not seen: {_list_names(names)}"
     who = blind.pop() if len(blind) == 1 else BOTH
     if who != BOTH:
-        return f"the {who} camera does not see {_listed(names)}"
-    return f"not seen: {_listed(names)}" if n_cameras <= 2 else f"not seen by two cameras: {_listed(names)}"
+        return f"the {who} camera does not see {_list_names(names)}"
+    return f"not seen: {_list_names(names)}" if n_cameras <= 2 else f"not seen by two cameras: {_list_names(names)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     """List names, not more than can be read at a glance."""
     if len(names) > MANY:
         return f"{', '.join(names[:MANY])} and others"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def hold_words(left_s: float, missing: Sequence[str]) -> str:
+def advise_hold(left_s: float, missing: Sequence[str]) -> str:
     """Return in words how much longer to hold the pose."""
     without = f", without {' and '.join(missing)}" if missing else ""
     return f"good{without}: hold it, {max(left_s, 0.0):.0f} s more"
@@ -167,12 +167,13 @@ class SubjectGuide:
     def __init__(self, rig: Rig, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> None:
         self._rig, self._markers = rig, markers
         self._viewpoint_m = np.mean([camera.center_m for camera in rig.cameras[:2]], axis=0)
-        self._models = {(0.0, 0.0): tpose_model(markers, skeletons)}
-        self._models |= {slopes: tpose_model(markers, skeletons, slopes) for slopes in ARMS_DEG}
+        self._models = {(0.0, 0.0): build_tpose_model(markers, skeletons)}
+        self._models |= {slopes: build_tpose_model(markers, skeletons, slopes) for slopes in ARMS_DEG}
         self._arms = tuple(
-            np.array([JOINTS[j].startswith(side) and _of_arm(JOINTS[j]) for j in markers.joint]) for side in ("left", "right")
+            np.array([JOINTS[j].startswith(side) and _is_arm_joint(JOINTS[j]) for j in markers.joint])
+            for side in ("left", "right")
         )
-        up, down = (tpose_model(markers, skeletons, (d, d)) for d in (STEP_DEG, -STEP_DEG))
+        up, down = (build_tpose_model(markers, skeletons, (d, d)) for d in (STEP_DEG, -STEP_DEG))
         self._rise = (up - down)[:, 1] / (2.0 * STEP_DEG)  # of each marker, metres a degree
         self._wears_arms = bool(np.any(self._arms))
         self._past: deque[tuple[int, Floats]] = deque()
@@ -196,13 +197,13 @@ class SubjectGuide:
         held_ns = 0 if self.since_ns is None else t_ns - self.since_ns
         self.done = self.done or (not words and held_ns >= HOLD_NS)
         if not words:
-            words = hold_words((HOLD_NS - held_ns) * 1e-9, self._names(stance)) if not self.done else HELD
+            words = advise_hold((HOLD_NS - held_ns) * 1e-9, self._names(stance)) if not self.done else HELD
         return Advice(
             words,
             self._good_ns == t_ns,
             self.done,
             self._needs(stance, held_ns),
-            count_words(seen, len(self._markers)),
+            describe_count(seen, len(self._markers)),
             self.done,
         )
 
@@ -263,11 +264,11 @@ class SubjectGuide:
         if stance is None:
             no_pose = NO_TPOSE if self._wears_arms else NO_STAND
             n_seen = min(seen.n_spots) if len(seen.n_spots) <= 2 else len(seen.point_m)
-            return few_words(seen, n) if n_seen < n - MAX_MISSING else no_pose
+            return advise_few(seen, n) if n_seen < n - MAX_MISSING else no_pose
         still = self._is_still(seen.t_ns, stance)
         if stance.turned_deg > FACING_DEG:
             return FACE if len(self._rig.cameras) <= 2 else FACE_FIRST
-        arms = arm_words(stance.slopes_deg, LEVEL_DEG) or forward_words(stance.forward_deg, FORWARD_DEG)
+        arms = advise_arms(stance.slopes_deg, LEVEL_DEG) or advise_forward(stance.forward_deg, FORWARD_DEG)
         if arms and self._wears_arms:
             return arms
         missing = np.flatnonzero(~stance.labelled)
@@ -277,11 +278,11 @@ class SubjectGuide:
         patient = seen.t_ns - self._complete_ns < PATIENCE_NS
         if len(missing) > MAX_MISSING or (len(missing) and patient):
             unseen = [(self._markers.names[m], self._blind(stance.place_m[m], seen)) for m in missing]
-            return missing_words(unseen, len(self._rig.cameras))
+            return describe_missing(unseen, len(self._rig.cameras))
         return "" if still else HOLD
 
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
-        """Return which camera does not see a marker that should be at a place, as in `missing_words`.
+        """Return which camera does not see a marker that should be at a place, as in `describe_missing`.
 
         It is out of a picture where fewer than two others have it in theirs.
         """
@@ -306,7 +307,7 @@ class SubjectGuide:
         early = [place for at_ns, place in self._past if t_ns - at_ns >= STILL_NS]
         if len(early) < 2 or len(late) < 2:
             return False
-        moved = np.linalg.norm(_mean(late) - _mean(early), axis=1)
+        moved = np.linalg.norm(_average_places(late) - _average_places(early), axis=1)
         arms = moved[(self._arms[0] | self._arms[1]) & np.isfinite(moved)]
         rest = moved[np.isfinite(moved)]
         return bool(len(rest) and np.median(rest) < STILL_M and (not len(arms) or np.median(arms) < ARMS_STILL_M))
@@ -337,7 +338,7 @@ class SubjectGuide:
         )
 
 
-def _mean(places: Sequence[Floats]) -> Floats:
+def _average_places(places: Sequence[Floats]) -> Floats:
     """Return the mean place of each marker where it was seen, (M, 3), NaN for one that never was."""
     stack = np.stack(places)
     seen = np.isfinite(stack)
@@ -345,6 +346,6 @@ def _mean(places: Sequence[Floats]) -> Floats:
     return np.where(n > 0, np.where(seen, stack, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan)
 
 
-def _of_arm(joint: str) -> bool:
+def _is_arm_joint(joint: str) -> bool:
     """Return whether a joint moves with an arm that is raised."""
     return joint.endswith(("UpperArm", "LowerArm", "Hand"))

@@ -5,10 +5,18 @@ out.
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import coverage_of, outside_share
-from calibration.depth import in_view
-from calibration.quality.measures import camera_keys, corners_px, depth_ratio, edges_of, shared_corners, tilts_rad, view_rms_px
-from calibration.quality.report import Finding, Grade, QualityReport, graded
+from calibration.board.views import measure_coverage, measure_outside_share
+from calibration.depth import is_in_view
+from calibration.quality.measures import (
+    collect_corners_px,
+    compute_depth_ratio,
+    compute_tilts_rad,
+    compute_view_rms_px,
+    find_shared_corners,
+    list_camera_keys,
+    measure_square_sides,
+)
+from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
 from calibration.solve.solution import BoardForm, RigSolution, describe_dropped
 from config.arrays import Floats
 
@@ -28,10 +36,10 @@ OUTSIDE = 0.5
 WIDER = 1.1  # times as much may the world be wrong, for each rule of thumb that is not kept
 
 
-def dropped_findings(solution: RigSolution) -> list[Finding]:
+def judge_dropped(solution: RigSolution) -> list[Finding]:
     """Judge the views that were left out: the first or the last ones, as if a camera was moved, or many."""
     n_out, n_all = len(solution.dropped), len(solution.moments) + len(solution.dropped)
-    first, last = _shares_at_ends(solution)
+    first, last = _measure_dropped_at_ends(solution)
     if last >= AT_END:
         text = f"the last {n_out} of {n_all} views contradict all before: was a camera moved? The rig is that of before"
         return [Finding(Grade.POOR, text, "calibrate again, with cameras that hold still from then on")]
@@ -44,7 +52,7 @@ def dropped_findings(solution: RigSolution) -> list[Finding]:
     return []
 
 
-def _shares_at_ends(solution: RigSolution) -> tuple[float, float]:
+def _measure_dropped_at_ends(solution: RigSolution) -> tuple[float, float]:
     """Return the shares of dropped views among as many first and last ones; 0 if few were dropped or times are unknown."""
     n_out, n_all = len(solution.dropped), len(solution.moments) + len(solution.dropped)
     times = [(dropped.moment.t_ns, True) for dropped in solution.dropped] + [(pair.t_ns, False) for pair in solution.moments]
@@ -54,10 +62,10 @@ def _shares_at_ends(solution: RigSolution) -> tuple[float, float]:
     return sum(dropped[:n_out]) / n_out, sum(dropped[-n_out:]) / n_out
 
 
-def view_findings(solution: RigSolution) -> QualityReport:
+def judge_views(solution: RigSolution) -> QualityReport:
     """Count views and corners."""
     monocular = solution.rig.is_monocular
-    shared = solution.used[0] if monocular else shared_corners(solution)
+    shared = solution.used[0] if monocular else find_shared_corners(solution)
     views, corners = int(shared.any(axis=1).sum()), int(shared.sum())
     by = "both cameras" if len(solution.rig) == 2 else "two cameras or more"
     text = f"{views} views, {corners} corners" if monocular else f"{views} views shared by {by}, {corners} corners"
@@ -65,16 +73,16 @@ def view_findings(solution: RigSolution) -> QualityReport:
     grade = Grade.FAIL if views < MIN_VIEWS or corners < MIN_CORNERS else Grade.PASS
     fix = "take about 20, the board tilted otherwise in each" if few else ""
     findings = [Finding(grade, text, fix, WIDER if few else 1.0)]
-    findings += dropped_findings(solution)
+    findings += judge_dropped(solution)
     return QualityReport(tuple(findings), {"views": float(views), "corners": float(corners)})
 
 
-def pixel_findings(solution: RigSolution) -> QualityReport:
+def judge_pixels(solution: RigSolution) -> QualityReport:
     """Judge the reprojection error, against the noise of corners and against held-out views."""
     rms, sigma = solution.rms_px, float(np.mean(solution.sigma_px))
     scale = max(max(camera.size[0] for camera in solution.rig.cameras) / 640.0, 1.0)
     text = f"corners are {rms:.2f} px from where they should be (RMS reprojection error); they were found to {sigma:.2f} px"
-    grade = graded(rms / scale, RMS_PX)
+    grade = grade_figure(rms / scale, RMS_PX)
     fix = "" if grade is Grade.PASS else "are rows, columns and the board right, the pictures sharp and the board held still?"
     findings = [Finding(grade, text, fix)]
     figures = {"reprojection_px": rms, "corner_noise_px": sigma}
@@ -85,13 +93,13 @@ def pixel_findings(solution: RigSolution) -> QualityReport:
             text = f"views that were not fitted are {best:.2f} px off, those that were {rms:.2f} px"
             fix = "add views: there are too few for what was fitted, or they are too alike"
             findings.append(Finding(Grade.PASS, text, fix, best / rms))  # what noise does not explain there is in the rig, too
-    findings += _odd_views(solution)
+    findings += _find_odd_views(solution)
     return QualityReport(tuple(findings), figures)
 
 
-def _odd_views(solution: RigSolution) -> list[Finding]:
+def _find_odd_views(solution: RigSolution) -> list[Finding]:
     """Name views that fit much worse than the others."""
-    rms = view_rms_px(solution)
+    rms = compute_view_rms_px(solution)
     usual = float(np.nanmedian(rms)) if np.isfinite(rms).any() else 0.0
     odd = [
         (float(rms[side, v]), view.name or f"view {v + 1} of the {solution.rig.cameras[side].name} camera")
@@ -105,23 +113,23 @@ def _odd_views(solution: RigSolution) -> list[Finding]:
     return [Finding(Grade.PASS, f"{len(odd)} odd views, the worst {name} with {worst:.2f} px, usual {usual:.2f} px")]
 
 
-def _point(board: Board) -> str:
+def _name_board_point(board: Board) -> str:
     """Return what the distances of a board are measured between."""
     return {"circles": "circle", "chessboard": "inner corner", "charuco": "inner corner"}.get(board.kind, "corner")
 
 
-def size_findings(solution: RigSolution) -> QualityReport:
+def judge_size(solution: RigSolution) -> QualityReport:
     """Judge the sides of the squares as the rig measures them, and report what the scale rests on."""
     board = solution.board
     length_mm = 1e3 * float(np.ptp(board.points_m[:, 0]))
     scale = Finding(
         Grade.PASS,
         f"the size of the world rests on {board.sides_words}",
-        f"measure the print: {length_mm:.4g} mm from the first {_point(board)} of a row to its last",
+        f"measure the print: {length_mm:.4g} mm from the first {_name_board_point(board)} of a row to its last",
     )
     if solution.rig.is_monocular:
         return QualityReport(())  # a lens has no size
-    edges = edges_of(solution)
+    edges = measure_square_sides(solution)
     if not edges.n:
         return QualityReport((scale,))
     mean, sigma = 1e3 * edges.mean_m, 1e3 * edges.sigma_m
@@ -129,13 +137,13 @@ def size_findings(solution: RigSolution) -> QualityReport:
     measured = f"{mean:.2f} +- {sigma:.2f} mm ({100.0 * bias + 0.0:+.2f} %)"
     text = f"{board.sides_words} measure {measured} by {'both' if len(solution.rig) == 2 else 'the'} cameras"
     margin = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
-    grade = graded(max(abs(bias) - margin, 0.0), BIAS)
+    grade = grade_figure(max(abs(bias) - margin, 0.0), BIAS)
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"
     figures = {"edge_mean_mm": mean, "edge_sigma_mm": sigma, "edge_bias_percent": 100.0 * bias}
     return QualityReport((Finding(grade, text, fix), scale), figures)
 
 
-def form_findings(solution: RigSolution) -> QualityReport:
+def judge_form(solution: RigSolution) -> QualityReport:
     """Report the board's form; it is a remark, since the adjustment allowed for it."""
     form = solution.form
     if form is None:
@@ -164,16 +172,16 @@ def describe_form(form: BoardForm) -> list[Finding]:
     return findings
 
 
-def tilt_findings(solution: RigSolution) -> QualityReport:
+def judge_tilt(solution: RigSolution) -> QualityReport:
     """Judge whether the board was tilted and moved enough to separate focal lengths from distances."""
     findings: list[Finding] = []
     figures: dict[str, float] = {}
     for side, camera in enumerate(solution.rig.cameras):
-        tilts = tilts_rad(solution, side)
+        tilts = compute_tilts_rad(solution, side)
         if not len(tilts):
             continue
-        tilt, ratio = float(np.percentile(tilts, 80)), depth_ratio(solution, side)
-        name = camera_keys(solution.rig)[side]
+        tilt, ratio = float(np.percentile(tilts, 80)), compute_depth_ratio(solution, side)
+        name = list_camera_keys(solution.rig)[side]
         figures |= {f"tilt_{name}_deg": float(np.degrees(tilt)), f"far_near_{name}": ratio}
         weak = tilt < TILT_RAD and ratio < FAR_NEAR and not solution.fixed_intrinsics
         focal = solution.rig.cameras[side].focal_px
@@ -187,16 +195,16 @@ def tilt_findings(solution: RigSolution) -> QualityReport:
     return QualityReport(tuple(findings), figures)
 
 
-def coverage_findings(solution: RigSolution, points_m: Floats) -> QualityReport:
+def judge_coverage(solution: RigSolution, points_m: Floats) -> QualityReport:
     """Judge where in each picture the board was. points_m: of the performer's volume, (M, 3) world."""
     findings: list[Finding] = []
     figures: dict[str, float] = {}
     for side, camera in enumerate(solution.rig.cameras):
-        name = camera_keys(solution.rig)[side]
-        corners = corners_px(solution, side)[solution.used[side]]
-        coverage = coverage_of(corners, camera.size)
-        seen_m = points_m[in_view(camera, points_m)] if len(solution.rig) > 2 else points_m
-        outside = outside_share(corners, camera.size, camera.project(seen_m)) if len(seen_m) else 0.0
+        name = list_camera_keys(solution.rig)[side]
+        corners = collect_corners_px(solution, side)[solution.used[side]]
+        coverage = measure_coverage(corners, camera.size)
+        seen_m = points_m[is_in_view(camera, points_m)] if len(solution.rig) > 2 else points_m
+        outside = measure_outside_share(corners, camera.size, camera.project(seen_m)) if len(seen_m) else 0.0
         figures |= {f"covered_{name}_percent": 100.0 * coverage.share, f"outside_{name}_percent": 100.0 * outside}
         if solution.fixed_intrinsics:
             continue

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.camera import Rig, relative_pose
-from calibration.solve.initial import spanning_links
+from calibration.camera import Rig, compute_relative_pose
+from calibration.solve.initial import find_spanning_links
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -32,33 +32,33 @@ class CameraLink:
         return f"{rig.cameras[self.first].name} and {rig.cameras[self.second].name}"
 
 
-def camera_link(solution: RigSolution, first: int, second: int) -> CameraLink:
+def measure_camera_link(solution: RigSolution, first: int, second: int) -> CameraLink:
     """Return how well two cameras are linked."""
     sees = np.asarray(solution.used.any(axis=2))
-    J = _pair_derivatives(solution.rig, first, second)
+    J = _compute_pair_derivatives(solution.rig, first, second)
     C = J @ solution.pose_covariance @ J.T
     sigma_m, *_ = np.sqrt(np.maximum(np.diag(C), 0.0))
     sigma_rad = float(np.sqrt(max(float(np.linalg.eigvalsh(C[1:, 1:])[-1]), 0.0)))
     return CameraLink(first, second, int((sees[first] & sees[second]).sum()), float(sigma_m), sigma_rad)
 
 
-def weakest_link(solution: RigSolution) -> CameraLink:
+def find_weakest_link(solution: RigSolution) -> CameraLink:
     """Return of the links that hold the rig together the one that is known worst.
 
     These are the pairs of cameras that share most views (a spanning tree); worst is the largest angle's error.
     """
     names = [camera.name for camera in solution.rig.cameras]
-    links = [camera_link(solution, a, b) for a, b in spanning_links(np.asarray(solution.used.any(axis=2)), names)]
+    links = [measure_camera_link(solution, a, b) for a, b in find_spanning_links(np.asarray(solution.used.any(axis=2)), names)]
     return max(links, key=lambda link: link.sigma_rad)
 
 
-def _pair_derivatives(rig: Rig, first: int, second: int) -> Floats:
+def _compute_pair_derivatives(rig: Rig, first: int, second: int) -> Floats:
     """Return the derivatives of the distance of two cameras and of their turn to each other, a small vector, (4, 6 C - 6).
 
     By rotation vectors and translations of all cameras but the first of the rig, as in `RigSolution.pose_covariance`.
     """
     world = rig.cameras[0]
-    poses = [relative_pose(world, camera) for camera in rig.cameras]
+    poses = [compute_relative_pose(world, camera) for camera in rig.cameras]
     vectors = np.concatenate([np.concatenate([rotvec_from_matrix(R), t]) for R, t in poses[1:]])
 
     def pair(step: Floats) -> tuple[float, Floats]:

@@ -22,7 +22,7 @@ SIDEWAYS = 0.3  # of the baseline, on the wrong side: the cameras are exchanged
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class SquareSides:
     """Sides of squares as the cameras measure them, along the board's rows and down its columns [m].
 
     mean_m, sigma_m: of all lengths; true_m: mean of their components along the board's sides, which noise does not lengthen, and
@@ -36,12 +36,12 @@ class Edges:
     n: int
 
 
-def edges_of(solution: RigSolution) -> Edges:
+def measure_square_sides(solution: RigSolution) -> SquareSides:
     """Triangulate the corners that two cameras saw, and measure the sides of the squares; longer distances as parts of them."""
-    board, shared = solution.board, shared_corners(solution)
+    board, shared = solution.board, find_shared_corners(solution)
     points = np.full((*shared.shape, 3), np.nan)
     if shared.any():
-        px = np.stack([corners_px(solution, side)[shared] for side in range(len(solution.rig))])
+        px = np.stack([collect_corners_px(solution, side)[shared] for side in range(len(solution.rig))])
         points[shared] = triangulate_views(solution.rig, px, solution.used[:, shared])[0]
     R = matrix_from_rotvec(solution.board_to_world[:, :3])
     first, second, axis = board.edges
@@ -51,21 +51,21 @@ def edges_of(solution: RigSolution) -> Edges:
     length = np.linalg.norm(sides, axis=-1).ravel()
     length, part = length[np.isfinite(length)], part[np.isfinite(part)]
     if not len(length):
-        return Edges(float("nan"), float("nan"), float("nan"), float("nan"), 0)
-    return Edges(float(length.mean()), float(length.std()), float(part.mean()), float(part.std()), len(length))
+        return SquareSides(float("nan"), float("nan"), float("nan"), float("nan"), 0)
+    return SquareSides(float(length.mean()), float(length.std()), float(part.mean()), float(part.std()), len(length))
 
 
-def shared_corners(solution: RigSolution) -> Bools:
+def find_shared_corners(solution: RigSolution) -> Bools:
     """Return which corners two cameras at least saw, (V, N)."""
     return np.asarray(solution.used.sum(axis=0) > 1)
 
 
-def camera_keys(rig: Rig) -> tuple[str, ...]:
+def list_camera_keys(rig: Rig) -> tuple[str, ...]:
     """Return the cameras' names in figures: left and right of two, their own of more."""
     return CAMERA_NAMES[:2] if len(rig) <= 2 else tuple(camera.name for camera in rig.cameras)
 
 
-def corners_px(solution: RigSolution, side: int) -> Floats:
+def collect_corners_px(solution: RigSolution, side: int) -> Floats:
     """Return the measured corners of a camera, (V, N, 2) raw [px], zero where not seen."""
     out = np.zeros((*solution.used.shape[1:], 2))
     for v, pair in enumerate(solution.moments):
@@ -75,47 +75,49 @@ def corners_px(solution: RigSolution, side: int) -> Floats:
     return out
 
 
-def view_rms_px(solution: RigSolution) -> Floats:
+def compute_view_rms_px(solution: RigSolution) -> Floats:
     """Return the RMS of each view by camera, (C, V) [px], NaN where a camera did not see it."""
     n = solution.used.sum(axis=2)
     squares = (solution.residual_px**2).sum(axis=(2, 3))
     return np.asarray(np.where(n > 0, np.sqrt(squares / np.maximum(n, 1)), np.nan))
 
 
-def depth_ratio(solution: RigSolution, side: int) -> float:
+def compute_depth_ratio(solution: RigSolution, side: int) -> float:
     """Return the distance of the farthest over that of the nearest corner that a camera saw."""
-    depths = board_points_m(solution, side)[..., 2][solution.used[side]]
+    depths = compute_board_points_m(solution, side)[..., 2][solution.used[side]]
     return float(np.percentile(depths, 98) / max(np.percentile(depths, 2), 1e-6)) if len(depths) else 1.0
 
 
-def tilts_rad(solution: RigSolution, side: int) -> Floats:
+def compute_tilts_rad(solution: RigSolution, side: int) -> Floats:
     """Return the angle of each board that a camera saw from facing it squarely, (V',) [rad]."""
     seen = solution.used[side].any(axis=1)
     camera = solution.rig.cameras[side]
     normals = matrix_from_rotvec(solution.board_to_world[seen, :3])[:, :, 2] @ camera.rotation.T
-    middles = board_points_m(solution, side)[seen].mean(axis=1)
+    middles = compute_board_points_m(solution, side)[seen].mean(axis=1)
     cosines = (normals * middles).sum(axis=1) / np.maximum(np.linalg.norm(middles, axis=1), 1e-9)
     return np.asarray(np.arccos(np.clip(cosines, -1.0, 1.0)))
 
 
-def board_points_m(solution: RigSolution, side: int) -> Floats:
+def compute_board_points_m(solution: RigSolution, side: int) -> Floats:
     """Return the board's corners in a camera's frame, (V, N, 3) [m]."""
     R, t = matrix_from_rotvec(solution.board_to_world[:, :3]), solution.board_to_world[:, 3:]
     world = solution.board.points_m @ np.swapaxes(R, 1, 2) + t[:, None]
     return solution.rig.cameras[side].to_camera(world)
 
 
-def sanity_findings(solution: RigSolution) -> list[Finding]:
+def judge_sanity(solution: RigSolution) -> list[Finding]:
     """Check what must hold whatever the pixels say."""
     monocular = solution.rig.is_monocular
-    findings = [finding for camera in solution.rig.cameras for finding in (_lens(camera), _folds(camera)) if finding]
-    findings += _boards(solution)
+    findings = [
+        finding for camera in solution.rig.cameras for finding in (_judge_lens(camera), _judge_folding(camera)) if finding
+    ]
+    findings += _judge_boards(solution)
     if not monocular:
-        findings += _sides(solution)
+        findings += _judge_sides(solution)
     return findings
 
 
-def _lens(camera: Camera) -> Finding | None:
+def _judge_lens(camera: Camera) -> Finding | None:
     """Check focal lengths and principal point."""
     K, size = camera.matrix, np.array(camera.size)
     side = float(size.max())
@@ -135,46 +137,46 @@ def _lens(camera: Camera) -> Finding | None:
     return None
 
 
-def lens_reach(camera: Camera) -> float:
+def compute_lens_reach(camera: Camera) -> float:
     """Return how far from the axis the lens model grows, over the depth, before it bends; inf: everywhere.
 
     Beyond, a ray and another nearer to the axis come to the same pixel.
     """
-    r = np.linspace(0.0, 3.0 * _corner_radius(camera), 600)
+    r = np.linspace(0.0, 3.0 * _compute_corner_radius(camera), 600)
     if camera.fisheye:
         r = np.tan(np.linspace(0.0, MAX_FISHEYE_RAD, 600))
-    bent = _bent(camera, r)
+    bent = _distort_radius(camera, r)
     folds = np.flatnonzero(np.diff(bent) <= 0.0)
     return float(r[folds[0]]) if len(folds) else float("inf")
 
 
-def _bent(camera: Camera, r: Floats) -> Floats:
+def _distort_radius(camera: Camera, r: Floats) -> Floats:
     """Return how far from the centre a lens puts what is `r` from its axis, over the focal length: (N,) -> (N,)."""
     k, x = camera.intrinsics[4:9], np.arctan(r) if camera.fisheye else r
     rising = k[:4] if camera.fisheye else k[[0, 1, 4]]
     return np.asarray(x * (1.0 + sum(one * x ** (2 * n + 2) for n, one in enumerate(rising))))
 
 
-def within_reach(solution: RigSolution, points_m: Floats) -> NDArray[np.bool_]:
+def is_within_reach(solution: RigSolution, points_m: Floats) -> NDArray[np.bool_]:
     """Return which points of the world, (N, 3) [m], the lens models of two cameras tell from others, (N,)."""
     n_inside = np.zeros(len(points_m), int)
     for camera in solution.rig.cameras:
         x = camera.to_camera(points_m)
-        n_inside += np.linalg.norm(x[:, :2], axis=1) < lens_reach(camera) * np.maximum(x[:, 2], 0.0)
+        n_inside += np.linalg.norm(x[:, :2], axis=1) < compute_lens_reach(camera) * np.maximum(x[:, 2], 0.0)
     return np.asarray(n_inside >= min(len(solution.rig), 2))
 
 
-def _corner_radius(camera: Camera) -> float:
+def _compute_corner_radius(camera: Camera) -> float:
     """Return the distance of the farthest corner of the picture from the axis, over the focal length."""
     width, height = camera.size
     corners = np.array([(0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)], float)
     return float(np.linalg.norm((corners - camera.matrix[:2, 2]) / camera.focal_px, axis=1).max())
 
 
-def _folds(camera: Camera) -> Finding | None:
+def _judge_folding(camera: Camera) -> Finding | None:
     """Return a finding on how far the lens model is monotonic, None if out to the picture's corners."""
-    reach, corner = lens_reach(camera), _corner_radius(camera)
-    bent = float(_bent(camera, np.array([reach]))[0]) if np.isfinite(reach) else np.inf
+    reach, corner = compute_lens_reach(camera), _compute_corner_radius(camera)
+    bent = float(_distort_radius(camera, np.array([reach]))[0]) if np.isfinite(reach) else np.inf
     if bent >= 0.98 * corner:
         return None
     text = (
@@ -184,13 +186,13 @@ def _folds(camera: Camera) -> Finding | None:
     return Finding(Grade.PASS, text, "add views with the board in the corners of its picture")
 
 
-def _boards(solution: RigSolution) -> list[Finding]:
+def _judge_boards(solution: RigSolution) -> list[Finding]:
     """Check that every board is in front of the cameras that saw it, and faces them."""
     findings = []
     R = matrix_from_rotvec(solution.board_to_world[:, :3])
     for side, camera in enumerate(solution.rig.cameras):
         seen = solution.used[side].any(axis=1)
-        points = board_points_m(solution, side)[seen]
+        points = compute_board_points_m(solution, side)[seen]
         behind = int((points[..., 2] <= 0.0).any(axis=1).sum())
         if behind:
             text = f"{behind} of {int(seen.sum())} boards came out behind {camera.title}: a mirrored solution"
@@ -204,7 +206,7 @@ def _boards(solution: RigSolution) -> list[Finding]:
     return findings
 
 
-def _sides(solution: RigSolution) -> list[Finding]:
+def _judge_sides(solution: RigSolution) -> list[Finding]:
     """Check how far apart the cameras stand, and of two on which side."""
     rig, (low, high) = solution.rig, BASELINE_RANGE_M
     for a, b in combinations(rig.cameras, 2):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibration.quality.report import Grade, QualityReport
-from config.files import atomic_write
+from config.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,12 +44,12 @@ STYLE = {
 HEAD_IN, LINE_IN, GAP = 0.52, 0.168, 0.45  # of a report: above its findings, of a line, and between two findings in lines
 
 
-def style() -> Any:
+def choose_style() -> Any:
     """Return the settings to draw with: `with matplotlib.rc_context(style()):` around the making of axes and text."""
     return dict(STYLE)
 
 
-def new_figure(width_in: float, height_in: float) -> Figure:
+def make_figure(width_in: float, height_in: float) -> Figure:
     """Return an empty figure that needs no screen [inches]; make its axes within `matplotlib.rc_context(style())`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -65,11 +65,11 @@ def save_figure(figure: Figure, path: str | Path, dpi: int = DPI) -> Path:
     """
     content, kind = io.BytesIO(), Path(path).suffix.lower().removeprefix(".")
     figure.savefig(content, format=kind if kind in ("svg", "pdf") else "png", dpi=dpi)
-    atomic_write(Path(path), content.getvalue())
+    write_atomically(Path(path), content.getvalue())
     return Path(path)
 
 
-def report_panel(ax: Axes, report: QualityReport, title: str = "", width: int = 84) -> None:
+def draw_report_panel(ax: Axes, report: QualityReport, title: str = "", width: int = 84) -> None:
     """Fill an axis with a report: the grade as a badge, then the findings, the worst first. width: letters a line."""
     ax.set_axis_off()
     ax.set_xlim(0.0, 1.0)
@@ -80,16 +80,16 @@ def report_panel(ax: Axes, report: QualityReport, title: str = "", width: int = 
     if title:
         ax.text(1.0, 0.985, title, size=9, va="top", ha="right", color="0.4")
     height_in = ax.get_position().height * ax.figure.get_figheight()  # type: ignore[union-attr]
-    _findings(ax, report, 1.0 - HEAD_IN / height_in, LINE_IN / height_in, width)
+    _draw_findings(ax, report, 1.0 - HEAD_IN / height_in, LINE_IN / height_in, width)
 
 
-def panel_height_in(report: QualityReport, width: int = 84) -> float:
-    """Return the height that `report_panel` needs to show all findings [inches]."""
+def compute_panel_height_in(report: QualityReport, width: int = 84) -> float:
+    """Return the height that `draw_report_panel` needs to show all findings [inches]."""
     lines = sum(max(len(textwrap.wrap(finding.line, width)), 1) for finding in report.findings)
     return HEAD_IN + LINE_IN * (lines + GAP * len(report.findings))
 
 
-def _findings(ax: Axes, report: QualityReport, top: float, step: float, width: int) -> None:
+def _draw_findings(ax: Axes, report: QualityReport, top: float, step: float, width: int) -> None:
     """Write the findings below each other, as many as fit."""
     ordered = sorted(report.findings, key=lambda finding: -finding.grade)
     y = top
@@ -104,7 +104,7 @@ def _findings(ax: Axes, report: QualityReport, top: float, step: float, width: i
         y -= step * (len(lines) + GAP)
 
 
-def image_axis(ax: Axes, size: tuple[int, int]) -> None:
+def make_image_axis(ax: Axes, size: tuple[int, int]) -> None:
     """Make an axis the image of a camera, `size` (width, height) [px], y down."""
     width, height = size
     ax.set_xlim(-0.5, width - 0.5)

@@ -55,7 +55,7 @@ class QualityReport:
         return [f"verdict: {self.grade.word}", *(f"  {finding.grade.word:<4} {finding.line}" for finding in ordered)]
 
 
-def graded(value: float, limits: tuple[float, float]) -> Grade:
+def grade_figure(value: float, limits: tuple[float, float]) -> Grade:
     """Grade a figure that is better the smaller it is: pass and poor up to the limits; fail beyond them, or if it is NaN."""
     return Grade.PASS if value <= limits[0] else Grade.POOR if value <= limits[1] else Grade.FAIL
 

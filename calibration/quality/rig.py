@@ -10,24 +10,29 @@ from itertools import combinations
 
 import numpy as np
 
-from calibration.camera import relative_pose
-from calibration.depth import depth_sigma_m, performer_distance_m, volume_points_m
-from calibration.quality.evidence import clustered_covariance, covariance_of, disagreement, evidence_of
+from calibration.camera import compute_relative_pose
+from calibration.depth import choose_performer_distance_m, compute_depth_sigma_m, compute_volume_points_m
+from calibration.quality.evidence import (
+    collect_evidence,
+    compute_clustered_covariance,
+    compute_parameter_covariance,
+    measure_disagreement,
+)
 from calibration.quality.findings import (
     FEW_VIEWS,
     WIDER,
-    coverage_findings,
-    form_findings,
-    pixel_findings,
-    size_findings,
-    tilt_findings,
-    view_findings,
+    judge_coverage,
+    judge_form,
+    judge_pixels,
+    judge_size,
+    judge_tilt,
+    judge_views,
 )
-from calibration.quality.links import weakest_link
-from calibration.quality.measures import camera_keys, sanity_findings, within_reach
-from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
-from calibration.quality.suspects import Suspect, suspects_of, unmodelled_directions
-from calibration.quality.world_error import error_derivatives
+from calibration.quality.links import find_weakest_link
+from calibration.quality.measures import is_within_reach, judge_sanity, list_camera_keys
+from calibration.quality.report import Finding, Grade, QualityReport, grade_figure, join_reports
+from calibration.quality.suspects import Suspect, find_suspects, list_unmodelled_directions
+from calibration.quality.world_error import compute_error_derivatives
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
@@ -46,32 +51,34 @@ REMARK_ERROR = 0.005  # change of distances up to which a suspect is a remark
 HOLD_STILL = "hold the board still for each view, and leave the cameras alone"
 
 
-def rig_report(solution: RigSolution, distance_m: float | None = None) -> QualityReport:
+def judge_rig_solution(solution: RigSolution, distance_m: float | None = None) -> QualityReport:
     """Judge a calibration. distance_m: of the performer, by default where a body fits into the pictures."""
-    distance = performer_distance_m(solution.rig) if distance_m is None else distance_m
-    points = volume_points_m(solution.rig, distance)
-    known = points[within_reach(solution, points)]
-    sanity = QualityReport(tuple(sanity_findings(solution)), _plain_figures(solution) | {"distance_m": distance})
-    views = [judge(solution) for judge in (view_findings, pixel_findings, size_findings, form_findings, tilt_findings)]
-    parts = [sanity, *_placement(solution), *views, coverage_findings(solution, points)]
+    distance = choose_performer_distance_m(solution.rig) if distance_m is None else distance_m
+    points = compute_volume_points_m(solution.rig, distance)
+    known = points[is_within_reach(solution, points)]
+    sanity = QualityReport(tuple(judge_sanity(solution)), _collect_plain_figures(solution) | {"distance_m": distance})
+    views = [judge(solution) for judge in (judge_views, judge_pixels, judge_size, judge_form, judge_tilt)]
+    parts = [sanity, *_judge_placement(solution), *views, judge_coverage(solution, points)]
     if len(known) < (1.0 - MAX_LOST) * len(points):
-        parts.append(_lost(1.0 - len(known) / len(points)))
+        parts.append(_judge_folded_share(1.0 - len(known) / len(points)))
     wider = float(np.prod([finding.widens for part in parts for finding in part.findings]))
-    return join_reports(parts if sanity.grade is Grade.FAIL else [_world(solution, distance, known, wider), *parts])
+    return join_reports(parts if sanity.grade is Grade.FAIL else [_judge_world(solution, distance, known, wider), *parts])
 
 
-def _placement(solution: RigSolution) -> list[QualityReport]:
+def _judge_placement(solution: RigSolution) -> list[QualityReport]:
     """Return findings on how the cameras stand to each other, and of more than two which of them are linked worst."""
     rig = solution.rig
     if rig.is_monocular:
         return []
     if len(rig) == 2:
-        angle_deg = float(np.degrees(np.linalg.norm(rotvec_from_matrix(relative_pose(rig.cameras[0], rig.cameras[1])[0]))))
+        angle_deg = float(
+            np.degrees(np.linalg.norm(rotvec_from_matrix(compute_relative_pose(rig.cameras[0], rig.cameras[1])[0])))
+        )
         text = f"the cameras are {1e3 * rig.baseline_m:.0f} mm apart and turned by {angle_deg:.0f} degrees to each other"
         return [QualityReport((Finding(Grade.PASS, text),), {"angle_deg": angle_deg})]
     apart_m = [float(np.linalg.norm(a.center_m - b.center_m)) for a, b in combinations(rig.cameras, 2)]
     text = f"the {len(rig)} cameras are {min(apart_m):.2f} to {max(apart_m):.2f} m apart"
-    link = weakest_link(solution)
+    link = find_weakest_link(solution)
     few = link.n_shared < FEW_VIEWS
     words = (
         f"weakest link: {link.words(rig)} share {link.n_shared} views; their distance is known to {1e3 * link.sigma_m:.1f} mm, "
@@ -83,23 +90,24 @@ def _placement(solution: RigSolution) -> list[QualityReport]:
     return [QualityReport((Finding(Grade.PASS, text), Finding(Grade.PASS, words, fix, WIDER if few else 1.0)), figures)]
 
 
-def _lost(share: float) -> QualityReport:
+def _judge_folded_share(share: float) -> QualityReport:
     """Judge that parts of the performer's room are seen where a lens model folds back."""
     text = f"{100.0 * share:.0f} % of the performer's room are seen where a lens model folds back"
     return QualityReport((Finding(Grade.POOR, text, "add views with the board in the corners of the pictures"),))
 
 
-def _plain_figures(solution: RigSolution) -> dict[str, float]:
+def _collect_plain_figures(solution: RigSolution) -> dict[str, float]:
     """Return the figures that need no computation."""
     figures = {
-        f"focal_{name}_px": camera.focal_px for name, camera in zip(camera_keys(solution.rig), solution.rig.cameras, strict=False)
+        f"focal_{name}_px": camera.focal_px
+        for name, camera in zip(list_camera_keys(solution.rig), solution.rig.cameras, strict=False)
     }
     if not solution.rig.is_monocular:
         figures["baseline_mm"] = 1e3 * solution.rig.baseline_m
     return figures
 
 
-def _world(solution: RigSolution, distance_m: float, points_m: Floats, wider: float) -> QualityReport:
+def _judge_world(solution: RigSolution, distance_m: float, points_m: Floats, wider: float) -> QualityReport:
     """Judge how wrong distances in the performer's volume may be, what speaks against the solution, and its depth noise.
 
     wider: by which rules of thumb widen the error.
@@ -108,15 +116,15 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats, wider: fl
         text = f"the {'two ' * (len(solution.rig) == 2)}cameras hardly see the same at {distance_m:.1f} m"
         fix = "turn them towards the performer, or say where one stands with --distance"
         return QualityReport((Finding(Grade.FAIL, text, fix),))
-    evidence = evidence_of(solution)
-    derivatives = error_derivatives(solution.rig, points_m)
+    evidence = collect_evidence(solution)
+    derivatives = compute_error_derivatives(solution.rig, points_m)
     n = derivatives.shape[1]
-    spread = max(disagreement(evidence), 1.0)
-    covariance = covariance_of(evidence, spread, unmodelled_directions(solution, evidence))[:n, :n]
-    sigmas = _sigmas(derivatives, covariance)
+    spread = max(measure_disagreement(evidence), 1.0)
+    covariance = compute_parameter_covariance(evidence, spread, list_unmodelled_directions(solution, evidence))[:n, :n]
+    sigmas = _compute_sigmas(derivatives, covariance)
     if spread > SCATTERED:
-        sigmas = np.maximum(sigmas, _sigmas(derivatives, clustered_covariance(evidence)[:n, :n]))
-    suspects = suspects_of(solution, evidence, derivatives)
+        sigmas = np.maximum(sigmas, _compute_sigmas(derivatives, compute_clustered_covariance(evidence)[:n, :n]))
+    suspects = find_suspects(solution, evidence, derivatives)
     shift = float(np.max([0.0, *(suspect.error for suspect in suspects)]))  # NaN where one of them is
     error = wider * SIGMAS * float(sigmas.max()) + shift
     mean = derivatives.mean(axis=0)
@@ -127,29 +135,29 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats, wider: fl
         "world_shift_percent": 100.0 * shift,
         "disagreement": spread,
     }
-    findings = [_world_finding(error, spread, distance_m, suspects, solution), *map(_suspect_finding, suspects)]
+    findings = [_judge_world_error(error, spread, distance_m, suspects, solution), *map(_judge_suspect, suspects)]
     if spread > AGREED and not suspects:
         text = f"the views differ from each other {np.sqrt(spread):.1f} times as much as their noise explains"
         findings.append(Finding(Grade.PASS, text, HOLD_STILL))  # the error is wider by it already
     world = QualityReport(tuple(findings), figures)
-    return world if solution.rig.is_monocular else join_reports([world, _depth(solution, distance_m)])
+    return world if solution.rig.is_monocular else join_reports([world, _judge_depth(solution, distance_m)])
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """Return a share as text, such as `0.35 %`."""
     return f"{100.0 * share:.2g} %" if share < 0.995 else "more than 100 %"
 
 
-def _sigmas(derivatives: Floats, covariance: Floats) -> Floats:
+def _compute_sigmas(derivatives: Floats, covariance: Floats) -> Floats:
     """Return the standard deviation of each relative distance error, (P,)."""
     return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", derivatives, covariance, derivatives), 0.0)))
 
 
-def _world_finding(error: float, spread: float, distance_m: float, suspects: list[Suspect], solution: RigSolution) -> Finding:
+def _judge_world_error(error: float, spread: float, distance_m: float, suspects: list[Suspect], solution: RigSolution) -> Finding:
     """Judge the largest error of a distance."""
     monocular = solution.rig.is_monocular
     what = "the size of things seen" if monocular else "distances"
-    text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {_percent(error)}"
+    text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {_format_percent(error)}"
     text += f", {max(1e3 * BODY_M * error, 1.0):.0f} mm over {BODY_M:g} m (two standard deviations)" if error < 0.995 else ""
     if error <= PASS_ERROR:
         return Finding(Grade.PASS, text)
@@ -163,18 +171,18 @@ def _world_finding(error: float, spread: float, distance_m: float, suspects: lis
         fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of the pictures"
     else:
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the pictures"
-    return Finding(graded(error, (PASS_ERROR, FAIL_ERROR)), text, fix)
+    return Finding(grade_figure(error, (PASS_ERROR, FAIL_ERROR)), text, fix)
 
 
-def _suspect_finding(suspect: Suspect) -> Finding:
+def _judge_suspect(suspect: Suspect) -> Finding:
     """Judge an explanation that speaks against the solution."""
-    grade = graded(suspect.error, (REMARK_ERROR, FAIL_ERROR))
-    return Finding(grade, f"{suspect.text}, which would change distances by {_percent(suspect.error)}", suspect.fix)
+    grade = grade_figure(suspect.error, (REMARK_ERROR, FAIL_ERROR))
+    return Finding(grade, f"{suspect.text}, which would change distances by {_format_percent(suspect.error)}", suspect.fix)
 
 
-def _depth(solution: RigSolution, distance_m: float) -> QualityReport:
+def _judge_depth(solution: RigSolution, distance_m: float) -> QualityReport:
     """Report the depth noise of a marker."""
-    depth_m = depth_sigma_m(solution.rig, distance_m, MARKER_PX)
+    depth_m = compute_depth_sigma_m(solution.rig, distance_m, MARKER_PX)
     text = f"at {distance_m:.1f} m a marker found to {MARKER_PX:g} px is known to {1e3 * depth_m:.3g} mm in depth"
     wanted_m = solution.rig.baseline_m * depth_m / DEEP_M
     fix = f"move the cameras apart, to about {wanted_m:.2g} m, or closer to the performer" if depth_m > DEEP_M else ""

@@ -7,20 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.board.views import CELLS, coverage_of
-from calibration.depth import central_point_m, in_view, performer_distance_m, view_axes, volume_points_m
-from calibration.quality.measures import board_points_m, corners_px, view_rms_px
+from calibration.board.views import CELLS, measure_coverage
+from calibration.depth import (
+    choose_performer_distance_m,
+    compute_central_point_m,
+    compute_view_axes,
+    compute_volume_points_m,
+    is_in_view,
+)
+from calibration.quality.measures import collect_corners_px, compute_board_points_m, compute_view_rms_px
 from calibration.quality.picture import (
     ACCENT,
     CAMERA_COLORS,
     INK,
     QUIET,
-    image_axis,
-    new_figure,
-    panel_height_in,
-    report_panel,
+    choose_style,
+    compute_panel_height_in,
+    draw_report_panel,
+    make_figure,
+    make_image_axis,
     save_figure,
-    style,
 )
 from calibration.quality.report import QualityReport
 from calibration.solve.solution import RigSolution
@@ -50,11 +56,11 @@ def draw_rig(solution: RigSolution, report: QualityReport, path: Path | str) -> 
 
     n = len(solution.rig)
     rows = [n] if n < 3 else [min(n - k, ACROSS) for k in range(0, n, ACROSS)]  # pictures a row; of two the plan stands beside
-    report_in, pictures = max(REPORT_IN, panel_height_in(report, LETTERS)), len(rows) + (n > 2)
+    report_in, pictures = max(REPORT_IN, compute_panel_height_in(report, LETTERS)), len(rows) + (n > 2)
     heights = [report_in, *[PICTURES_IN] * pictures, BARS_IN]
     height = sum(heights) * (1.0 + SPACE * (len(heights) - 1) / len(heights)) + TOP_IN + BOTTOM_IN
-    with mpl.rc_context(style()):
-        figure = new_figure(WIDTH_IN, height)
+    with mpl.rc_context(choose_style()):
+        figure = make_figure(WIDTH_IN, height)
         grid = figure.add_gridspec(
             len(heights),
             1,
@@ -65,20 +71,20 @@ def draw_rig(solution: RigSolution, report: QualityReport, path: Path | str) -> 
             bottom=BOTTOM_IN / height,
             hspace=SPACE,
         )
-        report_panel(figure.add_subplot(grid[0]), report, _title(solution), width=LETTERS)
+        draw_report_panel(figure.add_subplot(grid[0]), report, _format_title(solution), width=LETTERS)
         for row, count in enumerate(rows):
             if n < 3:
                 panels = grid[1].subgridspec(1, 3, width_ratios=(1.0, 1.0, 0.95), wspace=0.1)
             else:
                 panels = grid[1 + row].subgridspec(1, ACROSS, wspace=0.1)
             for k in range(count):
-                _picture(figure.add_subplot(panels[k]), solution, row * ACROSS + k)
-        _from_above(figure.add_subplot(panels[0, n:] if n < 3 else grid[-2]), solution, report)
-        _bars(figure.add_subplot(grid[-1]), solution)
+                _draw_picture(figure.add_subplot(panels[k]), solution, row * ACROSS + k)
+        _draw_from_above(figure.add_subplot(panels[0, n:] if n < 3 else grid[-2]), solution, report)
+        _draw_bars(figure.add_subplot(grid[-1]), solution)
     return save_figure(figure, path)
 
 
-def _title(solution: RigSolution) -> str:
+def _format_title(solution: RigSolution) -> str:
     """Return one line on what was calibrated."""
     rig = solution.rig
     cameras = f"{' and '.join(camera.name for camera in rig.cameras)} camera" if len(rig) < 3 else f"{len(rig)} cameras"
@@ -87,14 +93,14 @@ def _title(solution: RigSolution) -> str:
     return f"{cameras}{apart}; focal length {focal} px; board {solution.board.text}"
 
 
-def _picture(ax: Axes, solution: RigSolution, side: int) -> None:
+def _draw_picture(ax: Axes, solution: RigSolution, side: int) -> None:
     """Draw where corners were in one camera's image, and their errors as arrows."""
     camera, used = solution.rig.cameras[side], solution.used[side]
-    corners, errors = corners_px(solution, side)[used], solution.residual_px[side][used]
-    image_axis(ax, camera.size)
+    corners, errors = collect_corners_px(solution, side)[used], solution.residual_px[side][used]
+    make_image_axis(ax, camera.size)
     width, height = camera.size
-    coverage = coverage_of(corners, camera.size)
-    _cells(ax, coverage.cells > 0, camera.size)
+    coverage = measure_coverage(corners, camera.size)
+    _draw_cells(ax, coverage.cells > 0, camera.size)
     _outline_volume(ax, solution, camera)
     sigma = max(float(solution.sigma_px[side]), 1e-3)
     larger = ARROW * width / (3.0 * sigma)
@@ -120,7 +126,7 @@ def _picture(ax: Axes, solution: RigSolution, side: int) -> None:
     ax.text(1.0, 1.02, f"{100.0 * coverage.share:.0f} % covered", transform=ax.transAxes, ha="right", size=8, color="0.35")
 
 
-def _cells(ax: Axes, covered: Bools, size: tuple[int, int]) -> None:
+def _draw_cells(ax: Axes, covered: Bools, size: tuple[int, int]) -> None:
     """Tint the cells of an image in which the board has been, and those in which it has not."""
     from matplotlib.colors import ListedColormap
 
@@ -137,8 +143,8 @@ def _outline_volume(ax: Axes, solution: RigSolution, camera: Camera) -> None:
     """Outline where the performer will be."""
     import cv2
 
-    points = volume_points_m(solution.rig, performer_distance_m(solution.rig))
-    points = points[in_view(camera, points)] if len(points) and len(solution.rig) > 2 else points
+    points = compute_volume_points_m(solution.rig, choose_performer_distance_m(solution.rig))
+    points = points[is_in_view(camera, points)] if len(points) and len(solution.rig) > 2 else points
     if len(points) < 4:
         return
     hull = cv2.convexHull(camera.project(points).astype(np.float32))[:, 0]
@@ -148,9 +154,9 @@ def _outline_volume(ax: Axes, solution: RigSolution, camera: Camera) -> None:
     ax.annotate("performer's room", tuple(top), (0, 3), textcoords="offset points", size=7.5, color=ACCENT, ha="center")
 
 
-def _bars(ax: Axes, solution: RigSolution) -> None:
+def _draw_bars(ax: Axes, solution: RigSolution) -> None:
     """Draw each view's error, a bar a camera."""
-    rms = view_rms_px(solution)
+    rms = compute_view_rms_px(solution)
     sides = range(len(solution.rig))
     x = np.arange(rms.shape[1])
     wide = 0.8 / len(sides)
@@ -163,57 +169,59 @@ def _bars(ax: Axes, solution: RigSolution) -> None:
     ax.set_ylim(0.0, 1.3 * max(float(np.nanmax(rms)) if np.isfinite(rms).any() else 0.0, 1e-3))
     ax.set_ylabel("error [px]")
     every = max(1, -(-len(x) // 32))
-    ax.set_xticks(x[::every], [_name(solution, v) for v in x[::every]], rotation=0 if len(x) < 16 else 35, ha="center", size=7)
+    ax.set_xticks(
+        x[::every], [_format_view_name(solution, v) for v in x[::every]], rotation=0 if len(x) < 16 else 35, ha="center", size=7
+    )
     left_out = f"; {len(solution.dropped)} left out" if solution.dropped else ""
     ax.set_title(f"error of each view (RMS); all: {solution.rms_px:.2f} px{left_out}")
     ax.grid(axis="y")
     ax.legend(loc="upper right", ncols=len(sides), fontsize=8, bbox_to_anchor=(1.0, 1.2))
 
 
-def _name(solution: RigSolution, v: int) -> str:
+def _format_view_name(solution: RigSolution, v: int) -> str:
     """Return a short name of a view: its number where its pictures' names are long."""
     views = [view.name for view in solution.moments[v].views if view is not None and view.name]
     return views[0] if views and len(views[0]) <= 8 else str(v + 1)
 
 
-def _from_above(ax: Axes, solution: RigSolution, report: QualityReport) -> None:
+def _draw_from_above(ax: Axes, solution: RigSolution, report: QualityReport) -> None:
     """Draw cameras, boards and the performer from above."""
     rig = solution.rig
-    middle, right, _, ahead = view_axes(rig)
-    distance = report.figures.get("distance_m", performer_distance_m(rig))
+    middle, right, _, ahead = compute_view_axes(rig)
+    distance = report.figures.get("distance_m", choose_performer_distance_m(rig))
     flat = np.stack([right, ahead], axis=1)
 
     def above(points: Floats) -> Floats:
         return np.asarray((points - middle) @ flat)
 
     world = rig.cameras[0]
-    boards = board_points_m(solution, 0) @ world.rotation + world.center_m
+    boards = compute_board_points_m(solution, 0) @ world.rotation + world.center_m
     for v, board in enumerate(boards):
         if solution.used[:, v].any():
             ends = above(board[[0, solution.board.grid[1] - 1]])
             ax.plot(*ends.T, color=QUIET, lw=1.6, solid_capstyle="round")
     for side, camera in enumerate(rig.cameras):
-        _camera(ax, camera, above, CAMERA_COLORS[side], 1.25 * distance)
+        _draw_camera(ax, camera, above, CAMERA_COLORS[side], 1.25 * distance)
         anchor = ("right", "left")[side] if len(rig) == 2 else "center"
         at = above(camera.center_m[None])[0]
         ax.annotate(
             camera.name, tuple(at), (0, -9), textcoords="offset points", size=8, color=CAMERA_COLORS[side], ha=anchor, va="top"
         )
-    performer = above(central_point_m(rig, distance))
+    performer = above(compute_central_point_m(rig, distance))
     ax.plot(*performer, "o", color=ACCENT, ms=6)
     text = f"performer\nat {distance:.1f} m"
     if not rig.is_monocular:
-        ellipse, larger, sigma_m = _ellipse(solution, distance, flat)
+        ellipse, larger, sigma_m = _compute_ellipse(solution, distance, flat)
         ax.plot(*(performer + ellipse).T, color=ACCENT, lw=1.4)
         text += f"\n{MARKER_PX:g} px: {1e3 * sigma_m:.2g} mm"
         if larger > 1:
             text += f"\n(drawn x {larger:g})"
     ax.annotate(text, tuple(performer), (14, 0), textcoords="offset points", size=7.5, color=ACCENT, va="center")
-    _frame(ax, np.vstack([above(np.stack([c.center_m for c in rig.cameras])), performer[None], above(boards.mean(axis=1))]))
+    _set_limits(ax, np.vstack([above(np.stack([c.center_m for c in rig.cameras])), performer[None], above(boards.mean(axis=1))]))
     ax.set_title("from above [m]; grey: boards")
 
 
-def _frame(ax: Axes, points: Floats) -> None:
+def _set_limits(ax: Axes, points: Floats) -> None:
     """Show all points, to scale, in the whole panel."""
     box = ax.get_position()
     figure = ax.figure
@@ -227,7 +235,7 @@ def _frame(ax: Axes, points: Floats) -> None:
     ax.grid(color="0.93")
 
 
-def _camera(ax: Axes, camera: Camera, above: Callable[[Floats], Floats], color: str, reach_m: float) -> None:
+def _draw_camera(ax: Axes, camera: Camera, above: Callable[[Floats], Floats], color: str, reach_m: float) -> None:
     """Draw a camera with its field of view."""
     width, height = camera.size
     edges = camera.undistort(np.array([(0.0, 0.5 * height), (width - 1.0, 0.5 * height)]))
@@ -241,11 +249,11 @@ def _camera(ax: Axes, camera: Camera, above: Callable[[Floats], Floats], color: 
     ax.plot(*at, "s", color=color, ms=7)
 
 
-def _ellipse(solution: RigSolution, distance_m: float, flat: Floats) -> tuple[Floats, float, float]:
+def _compute_ellipse(solution: RigSolution, distance_m: float, flat: Floats) -> tuple[Floats, float, float]:
     """Return the ellipse of a marker's position, one sigma, (K, 2), its magnification, and its longest semi-axis [m]."""
-    rig, point = solution.rig, central_point_m(solution.rig, distance_m)
+    rig, point = solution.rig, compute_central_point_m(solution.rig, distance_m)
     px = np.stack([camera.project(point[None]) for camera in rig.cameras])
-    seen = np.array([len(rig) == 2 or bool(in_view(camera, point[None])[0]) for camera in rig.cameras])[:, None]
+    seen = np.array([len(rig) == 2 or bool(is_in_view(camera, point[None])[0]) for camera in rig.cameras])[:, None]
     covariance = flat.T @ triangulate_views(rig, px, seen, MARKER_PX)[1][0] @ flat
     values, vectors = np.linalg.eigh(covariance)
     sigma_m = float(np.sqrt(values[-1]))

@@ -7,15 +7,15 @@ import numpy as np
 from calibration.quality.evidence import (
     Alternative,
     Evidence,
-    alternative,
-    board_form,
-    camera_moves,
+    compute_move_directions,
     downweight_misfits,
-    fixed_lens_directions,
-    move_directions,
+    evaluate_alternative,
+    evaluate_camera_moves,
+    list_fixed_lens_directions,
+    list_form_directions,
 )
-from calibration.quality.measures import shared_corners
-from calibration.solve.equations import form_directions
+from calibration.quality.measures import find_shared_corners
+from calibration.solve.equations import compute_form_directions
 from calibration.solve.lens_choice import CORNERS_FOR_FORM
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
@@ -39,22 +39,22 @@ class Suspect:
     fix: str
 
 
-def suspects_of(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
+def find_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Return the significant explanations, the worst first. derivatives: of distances by the rig's parameters, (P, n)."""
     evidence = downweight_misfits(evidence)
-    found = [*_lens_suspects(solution, evidence, derivatives), *_form_suspects(solution, evidence, derivatives)]
-    found += _move_suspects(solution, evidence, derivatives)
+    found = [*_test_lenses(solution, evidence, derivatives), *_test_board_form(solution, evidence, derivatives)]
+    found += _test_camera_moves(solution, evidence, derivatives)
     return sorted(found, key=lambda suspect: -suspect.error)
 
 
-def unmodelled_directions(solution: RigSolution, evidence: Evidence) -> Floats:
+def list_unmodelled_directions(solution: RigSolution, evidence: Evidence) -> Floats:
     """Return what was fixed, each direction as long as its standard deviation, (G, e), whatever the views say of it.
 
     Real pixels are not quite square, real lenses have a little of every coefficient, and paper is never quite flat.
     """
     columns = []
     for side, camera in enumerate(solution.rig.cameras):
-        f, fixed = camera.focal_px, fixed_lens_directions(evidence, side)
+        f, fixed = camera.focal_px, list_fixed_lens_directions(evidence, side)
         lens = FISHEYE_SIGMA if camera.fisheye else LENS_SIGMA
         usual = np.array([FOCAL_SIGMA * f, FOCAL_SIGMA * f, CENTER_SIGMA * f, CENTER_SIGMA * f, *lens])
         own = slice(side * len(usual), (side + 1) * len(usual))
@@ -63,23 +63,23 @@ def unmodelled_directions(solution: RigSolution, evidence: Evidence) -> Floats:
         return np.concatenate(columns, axis=1)
     length = float(np.ptp(solution.board.points_m, axis=0).max())
     curvature = 8.0 * SAG_SIGMA_M / length**2
-    form = board_form(evidence) * np.array([STRETCH_SIGMA, curvature, curvature, curvature])
+    form = list_form_directions(evidence) * np.array([STRETCH_SIGMA, curvature, curvature, curvature])
     return np.concatenate([*columns, form], axis=1)
 
 
-def _distance_change(other: Alternative, derivatives: Floats) -> float:
+def _compute_distance_change(other: Alternative, derivatives: Floats) -> float:
     """Return the largest relative change of a distance."""
     return float(np.abs(derivatives @ other.step[: derivatives.shape[1]]).max())
 
 
-def _lens_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
+def _test_lenses(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Test whether a camera's lens needs more coefficients than were free."""
     found = []
     for side, camera in enumerate(solution.rig.cameras):
-        extra = fixed_lens_directions(evidence, side)
+        extra = list_fixed_lens_directions(evidence, side)
         if not extra.shape[1]:
             continue
-        other = alternative(evidence, extra)
+        other = evaluate_alternative(evidence, extra)
         if other.f_statistic < SIGNIFICANT:
             continue
         if solution.fixed_intrinsics:
@@ -89,29 +89,29 @@ def _lens_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
             text = f"the corners of {camera.title} follow another lens than the one that was fitted"
             fix = "add views in the corners of its picture"
             fix += "" if camera.fisheye else "; for a very wide lens --lens fisheye"
-        found.append(Suspect(_distance_change(other, derivatives), text, fix))
+        found.append(Suspect(_compute_distance_change(other, derivatives), text, fix))
     return found
 
 
-def _form_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
+def _test_board_form(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Test whether the board is bent, or its squares are longer than wide, unless that was allowed for."""
     if solution.form_was_free or len(solution.board) < CORNERS_FOR_FORM:
         return []
-    extra, found = board_form(evidence), []
-    flat = alternative(evidence, extra[:, 1:])
+    extra, found = list_form_directions(evidence), []
+    flat = evaluate_alternative(evidence, extra[:, 1:])
     if flat.f_statistic >= SIGNIFICANT:
-        heights = form_directions(solution.board.points_m)[:, 2, 1:] @ flat.extra
+        heights = compute_form_directions(solution.board.points_m)[:, 2, 1:] @ flat.extra
         text = f"the board seems to be bent by {1e3 * float(np.ptp(heights)):.2g} mm"
         found.append(
-            Suspect(_distance_change(flat, derivatives), text, "fix the board to something stiff and flat, such as glass")
+            Suspect(_compute_distance_change(flat, derivatives), text, "fix the board to something stiff and flat, such as glass")
         )
-    true = alternative(evidence, extra[:, :1])
+    true = evaluate_alternative(evidence, extra[:, :1])
     if true.f_statistic >= SIGNIFICANT:
         stretch = 2.0 * float(true.extra[0])
         longer, other = ("along its rows", "down its columns") if stretch > 0 else ("down its columns", "along its rows")
         text = f"the board's squares seem {100.0 * abs(stretch):.2g} % longer {longer} than {other}"
         found.append(
-            Suspect(_distance_change(true, derivatives), text, "measure the print in both directions; print it at 100 %")
+            Suspect(_compute_distance_change(true, derivatives), text, "measure the print in both directions; print it at 100 %")
         )
     # Either explains some of what the other does: only the better explanation is reported.
     if len(found) == 2:
@@ -119,18 +119,18 @@ def _form_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
     return found
 
 
-def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
+def _test_camera_moves(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Test whether the cameras stood otherwise from some view on."""
     if solution.rig.is_monocular:
         return []
     order = sorted(range(len(solution.moments)), key=lambda v: solution.moments[v].t_ns)
     ordered = Evidence(evidence.information[order], evidence.score[order], evidence.free, evidence.n_rig)
-    shared = np.asarray((solution.used & shared_corners(solution)).any(axis=2))[:, order]  # by camera, with another one
+    shared = np.asarray((solution.used & find_shared_corners(solution)).any(axis=2))[:, order]  # by camera, with another one
     rig, moves = solution.rig, []
     for camera in [1] if len(rig) == 2 else range(len(rig)):  # of two, one moves against the other
-        directions, both = move_directions(evidence, rig, camera), np.flatnonzero(shared[camera]).tolist()
+        directions, both = compute_move_directions(evidence, rig, camera), np.flatnonzero(shared[camera]).tolist()
         views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
-        moves += [(at, camera, other) for at, other in zip(views, camera_moves(ordered, views, directions), strict=True)]
+        moves += [(at, camera, other) for at, other in zip(views, evaluate_camera_moves(ordered, views, directions), strict=True)]
     if not moves:
         return []
     at, camera, other = max(moves, key=lambda move: move[2].f_statistic)
@@ -141,6 +141,6 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
     which = "a camera" if len(rig) == 2 else rig.cameras[camera].title
     text = f"{which} was moved during the calibration, before {name}, by {rotation_deg:.2g} degrees and {shift_mm:.2g} mm"
     # Half of the views are wrong then: the rig is that of neither time.
-    step = (move_directions(evidence, rig, camera) @ other.extra)[: derivatives.shape[1]]
-    error = max(_distance_change(other, derivatives), float(np.abs(derivatives @ step).max()))
+    step = (compute_move_directions(evidence, rig, camera) @ other.extra)[: derivatives.shape[1]]
+    error = max(_compute_distance_change(other, derivatives), float(np.abs(derivatives @ step).max()))
     return [Suspect(error, text, "fix the cameras firmly and calibrate again")]

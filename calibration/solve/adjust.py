@@ -16,9 +16,9 @@ from calibration.solve.equations import (
     FreeParameters,
     Views,
     apply_step,
-    residual_px,
-    subset,
-    view_equations,
+    compute_residual_px,
+    compute_view_equations,
+    select_state_views,
 )
 from calibration.solve.solution import N_INTRINSICS
 from config.arrays import Floats
@@ -30,7 +30,7 @@ from numerics.least_squares import (
     NormalEquations,
     OwnBlocks,
     Step,
-    minimise,
+    minimise_cost,
 )
 
 DAMPING = Damping(1e-7, 10.0, 0.1)
@@ -70,7 +70,7 @@ class BundleProblem:
         if not (state.intrinsics[:, :2] > 0).all():
             return float("inf")
         seen, prior = self.seen, self.prior
-        residual = residual_px(state, seen)
+        residual = compute_residual_px(state, seen)
         used = seen.weight > 0
         cost = 0.5 * float(seen.weight[used] @ (residual[used] ** 2).sum(axis=1))
         if prior is not None:
@@ -81,7 +81,7 @@ class BundleProblem:
         """Return the normal equations, the blocks being the board's poses."""
         seen, freedom, prior = self.seen, self.freedom, self.prior
         G = freedom.n_shared
-        H, b = view_equations(state, seen, freedom, residual_px(state, seen))
+        H, b = compute_view_equations(state, seen, freedom, compute_residual_px(state, seen))
         shared, gradient = H[:, :G, :G].sum(axis=0), -b[:, :G].sum(axis=0)
         if prior is not None:
             for c, lens in enumerate(freedom.lenses):
@@ -95,7 +95,7 @@ class BundleProblem:
         return apply_step(state, self.freedom, step.shared, step.own[0])
 
 
-def adjust(
+def adjust_bundle(
     state: BundleState,
     seen: CornerObservations,
     freedom: FreeParameters,
@@ -104,7 +104,7 @@ def adjust(
     smallest_gain: float = MIN_GAIN,
 ) -> LeastSquaresFit[BundleState]:
     """Minimise the cost from a state on, until a step gains less than a share of it; the cost never rises."""
-    return minimise(BundleProblem(seen, freedom, prior), state, DAMPING, max_steps, smallest_gain)
+    return minimise_cost(BundleProblem(seen, freedom, prior), state, DAMPING, max_steps, smallest_gain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class RobustFit:
 
     def at(self, views: Views) -> "RobustFit":
         """Return some of the views, by index or mask."""
-        state, seen = subset(self.state, views), self.seen.at(views)
+        state, seen = select_state_views(self.state, views), self.seen.at(views)
         return replace(self, state=state, seen=seen, mask=self.mask[:, views], used=self.used[:, views])
 
     @property
@@ -144,33 +144,33 @@ def adjust_robustly(
     where it was still or both cameras expose together.
     """
     mask = seen.weight > 0
-    weighed, sigma, used = robust_weights(state, seen, mask, freedom, motion_px)
-    fit = adjust(state, weighed, freedom, prior)
+    weighed, sigma, used = compute_robust_weights(state, seen, mask, freedom, motion_px)
+    fit = adjust_bundle(state, weighed, freedom, prior)
     for _ in range(ROUNDS - 1):
         before = sigma
-        weighed, sigma, used = robust_weights(fit.state, seen, mask, freedom, motion_px)
-        fit = adjust(fit.state, weighed, freedom, prior)
+        weighed, sigma, used = compute_robust_weights(fit.state, seen, mask, freedom, motion_px)
+        fit = adjust_bundle(fit.state, weighed, freedom, prior)
         if np.abs(sigma / before - 1.0).max() < 1e-3:
             break
     return RobustFit(fit.state, weighed, mask, used, sigma)
 
 
-def robust_weights(
+def compute_robust_weights(
     state: BundleState, seen: CornerObservations, mask: NDArray[np.bool_], freedom: FreeParameters, motion_px: Floats | None
 ) -> tuple[CornerObservations, Floats, NDArray[np.bool_]]:
     """Return the observations with robust weights [px^-2], sigma (C,) and which corners are in use, (C, V, N)."""
-    distance = np.where(mask, np.linalg.norm(residual_px(state, seen), axis=-1), 0.0)
+    distance = np.where(mask, np.linalg.norm(compute_residual_px(state, seen), axis=-1), 0.0)
     motion = np.zeros(mask.shape[:2]) if motion_px is None else motion_px
     still = mask & (LAG_SHARE * motion < 0.5)[..., None]
-    sigma = np.array([noise_px(d[m], freedom, m) for d, m in zip(distance, still if still.any() else mask, strict=True)])
-    spread = view_noise_px(distance, mask, sigma, motion)[..., None]
+    sigma = np.array([estimate_noise_px(d[m], freedom, m) for d, m in zip(distance, still if still.any() else mask, strict=True)])
+    spread = estimate_view_noise_px(distance, mask, sigma, motion)[..., None]
     relative = distance / spread
     used = mask & (relative < OUTLIER_SIGMAS)
     weight = np.where(used, np.minimum(1.0, HUBER / np.maximum(relative, 1e-9)) / spread**2, 0.0)
     return replace(seen, weight=weight), sigma, used
 
 
-def view_noise_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: Floats, motion_px: Floats) -> Floats:
+def estimate_view_noise_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: Floats, motion_px: Floats) -> Floats:
     """Return the expected noise of each view, (C, V) [px]: its camera's, and more where the view as a whole does not fit.
 
     A board that moved while two cameras took it one after the other, or was bent by a hand, is off as a whole; so is a view of a
@@ -190,7 +190,7 @@ def view_noise_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: Floats, m
     return np.asarray(np.sqrt(sigma_px[:, None] ** 2 + np.maximum(more, (share * motion_px) ** 2)))
 
 
-def noise_px(distance: Floats, freedom: FreeParameters, mask: NDArray[np.bool_]) -> float:
+def estimate_noise_px(distance: Floats, freedom: FreeParameters, mask: NDArray[np.bool_]) -> float:
     """Estimate the noise of a coordinate from the corners' distances, corrected for the degrees of freedom."""
     if not len(distance) or not np.isfinite(distance).all():
         return 0.5 if not len(distance) else max(float(np.median(distance)), MIN_SIGMA_PX)
@@ -206,22 +206,24 @@ def inflate_noise(fit: RobustFit, freedom: FreeParameters) -> CornerObservations
 
     The noise is that of most corners; boards that bend and cameras that are not synchronised make whole views inconsistent.
     """
-    squares = float((fit.seen.weight * np.where(fit.used, (residual_px(fit.state, fit.seen) ** 2).sum(axis=-1), 0.0)).sum())
+    squares = float(
+        (fit.seen.weight * np.where(fit.used, (compute_residual_px(fit.state, fit.seen) ** 2).sum(axis=-1), 0.0)).sum()
+    )
     left = 2.0 * float(fit.used.sum()) - freedom.n_shared - 6.0 * fit.seen.n_views
     return replace(fit.seen, weight=fit.seen.weight / max(1.0, squares / max(left, 1.0)))
 
 
-def view_distances_px(fit: RobustFit) -> Floats:
+def compute_view_distances_px(fit: RobustFit) -> Floats:
     """Return the median distance of each view's corners from their predictions, (V,) [px], of the worse camera."""
-    distance = np.linalg.norm(residual_px(fit.state, fit.unweighted), axis=-1)
+    distance = np.linalg.norm(compute_residual_px(fit.state, fit.unweighted), axis=-1)
     out = np.zeros(fit.mask.shape[:2])
     for c, v in zip(*np.nonzero(fit.mask.any(axis=2)), strict=True):
         out[c, v] = np.median(distance[c, v, fit.mask[c, v]])
     return np.asarray(out.max(axis=0))
 
 
-def good_views(fit: RobustFit) -> NDArray[np.bool_]:
+def find_good_views(fit: RobustFit) -> NDArray[np.bool_]:
     """Return which views fit about as well as the others, (V,)."""
-    off = view_distances_px(fit)
+    off = compute_view_distances_px(fit)
     share = fit.used.sum(axis=(0, 2)) / np.maximum(fit.mask.sum(axis=(0, 2)), 1)
     return np.asarray((off <= max(BAD_VIEW * float(np.median(off)), BAD_VIEW_PX)) & (share >= MIN_USED))

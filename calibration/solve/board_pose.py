@@ -10,7 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.solve.adjust import BundleProblem
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, apply_step, flat_board_state, residual_px
+from calibration.solve.equations import (
+    BundleState,
+    CornerObservations,
+    FreeParameters,
+    apply_step,
+    compute_residual_px,
+    make_flat_board_state,
+)
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
 
@@ -20,12 +27,12 @@ POSE_STEPS = 30
 MIN_GAIN = 1e-7  # of a view's cost in one step
 
 
-def least_corners(n_board: int) -> int:
+def count_least_corners(n_board: int) -> int:
     """Return how many corners a view must show of a board that has `n_board` of them."""
     return min(MIN_CORNERS, n_board)
 
 
-def homography(points: Floats, px: Floats, weight: Floats) -> Floats:
+def compute_homography(points: Floats, px: Floats, weight: Floats) -> Floats:
     """Return the homography that fits best.
 
     points, px: (N, 2); weight: (N,), 0 where not to be used; returns (3, 3) of unit norm, which takes (x, y, 1) to the picture.
@@ -34,7 +41,7 @@ def homography(points: Floats, px: Floats, weight: Floats) -> Floats:
     return _fit_homography(points[used], px[used])[0]
 
 
-def unique_homography(points: Floats, px: Floats) -> Floats | None:
+def compute_unique_homography(points: Floats, px: Floats) -> Floats | None:
     """Return the homography from (N, 2) to (N, 2), (3, 3) of unit norm; None if the points do not determine it, as on a line."""
     H, unique = _fit_homography(points, px)
     return H if unique else None
@@ -42,8 +49,8 @@ def unique_homography(points: Floats, px: Floats) -> Floats | None:
 
 def _fit_homography(points: Floats, px: Floats) -> tuple[Floats, bool]:
     """Return the homography, and whether the points determine it."""
-    a, A = _normalise(points)
-    b, B = _normalise(px)
+    a, A = _normalise_points(points)
+    b, B = _normalise_points(px)
     one = np.column_stack([a, np.ones(len(a))])
     zero = np.zeros_like(one)
     rows = np.concatenate([np.hstack([one, zero, -b[:, :1] * one]), np.hstack([zero, one, -b[:, 1:] * one])])
@@ -52,7 +59,7 @@ def _fit_homography(points: Floats, px: Floats) -> tuple[Floats, bool]:
     return np.asarray(H / np.linalg.norm(H)), bool(values[-2] >= MIN_INFORMATION * values[0])
 
 
-def _normalise(points: Floats) -> tuple[Floats, Floats]:
+def _normalise_points(points: Floats) -> tuple[Floats, Floats]:
     """Centre points and scale them to a mean distance of sqrt(2): (N, 2) -> (N, 2) and the map (3, 3)."""
     middle = points.mean(axis=0)
     scale = np.sqrt(2.0) / max(float(np.linalg.norm(points - middle, axis=1).mean()), 1e-12)
@@ -70,7 +77,7 @@ def pose_from_homography(H: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
     return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt), H[:, 2].copy()
 
 
-def mirrored(rotation: Floats, translation: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
+def mirror_board_pose(rotation: Floats, translation: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
     """Return the other pose that looks alike: the board mirrored across the plane through its centre that faces the camera.
 
     rotation: (..., 3, 3); translation: (..., 3) [m], both board to camera; centre_m: of the board, (3,).
@@ -82,23 +89,23 @@ def mirrored(rotation: Floats, translation: Floats, centre_m: Floats) -> tuple[F
     return other, middle - other @ centre_m
 
 
-def view_costs(state: BundleState, seen: CornerObservations) -> Floats:
+def compute_view_costs(state: BundleState, seen: CornerObservations) -> Floats:
     """Return half the weighted sum of squares of each view, (V,), infinite where corners are not in front of a camera."""
-    squares = np.where(seen.weight > 0, (residual_px(state, seen) ** 2).sum(axis=-1), 0.0)
+    squares = np.where(seen.weight > 0, (compute_residual_px(state, seen) ** 2).sum(axis=-1), 0.0)
     return np.asarray(0.5 * np.where(seen.weight > 0, seen.weight * squares, 0.0).sum(axis=(0, 2)))
 
 
 def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[BundleState, Floats]:
     """Minimise each view's cost by its own board pose, the cameras fixed; return the state and the costs (V,)."""
     poses_only = FreeParameters(tuple(FIXED for _ in range(seen.n_cameras)), relative=False)
-    damping, costs = np.full(seen.n_views, 1e-6), view_costs(state, seen)
+    damping, costs = np.full(seen.n_views, 1e-6), compute_view_costs(state, seen)
     for _ in range(POSE_STEPS):
         (pose,) = BundleProblem(seen, poses_only).linearise(state).groups
         diagonal = np.einsum("vii->vi", pose.own)
         damped = pose.own + np.einsum("vi,ij->vij", damping[:, None] * diagonal + 1e-12, np.eye(6))
         step = -np.linalg.solve(damped, pose.gradient[..., None])[..., 0]
         tried = apply_step(state, poses_only, np.zeros(0), step)
-        new = view_costs(tried, seen)
+        new = compute_view_costs(tried, seen)
         better = new < costs
         R = np.where(better[:, None, None], tried.board_rotation, state.board_rotation)
         t = np.where(better[:, None], tried.board_translation, state.board_translation)
@@ -110,19 +117,19 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
     return state, costs
 
 
-def candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats) -> tuple[BundleState, Floats]:
+def find_candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats) -> tuple[BundleState, Floats]:
     """Return both board poses of every view as one camera sees it, refined, the better first.
 
     intrinsics: (10,); seen: of one camera; ideal: the corners as x/z, y/z, (V, N, 2). Returns a state with 2 V poses, first the
-    better of each view, then the others, and their costs (2 V,); views with fewer than `least_corners` have infinite cost.
+    better of each view, then the others, and their costs (2 V,); views with fewer than `count_least_corners` have infinite cost.
     """
     V, centre = seen.n_views, seen.points_m.mean(axis=0)
     R, t = np.tile(np.eye(3), (V, 1, 1)), np.tile([0.0, 0.0, 1.0], (V, 1))
-    enough = (seen.weight[0] > 0).sum(axis=1) >= least_corners(len(seen.points_m))
+    enough = (seen.weight[0] > 0).sum(axis=1) >= count_least_corners(len(seen.points_m))
     for v in np.flatnonzero(enough):
-        R[v], t[v] = pose_from_homography(homography(seen.points_m[:, :2], ideal[v], seen.weight[0, v]), centre)
-    Rm, tm = mirrored(R, t, centre)
-    state = flat_board_state(
+        R[v], t[v] = pose_from_homography(compute_homography(seen.points_m[:, :2], ideal[v], seen.weight[0, v]), centre)
+    Rm, tm = mirror_board_pose(R, t, centre)
+    state = make_flat_board_state(
         intrinsics[None], np.eye(3)[None], np.zeros((1, 3)), np.concatenate([R, Rm]), np.concatenate([t, tm])
     )
     state, costs = refine_board_poses(state, seen.at(np.tile(np.arange(V), 2)))

@@ -6,9 +6,9 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
-from calibration.camera import FOCAL_RANGE, title
-from calibration.solve.adjust import RobustFit, view_distances_px
-from calibration.solve.board_pose import least_corners
+from calibration.camera import FOCAL_RANGE, format_camera_name
+from calibration.solve.adjust import RobustFit, compute_view_distances_px
+from calibration.solve.board_pose import count_least_corners
 from config.arrays import Floats, Ints
 from config.errors import CalibrationError
 
@@ -25,7 +25,7 @@ UNKNOWN_FOCAL = 0.2  # relative sigma
 def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int], name: str) -> None:
     """Raise CalibrationError: corners that do not fit the board or the picture, or that are not finite."""
     for view in views:
-        where = f"{title(name)}, {view.name or 'a view'}"
+        where = f"{format_camera_name(name)}, {view.name or 'a view'}"
         if view.corners_px.shape != (len(board), 2) or view.seen.shape != (len(board),):
             raise CalibrationError(
                 f"{where}: {len(view.corners_px)} corners; the board {board.text} has {len(board)}: give the board that was seen"
@@ -43,15 +43,17 @@ def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int],
 
 def check_enough(board: Board, views: Sequence[BoardView], name: str) -> None:
     """Raise CalibrationError: too few views to calibrate a camera, or all the same."""
-    useful = [view for view in views if view.n_seen >= least_corners(len(board))]
+    useful = [view for view in views if view.n_seen >= count_least_corners(len(board))]
     if len(useful) < MIN_VIEWS:
         raise CalibrationError(
-            f"{title(name)}: {len(useful)} view{'' if len(useful) == 1 else 's'} of the board; at least {MIN_VIEWS} are needed "
+            f"{format_camera_name(name)}: {len(useful)} view{'' if len(useful) == 1 else 's'} of the board; at "
+            f"least {MIN_VIEWS} are needed "
             f"and {GOOD_VIEWS} are good: hold it nearer, farther, in every corner of the picture and tilted to all sides"
         )
-    if all(_same(useful[0], view) for view in useful[1:]):
+    if all(_is_same_view(useful[0], view) for view in useful[1:]):
         raise CalibrationError(
-            f"{title(name)}: all {len(useful)} views show the board in one place; move it and tilt it between pictures"
+            f"{format_camera_name(name)}: all {len(useful)} views show the board in one place; move it and tilt it "
+            f"between pictures"
         )
 
 
@@ -60,7 +62,7 @@ def check_linked(n_shared: Ints, names: Sequence[str]) -> None:
 
     n_shared: number of views that two cameras share, (C, C).
     """
-    groups = _linked_groups(n_shared)
+    groups = _find_linked_groups(n_shared)
     if len(groups) == 1:
         return
     if len(names) == 2:
@@ -78,7 +80,7 @@ def check_linked(n_shared: Ints, names: Sequence[str]) -> None:
     )
 
 
-def _linked_groups(n_shared: Ints) -> list[list[int]]:
+def _find_linked_groups(n_shared: Ints) -> list[list[int]]:
     """Return the cameras that are linked by enough shared views, group by group."""
     left, groups = list(range(len(n_shared))), list[list[int]]()
     while left:
@@ -93,10 +95,10 @@ def _linked_groups(n_shared: Ints) -> list[list[int]]:
 
 def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -> None:
     """Raise CalibrationError: the corners are not those of a flat board of this kind."""
-    off = float(np.median(view_distances_px(fit)))
+    off = float(np.median(compute_view_distances_px(fit)))
     if off > MAX_OFF * max(size):
         raise CalibrationError(
-            f"{title(name)}: corners are {off:.1f} px off any place of the board {board.text}, expected below 1 px: "
+            f"{format_camera_name(name)}: corners are {off:.1f} px off any place of the board {board.text}, expected below 1 px: "
             f"give the board that was seen, its corners row by row, flat and in pictures that are not mirrored"
         )
 
@@ -110,7 +112,8 @@ def check_tilt(normals: Floats, name: str, focal_sigma: float) -> None:
     spread = float(np.degrees(np.arccos(np.clip(normals @ (mean / max(np.linalg.norm(mean), 1e-12)), -1.0, 1.0)).max()))
     if np.radians(spread) < PARALLEL_RAD or focal_sigma > UNKNOWN_FOCAL:
         raise CalibrationError(
-            f"{title(name)}: its focal length cannot be told, all views hold the board within {spread:.0f} degrees of one tilt "
+            f"{format_camera_name(name)}: its focal length cannot be told, all views hold the board within "
+            f"{spread:.0f} degrees of one tilt "
             f"(sigma of the focal length {100 * min(focal_sigma, 9.99):.0f} %): tilt the board by 20 to 45 degrees, to all sides"
         )
 
@@ -120,12 +123,14 @@ def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board
     side, (fx, fy, cx, cy) = max(size), intrinsics[:4]
     if not all(FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side for focal in (fx, fy)):
         raise CalibrationError(
-            f"{title(name)}: a focal length of {fx:.0f} x {fy:.0f} px came out, expected {FOCAL_RANGE[0] * side:.0f} to "
+            f"{format_camera_name(name)}: a focal length of {fx:.0f} x {fy:.0f} px came out, expected "
+            f"{FOCAL_RANGE[0] * side:.0f} to "
             f"{FOCAL_RANGE[1] * side:.0f} px for pictures {side} px long: is the board {board.text}, flat and tilted?"
         )
     if not (-0.25 * size[0] <= cx <= 1.25 * size[0] and -0.25 * size[1] <= cy <= 1.25 * size[1]):
         raise CalibrationError(
-            f"{title(name)}: the optical axis came out at ({cx:.0f}, {cy:.0f}), far outside the picture of {size[0]}x{size[1]}: "
+            f"{format_camera_name(name)}: the optical axis came out at ({cx:.0f}, {cy:.0f}), far outside the "
+            f"picture of {size[0]}x{size[1]}: "
             f"were the pictures cropped? Take more views, tilted to all sides"
         )
 
@@ -139,7 +144,7 @@ def check_sides(centre_m: Floats) -> None:
         )
 
 
-def _same(first: BoardView, second: BoardView) -> bool:
+def _is_same_view(first: BoardView, second: BoardView) -> bool:
     """Return whether two views show the board in the same position of the picture."""
     both = first.seen & second.seen
     return bool(both.any()) and bool(np.abs(first.corners_px[both] - second.corners_px[both]).max() < SAME_PX)

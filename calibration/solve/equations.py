@@ -26,7 +26,7 @@ class BundleState:
     """All that the adjustment may change.
 
     intrinsics: (C, 10) of the cameras; rotation, translation: first to each camera, (C, 3, 3), (C, 3) [m], of the first 1 and 0;
-    board_rotation, board_translation: board to first camera, (V, 3, 3), (V, 3) [m]; form: of the board (`formed_points`), (4,);
+    board_rotation, board_translation: board to first camera, (V, 3, 3), (V, 3) [m]; form: of the board (`deform_points`), (4,);
     offset_s: by which each camera's timestamps are late, (C,), of the first 0.
     """
 
@@ -44,7 +44,7 @@ class BundleState:
         return len(self.intrinsics)
 
 
-def flat_board_state(
+def make_flat_board_state(
     intrinsics: Floats, rotation: Floats, translation: Floats, board_rotation: Floats, board_translation: Floats
 ) -> BundleState:
     """Return a state with a flat board and stamps that are right."""
@@ -53,14 +53,14 @@ def flat_board_state(
     )
 
 
-def bundle_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
+def state_from_rig(rig: Rig, board_to_world: ArrayLike) -> BundleState:
     """Return a rig and poses of the board in its first camera's frame, (V, 6), as a state."""
     poses = np.asarray(board_to_world, float)
     first = rig.cameras[0]
     R = np.stack([camera.rotation @ first.rotation.T for camera in rig.cameras])
     t = np.stack([camera.translation for camera in rig.cameras]) - R @ first.translation
     K = np.stack([camera.intrinsics for camera in rig.cameras])
-    return flat_board_state(K, R, t, matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
+    return make_flat_board_state(K, R, t, matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +148,20 @@ class FreeParameters:
         return slice(start, start + N_FORM * self.form)
 
 
-def subset(state: BundleState, views: Views) -> BundleState:
+def select_state_views(state: BundleState, views: Views) -> BundleState:
     """Return the state with some of the views only, by index or mask."""
     return replace(state, board_rotation=state.board_rotation[views], board_translation=state.board_translation[views])
 
 
-def formed_points(points_m: Floats, form: Floats) -> Floats:
+def deform_points(points_m: Floats, form: Floats) -> Floats:
     """Return the corners of a board with a form: (N, 3) [m], (4,) -> (N, 3) [m].
 
     form: stretch s, x times 1 + s and y times 1 - s; curvatures along x, along y and twist [1/m] about the board's centre.
     """
-    return points_m + form_directions(points_m) @ form if form.any() else points_m
+    return points_m + compute_form_directions(points_m) @ form if form.any() else points_m
 
 
-def form_directions(points_m: Floats) -> Floats:
+def compute_form_directions(points_m: Floats) -> Floats:
     """Return the derivatives of the corners by the form: (N, 3) [m] -> (N, 3, 4)."""
     x, y = (points_m - points_m.mean(axis=0))[:, :2].T
     out = np.zeros((len(points_m), 3, N_FORM))
@@ -170,14 +170,14 @@ def form_directions(points_m: Floats) -> Floats:
     return out
 
 
-def project(intrinsics: Floats, points_m: Floats) -> Floats:
+def project_points(intrinsics: Floats, points_m: Floats) -> Floats:
     """Project points in a camera's frame: (10,), (..., 3) [m] -> (..., 2) [px]; meaningless nearer than `NEAREST_M`."""
     fx, fy, cx, cy, k1, k2, p1, p2, k3, fisheye = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
     out = np.empty((*points_m.shape[:-1], 2))
     if fisheye:
-        radial = _fisheye(intrinsics, x, y)[0]
+        radial = _compute_fisheye(intrinsics, x, y)[0]
         out[..., 0], out[..., 1] = fx * x * radial + cx, fy * y * radial + cy
         return out
     r2 = x * x + y * y
@@ -187,7 +187,7 @@ def project(intrinsics: Floats, points_m: Floats) -> Floats:
     return out
 
 
-def _fisheye(intrinsics: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+def _compute_fisheye(intrinsics: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """Return radial with x' = x radial, its slope with d radial / d x = slope x, and the square of the angle from the axis."""
     k1, k2, k3, k4 = intrinsics[4:8]
     r2 = np.maximum(x * x + y * y, 1e-12)
@@ -199,13 +199,13 @@ def _fisheye(intrinsics: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats, 
     return radial, np.where(r2 > 1e-8, (rate - radial) / r2, 0.0), t2
 
 
-def point_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
+def compute_point_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
     """Return d pixel / d point: (10,), (..., 3) [m] -> (..., 2, 3)."""
     fx, fy, _, _, k1, k2, p1, p2, k3, fisheye = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
     if fisheye:
-        radial, slope = _fisheye(intrinsics, x, y)[:2]
+        radial, slope = _compute_fisheye(intrinsics, x, y)[:2]
         p1 = p2 = 0.0
     else:
         r2 = x * x + y * y
@@ -221,14 +221,14 @@ def point_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
     return P
 
 
-def lens_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
+def compute_lens_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
     """Return d pixel / d intrinsics: (10,), (..., 3) [m] -> (..., 2, 9); a fisheye's last is 0."""
     fx, fy, _, _, k1, k2, p1, p2, k3, fisheye = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
     Q = np.zeros((*points_m.shape[:-1], 2, N_INTRINSICS))
     if fisheye:
-        radial, _, t2 = _fisheye(intrinsics, x, y)
+        radial, _, t2 = _compute_fisheye(intrinsics, x, y)
         Q[..., 0, 0], Q[..., 1, 1], Q[..., 0, 2], Q[..., 1, 3] = x * radial, y * radial, 1.0, 1.0
         power = np.sqrt(t2 / np.maximum(x * x + y * y, 1e-300))
         for column in (4, 5, 6, 7):
@@ -247,19 +247,19 @@ def lens_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
     return Q
 
 
-def camera_points(state: BundleState, points_m: Floats) -> list[Floats]:
+def compute_camera_points(state: BundleState, points_m: Floats) -> list[Floats]:
     """Return the board's corners in each camera's frame: flat (N, 3) [m] -> C times (V, N, 3) [m]."""
-    X = formed_points(points_m, state.form)
+    X = deform_points(points_m, state.form)
     first = X @ np.swapaxes(state.board_rotation, 1, 2) + state.board_translation[:, None]
     others = zip(state.rotation[1:], state.translation[1:], strict=True)
     return [first, *(first @ R.T + t for R, t in others)]
 
 
-def residual_px(state: BundleState, seen: CornerObservations) -> Floats:
+def compute_residual_px(state: BundleState, seen: CornerObservations) -> Floats:
     """Return measured minus predicted corners, (C, V, N, 2) [px]; infinite for a corner with weight that is not in front."""
     out = np.empty_like(seen.px)
-    for c, points in enumerate(camera_points(state, seen.points_m)):
-        out[c] = seen.px[c] - project(state.intrinsics[c], points)
+    for c, points in enumerate(compute_camera_points(state, seen.points_m)):
+        out[c] = seen.px[c] - project_points(state.intrinsics[c], points)
         if seen.motion is not None:
             late_s = state.offset_s[c] - state.offset_s[seen.motion.reference] - seen.motion.lag_s[c]
             out[c] += seen.motion.velocity_px_s[c] * late_s[:, None, None]
@@ -267,21 +267,21 @@ def residual_px(state: BundleState, seen: CornerObservations) -> Floats:
     return out
 
 
-def jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParameters) -> tuple[Floats, Floats]:
+def compute_jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParameters) -> tuple[Floats, Floats]:
     """Return d predicted / d shared parameters and d predicted / d pose: (C, V, N, 2, G) and (C, V, N, 2, 6).
 
     Pose: rotation and translation of the board in the first camera's frame.
     """
     C, V, N = seen.weight.shape
     shared, pose = np.zeros((C, V, N, 2, freedom.n_shared)), np.empty((C, V, N, 2, 6))
-    points = camera_points(state, seen.points_m)
+    points = compute_camera_points(state, seen.points_m)
     for c in range(C):
-        columns, shared_c, pose[c] = _camera_jacobian(state, seen.points_m, seen.motion, freedom, c, points[c])
+        columns, shared_c, pose[c] = _compute_camera_jacobian(state, seen.points_m, seen.motion, freedom, c, points[c])
         shared[c][..., columns] = shared_c
     return shared, pose
 
 
-def view_equations(
+def compute_view_equations(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, residual: Floats
 ) -> tuple[Floats, Floats]:
     """Return J' W J (V, G + 6, G + 6) and J' W r (V, G + 6) of every view, shared parameters first, then the board's pose.
@@ -290,14 +290,14 @@ def view_equations(
     """
     G, (C, V, _) = freedom.n_shared, seen.weight.shape
     H, b = np.zeros((V, G + 6, G + 6)), np.zeros((V, G + 6))
-    points = camera_points(state, seen.points_m)
+    points = compute_camera_points(state, seen.points_m)
     for c in range(C):
         views = np.flatnonzero((seen.weight[c] > 0).any(axis=1))
         if not len(views):
             continue
         motion = None if seen.motion is None else seen.motion.at(views)
-        part, weight, off = subset(state, views), seen.weight[c, views], residual[c, views]
-        columns, shared, pose = _camera_jacobian(part, seen.points_m, motion, freedom, c, points[c][views])
+        part, weight, off = select_state_views(state, views), seen.weight[c, views], residual[c, views]
+        columns, shared, pose = _compute_camera_jacobian(part, seen.points_m, motion, freedom, c, points[c][views])
         at = np.concatenate([columns, np.arange(G, G + 6)])
         J = np.concatenate([shared, pose], axis=-1).reshape(len(views), -1, len(at))
         counts = (weight > 0) & np.isfinite(off).all(axis=-1)
@@ -309,7 +309,7 @@ def view_equations(
     return H, b
 
 
-def _camera_jacobian(
+def _compute_camera_jacobian(
     state: BundleState, points_m: Floats, motion: CornerMotion | None, freedom: FreeParameters, c: int, points: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Return derivatives of what a camera sees, points in its frame (V, N, 3) [m].
@@ -317,26 +317,30 @@ def _camera_jacobian(
     Returns the shared parameters that move it, (k,), d predicted / d these, (V, N, 2, k), and / d pose of the board,
     (V, N, 2, 6).
     """
-    P = point_derivatives(state.intrinsics[c], points)
+    P = compute_point_derivatives(state.intrinsics[c], points)
     lens, R = freedom.lenses[c], state.board_rotation
     blocks: list[tuple[range, Floats]] = []
     if lens.n_free:
-        blocks.append((_range(freedom.lens_columns(c)), lens_derivatives(state.intrinsics[c], points) @ lens.directions))
+        blocks.append(
+            (_list_indices(freedom.lens_columns(c)), compute_lens_derivatives(state.intrinsics[c], points) @ lens.directions)
+        )
     if c and freedom.relative:
         start = freedom.pose_columns.start + 6 * (c - 1)
-        blocks.append((range(start, start + 6), np.concatenate([_cross(points - state.translation[c], P), P], axis=-1)))
+        blocks.append(
+            (range(start, start + 6), np.concatenate([_compute_cross_products(points - state.translation[c], P), P], axis=-1))
+        )
     A = P @ state.rotation[c] if c else P
-    rotated = formed_points(points_m, state.form) @ np.swapaxes(R, 1, 2)
+    rotated = deform_points(points_m, state.form) @ np.swapaxes(R, 1, 2)
     if freedom.form:
-        blocks.append((_range(freedom.form_columns), A @ (R[:, None] @ form_directions(points_m))))
+        blocks.append((_list_indices(freedom.form_columns), A @ (R[:, None] @ compute_form_directions(points_m))))
     if freedom.offset and motion is not None:
-        blocks.append((range(freedom.form_columns.stop, freedom.n_shared), _by_offsets(motion, c)))
+        blocks.append((range(freedom.form_columns.stop, freedom.n_shared), _compute_offset_derivatives(motion, c)))
     columns = np.array([column for at, _ in blocks for column in at], np.intp)
     shared = np.concatenate([block for _, block in blocks], axis=-1) if blocks else np.zeros((*P.shape[:-1], 0))
-    return columns, shared, np.concatenate([_cross(rotated, A), A], axis=-1)
+    return columns, shared, np.concatenate([_compute_cross_products(rotated, A), A], axis=-1)
 
 
-def _by_offsets(motion: CornerMotion, c: int) -> Floats:
+def _compute_offset_derivatives(motion: CornerMotion, c: int) -> Floats:
     """Return d predicted / d offsets of all cameras but the first, of what a camera sees: (V, N, 2, C - 1)."""
     C, V = motion.lag_s.shape
     later = np.zeros((V, C))
@@ -345,7 +349,7 @@ def _by_offsets(motion: CornerMotion, c: int) -> Floats:
     return np.asarray(motion.velocity_px_s[c][..., None] * later[:, None, None, 1:])
 
 
-def _range(columns: slice) -> range:
+def _list_indices(columns: slice) -> range:
     """Return the indices of a slice."""
     return range(columns.start, columns.stop)
 
@@ -368,7 +372,7 @@ def apply_step(state: BundleState, freedom: FreeParameters, shared: Floats, pose
     return BundleState(intrinsics, rotation, translation, board_rotation, state.board_translation + poses[:, 3:], form, offset_s)
 
 
-def _cross(points: Floats, rows: Floats) -> Floats:
+def _compute_cross_products(points: Floats, rows: Floats) -> Floats:
     """Return p x a for each point and both rows of its derivative: (V, N, 3), (V, N, 2, 3) -> (V, N, 2, 3)."""
     x, y, z = (points[..., i, None] for i in range(3))
     out = np.empty_like(rows)

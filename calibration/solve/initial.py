@@ -18,33 +18,33 @@ from calibration.solve.adjust import (
     BundleProblem,
     IntrinsicsPrior,
     RobustFit,
-    adjust,
+    adjust_bundle,
     adjust_robustly,
 )
-from calibration.solve.board_pose import least_corners, mirrored, refine_board_poses
+from calibration.solve.board_pose import count_least_corners, mirror_board_pose, refine_board_poses
 from calibration.solve.checks import MIN_SHARED, check_fits, check_intrinsics, check_linked, check_tilt
 from calibration.solve.equations import (
     BundleState,
     CornerMotion,
     CornerObservations,
     FreeParameters,
-    flat_board_state,
-    residual_px,
-    subset,
+    compute_residual_px,
+    make_flat_board_state,
+    select_state_views,
 )
-from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedMoment, DropReason, LensModel, intrinsic_names
+from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedMoment, DropReason, LensModel, list_intrinsic_names
 from calibration.solve.start import (
     PoseCandidates,
     PoseVote,
     cap_weights,
-    initial_camera,
-    pose_candidates,
+    find_initial_camera,
+    find_pose_candidates,
+    make_weak_prior,
     vote_relative_pose,
-    weak_prior,
 )
 from config.arrays import Floats
 from config.errors import CalibrationError
-from numerics.least_squares import shared_covariance
+from numerics.least_squares import compute_shared_covariance
 
 MIRRORED_SHARE = 0.99  # a mirrored pose must cost less than this share to be taken
 FEW_VIEWS = 8  # with fewer, one coefficient of distortion is enough to begin with
@@ -69,14 +69,14 @@ def solve_single_camera(
 
     Raises CalibrationError: the corners are not those of the board, the views do not determine the focal length, an absurd lens.
     """
-    views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= least_corners(len(board)))
-    mine, prior = seen.at(views), weak_prior(size, fisheye)
+    views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= count_least_corners(len(board)))
+    mine, prior = seen.at(views), make_weak_prior(size, fisheye)
     lens = LensModel(("k1",) if mine.n_views < FEW_VIEWS else ("k1", "k2"), fisheye=fisheye)
     freedom = FreeParameters((lens,), relative=False)
-    start = initial_camera(mine, size, lens)
-    fit = adjust_unmirrored(subset(start.state, np.arange(mine.n_views)), mine, freedom, prior)
+    start = find_initial_camera(mine, size, lens)
+    fit = adjust_unmirrored(select_state_views(start.state, np.arange(mine.n_views)), mine, freedom, prior)
     check_fits(fit, size, name, board)
-    covariance = shared_covariance(BundleProblem(fit.seen, freedom, prior).linearise(fit.state))
+    covariance = compute_shared_covariance(BundleProblem(fit.seen, freedom, prior).linearise(fit.state))
     check_tilt(fit.state.board_rotation[:, :, 2], name, float(np.sqrt(covariance[0, 0]) / fit.state.intrinsics[0, 0]))
     check_intrinsics(fit.state.intrinsics[0], size, name, board)
     return SingleCamera(fit, lens)
@@ -92,19 +92,19 @@ def adjust_unmirrored(
     """Adjust robustly, and again for as long as some pose of the board fits better mirrored."""
     fit = adjust_robustly(state, seen, freedom, prior, motion_px)
     for _ in range(3):
-        state, n_changed = unmirror(fit.state, fit.seen)
+        state, n_changed = unmirror_poses(fit.state, fit.seen)
         if not n_changed:
             break
         fit = adjust_robustly(state, seen, freedom, prior, motion_px)
     return fit
 
 
-def unmirror(state: BundleState, seen: CornerObservations) -> tuple[BundleState, int]:
+def unmirror_poses(state: BundleState, seen: CornerObservations) -> tuple[BundleState, int]:
     """Try every board pose mirrored as each camera would mistake it, and take what fits better; return how many changed."""
     centre, n_changed = seen.points_m.mean(axis=0), 0
     state, costs = refine_board_poses(state, seen)
     for Rc, tc in zip(state.rotation, state.translation, strict=True):
-        R, t = mirrored(Rc @ state.board_rotation, state.board_translation @ Rc.T + tc, centre)
+        R, t = mirror_board_pose(Rc @ state.board_rotation, state.board_translation @ Rc.T + tc, centre)
         other, other_costs = refine_board_poses(replace(state, board_rotation=Rc.T @ R, board_translation=(t - tc) @ Rc), seen)
         better = other_costs < MIRRORED_SHARE * costs
         n_changed += int(better.sum())
@@ -134,7 +134,7 @@ class InitialLens:
     prior: IntrinsicsPrior
 
 
-def initial_lens(
+def find_initial_lens(
     board: Board,
     seen: CornerObservations,
     size: tuple[int, int],
@@ -145,18 +145,18 @@ def initial_lens(
     """Solve for one camera's lens, or take it from an earlier calibration."""
     if known is None:
         single = solve_single_camera(board, seen, size, name, fisheye)
-        return InitialLens(single.fit.state.intrinsics[0], single.lens, weak_prior(size, fisheye))
+        return InitialLens(single.fit.state.intrinsics[0], single.lens, make_weak_prior(size, fisheye))
     intrinsics, fisheye, sigma = known.camera.intrinsics, known.camera.fisheye, known.sigma
     mean = intrinsics[None, :N_INTRINSICS]
     if sigma is None:
         return InitialLens(intrinsics, FIXED, IntrinsicsPrior(mean, np.zeros((1, N_INTRINSICS))))
-    names = intrinsic_names(fisheye)
+    names = list_intrinsic_names(fisheye)
     coefficients = tuple(name for name, one in zip(names[4:], sigma[4 : len(names)], strict=True) if one > 0)
     weight = np.where(sigma > 0, 1.0 / np.maximum(sigma, 1e-12) ** 2, 1e12)
     return InitialLens(intrinsics, LensModel(coefficients, square=False, fisheye=fisheye), IntrinsicsPrior(mean, weight[None]))
 
 
-def observations(board: Board, moments: Sequence[BoardMoment], solve_offset: bool) -> CornerObservations:
+def pack_observations(board: Board, moments: Sequence[BoardMoment], solve_offset: bool) -> CornerObservations:
     """Return all corners as arrays, weight 1 where seen; with velocities and lags if offsets are to be solved for."""
     C, V, N = len(moments[0].views), len(moments), len(board)
     px, weight = np.zeros((C, V, N, 2)), np.zeros((C, V, N))
@@ -165,10 +165,10 @@ def observations(board: Board, moments: Sequence[BoardMoment], solve_offset: boo
             if view is not None and determines_pose(board, view):
                 weight[c, v] = view.seen
                 px[c, v, view.seen] = view.corners_px[view.seen]
-    return CornerObservations(board.points_m, px, weight, _corner_motion(moments, N) if solve_offset else None)
+    return CornerObservations(board.points_m, px, weight, _compute_corner_motion(moments, N) if solve_offset else None)
 
 
-def _corner_motion(moments: Sequence[BoardMoment], n_corners: int) -> CornerMotion:
+def _compute_corner_motion(moments: Sequence[BoardMoment], n_corners: int) -> CornerMotion:
     """Return how corners moved. Raises CalibrationError: it is known of no view that two cameras share."""
     C, V = len(moments[0].views), len(moments)
     velocity, lag_s, reference = np.zeros((C, V, n_corners, 2)), np.zeros((C, V)), np.zeros(V, np.intp)
@@ -189,14 +189,14 @@ def _corner_motion(moments: Sequence[BoardMoment], n_corners: int) -> CornerMoti
 
 def determines_pose(board: Board, view: BoardView) -> bool:
     """Return whether the corners seen are enough, and not all in one line, to determine the board's pose."""
-    if view.n_seen < least_corners(len(board)):
+    if view.n_seen < count_least_corners(len(board)):
         return False
     points = board.points_m[view.seen, :2]
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(points))
     return bool(spread > MIN_SPREAD * board.square_m)
 
 
-def motion_px(moments: Sequence[BoardMoment]) -> Floats:
+def compute_motion_px(moments: Sequence[BoardMoment]) -> Floats:
     """Return the board's motion between pictures, by camera (C, V) [px]; 0 where it was still or one camera alone saw it."""
     out = np.zeros((len(moments[0].views), len(moments)))
     for v, moment in enumerate(moments):
@@ -206,7 +206,7 @@ def motion_px(moments: Sequence[BoardMoment]) -> Floats:
     return out
 
 
-def initial_state(
+def find_initial_state(
     lenses: Sequence[InitialLens], seen: CornerObservations, moments: Sequence[BoardMoment], names: Sequence[str]
 ) -> tuple[BundleState, NDArray[np.intp], tuple[DroppedMoment, ...]]:
     """Find the poses of the cameras and the board's pose in every view; leave out views that are inconsistent.
@@ -214,14 +214,14 @@ def initial_state(
     Returns the state of the views kept, their indices, and the views left out. Raises CalibrationError: too many were, or no
     chain of views links all cameras.
     """
-    seen_by = (seen.weight > 0).sum(axis=2) >= least_corners(len(seen.points_m))
-    candidates = [pose_candidates(lens.intrinsics, seen.of_camera(c)) for c, lens in enumerate(lenses)]
-    links = spanning_links(seen_by, names)
+    seen_by = (seen.weight > 0).sum(axis=2) >= count_least_corners(len(seen.points_m))
+    candidates = [find_pose_candidates(lens.intrinsics, seen.of_camera(c)) for c, lens in enumerate(lenses)]
+    links = find_spanning_links(seen_by, names)
     votes = [vote_relative_pose(candidates[a], candidates[b], seen_by[a] & seen_by[b]) for a, b in links]
-    state, agrees = _chained_state(lenses, candidates, seen_by, links, votes)
+    state, agrees = _chain_state(lenses, candidates, seen_by, links, votes)
     n_seeing = seen_by.sum(axis=0)
     shared = np.asarray(n_seeing > 1)
-    state, fits = _consistent_views(state, seen, shared, agrees)
+    state, fits = _find_consistent_views(state, seen, shared, agrees)
     if fits.sum() < max(3, (1.0 - MAX_BAD_SHARE) * shared.sum()):
         which, sides = ("pairs", "left and right pictures") if len(lenses) == 2 else ("sets", "the cameras' pictures")
         raise CalibrationError(
@@ -229,12 +229,12 @@ def initial_state(
             f"belong together, was the board still, did no camera move, and does neither mirror?"
         )
     keep = np.flatnonzero(fits | (n_seeing == 1))
-    spanning_links(seen_by & (fits | (n_seeing == 1)), names)
+    find_spanning_links(seen_by & (fits | (n_seeing == 1)), names)
     dropped = tuple(DroppedMoment(moments[v], DropReason.INCONSISTENT) for v in np.flatnonzero(shared & ~fits).tolist())
-    return subset(state, keep), keep, dropped
+    return select_state_views(state, keep), keep, dropped
 
 
-def spanning_links(seen_by: NDArray[np.bool_], names: Sequence[str]) -> list[tuple[int, int]]:
+def find_spanning_links(seen_by: NDArray[np.bool_], names: Sequence[str]) -> list[tuple[int, int]]:
     """Return the pairs of cameras that link all of them by as many shared views as possible, from the first camera on.
 
     seen_by: which views each camera sees, (C, V). A maximum spanning tree (Prim 1957). Raises CalibrationError: some cameras
@@ -253,7 +253,7 @@ def spanning_links(seen_by: NDArray[np.bool_], names: Sequence[str]) -> list[tup
     return links
 
 
-def _chained_state(
+def _chain_state(
     lenses: Sequence[InitialLens],
     candidates: Sequence[PoseCandidates],
     seen_by: NDArray[np.bool_],
@@ -280,21 +280,21 @@ def _chained_state(
         at = mine + V * choice[mine]
         Rb[mine] = R[c].T @ alone.state.board_rotation[at]
         tb[mine] = (alone.state.board_translation[at] - t[c]) @ R[c]
-    return flat_board_state(np.stack([lens.intrinsics for lens in lenses]), R, t, Rb, tb), agrees
+    return make_flat_board_state(np.stack([lens.intrinsics for lens in lenses]), R, t, Rb, tb), agrees
 
 
-def _consistent_views(
+def _find_consistent_views(
     state: BundleState, seen: CornerObservations, shared: NDArray[np.bool_], agrees: NDArray[np.bool_]
 ) -> tuple[BundleState, NDArray[np.bool_]]:
     """Improve the cameras' poses by the views that agree, and return which of all shared views fit them, (V,)."""
     sure = np.flatnonzero(agrees)
     if not len(sure):
         return state, agrees
-    part, seen_there = refine_board_poses(subset(state, sure), seen.at(sure))[0], seen.at(sure)
+    part, seen_there = refine_board_poses(select_state_views(state, sure), seen.at(sure))[0], seen.at(sure)
     pose_only = FreeParameters((FIXED,) * state.n_cameras)
-    part = adjust(part, cap_weights(part, seen_there), pose_only, None, START_STEPS).state
-    state, _ = unmirror(replace(state, rotation=part.rotation, translation=part.translation), seen)
-    distance = np.where(seen.weight > 0, np.linalg.norm(residual_px(state, seen), axis=-1), np.nan)
+    part = adjust_bundle(part, cap_weights(part, seen_there), pose_only, None, START_STEPS).state
+    state, _ = unmirror_poses(replace(state, rotation=part.rotation, translation=part.translation), seen)
+    distance = np.where(seen.weight > 0, np.linalg.norm(compute_residual_px(state, seen), axis=-1), np.nan)
     off = np.full(seen.n_views, np.inf)
     for v in np.flatnonzero(shared):
         off[v] = max(float(np.nanmedian(each)) for each in distance[:, v] if np.isfinite(each).any())

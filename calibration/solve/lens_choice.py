@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calibration.solve.adjust import IntrinsicsPrior, adjust
-from calibration.solve.board_pose import refine_board_poses, view_costs
-from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, subset
+from calibration.solve.adjust import IntrinsicsPrior, adjust_bundle
+from calibration.solve.board_pose import compute_view_costs, refine_board_poses
+from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, select_state_views
 from calibration.solve.solution import FISHEYE_LEVELS, LEVELS, N_INTRINSICS, LensModel
 from config.arrays import Floats
 
@@ -50,9 +50,9 @@ class _Trial:
         if freedom in self.states:
             return
         form = start.form if freedom.form else np.zeros(N_FORM)
-        state = replace(start, intrinsics=restrict(start.intrinsics, freedom.lenses), form=form)
-        self.states[freedom] = adjust(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
-        self.errors_px2[freedom] = held_out_errors(self.states[freedom], self.seen, freedom, self.prior)
+        state = replace(start, intrinsics=restrict_intrinsics(start.intrinsics, freedom.lenses), form=form)
+        self.states[freedom] = adjust_bundle(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
+        self.errors_px2[freedom] = compute_held_out_errors(self.states[freedom], self.seen, freedom, self.prior)
 
     def as_good(self, freedom: FreeParameters) -> bool:
         """Return whether a choice is within one standard error of the best tried; of few views, whether it is the best."""
@@ -81,22 +81,24 @@ def choose_lenses(
     possible = [level for level in levels if not level or (3 + len(level)) * VIEWS_PER_PARAMETER <= seen_by]
     if seen_by < VIEWS_FOR_SPREAD:
         possible = [level for level in possible if "k3" not in level][-1:]
-    base = replace(freedom, lenses=_same(LensModel(possible[-1], fisheye=fisheye), C), form=False)
+    base = replace(freedom, lenses=_repeat_lens(LensModel(possible[-1], fisheye=fisheye), C), form=False)
     trial.run(base, state)
     if seen.n_views >= VIEWS_FOR_FORM and len(seen.points_m) >= CORNERS_FOR_FORM:
-        base = _enrich(trial, base, replace(base, form=True))
-    base = _enrich(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
-    rungs = [replace(base, lenses=_same(replace(base.lenses[0], coefficients=level), C)) for level in possible]
+        base = _enrich_model(trial, base, replace(base, form=True))
+    base = _enrich_model(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
+    rungs = [replace(base, lenses=_repeat_lens(replace(base.lenses[0], coefficients=level), C)) for level in possible]
     for richer, rung in zip(rungs[::-1], rungs[-2::-1], strict=False):
         trial.run(rung, trial.states[richer])
     now = next((rung for rung in rungs if trial.as_good(rung)), base)
     for c in range(C):
-        now = _simplify(trial, now, c, possible if C > 1 else possible[:0])
-    held_out_px = {_describe(tried): float(np.sqrt(2.0 * errors.mean())) for tried, errors in trial.errors_px2.items()}
+        now = _simplify_lens(trial, now, c, possible if C > 1 else possible[:0])
+    held_out_px = {_describe_freedom(tried): float(np.sqrt(2.0 * errors.mean())) for tried, errors in trial.errors_px2.items()}
     return LensChoice(now, trial.states[now], held_out_px)
 
 
-def held_out_errors(state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior) -> Floats:
+def compute_held_out_errors(
+    state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior
+) -> Floats:
     """Return the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
 
     A held-out view's own board pose is fitted to it: six parameters against two for every corner of a camera.
@@ -105,17 +107,17 @@ def held_out_errors(state: BundleState, seen: CornerObservations, freedom: FreeP
     out = np.empty(seen.n_views)
     for k in range(int(fold.max()) + 1):
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        fitted = adjust(subset(state, train), seen.at(train), freedom, prior, STEPS, ENOUGH_GAIN).state
-        poses = subset(state, test)
+        fitted = adjust_bundle(select_state_views(state, train), seen.at(train), freedom, prior, STEPS, ENOUGH_GAIN).state
+        poses = select_state_views(state, test)
         tested = replace(fitted, board_rotation=poses.board_rotation, board_translation=poses.board_translation)
         left_out = seen.at(test)
-        out[test] = view_costs(refine_board_poses(tested, left_out)[0], left_out) / np.maximum(
+        out[test] = compute_view_costs(refine_board_poses(tested, left_out)[0], left_out) / np.maximum(
             left_out.weight.sum(axis=(0, 2)), 1e-300
         )
     return out
 
 
-def restrict(intrinsics: Floats, lenses: Lenses) -> Floats:
+def restrict_intrinsics(intrinsics: Floats, lenses: Lenses) -> Floats:
     """Set the intrinsics that models do not have to their defaults: (C, 10)."""
     out = intrinsics.copy()
     for c, lens in enumerate(lenses):
@@ -125,34 +127,34 @@ def restrict(intrinsics: Floats, lenses: Lenses) -> Floats:
     return out
 
 
-def _enrich(trial: _Trial, now: FreeParameters, more: FreeParameters) -> FreeParameters:
+def _enrich_model(trial: _Trial, now: FreeParameters, more: FreeParameters) -> FreeParameters:
     """Take more parameters if the present ones are not as good."""
     trial.run(more, trial.states[now])
     return now if trial.as_good(now) else more
 
 
-def _simplify(trial: _Trial, now: FreeParameters, camera: int, levels: Sequence[tuple[str, ...]]) -> FreeParameters:
+def _simplify_lens(trial: _Trial, now: FreeParameters, camera: int, levels: Sequence[tuple[str, ...]]) -> FreeParameters:
     """Return one camera with a simpler model for as long as that is as good: square pixels, then fewer coefficients."""
     lens = now.lenses[camera]
     below = levels[: levels.index(lens.coefficients)] if levels else ()
     simpler = [replace(lens, coefficients=level) for level in reversed(below)]
     if not lens.square and len(now.lenses) > 1:
-        now = _simpler_if_as_good(trial, now, _replace_lens(now, camera, replace(lens, square=True)))
+        now = _choose_simpler(trial, now, _replace_lens(now, camera, replace(lens, square=True)))
     for model in simpler:
         lower = _replace_lens(now, camera, replace(model, square=now.lenses[camera].square))
-        if _simpler_if_as_good(trial, now, lower) is now:
+        if _choose_simpler(trial, now, lower) is now:
             break
         now = lower
     return now
 
 
-def _simpler_if_as_good(trial: _Trial, now: FreeParameters, simpler: FreeParameters) -> FreeParameters:
+def _choose_simpler(trial: _Trial, now: FreeParameters, simpler: FreeParameters) -> FreeParameters:
     """Return the simpler choice if it is as good."""
     trial.run(simpler, trial.states[now])
     return simpler if trial.as_good(simpler) else now
 
 
-def _same(lens: LensModel, n_cameras: int) -> Lenses:
+def _repeat_lens(lens: LensModel, n_cameras: int) -> Lenses:
     """Return the same model for every camera."""
     return (lens,) * n_cameras
 
@@ -162,7 +164,7 @@ def _replace_lens(freedom: FreeParameters, camera: int, lens: LensModel) -> Free
     return replace(freedom, lenses=(*freedom.lenses[:camera], lens, *freedom.lenses[camera + 1 :]))
 
 
-def _describe(freedom: FreeParameters) -> str:
+def _describe_freedom(freedom: FreeParameters) -> str:
     """Return what is free as text, the lens once if all are the same."""
     lenses = freedom.lenses[:1] if len(set(freedom.lenses)) == 1 else freedom.lenses
     return " | ".join(lens.name for lens in lenses) + ("; form of the board" if freedom.form else "")

@@ -11,39 +11,46 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.camera import Rig, title
+from calibration.camera import Rig, format_camera_name
 from calibration.solve.adjust import (
     BundleProblem,
     IntrinsicsPrior,
     RobustFit,
-    adjust,
-    good_views,
+    adjust_bundle,
+    compute_view_distances_px,
+    find_good_views,
     inflate_noise,
-    view_distances_px,
 )
-from calibration.solve.board_pose import least_corners, refine_board_poses
+from calibration.solve.board_pose import count_least_corners, refine_board_poses
 from calibration.solve.checks import check_enough, check_intrinsics, check_linked, check_sides, check_views
-from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, formed_points, residual_px
+from calibration.solve.equations import (
+    N_FORM,
+    BundleState,
+    CornerObservations,
+    FreeParameters,
+    compute_residual_px,
+    deform_points,
+)
 from calibration.solve.initial import (
     MAX_BAD_SHARE,
     KnownLens,
     adjust_unmirrored,
+    compute_motion_px,
     determines_pose,
-    initial_lens,
-    initial_state,
-    motion_px,
-    observations,
+    find_initial_lens,
+    find_initial_state,
+    find_spanning_links,
+    pack_observations,
     solve_single_camera,
-    spanning_links,
 )
 from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
 from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedMoment, DropReason, LensKind, RigSolution, describe_dropped
-from calibration.solve.start import as_camera, weak_prior
+from calibration.solve.start import make_camera, make_weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
-from database.geometry.rotations import rotvec_from_matrix, skew
-from numerics.least_squares import shared_covariance
+from database.geometry.rotations import rotvec_from_matrix, skew_from_vector
+from numerics.least_squares import compute_shared_covariance
 
 Size = tuple[int, int]
 Progress = Callable[[str], None]
@@ -119,10 +126,10 @@ def solve_rig(
     def solve(fisheye: bool) -> RigSolution:
         return _solve_cameras(problem, fisheye)
 
-    return solve(False) if known is not None else _with_lens_kind(solve, lens)
+    return solve(False) if known is not None else _solve_with_lens_kind(solve, lens)
 
 
-def _with_lens_kind(solve: Callable[[bool], RigSolution], kind: LensKind) -> RigSolution:
+def _solve_with_lens_kind(solve: Callable[[bool], RigSolution], kind: LensKind) -> RigSolution:
     """Solve with one lens model; of wide lenses, or where the pinhole fails, with either, and return what fits held-out views."""
     if kind != "auto":
         return solve(kind == "fisheye")
@@ -155,31 +162,31 @@ def _is_wide(rig: Rig) -> bool:
 def _solve_cameras(problem: RigProblem, fisheye: bool) -> RigSolution:
     """Solve for all cameras with one of the lens models, which is not chosen where the intrinsics are known."""
     board, moments, names = problem.board, problem.moments, problem.names
-    seen = observations(board, moments, problem.solve_offset)
+    seen = pack_observations(board, moments, problem.solve_offset)
     lenses = []
     for c, name in enumerate(names):
-        problem.progress(f"solving for {title(name)} alone")
-        lenses.append(initial_lens(board, seen.of_camera(c), problem.sizes[c], name, problem.known[c], fisheye))
+        problem.progress(f"solving for {format_camera_name(name)} alone")
+        lenses.append(find_initial_lens(board, seen.of_camera(c), problem.sizes[c], name, problem.known[c], fisheye))
     problem.progress("solving for all cameras together")
-    state, kept, dropped = initial_state(lenses, seen, moments, names)
+    state, kept, dropped = find_initial_state(lenses, seen, moments, names)
     freedom = FreeParameters(tuple(lens.lens for lens in lenses), offset=problem.solve_offset)
     mean, weight = (np.concatenate([getattr(lens.prior, name) for lens in lenses]) for name in ("mean", "weight"))
     prior, used = IntrinsicsPrior(mean, weight), tuple(moments[v] for v in kept)
-    motion = None if problem.solve_offset else motion_px(used)
+    motion = None if problem.solve_offset else compute_motion_px(used)
     fit = adjust_unmirrored(state, seen.at(kept), freedom, prior, motion)
     found = _Adjustment(fit, freedom, prior, used, motion, dropped=dropped)
     fixed = any(known is not None for known in problem.known)
     if not fixed:
         problem.progress("choosing the lens models by views left out")
-        found = _with_chosen_lenses(found)
-    found = _without_outliers(found)
-    spanning_links(found.fit.used.sum(axis=2) >= least_corners(len(board)), names)
+        found = _choose_lenses(found)
+    found = _remove_outliers(found)
+    find_spanning_links(found.fit.used.sum(axis=2) >= count_least_corners(len(board)), names)
     state = found.fit.state
     if len(names) == 2:
         check_sides(-state.rotation[1].T @ state.translation[1])
     for c, name in enumerate(names):
         check_intrinsics(state.intrinsics[c], problem.sizes[c], name, board)
-    return _solution(board, problem.sizes, names, found, fixed)
+    return _build_solution(board, problem.sizes, names, found, fixed)
 
 
 def solve_camera(
@@ -190,17 +197,17 @@ def solve_camera(
     usable = [view for view in views if determines_pose(board, view)]
     check_enough(board, usable, name)
     moments = tuple(BoardMoment((view,)) for view in usable)
-    seen = observations(board, moments, False)
+    seen = pack_observations(board, moments, False)
 
     def solve(fisheye: bool) -> RigSolution:
         single = solve_single_camera(board, seen, size, name, fisheye)
         freedom = FreeParameters((single.lens,), relative=False)
-        found = _with_chosen_lenses(_Adjustment(single.fit, freedom, weak_prior(size, fisheye), moments))
-        found = _without_outliers(found)
+        found = _choose_lenses(_Adjustment(single.fit, freedom, make_weak_prior(size, fisheye), moments))
+        found = _remove_outliers(found)
         check_intrinsics(found.fit.state.intrinsics[0], size, name, board)
-        return _solution(board, (size,), (name,), found, False)
+        return _build_solution(board, (size,), (name,), found, False)
 
-    return _with_lens_kind(solve, lens)
+    return _solve_with_lens_kind(solve, lens)
 
 
 def _check_input(problem: RigProblem) -> None:
@@ -215,18 +222,18 @@ def _check_input(problem: RigProblem) -> None:
         elif lens.camera.size != tuple(problem.sizes[c]):
             known, size = lens.camera.size, problem.sizes[c]
             raise CalibrationError(
-                f"{title(name)}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
+                f"{format_camera_name(name)}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
                 f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
             )
     sees = np.array([[view is not None and determines_pose(board, view) for view in moment.views] for moment in moments])
-    sees &= np.array([[moment.n_shared >= least_corners(len(board))] for moment in moments])
+    sees &= np.array([[moment.n_shared >= count_least_corners(len(board))] for moment in moments])
     check_linked(sees.T.astype(int) @ sees.astype(int), problem.names)
 
 
-def _with_chosen_lenses(found: _Adjustment) -> _Adjustment:
+def _choose_lenses(found: _Adjustment) -> _Adjustment:
     """Choose the lens models by the views that fit, and adjust with them."""
     fit = found.fit
-    good = fit.at(good_views(fit))
+    good = fit.at(find_good_views(fit))
     choice = choose_lenses(good.state, good.seen, found.prior, found.freedom)
     state = replace(choice.state, board_rotation=fit.state.board_rotation, board_translation=fit.state.board_translation)
     state = refine_board_poses(state, fit.seen)[0]
@@ -234,14 +241,14 @@ def _with_chosen_lenses(found: _Adjustment) -> _Adjustment:
     return replace(found, fit=fit, freedom=choice.freedom, held_out_px=choice.held_out_px)
 
 
-def _without_outliers(found: _Adjustment) -> _Adjustment:
+def _remove_outliers(found: _Adjustment) -> _Adjustment:
     """Leave out views that fit far worse than the others, and adjust again. Raises CalibrationError: too many do."""
     n_all, n_before = len(found.moments), len(found.dropped)
     for _ in range(4):
-        good = good_views(found.fit)
+        good = find_good_views(found.fit)
         if good.all():
             break
-        off = view_distances_px(found.fit)
+        off = compute_view_distances_px(found.fit)
         usual = float(np.median(off))
         outliers = [DroppedMoment(found.moments[v], DropReason.OUTLIER, float(off[v]), usual) for v in np.flatnonzero(~good)]
         moments, dropped = tuple(found.moments[v] for v in np.flatnonzero(good)), (*found.dropped, *outliers)
@@ -257,16 +264,16 @@ def _without_outliers(found: _Adjustment) -> _Adjustment:
     return found
 
 
-def _solution(
+def _build_solution(
     board: Board, sizes: Sequence[Size], names: Sequence[str], found: _Adjustment, fixed_intrinsics: bool
 ) -> RigSolution:
     """Put the result together with its covariances."""
     fit, freedom = found.fit, found.freedom
     state = fit.state
-    uncertainty = uncertainty_at(state, inflate_noise(fit, freedom), freedom, found.prior)
+    uncertainty = compute_uncertainty(state, inflate_noise(fit, freedom), freedom, found.prior)
     poses = zip(names, sizes, state.intrinsics, state.rotation, state.translation, strict=True)
-    cameras = tuple(as_camera(name, size, K, R, t) for name, size, K, R, t in poses)
-    residual = np.where(fit.used[..., None], residual_px(state, fit.seen), 0.0)
+    cameras = tuple(make_camera(name, size, K, R, t) for name, size, K, R, t in poses)
+    residual = np.where(fit.used[..., None], compute_residual_px(state, fit.seen), 0.0)
     return RigSolution(
         board=board,
         rig=Rig(cameras, float(np.sqrt((residual**2).sum() / max(int(fit.used.sum()), 1)))),
@@ -283,7 +290,7 @@ def _solution(
         dropped=found.dropped,
         offset_s=state.offset_s if freedom.offset else np.zeros(0),
         offset_sigma_s=uncertainty.offset_sigma_s,
-        form=board_form(fit, freedom, found.prior) if len(board) >= CORNERS_FOR_FORM else None,
+        form=estimate_board_form(fit, freedom, found.prior) if len(board) >= CORNERS_FOR_FORM else None,
         board_form=state.form if freedom.form else np.zeros(N_FORM),
         weight=fit.seen.weight,
     )
@@ -303,11 +310,11 @@ class BundleUncertainty:
     offset_sigma_s: Floats
 
 
-def uncertainty_at(
+def compute_uncertainty(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior | None = None
 ) -> BundleUncertainty:
     """Return the uncertainty at a state, for observations whose weights are inverse variances."""
-    covariance = shared_covariance(BundleProblem(seen, freedom, prior).linearise(state))
+    covariance = compute_shared_covariance(BundleProblem(seen, freedom, prior).linearise(state))
     sigma = np.zeros((state.n_cameras, N_INTRINSICS))
     for c, lens in enumerate(freedom.lenses):
         S, at = lens.directions, freedom.lens_columns(c)
@@ -320,29 +327,29 @@ def uncertainty_at(
     at = freedom.pose_columns
     to_rotvec = np.eye(at.stop - at.start)
     for c, R in enumerate(state.rotation[1:]):
-        to_rotvec[6 * c : 6 * c + 3, 6 * c : 6 * c + 3] = _rotvec_derivative(rotvec_from_matrix(R))
+        to_rotvec[6 * c : 6 * c + 3, 6 * c : 6 * c + 3] = _compute_rotvec_derivative(rotvec_from_matrix(R))
     return BundleUncertainty(sigma, to_rotvec @ covariance[at, at] @ to_rotvec.T, offset)
 
 
-def _rotvec_derivative(rotvec: Floats) -> Floats:
+def _compute_rotvec_derivative(rotvec: Floats) -> Floats:
     """Return d rotvec / d w of exp([w]x) exp([rotvec]x) at w = 0, (3, 3): the inverse left Jacobian of SO(3)."""
-    angle, K = float(np.linalg.norm(rotvec)), skew(rotvec)
+    angle, K = float(np.linalg.norm(rotvec)), skew_from_vector(rotvec)
     if angle < 1e-6:
         return np.asarray(np.eye(3) - 0.5 * K)
     return np.asarray(np.eye(3) - 0.5 * K + (1.0 / angle**2 - 0.5 / angle / np.tan(0.5 * angle)) * K @ K)
 
 
-def board_form(fit: RobustFit, freedom: FreeParameters, prior: IntrinsicsPrior | None) -> BoardForm:
+def estimate_board_form(fit: RobustFit, freedom: FreeParameters, prior: IntrinsicsPrior | None) -> BoardForm:
     """Estimate how the board is stretched and bent: the adjustment from the fit on, with the board's form free.
 
     The board's size cannot be estimated: a board, a room and a baseline all twice as large give the same pictures.
     """
     seen, flat, formed = inflate_noise(fit, freedom), replace(freedom, form=False), replace(freedom, form=True)
-    state = adjust(replace(fit.state, form=np.zeros(N_FORM)), seen, flat, prior, FORM_STEPS).state
-    state = adjust(state, seen, formed, prior, FORM_STEPS).state
+    state = adjust_bundle(replace(fit.state, form=np.zeros(N_FORM)), seen, flat, prior, FORM_STEPS).state
+    state = adjust_bundle(state, seen, formed, prior, FORM_STEPS).state
     at = formed.form_columns
-    covariance = shared_covariance(BundleProblem(seen, formed, prior).linearise(state))[at, at]
-    heights_by_form = _heights_by_form(seen.points_m)
+    covariance = compute_shared_covariance(BundleProblem(seen, formed, prior).linearise(state))[at, at]
+    heights_by_form = _compute_heights_by_form(seen.points_m)
     heights = heights_by_form @ state.form[1:]
     worst = int(np.abs(heights).argmax())
     bend_sigma = float(np.sqrt(heights_by_form[worst] @ covariance[1:, 1:] @ heights_by_form[worst]))
@@ -350,8 +357,8 @@ def board_form(fit: RobustFit, freedom: FreeParameters, prior: IntrinsicsPrior |
     return BoardForm(2.0 * float(state.form[0]), stretch_sigma, float(abs(heights[worst])), bend_sigma)
 
 
-def _heights_by_form(points_m: Floats) -> Floats:
+def _compute_heights_by_form(points_m: Floats) -> Floats:
     """Return the corners' heights over the best plane by curvature along x, along y and twist, (N, 3) [m per 1/m]."""
-    heights = np.stack([formed_points(points_m, form)[:, 2] for form in np.eye(4)[1:]], axis=1)
+    heights = np.stack([deform_points(points_m, form)[:, 2] for form in np.eye(4)[1:]], axis=1)
     plane = np.column_stack([points_m[:, :2], np.ones(len(points_m))])
     return np.asarray(heights - plane @ np.linalg.lstsq(plane, heights)[0])

@@ -18,7 +18,7 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
 from config.arrays import Bools, Floats
-from database.geometry.rotations import matrix_from_rotvec, skew
+from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 
 Size = tuple[int, int]
 
@@ -35,21 +35,21 @@ ALIKE_SHARE = 0.006  # of the image's width: largest distance of the corners of 
 PRIOR = 1e-4  # information before the first view, in units of the first view's mean
 
 
-def corner_sigma_px(view: BoardView) -> float:
+def estimate_corner_sigma_px(view: BoardView) -> float:
     """Estimate the error of a view's corners [px]: that of a sharp and still picture, and more with blur and motion."""
     blur, moved = (float(np.nan_to_num(value)) for value in (view.blur_px, view.moved_px))
     return float(np.hypot(SIGMA_PX * (1.0 + max(blur - BLUR_FREE_PX, 0.0)), 0.2 * moved))
 
 
-def nominal_cameras(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board) -> tuple[Camera, ...]:
+def estimate_nominal_cameras(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board) -> tuple[Camera, ...]:
     """Estimate the cameras from their views: focal length by the homographies, the centre in the middle, no distortion."""
     return tuple(
-        _nominal([moment.views[c] for moment in moments if moment.views[c] is not None], size, board)
+        _estimate_nominal_camera([moment.views[c] for moment in moments if moment.views[c] is not None], size, board)
         for c, size in enumerate(sizes)
     )
 
 
-def _nominal(views: Sequence[BoardView | None], size: Size, board: Board) -> Camera:
+def _estimate_nominal_camera(views: Sequence[BoardView | None], size: Size, board: Board) -> Camera:
     """Estimate one camera, its focal length within what lenses have."""
     step = max(len(views) // N_GUESS, 1)
     seen = [view for view in views[::step] if view is not None]
@@ -63,7 +63,7 @@ def _nominal(views: Sequence[BoardView | None], size: Size, board: Board) -> Cam
     return Camera("nominal", size, matrix, np.zeros(5), np.eye(3), np.zeros(3))
 
 
-def moment_information(moment: BoardMoment, cameras: Sequence[Camera], board: Board) -> Floats:
+def compute_moment_information(moment: BoardMoment, cameras: Sequence[Camera], board: Board) -> Floats:
     """Return the information on the lenses, and on rotation and translation of all cameras but the first, (P, P).
 
     The cameras share the board's pose; a camera that does not see the board contributes nothing. Their poses are linearised at
@@ -72,19 +72,23 @@ def moment_information(moment: BoardMoment, cameras: Sequence[Camera], board: Bo
     n = N_LENS * len(cameras) + 6 * (len(cameras) - 1)
     A, B, C = np.zeros((n, n)), np.zeros((n, 6)), 1e-9 * np.eye(6)
     seen = enumerate(zip(moment.views, cameras, strict=True))
-    poses = {c: pose for c, (view, camera) in seen if view is not None and (pose := _pose(view, camera, board)) is not None}
+    poses = {
+        c: pose for c, (view, camera) in seen if view is not None and (pose := _find_board_pose(view, camera, board)) is not None
+    }
     reference = min(poses, default=0)
     for c, pose in poses.items():
         view = moment.views[c]
         assert view is not None
-        lens, pose_J, own, others = _jacobians(view, cameras[c], board, pose, poses[reference] if c != reference else None)
+        lens, pose_J, own, others = _compute_jacobians(
+            view, cameras[c], board, pose, poses[reference] if c != reference else None
+        )
         J = np.zeros((len(lens), n))
         J[:, c * N_LENS : (c + 1) * N_LENS] = lens
         for camera, by_pose in ((c, own), (reference, others)):
             if camera and c != reference:
                 at = N_LENS * len(cameras) + 6 * (camera - 1)
                 J[:, at : at + 6] = by_pose
-        weight = 1.0 / corner_sigma_px(view) ** 2
+        weight = 1.0 / estimate_corner_sigma_px(view) ** 2
         A += weight * J.T @ J
         B += weight * J.T @ pose_J
         C += weight * pose_J.T @ pose_J
@@ -92,7 +96,7 @@ def moment_information(moment: BoardMoment, cameras: Sequence[Camera], board: Bo
     return np.asarray(0.5 * (information + information.T))
 
 
-def _pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats] | None:
+def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats] | None:
     """Return the board's pose in the camera's frame: rotation (3, 3), translation (3,) [m]; None where it cannot be found."""
     points, pixels = board.points_m[view.seen], np.ascontiguousarray(view.corners_px[view.seen])
     try:
@@ -104,7 +108,7 @@ def _pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats
     return matrix_from_rotvec(rotvec[:, 0]), translation[:, 0]
 
 
-def _jacobians(
+def _compute_jacobians(
     view: BoardView, camera: Camera, board: Board, pose: tuple[Floats, Floats], reference: tuple[Floats, Floats] | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return derivatives of the corners by lens (2n, N_LENS), the board's, the camera's and the reference's pose, (2n, 6).
@@ -125,18 +129,18 @@ def _jacobians(
     projection[:, 0, 0] = projection[:, 1, 1] = f / depth
     projection[:, 0, 2], projection[:, 1, 2] = -f * u / depth, -f * v / depth
     if reference is None:
-        pose_J = _pose_jacobian(projection, rotated, np.eye(3))
+        pose_J = _compute_pose_jacobian(projection, rotated, np.eye(3))
         return lens, pose_J, np.zeros_like(pose_J), np.zeros_like(pose_J)
     to_camera = rotation @ reference[0].T
     there = board.points_m[view.seen] @ reference[0].T
-    J = _pose_jacobian(projection, there, to_camera)
-    by_reference = -_pose_jacobian(projection, there + reference[1], to_camera)
-    return lens, J, _pose_jacobian(projection, x, np.eye(3)), by_reference
+    J = _compute_pose_jacobian(projection, there, to_camera)
+    by_reference = -_compute_pose_jacobian(projection, there + reference[1], to_camera)
+    return lens, J, _compute_pose_jacobian(projection, x, np.eye(3)), by_reference
 
 
-def _pose_jacobian(projection: Floats, arms: Floats, after: Floats) -> Floats:
+def _compute_pose_jacobian(projection: Floats, arms: Floats, after: Floats) -> Floats:
     """Return derivatives by a rotation about the origin of `arms` and a translation, both rotated by `after`, (2n, 6)."""
-    by_rotation = -np.stack([after @ skew(arm) for arm in arms])
+    by_rotation = -np.stack([after @ skew_from_vector(arm) for arm in arms])
     by_translation = np.broadcast_to(after, by_rotation.shape)
     return np.asarray((projection @ np.concatenate([by_rotation, by_translation], axis=2)).reshape(-1, 6))
 
@@ -199,23 +203,23 @@ def select_views(
     cameras' time offset is to be solved for, which takes motion).
     """
     n_views = n_views * max(len(sizes), 2) // 2
-    usable, rejected = _without_poor(moments, still_only, n_views)
-    distinct = _without_duplicates(usable, sizes)
+    usable, rejected = _remove_poor_views(moments, still_only, n_views)
+    distinct = _remove_duplicates(usable, sizes)
     if len(distinct) < len(usable):
         rejected.append(RejectedViews(RejectReason.DUPLICATE, len(usable) - len(distinct)))
-    chosen = _most_informative(distinct, sizes, board, n_views)
+    chosen = _choose_most_informative(distinct, sizes, board, n_views)
     return Selection(tuple(distinct[i] for i in sorted(chosen)), tuple(rejected), len(distinct))
 
 
-def _without_poor(
+def _remove_poor_views(
     moments: Sequence[BoardMoment], still_only: bool, n_views: int
 ) -> tuple[list[BoardMoment], list[RejectedViews]]:
     """Leave out views with too few corners, blurred ones and, where enough remain, moving ones."""
     blurs = [view.blur_px for moment in moments for view in moment.views if view is not None and np.isfinite(view.blur_px)]
     limit_px = max(BLUR_PX, BLUR_TIMES * float(np.median(blurs))) if blurs else np.inf
-    few = _mask(moments, lambda view: view.n_seen < min(MIN_CORNERS, len(view.corners_px)))
-    blurred = _mask(moments, lambda view: view.blur_px > limit_px) & ~few
-    moving = _mask(moments, lambda view: still_only and view.moved_px > MOVED_PX) & ~few & ~blurred
+    few = _find_views(moments, lambda view: view.n_seen < min(MIN_CORNERS, len(view.corners_px)))
+    blurred = _find_views(moments, lambda view: view.blur_px > limit_px) & ~few
+    moving = _find_views(moments, lambda view: still_only and view.moved_px > MOVED_PX) & ~few & ~blurred
     if np.count_nonzero(~(few | blurred | moving)) < n_views // 2:
         moving[:] = False  # views in motion are information less, but more than nothing
     rejected = []
@@ -229,16 +233,16 @@ def _without_poor(
         if names:
             rejected.append(RejectedViews(reason, len(names), names, limit))
     bad = few | blurred | moving
-    return [kept for moment, drop in zip(moments, bad, strict=True) if (kept := _without(moment, drop)) is not None], rejected
+    return [kept for moment, drop in zip(moments, bad, strict=True) if (kept := _drop_views(moment, drop)) is not None], rejected
 
 
-def _mask(moments: Sequence[BoardMoment], condition: Callable[[BoardView], bool]) -> Bools:
+def _find_views(moments: Sequence[BoardMoment], condition: Callable[[BoardView], bool]) -> Bools:
     """Return for which views a condition holds, (V, C)."""
     rows = [[view is not None and bool(condition(view)) for view in moment.views] for moment in moments]
     return np.array(rows, bool).reshape(len(moments), -1 if moments else 0)
 
 
-def _without(moment: BoardMoment, drop: Bools) -> BoardMoment | None:
+def _drop_views(moment: BoardMoment, drop: Bools) -> BoardMoment | None:
     """Return a moment without the views to drop, None where nothing remains."""
     if not drop.any():
         return moment
@@ -246,23 +250,23 @@ def _without(moment: BoardMoment, drop: Bools) -> BoardMoment | None:
     return None if all(view is None for view in views) else BoardMoment(views)
 
 
-def _without_duplicates(moments: Sequence[BoardMoment], sizes: Sequence[Size]) -> list[BoardMoment]:
+def _remove_duplicates(moments: Sequence[BoardMoment], sizes: Sequence[Size]) -> list[BoardMoment]:
     """Keep the best of every group of views whose corners all have nearly the same positions."""
     kept: list[BoardMoment] = []
-    for moment in sorted(moments, key=_rank):
-        if not any(_alike(moment, other, sizes) for other in kept):
+    for moment in sorted(moments, key=_rank_moment):
+        if not any(_is_duplicate(moment, other, sizes) for other in kept):
             kept.append(moment)
     order = {id(moment): i for i, moment in enumerate(moments)}
     return sorted(kept, key=lambda moment: order[id(moment)])
 
 
-def _rank(moment: BoardMoment) -> tuple[int, float]:
+def _rank_moment(moment: BoardMoment) -> tuple[int, float]:
     """Return a sort key: moments that many cameras see, and still and sharp ones, first."""
     views = [view for view in moment.views if view is not None]
     return -len(views), max(float(np.nan_to_num(view.moved_px)) + float(np.nan_to_num(view.blur_px)) for view in views)
 
 
-def _alike(a: BoardMoment, b: BoardMoment, sizes: Sequence[Size]) -> bool:
+def _is_duplicate(a: BoardMoment, b: BoardMoment, sizes: Sequence[Size]) -> bool:
     """Return whether `a` shows nothing that `b` does not: the same corners in the same positions, in every camera."""
     for one, other, size in zip(a.views, b.views, sizes, strict=True):
         if one is None:
@@ -275,20 +279,20 @@ def _alike(a: BoardMoment, b: BoardMoment, sizes: Sequence[Size]) -> bool:
     return True
 
 
-def _most_informative(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board, n_views: int) -> list[int]:
+def _choose_most_informative(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board, n_views: int) -> list[int]:
     """Choose greedily by the determinant of the summed information."""
     if len(moments) <= n_views:
         return list(range(len(moments)))
-    cameras = nominal_cameras(moments, sizes, board)
-    information = np.stack([moment_information(moment, cameras, board) for moment in moments])
+    cameras = estimate_nominal_cameras(moments, sizes, board)
+    information = np.stack([compute_moment_information(moment, cameras, board) for moment in moments])
     total = np.einsum("vii->i", information)
     told = total > 1e-12 * total.max()  # not of a camera that sees nothing
     information = information[:, told][:, :, told]
     scale = 1.0 / np.sqrt(total[told] / len(information))
-    return _greedy(information * scale[:, None] * scale[None, :], n_views)
+    return _choose_greedily(information * scale[:, None] * scale[None, :], n_views)
 
 
-def _greedy(information: Floats, n_views: int) -> list[int]:
+def _choose_greedily(information: Floats, n_views: int) -> list[int]:
     """Return the views that one by one raise the determinant most, information: (V, P, P)."""
     total = PRIOR * np.eye(information.shape[1])
     chosen: list[int] = []

@@ -18,7 +18,7 @@ N_INTRINSICS = len(INTRINSICS)
 LensKind = Literal["auto", "pinhole", "fisheye"]  # auto: the model that fits held-out views better
 
 
-def intrinsic_names(fisheye: bool) -> tuple[str, ...]:
+def list_intrinsic_names(fisheye: bool) -> tuple[str, ...]:
     """Return the names of a lens model's parameters in their order."""
     return FISHEYE_INTRINSICS if fisheye else INTRINSICS
 
@@ -75,7 +75,7 @@ class RigSolution:
     all cameras but the first, in the first one's frame, (6 C - 6, 6 C - 6) [rad, m]; fixed_intrinsics: taken from an
     earlier calibration; dropped: moments that were left out; offset_s: by which each camera's timestamps are late, (C,), of the
     first 0, and their sigmas, empty where not solved for; form: of the board, with its uncertainty, None where unknown;
-    board_form: the form that was applied (`calibration.solve.equations.formed_points`), (4,), all zero where the board was taken
+    board_form: the form that was applied (`calibration.solve.equations.deform_points`), (4,), all zero where the board was taken
     to be flat and true; weight: of each corner in the adjustment, (C, V, N) [px^-2], None where all of a camera had that of its
     noise.
     """
@@ -131,7 +131,7 @@ class LensModel:
             return np.zeros((N_INTRINSICS, 0))
         eye = np.eye(N_INTRINSICS)
         focal = [eye[0] + eye[1]] if self.square else [eye[0], eye[1]]
-        names = intrinsic_names(self.fisheye)
+        names = list_intrinsic_names(self.fisheye)
         rest = [eye[names.index(name)] for name in ("cx", "cy", *self.coefficients)]
         return np.stack([*focal, *rest], axis=1)
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import FISHEYE, Camera
-from calibration.solve.adjust import IntrinsicsPrior, adjust
-from calibration.solve.board_pose import candidate_poses, homography, least_corners, view_costs
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, subset
+from calibration.solve.adjust import IntrinsicsPrior, adjust_bundle
+from calibration.solve.board_pose import compute_homography, compute_view_costs, count_least_corners, find_candidate_poses
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, select_state_views
 from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
-from database.geometry.rotations import geodesic_rad
+from database.geometry.rotations import compute_geodesic_rad
 
 FOCALS, FISHEYE_FOCALS, N_FOCALS = (0.4, 6.0), (0.25, 1.2), 10  # of the longer side: the range tried where the closed form fails
 GOOD_START_PX = 1.0  # error up to which a start is good
@@ -33,7 +33,7 @@ class PoseCandidates:
     costs: Floats
 
 
-def as_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
+def make_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
     """Return intrinsics, (10,), and a pose as a Camera."""
     fx, fy, cx, cy = intrinsics[:4]
     matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
@@ -42,7 +42,7 @@ def as_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Fl
     return Camera(name, size, matrix, lens, rotation.copy(), translation.copy(), fisheye)
 
 
-def weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsPrior:
+def make_weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsPrior:
     """Return what is known of any camera's lens: its axis goes roughly through the middle of the picture."""
     mean, weight = np.zeros((1, N_INTRINSICS)), np.zeros((1, N_INTRINSICS))
     mean[0, 2:4] = 0.5 * (size[0] - 1), 0.5 * (size[1] - 1)
@@ -53,17 +53,17 @@ def weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsPrior:
 
 def undistort_pixels(intrinsics: Floats, px: Floats) -> Floats:
     """Return undistorted, normalised image points: (10,), (..., 2) [px] -> (..., 2)."""
-    return as_camera("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(px)
+    return make_camera("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(px)
 
 
-def closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
+def compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
     """Return the focal length from the homographies of all views, NaN if undetermined: px (V, N, 2), weight (V, N)."""
     centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
     coefficient, constant = [], []
     for corners, w in zip(px, weight, strict=True):
-        if (w > 0).sum() < least_corners(len(w)):
+        if (w > 0).sum() < count_least_corners(len(w)):
             continue
-        h1, h2, _ = homography(points_m[:, :2], (corners - centre) / scale, w).T
+        h1, h2, _ = compute_homography(points_m[:, :2], (corners - centre) / scale, w).T
         norm = np.linalg.norm(h1[:2]) * np.linalg.norm(h2[:2])
         coefficient += [(h1[:2] @ h2[:2]) / norm, (h1[:2] @ h1[:2] - h2[:2] @ h2[:2]) / norm]
         constant += [h1[2] * h2[2] / norm, (h1[2] ** 2 - h2[2] ** 2) / norm]
@@ -72,41 +72,41 @@ def closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[
     return scale / np.sqrt(inverse_square) if inverse_square > 0 else float("nan")
 
 
-def pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
+def find_pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
     """Return the board poses as one camera with known intrinsics sees them."""
-    return PoseCandidates(*candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0])))
+    return PoseCandidates(*find_candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0])))
 
 
-def initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensModel) -> PoseCandidates:
+def find_initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensModel) -> PoseCandidates:
     """Find a camera's intrinsics and the board poses without prior knowledge: seen is of one camera, views it sees, weight 1.
 
     The closed form's focal length is tried first. Where noise spoils it (small boards, far away), or it leads to a bad fit, a
     range of focal lengths is tried, and those at which the poses fit best are adjusted; of fisheyes always.
     """
-    closed = float("nan") if lens.fisheye else closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
-    tried = [_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
+    closed = float("nan") if lens.fisheye else compute_closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
+    tried = [_adjust_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
     if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
         focals = np.geomspace(*(FISHEYE_FOCALS if lens.fisheye else FOCALS), N_FOCALS) * max(size)
-        plain = [_undistorted(f, size, lens.fisheye) for f in focals]
-        costs = [float(np.median(pose_candidates(each, seen).costs[: seen.n_views])) for each in plain]
-        tried += [_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]
+        plain = [_make_undistorted_lens(f, size, lens.fisheye) for f in focals]
+        costs = [float(np.median(find_pose_candidates(each, seen).costs[: seen.n_views])) for each in plain]
+        tried += [_adjust_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]
     return min(tried, key=lambda start: start[0])[1]
 
 
-def _from_focal(
+def _adjust_from_focal(
     focal_px: float, seen: CornerObservations, size: tuple[int, int], lens: LensModel
 ) -> tuple[float, PoseCandidates]:
     """Adjust from a focal length, first without distortion, with new candidate poses each time; return the typical cost too."""
-    prior, views = weak_prior(size, lens.fisheye), np.arange(seen.n_views)
-    now = pose_candidates(_undistorted(focal_px, size, lens.fisheye), seen)
+    prior, views = make_weak_prior(size, lens.fisheye), np.arange(seen.n_views)
+    now = find_pose_candidates(_make_undistorted_lens(focal_px, size, lens.fisheye), seen)
     for model in (LensModel(fisheye=lens.fisheye), lens):
-        state = subset(now.state, views)
-        fit = adjust(state, cap_weights(state, seen), FreeParameters((model,), relative=False), prior, START_STEPS)
-        now = pose_candidates(fit.state.intrinsics[0], seen)
+        state = select_state_views(now.state, views)
+        fit = adjust_bundle(state, cap_weights(state, seen), FreeParameters((model,), relative=False), prior, START_STEPS)
+        now = find_pose_candidates(fit.state.intrinsics[0], seen)
     return float(np.median(now.costs[: seen.n_views])), now
 
 
-def _undistorted(focal_px: float, size: tuple[int, int], fisheye: bool) -> Floats:
+def _make_undistorted_lens(focal_px: float, size: tuple[int, int], fisheye: bool) -> Floats:
     """Return the intrinsics of a camera without coefficients whose axis goes through the middle of the picture, (10,)."""
     centre = 0.5 * (size[0] - 1), 0.5 * (size[1] - 1)
     return np.array([focal_px, focal_px, *centre, 0.0, 0.0, 0.0, 0.0, 0.0, float(fisheye)])
@@ -114,7 +114,7 @@ def _undistorted(focal_px: float, size: tuple[int, int], fisheye: bool) -> Float
 
 def cap_weights(state: BundleState, seen: CornerObservations) -> CornerObservations:
     """Return the observations with less weight on views that fit far worse than most."""
-    costs = view_costs(state, seen)
+    costs = compute_view_costs(state, seen)
     typical = np.median(costs[np.isfinite(costs)]) if np.isfinite(costs).any() else 1.0
     share = np.minimum(1.0, 9.0 * typical / np.maximum(costs, 1e-300))
     return replace(seen, weight=seen.weight * np.where(np.isfinite(costs), share, 0.0)[None, :, None])
@@ -151,7 +151,7 @@ def vote_relative_pose(first: PoseCandidates, second: PoseCandidates, shared: ND
         ok.append(np.isfinite(first.costs[i]) & np.isfinite(second.costs[j]))
     Rs, ts, distances, oks = np.stack(R), np.stack(t), np.stack(distance), np.stack(ok)  # (4, S, ...)
     flat_R, flat_t = Rs.reshape(-1, 3, 3), ts.reshape(-1, 3)
-    angle = geodesic_rad(flat_R[:, None, None], Rs[None])  # (4 S, 4, S)
+    angle = compute_geodesic_rad(flat_R[:, None, None], Rs[None])  # (4 S, 4, S)
     shift = np.linalg.norm(flat_t[:, None, None] - ts[None], axis=-1) / distances[None]
     gap = np.where(oks[None], np.minimum((angle / AGREE_RAD) ** 2 + (shift / AGREE_SHARE) ** 2, 8.0), 8.0)
     score = gap.min(axis=1).sum(axis=1)
@@ -162,10 +162,10 @@ def vote_relative_pose(first: PoseCandidates, second: PoseCandidates, shared: ND
     agrees = np.zeros(V, bool)
     agrees[views] = nearest < 8.0
     own = Rs[pairing, np.arange(len(views))][nearest < 8.0], ts[pairing, np.arange(len(views))][nearest < 8.0]
-    return PoseVote(_mean_rotation(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees)
+    return PoseVote(_average_rotations(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees)
 
 
-def _mean_rotation(rotations: Floats) -> Floats:
+def _average_rotations(rotations: Floats) -> Floats:
     """Return the rotation nearest to all: (S, 3, 3) -> (3, 3)."""
     U, _, Vt = np.linalg.svd(rotations.sum(axis=0))
     return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.subject.model import PosedBody, SkeletonSpace, place, slopes
+from calibration.subject.model import PosedBody, SkeletonSpace, compute_marker_jacobians, place_body
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
-from numerics.least_squares import NormalEquations, OwnBlocks, Step, minimise, shared_covariance
+from numerics.least_squares import NormalEquations, OwnBlocks, Step, compute_shared_covariance, minimise_cost
 
 BOUND_SIGMA = 0.004  # in logarithms of length: so hard are the bounds of what people are
 MAX_STEPS = 60
@@ -114,16 +114,16 @@ class SubjectProblem:
 
     def cost(self, state: SubjectState) -> float:
         """Return the sum of squares."""
-        return _prior(self, state)[2] + float(_place_takes(self, state)[1].sum())
+        return _compute_prior(self, state)[2] + float(_place_takes(self, state)[1].sum())
 
     def linearise(self, state: SubjectState) -> NormalEquations:
         """Return the normal equations, a block for each take."""
-        A, a, _ = _prior(self, state)
+        A, a, _ = _compute_prior(self, state)
         vectors, vector_slopes = self.space.vectors(state.y)
         blocks = []
         for take, rotvec, root_m in zip(self.takes, state.rotvec, state.root_m, strict=True):
-            body = place(vectors, state.offset_m, self.worn.joint, rotvec, root_m)
-            common, gradient, own = _take_blocks(self, take, body, vector_slopes, rotvec)
+            body = place_body(vectors, state.offset_m, self.worn.joint, rotvec, root_m)
+            common, gradient, own = _compute_take_blocks(self, take, body, vector_slopes, rotvec)
             A += common
             a += gradient
             blocks.append(own)
@@ -134,7 +134,7 @@ class SubjectProblem:
         n = self.space.n_parameters
         rotvec, root_m = [], []
         for take, r, t, (moved,) in zip(self.takes, state.rotvec, state.root_m, step.own, strict=True):
-            free = _free_angles(take)
+            free = _list_free_angles(take)
             new = r.copy()
             new[0] += moved[:3]
             new[free[:, 0], free[:, 1]] += moved[6:]
@@ -144,16 +144,18 @@ class SubjectProblem:
         return SubjectState(state.y + step.shared[:n], offset_m, tuple(rotvec), tuple(root_m))
 
 
-def adjust(problem: SubjectProblem, start: SubjectState | None = None, max_steps: int = MAX_STEPS) -> AdjustedSubject:
+def adjust_subject(problem: SubjectProblem, start: SubjectState | None = None, max_steps: int = MAX_STEPS) -> AdjustedSubject:
     """Find the state of the least sum of squares from a start, by default what is expected of everything."""
-    fit = minimise(problem, _expected(problem) if start is None else start, max_steps=max_steps, smallest_gain=MIN_GAIN)
+    fit = minimise_cost(
+        problem, _make_expected_state(problem) if start is None else start, max_steps=max_steps, smallest_gain=MIN_GAIN
+    )
     placed, cost_of_take = _place_takes(problem, fit.state)
-    covariance = shared_covariance(problem.linearise(fit.state))
+    covariance = compute_shared_covariance(problem.linearise(fit.state))
     freedom = 3 * int(np.any([take.valid for take in problem.takes], axis=0).sum()) - 6
     return AdjustedSubject(fit.state, placed, covariance, fit.cost, cost_of_take, freedom)
 
 
-def height_of(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
+def compute_height(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
     """Return the height of a skeleton in the rest pose [m] and its derivative by y, (P,)."""
     value, slope = space.vectors(y)
     rest, by_y = np.zeros(N_JOINTS), np.zeros((N_JOINTS, space.n_parameters))
@@ -164,7 +166,7 @@ def height_of(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
     return float(ends[HEAD] - ends[low]), ends_by_y[HEAD] - ends_by_y[low]
 
 
-def _expected(problem: SubjectProblem) -> SubjectState:
+def _make_expected_state(problem: SubjectProblem) -> SubjectState:
     """Return the state in which everything is as expected."""
     takes = problem.takes
     return SubjectState(
@@ -180,63 +182,63 @@ def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[tuple[Po
     vectors = problem.space.vectors(state.y)[0]
     placed, costs = [], []
     for take, rotvec, root_m in zip(problem.takes, state.rotvec, state.root_m, strict=True):
-        body = place(vectors, state.offset_m, problem.worn.joint, rotvec, root_m)
-        e, z = _marker_errors(take, body)[1], _pose_errors(take, rotvec)[1]
+        body = place_body(vectors, state.offset_m, problem.worn.joint, rotvec, root_m)
+        e, z = _compute_marker_errors(take, body)[1], _compute_pose_errors(take, rotvec)[1]
         placed.append(body)
         costs.append(float(e @ e + z @ z))
     return tuple(placed), np.array(costs)
 
 
-def _take_blocks(
+def _compute_take_blocks(
     problem: SubjectProblem, take: PoseMarkers, body: PosedBody, vector_slopes: Floats, rotvec: Floats
 ) -> tuple[Floats, Floats, OwnBlocks]:
     """Return what a take adds: to the common block and gradient, and its own block."""
-    common, own, e = _marker_rows(problem, take, body, vector_slopes, rotvec)
-    sigma, z = _pose_errors(take, rotvec)
+    common, own, e = _compute_marker_rows(problem, take, body, vector_slopes, rotvec)
+    sigma, z = _compute_pose_errors(take, rotvec)
     D, d = own.T @ own, own.T @ e
     D[6:, 6:] += np.diag(1.0 / sigma**2)
     d[6:] += z / sigma
     return common.T @ common, common.T @ e, OwnBlocks((common.T @ own)[None], D[None], d[None])
 
 
-def _pose_errors(take: PoseMarkers, rotvec: Floats) -> tuple[Floats, Floats]:
+def _compute_pose_errors(take: PoseMarkers, rotvec: Floats) -> tuple[Floats, Floats]:
     """Return the standard deviations of a take's free angles and how far they are from what is expected, in these."""
-    free = _free_angles(take)
+    free = _list_free_angles(take)
     sigma = take.sigma_rad[free[:, 0], free[:, 1]]
     return sigma, (rotvec - take.expected)[free[:, 0], free[:, 1]] / sigma
 
 
-def _free_angles(take: PoseMarkers) -> NDArray[np.intp]:
+def _list_free_angles(take: PoseMarkers) -> NDArray[np.intp]:
     """Return joint and axis of the angles that a take leaves free, (A, 2)."""
     return np.asarray(np.argwhere(take.sigma_rad[1:] > 0) + [1, 0])
 
 
-def _marker_errors(take: PoseMarkers, body: PosedBody) -> tuple[Floats, Floats]:
+def _compute_marker_errors(take: PoseMarkers, body: PosedBody) -> tuple[Floats, Floats]:
     """Return the whitening of the markers seen, (S, 3, 3), and how far these are off their places, whitened, (3 S,)."""
     seen = np.flatnonzero(take.valid)
     W = np.linalg.cholesky(np.linalg.inv(take.covariance_m2[seen])).swapaxes(1, 2)
     return W, np.einsum("mij,mj->mi", W, body.marker_m[seen] - take.point_m[seen]).ravel()
 
 
-def _marker_rows(
+def _compute_marker_rows(
     problem: SubjectProblem, take: PoseMarkers, body: PosedBody, vector_slopes: Floats, rotvec: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return the whitened rows of a take's markers: by the common numbers, by its own (root, free angles), and errors."""
     joint, n = problem.worn.joint, problem.space.n_parameters
-    slope = slopes(body, vector_slopes, joint, rotvec)
+    slope = compute_marker_jacobians(body, vector_slopes, joint, rotvec)
     seen = np.flatnonzero(take.valid)
-    W, e = _marker_errors(take, body)
+    W, e = _compute_marker_errors(take, body)
     common = np.zeros((len(seen), 3, problem.n_common))
     common[:, :, :n] = slope.shape[seen]
     for row, m in enumerate(seen):
         common[row, :, n + 3 * m : n + 3 * m + 3] = slope.offset[m]
-    free = _free_angles(take)
+    free = _list_free_angles(take)
     here = np.broadcast_to(np.eye(3), (len(seen), 3, 3))
     own = np.concatenate([slope.pose[seen][:, :, 0], here, slope.pose[seen][:, :, free[:, 0], free[:, 1]]], axis=2)
     return (W @ common).reshape(len(e), -1), (W @ own).reshape(len(e), -1), e
 
 
-def _prior(problem: SubjectProblem, state: SubjectState) -> tuple[Floats, Floats, float]:
+def _compute_prior(problem: SubjectProblem, state: SubjectState) -> tuple[Floats, Floats, float]:
     """Return the normal equations and the cost of what is expected of the common numbers."""
     space, worn = problem.space, problem.worn
     n = space.n_parameters
@@ -255,7 +257,7 @@ def _prior(problem: SubjectProblem, state: SubjectState) -> tuple[Floats, Floats
     beyond = np.maximum(log - space.high, 0.0) + np.minimum(log - space.low, 0.0)
     rows, e = space.directions[beyond != 0] / BOUND_SIGMA, beyond[beyond != 0] / BOUND_SIGMA
     if problem.stature is not None and problem.earlier is None:
-        height, by_y = height_of(space, state.y)
+        height, by_y = compute_height(space, state.y)
         rows = np.vstack([rows, space.stature * by_y / problem.stature.sigma_m])
         e = np.append(e, (space.stature * height - problem.stature.height_m) / problem.stature.sigma_m)
     A[:n, :n] += rows.T @ rows

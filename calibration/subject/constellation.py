@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from config.arrays import Floats, read_only
+from config.arrays import Floats, make_read_only
 from config.jit import kernel
-from database.geometry.rigid import rigid_fit
+from database.geometry.rigid import fit_rigid_motion
 
 N_TRIPLES = 10
 N_REFINED = 24
@@ -41,7 +41,7 @@ class ConstellationPlacement:
 
 
 @kernel
-def _frame_of(a: Floats, b: Floats, c: Floats, F: Floats) -> None:
+def _write_frame(a: Floats, b: Floats, c: Floats, F: Floats) -> None:
     """Write the right-handed frame with x along b - a and c in the x-y half plane to the columns of F."""
     xx, xy, xz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     n = math.sqrt(xx * xx + xy * xy + xz * xz) + 1e-300
@@ -56,19 +56,21 @@ def _frame_of(a: Floats, b: Floats, c: Floats, F: Floats) -> None:
 
 
 @kernel
-def _distance(a: Floats, b: Floats) -> float:
+def _compute_distance(a: Floats, b: Floats) -> float:
     """Return |a - b|."""
     return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
 
 
 @kernel
-def _agree(d: float, e: float, scales: Floats, slack: float) -> bool:
+def _is_same_distance(d: float, e: float, scales: Floats, slack: float) -> bool:
     """Return whether a point distance e can be the model distance d at an allowed scale."""
     return bool(scales[0] * d - slack < e < scales[1] * d + slack)
 
 
 @kernel
-def _score(points: Floats, model: Floats, R: Floats, centers: tuple[Floats, Floats], scale: float, gate2: float) -> float:
+def _score_placement(
+    points: Floats, model: Floats, R: Floats, centers: tuple[Floats, Floats], scale: float, gate2: float
+) -> float:
     """Return the sum over markers of the squared distance to the nearest point, at most gate2 each."""
     center, target = centers
     total = 0.0
@@ -88,7 +90,7 @@ def _score(points: Floats, model: Floats, R: Floats, centers: tuple[Floats, Floa
 
 
 @kernel
-def _search(
+def _search_placements(
     points: Floats,
     model: Floats,
     triples: NDArray[np.int64],
@@ -104,27 +106,27 @@ def _search(
     center, target = np.empty(3), np.empty(3)
     for t in range(triples.shape[0]):
         a, b, c = model[triples[t, 0]], model[triples[t, 1]], model[triples[t, 2]]
-        ab, bc, ca = _distance(a, b), _distance(b, c), _distance(c, a)
-        _frame_of(a, b, c, F)
+        ab, bc, ca = _compute_distance(a, b), _compute_distance(b, c), _compute_distance(c, a)
+        _write_frame(a, b, c, F)
         for i in range(n):
             for j in range(n):
-                if j == i or not _agree(ab, _distance(points[i], points[j]), scales, slack):
+                if j == i or not _is_same_distance(ab, _compute_distance(points[i], points[j]), scales, slack):
                     continue
                 for k in range(n):
                     if k in (i, j):
                         continue
-                    bc2, ca2 = _distance(points[j], points[k]), _distance(points[k], points[i])
-                    if not (_agree(bc, bc2, scales, slack) and _agree(ca, ca2, scales, slack)):
+                    bc2, ca2 = _compute_distance(points[j], points[k]), _compute_distance(points[k], points[i])
+                    if not (_is_same_distance(bc, bc2, scales, slack) and _is_same_distance(ca, ca2, scales, slack)):
                         continue
-                    scale = (_distance(points[i], points[j]) + bc2 + ca2) / (ab + bc + ca)
+                    scale = (_compute_distance(points[i], points[j]) + bc2 + ca2) / (ab + bc + ca)
                     scale = min(max(scale, scales[0]), scales[1])
-                    _frame_of(points[i], points[j], points[k], E)
+                    _write_frame(points[i], points[j], points[k], E)
                     for r in range(3):
                         for s in range(3):
                             R[r, s] = E[r, 0] * F[s, 0] + E[r, 1] * F[s, 1] + E[r, 2] * F[s, 2]
                         center[r] = (a[r] + b[r] + c[r]) / 3.0
                         target[r] = (points[i, r] + points[j, r] + points[k, r]) / 3.0
-                    score = _score(points, model, R, (center, target), scale, gate2)
+                    score = _score_placement(points, model, R, (center, target), scale, gate2)
                     worst = np.argmax(best)
                     if score < best[worst]:
                         best[worst] = score
@@ -134,7 +136,7 @@ def _search(
                         kept[worst, 13:16] = target
 
 
-def _base_triples(model: Floats, preferred: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _choose_triples(model: Floats, preferred: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Choose well-spread triples, those of preferred markers first, (T, 3)."""
     triples = np.array(list(itertools.combinations(range(len(model)), 3)), np.int64)
     a, b, c = (model[triples[:, i]] for i in range(3))
@@ -143,7 +145,7 @@ def _base_triples(model: Floats, preferred: NDArray[np.bool_]) -> NDArray[np.int
     return triples[np.argsort(-rank, kind="stable")[:N_TRIPLES]]
 
 
-def assign(points: Floats, expected: Floats, gate_m: float) -> NDArray[np.int64]:
+def assign_points(points: Floats, expected: Floats, gate_m: float) -> NDArray[np.int64]:
     """Return each expected marker (M, 3) its own nearest point (P, 3), -1 where none lies within the gate."""
     d2 = np.sum((expected[:, None] - points[None]) ** 2, axis=2)
     cost = np.hstack([d2, np.full((len(expected), len(expected)), gate_m**2)])
@@ -155,13 +157,13 @@ def assign(points: Floats, expected: Floats, gate_m: float) -> NDArray[np.int64]
     return result
 
 
-def _refine(points: Floats, model: Floats, row: Floats, scales: Floats, gate_m: float) -> ConstellationPlacement:
+def _refine_placement(points: Floats, model: Floats, row: Floats, scales: Floats, gate_m: float) -> ConstellationPlacement:
     """Alternate assignment and fit from one placement."""
     R, scale = row[:9].reshape(3, 3), float(row[9])
     t = row[13:16] - scale * R @ row[10:13]
     choice = np.full(len(model), -1, np.int64)
     for _ in range(REFINE_ROUNDS):
-        new = assign(points, scale * model @ R.T + t, gate_m)
+        new = assign_points(points, scale * model @ R.T + t, gate_m)
         used = new >= 0
         if used.sum() < 3 or np.array_equal(new, choice):
             break
@@ -169,7 +171,7 @@ def _refine(points: Floats, model: Floats, row: Floats, scales: Floats, gate_m: 
         a, b = model[used], points[choice[used]]
         spread_a, spread_b = a - a.mean(axis=0), b - b.mean(axis=0)
         scale = float(np.clip(math.sqrt((spread_b**2).sum() / max((spread_a**2).sum(), 1e-12)), *scales))
-        R, t = rigid_fit(scale * a, b)
+        R, t = fit_rigid_motion(scale * a, b)
     used = choice >= 0
     error2 = np.full(len(model), gate_m**2)
     error2[used] = np.sum((scale * model[used] @ R.T + t - points[choice[used]]) ** 2, axis=1)
@@ -196,10 +198,10 @@ def place_constellation(
     scales = np.array(scale_range, float)
     best, kept = np.full(N_REFINED, np.inf), np.zeros((N_REFINED, 16))
     preferred = np.zeros(len(model), bool) if preferred is None else preferred
-    _search(read_only(points), model, _base_triples(model, preferred), scales, slack_m, gate_m**2, best, kept)
+    _search_placements(make_read_only(points), model, _choose_triples(model, preferred), scales, slack_m, gate_m**2, best, kept)
     placements: dict[bytes, ConstellationPlacement] = {}
     for row in kept[np.isfinite(best)]:
-        placement = _refine(points, model, row, scales, gate_m)
+        placement = _refine_placement(points, model, row, scales, gate_m)
         key = placement.point_of_marker.tobytes()
         if key not in placements or placement.cost_m < placements[key].cost_m:
             placements[key] = placement

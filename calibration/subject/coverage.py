@@ -4,24 +4,24 @@ import numpy as np
 
 from calibration.quality.report import Finding, Grade
 from config.joints import JOINT_INDEX, JOINTS
-from config.markers import MarkerSet, unmarked_chains
+from config.markers import MarkerSet, find_unmarked_chains
 
 LIMBS = {"leftUpperArm": "left arm", "rightUpperArm": "right arm", "leftUpperLeg": "left leg", "rightUpperLeg": "right leg"}
 TRUNK = ("hips", "spine", "chest", "upperChest", "leftShoulder", "rightShoulder", "neck")  # what torso markers should be on
 CARRIED_M = 0.3  # from its joint: what is farther is on something that is carried, or hangs
 
 
-def coverage_findings(markers: MarkerSet) -> list[Finding]:
+def judge_marker_coverage(markers: MarkerSet) -> list[Finding]:
     """Return a finding for each part of the body that the markers leave to chance.
 
     Fewer markers are the performer's choice and no fault of the calibration; a torso that swings is.
     """
-    return [*_limbs(markers), *_trunk(markers), *_torso(markers)]
+    return [*_judge_limbs(markers), *_judge_trunk(markers), *_judge_torso(markers)]
 
 
-def _limbs(markers: MarkerSet) -> list[Finding]:
+def _judge_limbs(markers: MarkerSet) -> list[Finding]:
     """Find limbs without a marker: they move as in similar motions."""
-    limbs = [LIMBS[first] for first in unmarked_chains(markers.joint) if first in LIMBS]
+    limbs = [LIMBS[first] for first in find_unmarked_chains(markers.joint) if first in LIMBS]
     if not limbs:
         return []
     verb, each = ("has", "it moves") if len(limbs) == 1 else ("have", "they move")
@@ -29,7 +29,7 @@ def _limbs(markers: MarkerSet) -> list[Finding]:
     return [Finding(Grade.PASS, text, "wear a marker on each hand and foot")]
 
 
-def _trunk(markers: MarkerSet) -> list[Finding]:
+def _judge_trunk(markers: MarkerSet) -> list[Finding]:
     """Find a trunk whose bending no marker tells: all markers of the torso on the hips, or none on them."""
     on_hips = markers.joint == JOINT_INDEX["hips"]
     torso = markers.torso
@@ -40,7 +40,7 @@ def _trunk(markers: MarkerSet) -> list[Finding]:
     return [Finding(Grade.PASS, text, f"wear two more on {other}, with torso = true")]
 
 
-def _torso(markers: MarkerSet) -> list[Finding]:
+def _judge_torso(markers: MarkerSet) -> list[Finding]:
     """Find markers of the torso that do not move with it."""
     off_trunk = ~np.isin(markers.joint, [JOINT_INDEX[joint] for joint in TRUNK])
     carried = np.linalg.norm(markers.offset_m, axis=1) > CARRIED_M

@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.subject.adjust import AdjustedSubject, HeightPrior, MarkerPriors, PoseMarkers, SubjectProblem, adjust
-from calibration.subject.model import SkeletonSpace, fixed_space, skeleton_of, skeleton_space
+from calibration.subject.adjust import AdjustedSubject, HeightPrior, MarkerPriors, PoseMarkers, SubjectProblem, adjust_subject
+from calibration.subject.model import SkeletonSpace, learn_skeleton_space, make_fixed_space, skeleton_from_vectors
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import MarkerSet
-from database.geometry.rigid import rigid_fit
+from database.geometry.rigid import fit_rigid_motion
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 
@@ -54,12 +54,12 @@ DEVIATION_RAD = {
 }
 
 
-def by_joint(name: str, table: dict[str, tuple[float, float, float]]) -> tuple[float, float, float]:
+def find_joint_entry(name: str, table: dict[str, tuple[float, float, float]]) -> tuple[float, float, float]:
     """Return a joint's entry of a table, by its name or its name without the side; zero where it has none."""
     return table.get(name, table.get(name.removeprefix("left").removeprefix("right"), (0.0, 0.0, 0.0)))
 
 
-SIGMA_RAD = np.array([by_joint(name, DEVIATION_RAD) for name in JOINTS])
+SIGMA_RAD = np.array([find_joint_entry(name, DEVIATION_RAD) for name in JOINTS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +112,25 @@ def fit_takes(
 
     Raises CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
     """
-    space = skeleton_space(skeletons)
+    space = learn_skeleton_space(skeletons)
     stature = None if height_m is None else HeightPrior(height_m, HEIGHT_SIGMA * height_m)
-    problem = problem_of(space, markers, tposes, standing, stature)
-    adjusted = adjusted_from_torso(problem, markers)
-    skeleton = skeleton_of(space.vectors(adjusted.state.y)[0], name)
-    sigma_m, measured = length_sigmas(space, adjusted)
-    return _fit(name, markers, tposes, problem, adjusted, skeleton, sigma_m, measured)
+    problem = build_subject_problem(space, markers, tposes, standing, stature)
+    adjusted = adjust_from_torso(problem, markers)
+    skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], name)
+    sigma_m, measured = compute_length_sigmas(space, adjusted)
+    return _build_fit(name, markers, tposes, problem, adjusted, skeleton, sigma_m, measured)
 
 
 def fit_markers(old: Subject, markers: MarkerSet, tposes: Sequence[TPose], standing: Floats | None = None) -> SubjectFit:
     """Fit the marker offsets of a performer whose skeleton is known and kept. Raises CalibrationError as `fit_takes`."""
-    space = fixed_space(old.skeleton)
-    problem = problem_of(space, markers, tposes, standing)
-    adjusted = adjusted_from_torso(problem, markers)
+    space = make_fixed_space(old.skeleton)
+    problem = build_subject_problem(space, markers, tposes, standing)
+    adjusted = adjust_from_torso(problem, markers)
     none = np.zeros((2, N_JOINTS), bool)
-    return _fit(old.name, markers, tposes, problem, adjusted, old.skeleton, old.length_sigma_m, none)
+    return _build_fit(old.name, markers, tposes, problem, adjusted, old.skeleton, old.length_sigma_m, none)
 
 
-def problem_of(
+def build_subject_problem(
     space: SkeletonSpace,
     markers: MarkerSet,
     tposes: Sequence[TPose],
@@ -141,10 +141,10 @@ def problem_of(
     names = [JOINTS[j].removeprefix("left").removeprefix("right") for j in markers.joint]
     sigma_m = np.array([OFFSET_SIGMA_M.get(name, OFFSET_SIGMA_ELSE_M) for name in names])
     worn = MarkerPriors(markers.joint, markers.offset_m, sigma_m)
-    return SubjectProblem(space, worn, tuple(_take(space, markers, tpose, standing) for tpose in tposes), stature)
+    return SubjectProblem(space, worn, tuple(_make_take(space, markers, tpose, standing) for tpose in tposes), stature)
 
 
-def _take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floats | None) -> PoseMarkers:
+def _make_take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floats | None) -> PoseMarkers:
     """Lay the mean body on the torso's markers and expect a T-pose of it."""
     torso = tpose.valid & markers.torso
     if int(torso.sum()) < 3:
@@ -155,7 +155,7 @@ def _take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floa
         )
     expected = np.zeros((N_JOINTS, 3)) if standing is None else standing.copy()
     rest = space.skeleton(np.zeros(space.n_parameters)).rest_positions_m()
-    R, t = rigid_fit((rest[markers.joint] + markers.offset_m)[torso], tpose.point_m[torso])
+    R, t = fit_rigid_motion((rest[markers.joint] + markers.offset_m)[torso], tpose.point_m[torso])
     expected[0] = rotvec_from_matrix(R)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         expected[JOINT_INDEX[side + "UpperArm"], 2] += sign * np.radians(tpose.slope_deg)
@@ -163,16 +163,16 @@ def _take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floa
     return PoseMarkers(tpose.point_m, tpose.valid, covariance, expected, SIGMA_RAD, t)
 
 
-def adjusted_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSubject:
+def adjust_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSubject:
     """Adjust to the torso's markers first, then to all: from afar a whole body sticks in a wrong valley."""
     torso = tuple(
         PoseMarkers(t.point_m, t.valid & markers.torso, t.covariance_m2, t.expected, t.sigma_rad, t.root_m) for t in problem.takes
     )
-    first = adjust(SubjectProblem(problem.space, problem.worn, torso, problem.stature), max_steps=15)
-    return adjust(problem, first.state)
+    first = adjust_subject(SubjectProblem(problem.space, problem.worn, torso, problem.stature), max_steps=15)
+    return adjust_subject(problem, first.state)
 
 
-def length_sigmas(space: SkeletonSpace, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
+def compute_length_sigmas(space: SkeletonSpace, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the standard deviations of the lengths, (2, J) [m] for offsets and tails, and which were measured, (2, J).
 
     Left and right differ in people, in the fitted skeleton they do not: that is part of it.
@@ -188,7 +188,7 @@ def length_sigmas(space: SkeletonSpace, adjusted: AdjustedSubject) -> tuple[Floa
     return np.reshape(length * np.sqrt(variance), (2, N_JOINTS)), np.reshape(measured, (2, N_JOINTS))
 
 
-def _fit(
+def _build_fit(
     name: str,
     markers: MarkerSet,
     tposes: Sequence[TPose],
@@ -199,15 +199,15 @@ def _fit(
     measured: NDArray[np.bool_],
 ) -> SubjectFit:
     """Put the result together and check it."""
-    offset, seen = read_off(problem, adjusted)
-    _check(markers, seen, offset)
+    offset, seen = compute_seen_offsets(problem, adjusted)
+    _check_offsets(markers, seen, offset)
     skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
     scatter = np.array([np.where(t.valid, t.scatter_m, 0.0) for t in tposes]).sum(axis=0)
     residual_mm = 1e3 * scatter / np.maximum(np.sum([t.valid for t in tposes], axis=0), 1)
     return SubjectFit(Subject(name, skeleton, markers, offset, residual_mm, sigma_m), adjusted, problem, measured, seen)
 
 
-def read_off(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
+def compute_seen_offsets(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
     """Return where the markers were seen in their joints' frames, mean over the takes, (M, 3) [m], and which were seen, (M,)."""
     joint = problem.worn.joint
     total, count = np.zeros((len(joint), 3)), np.zeros(len(joint))
@@ -219,7 +219,7 @@ def read_off(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats
     return np.where(seen[:, None], total / np.maximum(count, 1)[:, None], problem.worn.offset_m), seen
 
 
-def _check(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
+def _check_offsets(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
     """Refuse a fit that puts a marker absurdly far from where the marker set says it sits."""
     moved = np.where(seen, np.linalg.norm(offset - markers.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved))
@@ -270,7 +270,7 @@ def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyP
     return fit_takes(name, markers, tposes, body.skeletons, body.standing, body.height_m)
 
 
-def fit_agreeing(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> TakesFit:
+def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> TakesFit:
     """Fit a performer to the takes that agree, leaving out the oddest while three or more are there.
 
     Of two that do not agree nobody can tell which is wrong: both are used. Raises CalibrationError as `fit_takes`.
@@ -278,7 +278,7 @@ def fit_agreeing(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: B
     used = list(range(len(tposes)))
     oddity = np.full(len(tposes), np.nan)
     while len(used) > 1:
-        alone = np.array([surprise_of(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
+        alone = np.array([measure_surprise(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
         usual = [np.median(np.delete(alone, k)) if len(used) > 2 else USUAL for k in range(len(used))]
         found = alone - usual
         oddity[used] = found
@@ -289,13 +289,13 @@ def fit_agreeing(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: B
     return TakesFit(fit_body(name, markers, [tposes[k] for k in used], body), tuple(used), oddity)
 
 
-def surprise_of(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
+def measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
     """Return by how many standard deviations a take costs more than the others let expect."""
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
-    asked = problem_of(fit.problem.space, markers, [tposes[index]], body.standing)
+    asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)
     mean = np.concatenate([fit.adjusted.state.y, fit.adjusted.state.offset_m.ravel()])
     root = np.linalg.cholesky(np.linalg.inv(fit.adjusted.covariance)).T
-    alone = adjust(SubjectProblem(asked.space, asked.worn, asked.takes, earlier=(mean, root)))
+    alone = adjust_subject(SubjectProblem(asked.space, asked.worn, asked.takes, earlier=(mean, root)))
     freedom = max(3 * int(tposes[index].valid.sum()) - 6, 1)
     return float((alone.cost - freedom) / np.sqrt(2.0 * freedom))

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.errors import CalibrationError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirrored
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirror_joint_name
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 
 
-def _above() -> NDArray[np.bool_]:
+def _compute_ancestry() -> NDArray[np.bool_]:
     """Return which joint (row) hangs on which (column) or is it, (J, J)."""
     result = np.eye(N_JOINTS, dtype=bool)
     for joint in range(1, N_JOINTS):
@@ -31,7 +31,7 @@ def _above() -> NDArray[np.bool_]:
     return result
 
 
-ABOVE = _above()
+ABOVE = _compute_ancestry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class MarkerJacobians:
     pose: Floats
 
 
-def place(vectors: Floats, offset_m: Floats, joint: NDArray[np.int64], rotvec: Floats, root_m: Floats) -> PosedBody:
+def place_body(vectors: Floats, offset_m: Floats, joint: NDArray[np.int64], rotvec: Floats, root_m: Floats) -> PosedBody:
     """Place a body: vectors (>= J, 3) offsets of joints [m], offset_m (M, 3), joint (M,), rotvec (J, 3) [rad], root_m (3,)."""
     L = matrix_from_rotvec(rotvec)
     G, p = np.empty((N_JOINTS, 3, 3)), np.empty((N_JOINTS, 3))
@@ -64,30 +64,32 @@ def place(vectors: Floats, offset_m: Floats, joint: NDArray[np.int64], rotvec: F
     return PosedBody(G, p, p[joint] + np.einsum("mij,mj->mi", G[joint], offset_m))
 
 
-def slopes(placed: PosedBody, vector_slopes: Floats, joint: NDArray[np.int64], rotvec: Floats) -> MarkerJacobians:
+def compute_marker_jacobians(
+    placed: PosedBody, vector_slopes: Floats, joint: NDArray[np.int64], rotvec: Floats
+) -> MarkerJacobians:
     """Return the derivatives of the markers of a placed body; vector_slopes: of the offsets by the parameters, (>= J, 3, P)."""
     n_parameters = vector_slopes.shape[2]
     by_shape = np.zeros((N_JOINTS, 3, n_parameters))
-    turning = left_jacobian(rotvec)
+    turning = compute_left_jacobian(rotvec)
     for j in range(1, N_JOINTS):
         by_shape[j] = by_shape[PARENTS[j]] + placed.G[PARENTS[j]] @ vector_slopes[j]
         turning[j] = placed.G[PARENTS[j]] @ turning[j]
     arm = placed.marker_m[:, None] - placed.p[None]
-    by_pose = -_cross_matrix(arm) @ turning[None] * ABOVE[joint][:, :, None, None]
+    by_pose = -_compute_cross_matrix(arm) @ turning[None] * ABOVE[joint][:, :, None, None]
     return MarkerJacobians(by_shape[joint], placed.G[joint], by_pose.swapaxes(1, 2))
 
 
-def left_jacobian(rotvec: Floats) -> Floats:
+def compute_left_jacobian(rotvec: Floats) -> Floats:
     """Return the left Jacobian of the exponential map, (..., 3) -> (..., 3, 3)."""
     t = np.linalg.norm(rotvec, axis=-1)[..., None, None]
     safe = np.maximum(t, 1e-4)
     b = np.where(t > 1e-4, (1.0 - np.cos(safe)) / safe**2, 0.5)
     c = np.where(t > 1e-4, (safe - np.sin(safe)) / safe**3, 1.0 / 6.0)
-    K = _cross_matrix(rotvec)
+    K = _compute_cross_matrix(rotvec)
     return np.asarray(np.eye(3) + b * K + c * K @ K)
 
 
-def _cross_matrix(v: Floats) -> Floats:
+def _compute_cross_matrix(v: Floats) -> Floats:
     """Return [v]x, (..., 3) -> (..., 3, 3)."""
     zero = np.zeros_like(v[..., 0])
     rows = [[zero, -v[..., 2], v[..., 1]], [v[..., 2], zero, -v[..., 0]], [-v[..., 1], v[..., 0], zero]]
@@ -96,7 +98,7 @@ def _cross_matrix(v: Floats) -> Floats:
 
 ROWS = 2 * N_JOINTS  # offsets of all joints, then tails
 LEAVES = tuple(name for index, name in enumerate(JOINTS) if index not in PARENTS)
-MIRROR = np.array([JOINT_INDEX[mirrored(name)] for name in JOINTS])
+MIRROR = np.array([JOINT_INDEX[mirror_joint_name(name)] for name in JOINTS])
 MIRROR_ROWS = np.concatenate([MIRROR, N_JOINTS + MIRROR])
 SHRINK = 0.15
 OWN_SIGMA = 0.040  # least spread of a bone among people of one size, in logarithms
@@ -150,24 +152,26 @@ class SkeletonSpace:
 
     def skeleton(self, y: Floats, name: str = "calibrated") -> Skeleton:
         """Return the skeleton named by y."""
-        return skeleton_of(self.vectors(y)[0], name)
+        return skeleton_from_vectors(self.vectors(y)[0], name)
 
 
-def fixed_space(skeleton: Skeleton) -> SkeletonSpace:
+def make_fixed_space(skeleton: Skeleton) -> SkeletonSpace:
     """Return the space that holds one skeleton only."""
     vectors = np.vstack([skeleton.offsets_m, skeleton.tails_m])
     length = np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
     unit = np.where(length[:, None] > 1e-6, vectors / length[:, None], 0.0)
     log, none = np.log(length), np.zeros(ROWS)
-    return SkeletonSpace(unit, log, np.zeros((ROWS, 0)), np.zeros((ROWS, 3, 0)), log - 1.0, log + 1.0, none, _stature([skeleton]))
+    return SkeletonSpace(
+        unit, log, np.zeros((ROWS, 0)), np.zeros((ROWS, 3, 0)), log - 1.0, log + 1.0, none, _estimate_stature([skeleton])
+    )
 
 
-def skeleton_of(vectors: Floats, name: str) -> Skeleton:
+def skeleton_from_vectors(vectors: Floats, name: str) -> Skeleton:
     """Return a skeleton of offsets and tails, (2 J, 3) [m]."""
     return Skeleton(name, np.ascontiguousarray(vectors[:N_JOINTS]), np.ascontiguousarray(vectors[N_JOINTS:]))
 
 
-def skeleton_space(skeletons: Sequence[Skeleton]) -> SkeletonSpace:
+def learn_skeleton_space(skeletons: Sequence[Skeleton]) -> SkeletonSpace:
     """Learn the space of skeletons; the fewer there are, the more is taken from what is known of people at large.
 
     Raises CalibrationError: no skeletons.
@@ -182,9 +186,9 @@ def skeleton_space(skeletons: Sequence[Skeleton]) -> SkeletonSpace:
     unit = mean_vector / np.maximum(np.linalg.norm(mean_vector, axis=1, keepdims=True), 1e-9)
     typical = np.median(length, axis=0)
     log = np.log(np.clip(length, np.maximum(0.3 * typical, 1e-6), np.maximum(3.0 * typical, 1e-6)))
-    rows, leader = _free_rows(both, present)
-    factor = np.linalg.cholesky(_covariance(log[:, rows]))
-    turns = _turns(both, unit, rows, present)
+    rows, leader = _find_free_rows(both, present)
+    factor = np.linalg.cholesky(_estimate_covariance(log[:, rows]))
+    turns = _compute_turn_directions(both, unit, rows, present)
     n_turns = turns.shape[2]
     directions = np.zeros((ROWS, len(rows) + n_turns))
     # A tail that nothing defines (of a joint with several children) grows as the body does.
@@ -199,15 +203,15 @@ def skeleton_space(skeletons: Sequence[Skeleton]) -> SkeletonSpace:
         unit,
         mean,
         directions,
-        _followers(all_turns, leader),
+        _spread_turns(all_turns, leader),
         log.min(axis=0) - MARGIN,
         log.max(axis=0) + MARGIN,
-        _asymmetry(vectors),
-        _stature(skeletons),
+        _compute_asymmetry(vectors),
+        _estimate_stature(skeletons),
     )
 
 
-def _free_rows(both: Floats, present: np.ndarray) -> tuple[list[int], list[int]]:
+def _find_free_rows(both: Floats, present: np.ndarray) -> tuple[list[int], list[int]]:
     """Return the rows whose lengths are free, and of every row which free row it follows, -1 for none.
 
     The right side follows the left; the tail of a bone is the offset of the next joint where all skeletons have it so.
@@ -226,7 +230,7 @@ def _free_rows(both: Floats, present: np.ndarray) -> tuple[list[int], list[int]]
     return sorted({row for row in leader if row >= 0}), leader
 
 
-def _covariance(log: Floats) -> Floats:
+def _estimate_covariance(log: Floats) -> Floats:
     """Return the covariance of logarithms of lengths, (K, K), from those of N people, (N, K)."""
     n, k = log.shape
     centred = log - log.mean(axis=0)
@@ -243,7 +247,7 @@ def _covariance(log: Floats) -> Floats:
     return np.asarray(people + np.diag(missing))
 
 
-def _turns(both: Floats, unit: Floats, rows: list[int], present: np.ndarray) -> Floats:
+def _compute_turn_directions(both: Floats, unit: Floats, rows: list[int], present: np.ndarray) -> Floats:
     """Return the directions by which bones turn, in rows of the left side and the middle, (2 J, 3, Q)."""
     columns = []
     for row in rows:
@@ -262,7 +266,7 @@ def _turns(both: Floats, unit: Floats, rows: list[int], present: np.ndarray) -> 
     return np.stack(columns, axis=2)
 
 
-def _followers(turns: Floats, leader: list[int]) -> Floats:
+def _spread_turns(turns: Floats, leader: list[int]) -> Floats:
     """Turn every row as the row it follows, mirrored on the right: (2 J, 3, P)."""
     result = turns.copy()
     for row in range(ROWS):
@@ -273,7 +277,7 @@ def _followers(turns: Floats, leader: list[int]) -> Floats:
     return result
 
 
-def _asymmetry(vectors: Floats) -> Floats:
+def _compute_asymmetry(vectors: Floats) -> Floats:
     """Return how far a bone differs from the mean of both sides, in logarithms, (2 J,); zero for those of the middle."""
     length = np.log(np.maximum(np.linalg.norm(vectors, axis=2), 1e-3))
     half = 0.5 * (length - length[:, MIRROR_ROWS])
@@ -281,7 +285,7 @@ def _asymmetry(vectors: Floats) -> Floats:
     return np.where(sided, np.maximum(np.sqrt((half**2).mean(axis=0)), ASYMMETRY_SIGMA), 0.0)
 
 
-def _stature(skeletons: Sequence[Skeleton]) -> float:
+def _estimate_stature(skeletons: Sequence[Skeleton]) -> float:
     """Return statures by heights of skeletons: motion files end at some joint short of the crown, so their legs tell."""
     knee, ankle = JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftFoot"]
     legs = [np.linalg.norm(s.offsets_m[[knee, ankle]], axis=1).sum() / LEGS_OF_STATURE / s.height_m for s in skeletons]

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.quality.report import Finding, Grade
-from calibration.subject.adjust import AdjustedSubject, MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust
-from calibration.subject.fit import MOST_OFF_M, SubjectFit, by_joint, length_sigmas
-from calibration.subject.model import PosedBody, fixed_space, place, skeleton_of
-from calibration.subject.quality import at_bounds
+from calibration.subject.adjust import AdjustedSubject, MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.fit import MOST_OFF_M, SubjectFit, compute_length_sigmas, find_joint_entry
+from calibration.subject.model import PosedBody, make_fixed_space, place_body, skeleton_from_vectors
+from calibration.subject.quality import find_lengths_at_bounds
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.errors import CalibrationError
@@ -58,7 +58,7 @@ ESTIMATE_RAD = {
     "neck": (0.25, 0.25, 0.25),
     "head": (0.30, 0.30, 0.30),
 }
-SIGMA_RAD = np.array([by_joint(name, ESTIMATE_RAD) for name in JOINTS])
+SIGMA_RAD = np.array([find_joint_entry(name, ESTIMATE_RAD) for name in JOINTS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class RefinedSubject:
     bent: tuple[str, ...]
 
 
-def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> RefinedSubject:
+def refine_subject_fit(fit: SubjectFit, frames: Sequence[MotionFrame]) -> RefinedSubject:
     """Refine a fitted subject over frames of movement.
 
     Raises CalibrationError: too few frames that show enough markers, or none in which anything bends.
@@ -106,15 +106,15 @@ def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> RefinedSubject:
             f"only {len(usable)} frames of the movement show {LEAST_MARKERS} markers or more, at least {LEAST_FRAMES} are "
             "needed; move for some seconds in view of both cameras"
         )
-    poses = np.stack([resting(frame.rotvec) for frame in usable])
-    bent = bending_joints(poses)
+    poses = np.stack([rest_rotvec_from_charted(frame.rotvec) for frame in usable])
+    bent = find_bending_joints(poses)
     if not bent:
         raise CalibrationError(
             "nothing bends in the movement, which tells no lengths; bend elbows, knees, hips and shoulders for some seconds"
         )
-    chosen = spread_rows(poses, min(N_CHOSEN, int((1.0 - HELD_OUT) * len(poses))))
+    chosen = choose_spread_rows(poses, min(N_CHOSEN, int((1.0 - HELD_OUT) * len(poses))))
     aside = np.setdiff1d(np.arange(len(poses)), chosen)[:: max(1, (len(poses) - len(chosen)) // N_HELD_OUT)]
-    takes = tuple(_take(usable[row], poses[row], len(chosen)) for row in chosen)
+    takes = tuple(_make_take(usable[row], poses[row], len(chosen)) for row in chosen)
     problem = replace(fit.problem, takes=fit.problem.takes + takes)
     start = SubjectState(
         fit.adjusted.state.y,
@@ -123,36 +123,39 @@ def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> RefinedSubject:
         fit.adjusted.state.root_m + tuple(take.root_m.copy() for take in takes),
     )
     n_still = len(fit.problem.takes)
-    before_mm = _median_mm(problem, [_placed(problem, start, row) for row in range(len(problem.takes))], n_still)
-    problem, adjusted = _without_outliers(problem, start)
-    refined = _refined_fit(fit, problem, adjusted)
-    far_mm, after_mm = _far_mm(problem, adjusted, n_still), _median_mm(problem, adjusted.placed, n_still)
-    held_out = tuple(_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
-    misfits = (misfit(fit.subject, held_out), misfit(refined.subject, held_out))
+    before_mm = _compute_median_mm(problem, [_place_take(problem, start, row) for row in range(len(problem.takes))], n_still)
+    problem, adjusted = _adjust_without_outliers(problem, start)
+    refined = _build_refined_fit(fit, problem, adjusted)
+    far_mm, after_mm = (
+        _compute_marker_errors_mm(problem, adjusted, n_still),
+        _compute_median_mm(problem, adjusted.placed, n_still),
+    )
+    held_out = tuple(_make_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
+    misfits = (measure_body_misfit(fit.subject, held_out), measure_body_misfit(refined.subject, held_out))
     return RefinedSubject(refined.subject, refined, len(takes), before_mm, after_mm, far_mm, misfits, bent)
 
 
-def misfit(subject: Subject, takes: Sequence[PoseMarkers]) -> float:
+def measure_body_misfit(subject: Subject, takes: Sequence[PoseMarkers]) -> float:
     """Return how far markers lie from a given body, posed as well as it can be, median in standard deviations of cameras and
     skin.
 
     Not in millimetres: along the line of sight the cameras' own errors would drown everything.
     """
     worn = MarkerPriors(subject.joint, subject.offset_m, np.full(len(subject.joint), FIXED_M))
-    problem = SubjectProblem(fixed_space(subject.skeleton), worn, tuple(takes))
+    problem = SubjectProblem(make_fixed_space(subject.skeleton), worn, tuple(takes))
     far = []
-    for take, body in zip(problem.takes, adjust(problem, max_steps=10).placed, strict=True):
+    for take, body in zip(problem.takes, adjust_subject(problem, max_steps=10).placed, strict=True):
         e = (body.marker_m - take.point_m)[take.valid]
         far.append(np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2[take.valid]), e))
     return float(np.sqrt(np.median(np.concatenate(far)) / 3.0))
 
 
-def resting(rotvec: Floats) -> Floats:
+def rest_rotvec_from_charted(rotvec: Floats) -> Floats:
     """Return a charted pose as rotation vectors from the rest pose, (J, 3) [rad]; the root's is as it is."""
     return rotvec_from_matrix(REFERENCE @ matrix_from_rotvec(rotvec))
 
 
-def bending_joints(poses: Floats) -> tuple[str, ...]:
+def find_bending_joints(poses: Floats) -> tuple[str, ...]:
     """Name the joints that turn enough over the movement to tell lengths, by geodesic spread from their middle pose."""
     names = []
     for joint in range(1, N_JOINTS):
@@ -163,7 +166,7 @@ def bending_joints(poses: Floats) -> tuple[str, ...]:
     return tuple(names)
 
 
-def spread_rows(poses: Floats, count: int) -> NDArray[np.int64]:
+def choose_spread_rows(poses: Floats, count: int) -> NDArray[np.int64]:
     """Choose rows whose poses are far from each other, the farthest from those chosen first: (N, J, 3) -> (count,) in order."""
     flat = poses[:, 1:].reshape(len(poses), -1)
     rows = [0]
@@ -174,16 +177,16 @@ def spread_rows(poses: Floats, count: int) -> NDArray[np.int64]:
     return np.array(sorted(rows), np.int64)
 
 
-def _take(frame: MotionFrame, pose: Floats, n_frames: int) -> PoseMarkers:
+def _make_take(frame: MotionFrame, pose: Floats, n_frames: int) -> PoseMarkers:
     """Expect the pose the estimator gave, in one of so many frames."""
     fewer = max(1.0, n_frames / WORTH)
     covariance = fewer * (frame.covariance_m2 + SKIN_M**2 * np.eye(3))
     return PoseMarkers(frame.point_m, frame.valid, covariance, pose, np.sqrt(fewer) * SIGMA_RAD, frame.root_m)
 
 
-def _without_outliers(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
+def _adjust_without_outliers(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
     """Adjust, leave out markers far from where everything else has them (wrong labels), and adjust again."""
-    adjusted = adjust(problem, start, max_steps=15)
+    adjusted = adjust_subject(problem, start, max_steps=15)
     for _ in range(ROUNDS - 1):
         takes = []
         for take, body in zip(problem.takes, adjusted.placed, strict=True):
@@ -193,17 +196,17 @@ def _without_outliers(problem: SubjectProblem, start: SubjectState) -> tuple[Sub
         if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
             break
         problem = replace(problem, takes=tuple(takes))
-        adjusted = adjust(problem, adjusted.state, max_steps=15)
+        adjusted = adjust_subject(problem, adjusted.state, max_steps=15)
     return problem, adjusted
 
 
-def _placed(problem: SubjectProblem, state: SubjectState, row: int) -> PosedBody:
+def _place_take(problem: SubjectProblem, state: SubjectState, row: int) -> PosedBody:
     """Place the body of one take."""
     vectors, _ = problem.space.vectors(state.y)
-    return place(vectors, state.offset_m, problem.worn.joint, state.rotvec[row], state.root_m[row])
+    return place_body(vectors, state.offset_m, problem.worn.joint, state.rotvec[row], state.root_m[row])
 
 
-def _median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int) -> float:
+def _compute_median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int) -> float:
     """Return the median distance of the markers of takes from `first` on from where the body has them."""
     distances = [
         np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
@@ -212,7 +215,7 @@ def _median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int)
     return 1e3 * float(np.median(np.concatenate(distances)))
 
 
-def _refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSubject) -> SubjectFit:
+def _build_refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSubject) -> SubjectFit:
     """Put the refined subject together; what is said of the T-pose stays, and what is known of lengths that were kept."""
     old = fit.subject
     seen = np.any([take.valid for take in problem.takes], axis=0)
@@ -220,13 +223,13 @@ def _refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSub
     subject = replace(old, offset_m=offset)
     if not problem.space.n_parameters:
         return SubjectFit(subject, adjusted, problem, fit.measured, seen)
-    found = skeleton_of(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
+    found = skeleton_from_vectors(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
     skeleton = Skeleton(old.skeleton.name, found.offsets_m.copy(), found.tails_m.copy())
-    sigma_m, measured = length_sigmas(problem.space, adjusted)
+    sigma_m, measured = compute_length_sigmas(problem.space, adjusted)
     return SubjectFit(replace(subject, skeleton=skeleton, length_sigma_m=sigma_m), adjusted, problem, measured, seen)
 
 
-def _far_mm(problem: SubjectProblem, adjusted: AdjustedSubject, first: int) -> Floats:
+def _compute_marker_errors_mm(problem: SubjectProblem, adjusted: AdjustedSubject, first: int) -> Floats:
     """Return every marker's median distance from where the body has it, over the takes from `first` on that show it, (M,)."""
     far = np.full((len(problem.takes), len(problem.worn.joint)), np.nan)
     for row in range(first, len(problem.takes)):
@@ -246,12 +249,12 @@ ODD = 6.0  # standard deviations of chi-square; up to 4.3 in good movement
 FIX = "did a marker slip between the T-pose and the movement? record both anew, or leave --motion out"
 
 
-def movement_findings(still: SubjectFit, refined: RefinedSubject) -> tuple[list[Finding], bool]:
+def judge_refinement(still: SubjectFit, refined: RefinedSubject) -> tuple[list[Finding], bool]:
     """Judge a refinement; give what was found, and whether it is kept instead of the T-pose's fit.
 
     still: the fit to the T-poses alone.
     """
-    against = objections(still, refined)
+    against = describe_objections(still, refined)
     if against:
         text = f"the movement does not bear out the T-pose, whose fit is kept: {'; '.join(against)}"
         return [Finding(Grade.POOR, text, FIX)], False
@@ -264,10 +267,10 @@ def movement_findings(still: SubjectFit, refined: RefinedSubject) -> tuple[list[
     far = refined.far_mm[worst] > FAR_MM
     text += f"; {name} {refined.far_mm[worst]:.0f} mm" if far else ""
     fix = f"does {name} sit firmly, is it told from its neighbours?" if far else ""
-    return [Finding(Grade.POOR if far else Grade.PASS, text, fix), *_swinging(still.subject, refined.far_mm)], True
+    return [Finding(Grade.POOR if far else Grade.PASS, text, fix), *_find_swinging_markers(still.subject, refined.far_mm)], True
 
 
-def _swinging(subject: Subject, far_mm: Floats) -> list[Finding]:
+def _find_swinging_markers(subject: Subject, far_mm: Floats) -> list[Finding]:
     """Find markers of the torso that swing while the performer moves: the root follows them."""
     swinging = [
         f"{name} ({far:.0f} mm)"
@@ -280,13 +283,13 @@ def _swinging(subject: Subject, far_mm: Floats) -> list[Finding]:
     return [Finding(Grade.POOR, text, "fix them to the body, or set torso = false for these and wear others on waist and chest")]
 
 
-def objections(still: SubjectFit, refined: RefinedSubject) -> list[str]:
+def describe_objections(still: SubjectFit, refined: RefinedSubject) -> list[str]:
     """Return in words what speaks against a refinement, nothing if it may be kept."""
-    found = [*_held_out(refined), *_lengths(still, refined.fit), *_bounds(still, refined.fit)]
-    return [*found, *_places(still, refined.fit), *_tposes(still, refined.fit)]
+    found = [*_judge_held_out(refined), *_judge_lengths(still, refined.fit), *_judge_bounds(still, refined.fit)]
+    return [*found, *_judge_places(still, refined.fit), *_judge_tposes(still, refined.fit)]
 
 
-def _held_out(refined: RefinedSubject) -> list[str]:
+def _judge_held_out(refined: RefinedSubject) -> list[str]:
     """Look at the frames that were not used."""
     before, after = refined.held_out
     if after <= WORSE * before:
@@ -294,7 +297,7 @@ def _held_out(refined: RefinedSubject) -> list[str]:
     return [f"in frames left aside markers lie {before:.2f} -> {after:.2f} times as far off as cameras and skin explain"]
 
 
-def _lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
+def _judge_lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
     """Find bones that changed more than the T-pose leaves open."""
     sigma = still.subject.length_sigma_m
     if sigma is None or not still.problem.space.n_parameters:
@@ -307,13 +310,13 @@ def _lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
     return [f"the bone that ends at {JOINTS[joint]} would go from {1e3 * was[joint]:.0f} to {1e3 * now[joint]:.0f} mm"]
 
 
-def _bounds(still: SubjectFit, fit: SubjectFit) -> list[str]:
+def _judge_bounds(still: SubjectFit, fit: SubjectFit) -> list[str]:
     """Find lengths that only the movement drove to the bounds of what people are."""
-    new = [joint for joint in at_bounds(fit) if joint not in at_bounds(still)]
+    new = [joint for joint in find_lengths_at_bounds(fit) if joint not in find_lengths_at_bounds(still)]
     return [f"the bone that ends at {JOINTS[joint]} would be as long or short as nobody's in the database" for joint in new[:1]]
 
 
-def _places(still: SubjectFit, fit: SubjectFit) -> list[str]:
+def _judge_places(still: SubjectFit, fit: SubjectFit) -> list[str]:
     """Find markers that went far on the body, or off it."""
     moved = np.linalg.norm(fit.subject.offset_m - still.subject.offset_m, axis=1)
     nominal = np.linalg.norm(fit.subject.offset_m - fit.subject.markers.offset_m, axis=1)
@@ -322,7 +325,7 @@ def _places(still: SubjectFit, fit: SubjectFit) -> list[str]:
     return [f"{still.subject.markers.names[m]} would sit {1e3 * moved[m]:.0f} mm from where the T-pose has it" for m in bad[:1]]
 
 
-def _tposes(still: SubjectFit, fit: SubjectFit) -> list[str]:
+def _judge_tposes(still: SubjectFit, fit: SubjectFit) -> list[str]:
     """Look at whether the refined body still explains the T-poses."""
     n = len(still.problem.takes)
     freedom = np.array([max(3 * int(take.valid.sum()) - 6, 1) for take in still.problem.takes])

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.quality.picture import INK, LEFT, MEASURED, QUIET, new_figure, report_panel, save_figure, style
+from calibration.quality.picture import INK, LEFT, MEASURED, QUIET, choose_style, draw_report_panel, make_figure, save_figure
 from calibration.quality.report import QualityReport
 from calibration.subject.fit import TakesFit
-from calibration.subject.quality import BoneLength, lengths_of
+from calibration.subject.quality import BoneLength, collect_lengths
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
 
@@ -24,7 +24,7 @@ SIGMAS_DRAWN = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _ViewSide:
     """A side to look from: which axes of the body run across and up, and which way across."""
 
     title: str
@@ -37,12 +37,12 @@ class _View:
         return np.stack([self.sign * x[..., self.across], x[..., 1]], axis=-1)
 
 
-FRONT = _View("from the front: the performer's left is on the right", 0, 1.0, True)
-SIDE = _View("from the performer's left", 2, -1.0, False)
+FRONT = _ViewSide("from the front: the performer's left is on the right", 0, 1.0, True)
+SIDE = _ViewSide("from the performer's left", 2, -1.0, False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _DrawnBody:
     """A body with its hips at the origin, turned to face +z [m].
 
     joint, end: of bones, (J, 3); marker, nominal: where markers were found and where the set has them, (M, 3).
@@ -58,30 +58,30 @@ def draw_subject(found: TakesFit, report: QualityReport, path: str | Path) -> Pa
     """Draw a fitted subject to a PNG and give its path. Raises FileFormatError: it cannot be written."""
     import matplotlib
 
-    with matplotlib.rc_context(style()):
-        figure = new_figure(13.0, 9.4)
-        body = _body(found)
+    with matplotlib.rc_context(choose_style()):
+        figure = make_figure(13.0, 9.4)
+        body = _extract_body(found)
         _draw_view(figure.add_axes((0.04, 0.34, 0.44, 0.61)), found, body, FRONT)
         _draw_view(figure.add_axes((0.50, 0.34, 0.22, 0.61)), found, body, SIDE)
-        _draw_lengths(figure.add_axes((0.80, 0.42, 0.18, 0.50)), lengths_of(found.fit))
+        _draw_lengths(figure.add_axes((0.80, 0.42, 0.18, 0.50)), collect_lengths(found.fit))
         n_moving = len(found.fit.problem.takes) - len(found.used)
         title = f"{found.fit.subject.name}, {len(found.used)} take{'' if len(found.used) == 1 else 's'}"
         title += f" and {n_moving} frames of movement" if n_moving else ""
-        report_panel(figure.add_axes((0.04, 0.02, 0.94, 0.26)), report, title, 140)
+        draw_report_panel(figure.add_axes((0.04, 0.02, 0.94, 0.26)), report, title, 140)
     return save_figure(figure, path)
 
 
-def _body(found: TakesFit) -> _Drawn:
+def _extract_body(found: TakesFit) -> _DrawnBody:
     """Return the body of the first take in its own frame."""
     fit = found.fit
     (G, p), subject = fit.pose, fit.subject
     joint = subject.joint
     end = p + np.einsum("jik,jk->ji", G, subject.skeleton.tails_m)
     marker, nominal = (p[joint] + np.einsum("mij,mj->mi", G[joint], o) for o in (subject.offset_m, subject.markers.offset_m))
-    return _Drawn(*((x - p[0]) @ G[0] for x in (p, end, marker, nominal)))
+    return _DrawnBody(*((x - p[0]) @ G[0] for x in (p, end, marker, nominal)))
 
 
-def _draw_view(ax: Axes, found: TakesFit, body: _Drawn, view: _View) -> None:
+def _draw_view(ax: Axes, found: TakesFit, body: _DrawnBody, view: _ViewSide) -> None:
     """Draw bones, how well each is known, markers and the way each came from its nominal place."""
     fit = found.fit
     kept = not fit.problem.space.n_parameters
@@ -95,13 +95,13 @@ def _draw_view(ax: Axes, found: TakesFit, body: _Drawn, view: _View) -> None:
             *zip(a, b, strict=True), color=LEFT if known else QUIET, lw=3.0 if known else 2.0, solid_capstyle="round", zorder=3
         )
         if sigma is not None:
-            _halo(ax, b, SIGMAS_DRAWN * float(sigma[row, j]), LEFT if known else QUIET)
+            _draw_halo(ax, b, SIGMAS_DRAWN * float(sigma[row, j]), LEFT if known else QUIET)
     found_at, nominal = view.flat(body.marker), view.flat(body.nominal)
     for m in range(len(found_at)):
         ax.plot(*zip(nominal[m], found_at[m], strict=True), color=MEASURED, lw=1.3, zorder=4)
         ax.plot(*found_at[m], "o", ms=5.5, mfc=MEASURED if fit.seen[m] else "white", mec=MEASURED, zorder=5)
     if view.named:
-        _names(ax, fit.subject.markers.names, found_at)
+        _draw_names(ax, fit.subject.markers.names, found_at)
     ax.set_title(view.title)
     ax.set_aspect("equal")
     ax.margins(0.12)
@@ -109,14 +109,14 @@ def _draw_view(ax: Axes, found: TakesFit, body: _Drawn, view: _View) -> None:
     ax.set_xlabel("m from the hips" if view.named else "m from the hips, front to the left")
 
 
-def _halo(ax: Axes, middle: Floats, radius_m: float, color: str) -> None:
+def _draw_halo(ax: Axes, middle: Floats, radius_m: float, color: str) -> None:
     """Draw how far the end of a bone may be off."""
     from matplotlib.patches import Circle
 
     ax.add_patch(Circle((float(middle[0]), float(middle[1])), radius_m, color=color, alpha=0.16, lw=0, zorder=1))
 
 
-def _names(ax: Axes, names: tuple[str, ...], places: Floats) -> None:
+def _draw_names(ax: Axes, names: tuple[str, ...], places: Floats) -> None:
     """Write the markers' names beside them, each on the outer side and below those that are in its way."""
     written: list[Floats] = []
     for m in np.lexsort((places[:, 0], -places[:, 1])):

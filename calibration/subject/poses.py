@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.subject.adjust import MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust
-from calibration.subject.fit import by_joint
-from calibration.subject.model import fixed_space
+from calibration.subject.adjust import MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.fit import find_joint_entry
+from calibration.subject.model import make_fixed_space
 from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS, N_JOINTS
-from database.geometry.kinematics import charted
-from database.geometry.rigid import rigid_fit
+from database.geometry.kinematics import charted_from_local
+from database.geometry.rigid import fit_rigid_motion
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 
@@ -35,7 +35,7 @@ SPREAD_RAD = {
     "upperChest": (0.1, 0.1, 0.1),
     "head": (0.1, 0.1, 0.1),
 }
-SPREAD = np.array([by_joint(name, SPREAD_RAD) for name in JOINTS])
+SPREAD = np.array([find_joint_entry(name, SPREAD_RAD) for name in JOINTS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +47,33 @@ class MarkerPoses:
     error_mm: Floats
 
 
-def relaxed_rotvec() -> Floats:
+def make_relaxed_rotvec() -> Floats:
     """Return a relaxed pose as rotation vectors from the rest pose, (J, 3) [rad]."""
-    out = np.array([by_joint(name, RELAXED_RAD) for name in JOINTS])
+    out = np.array([find_joint_entry(name, RELAXED_RAD) for name in JOINTS])
     for joint, name in enumerate(JOINTS):
         if name.startswith("right"):
             out[joint, 1:] *= -1.0
     return out
 
 
-def pose_markers(point_m: Floats, valid: Bools, rotation: Floats, root_m: Floats, weight: float = 1.0) -> PoseMarkers:
+def make_pose_markers(point_m: Floats, valid: Bools, rotation: Floats, root_m: Floats, weight: float = 1.0) -> PoseMarkers:
     """Return markers of a frame, (M, 3), with a relaxed pose expected, the root beginning at `rotation` (3, 3) and `root_m` (3,).
 
     weight: how many such frames are worth one: neighbouring frames err alike.
     """
-    expected = relaxed_rotvec()
+    expected = make_relaxed_rotvec()
     expected[0] = rotvec_from_matrix(rotation)
     covariance = np.repeat(weight * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
     return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SPREAD, root_m)
 
 
-def torso_placement(skeleton: Skeleton, joint: Ints, offset_m: Floats, torso: Bools, point_m: Floats) -> tuple[Floats, Floats]:
+def place_torso(skeleton: Skeleton, joint: Ints, offset_m: Floats, torso: Bools, point_m: Floats) -> tuple[Floats, Floats]:
     """Return the root's rotation (3, 3) and position (3,) that lay the rest pose's torso on its markers, at least three."""
     rest = skeleton.rest_positions_m()
-    return rigid_fit((rest[joint] + offset_m)[torso], point_m[torso])
+    return fit_rigid_motion((rest[joint] + offset_m)[torso], point_m[torso])
 
 
-def poses_of_markers(
+def fit_poses_to_markers(
     skeleton: Skeleton,
     worn: tuple[Ints, Floats, Bools],
     point_m: Floats,
@@ -86,7 +86,7 @@ def poses_of_markers(
     (N, M). A frame with fewer than three markers of the torso begins, and one without markers stays, where the one before is.
     """
     joint, offset_m, torso = worn
-    space = fixed_space(skeleton)
+    space = make_fixed_space(skeleton)
     priors = MarkerPriors(joint, offset_m, np.full(len(joint), FIXED_M))
     n = len(point_m)
     rotvec, root_m, error_mm = np.zeros((n, N_JOINTS, 3)), np.zeros((n, 3)), np.zeros(n)
@@ -94,13 +94,13 @@ def poses_of_markers(
     for row in range(n):
         seen = torso & valid[row]
         if int(seen.sum()) >= 3:
-            R, t = torso_placement(skeleton, joint, offset_m, seen, point_m[row])
-        take = pose_markers(point_m[row], valid[row], R, t)
+            R, t = place_torso(skeleton, joint, offset_m, seen, point_m[row])
+        take = make_pose_markers(point_m[row], valid[row], R, t)
         start = state or SubjectState(np.zeros(0), offset_m, (take.expected,), (t,))
-        found = adjust(SubjectProblem(space, priors, (take,)), start, FIRST_STEPS if state is None else STEPS)
+        found = adjust_subject(SubjectProblem(space, priors, (take,)), start, FIRST_STEPS if state is None else STEPS)
         state = SubjectState(np.zeros(0), offset_m, found.state.rotvec, found.state.root_m)
         rotvec[row], root_m[row] = state.rotvec[0], state.root_m[0]
         off = found.placed[0].marker_m[valid[row]] - point_m[row][valid[row]]
         error_mm[row] = 1e3 * float(np.sqrt((off**2).sum(axis=1).mean())) if len(off) else 0.0
         progress(row + 1, n)
-    return MarkerPoses(charted(matrix_from_rotvec(rotvec)), root_m, error_mm)
+    return MarkerPoses(charted_from_local(matrix_from_rotvec(rotvec)), root_m, error_mm)

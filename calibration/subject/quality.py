@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.quality.report import Finding, Grade, QualityReport, graded
-from calibration.subject.adjust import height_of
-from calibration.subject.coverage import coverage_findings
+from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.subject.adjust import compute_height
+from calibration.subject.coverage import judge_marker_coverage
 from calibration.subject.fit import MEASURED, ODD, SubjectFit, TakesFit, TPose
-from calibration.subject.model import LEAST_M, MARGIN, place
+from calibration.subject.model import LEAST_M, MARGIN, place_body
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 
@@ -49,7 +49,7 @@ class BoneLength:
         return f"{self.name} {1e3 * self.length_m:.0f} mm +- {1e3 * self.sigma_m:.0f}"
 
 
-def lengths_of(fit: SubjectFit) -> list[BoneLength]:
+def collect_lengths(fit: SubjectFit) -> list[BoneLength]:
     """Return the lengths of a fit to markers; none where the skeleton was known before."""
     space, y = fit.problem.space, fit.adjusted.state.y
     if not space.n_parameters:
@@ -69,24 +69,24 @@ def lengths_of(fit: SubjectFit) -> list[BoneLength]:
     return found
 
 
-def height_sigma_m(fit: SubjectFit) -> float:
+def compute_height_sigma_m(fit: SubjectFit) -> float:
     """Return the standard deviation of the skeleton's height [m]."""
-    _, by_y = height_of(fit.problem.space, fit.adjusted.state.y)
+    _, by_y = compute_height(fit.problem.space, fit.adjusted.state.y)
     n = len(by_y)
     told = float(by_y @ fit.adjusted.covariance[:n, :n] @ by_y) * fit.adjusted.misfit**2
     return float(np.sqrt(min(told, float(by_y @ by_y))))
 
 
-def length_lines(fit: SubjectFit) -> list[str]:
+def describe_lengths(fit: SubjectFit) -> list[str]:
     """Return in words how long the bones are, those that were measured first."""
-    found = lengths_of(fit)
+    found = collect_lengths(fit)
     told = ", ".join(length.words for length in found if length.measured)
     guessed = ", ".join(length.words for length in found if not length.measured)
     lines = [f"bones measured (+- standard deviation): {told}"] if told else []
     return [*lines, f"bones not measured, from people of that size: {guessed}"] if guessed else lines
 
 
-def marker_lines(fit: SubjectFit) -> list[str]:
+def describe_markers(fit: SubjectFit) -> list[str]:
     """Return in words where each marker was found."""
     subject = fit.subject
     moved = 1e3 * np.linalg.norm(subject.offset_m - subject.markers.offset_m, axis=1)
@@ -97,7 +97,7 @@ def marker_lines(fit: SubjectFit) -> list[str]:
     return lines
 
 
-def arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
+def measure_arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
     """Return by how much the arms, shoulder to wrist, point above level in a take, left and right, (2,) [degrees]."""
     p, up = fit.adjusted.placed[take].p, fit.adjusted.placed[take].G[0][:, 1]
     found = []
@@ -137,7 +137,7 @@ class TposeContext:
     told_height_m: float | None = None
 
 
-def subject_report(
+def judge_subject(
     found: TakesFit,
     tposes: Sequence[TPose],
     names: Sequence[str],
@@ -153,19 +153,19 @@ def subject_report(
     held, used = found.fit, [tposes[k] for k in found.used]
     fit = held if refined is None else refined
     findings = [
-        *_markers(fit),
-        *_steadiness(held, used),
-        *_pose(held),
-        *_stand(held, setting),
-        *_size(fit, setting),
-        *_takes(found, names),
-        *_lengths(fit),
-        *coverage_findings(fit.subject.markers),
+        *_judge_markers(fit),
+        *_judge_steadiness(held, used),
+        *_judge_pose(held),
+        *_judge_stand(held, setting),
+        *_judge_size(fit, setting),
+        *_judge_takes(found, names),
+        *_judge_lengths(fit),
+        *judge_marker_coverage(fit.subject.markers),
     ]
-    return QualityReport(tuple(findings), _figures(fit, used))
+    return QualityReport(tuple(findings), _collect_figures(fit, used))
 
 
-def _markers(fit: SubjectFit) -> list[Finding]:
+def _judge_markers(fit: SubjectFit) -> list[Finding]:
     """Judge which markers were seen and where they came out."""
     names, worn = fit.subject.markers.names, fit.problem.worn
     missing = [name for name, seen in zip(names, fit.seen, strict=True) if not seen]
@@ -183,7 +183,7 @@ def _markers(fit: SubjectFit) -> list[Finding]:
     return findings
 
 
-def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
+def _judge_steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     """Judge how still the performer stood, and how well the cameras tell depth there."""
     scatter = np.where(fit.seen, fit.subject.residual_mm, 0.0)
     # What the cameras let expect: a T-pose's covariance is half of a single frame's.
@@ -192,14 +192,14 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     # A marker on a prop swings far when the hand that holds it turns a little.
     swung = moved * LEVER_M / np.maximum(np.linalg.norm(fit.subject.offset_m, axis=1), LEVER_M)
     m = int(np.argmax(swung)) if moved.any() else int(np.argmax(scatter))
-    grade = graded(float(swung[m]), SCATTER_MM)
+    grade = grade_figure(float(swung[m]), SCATTER_MM)
     text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
     findings = [Finding(grade, text, fix if grade else "")]
-    return findings + _depth(fit, tposes)
+    return findings + _judge_depth(fit, tposes)
 
 
-def _depth(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
+def _judge_depth(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     """Judge how well places are known along the line of sight: the cameras by the median marker, else the worst one by name."""
     sigma_mm = 1e3 * np.sqrt([np.linalg.eigvalsh(t.covariance_m2)[:, -1] * t.valid for t in tposes]).max(axis=0)
     seen = sigma_mm > 0.0
@@ -215,34 +215,34 @@ def _depth(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     return [Finding(Grade.POOR, text, "it is dim, or runs into its neighbour in a picture: stand nearer")]
 
 
-def _pose(fit: SubjectFit) -> list[Finding]:
+def _judge_pose(fit: SubjectFit) -> list[Finding]:
     """Judge whether the arms were level, or as oblique as they were taken for, as far as markers are worn on them."""
     slope, any_seen, level = np.zeros((len(fit.problem.takes), 2)), False, True
     for k, take in enumerate(fit.problem.takes):
         worn = {JOINTS[j] for j in fit.problem.worn.joint[take.valid]}
         seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
         wanted_deg = float(np.degrees(take.expected[JOINT_INDEX["leftUpperArm"], 2]))
-        slope[k] = np.where(seen, arm_slopes_deg(fit, k) - wanted_deg, 0.0)
+        slope[k] = np.where(seen, measure_arm_slopes_deg(fit, k) - wanted_deg, 0.0)
         level &= wanted_deg == 0.0
         any_seen = any_seen or any(seen)
     if not any_seen:
         return []
     slope = slope[int(np.argmax(np.abs(slope).max(axis=1)))]
     side = int(np.argmax(np.abs(slope)))
-    grade = graded(float(np.abs(slope[side])), SLOPE_DEG)
+    grade = grade_figure(float(np.abs(slope[side])), SLOPE_DEG)
     way = "below" if slope[side] < 0 else "above"
     where = "level" if level else "where the pose has it"
     text = f"the {('left', 'right')[side]} arm pointed {abs(slope[side]):.0f} degrees {way} {where}"
     return [Finding(grade, text, "hold both arms level" if grade else "")]
 
 
-def _stand(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
+def _judge_stand(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
     """Judge which way the performer stood and faced."""
     G, p = fit.pose
     findings = []
     if setting.up_known:
         lean = float(np.degrees(np.arccos(np.clip(G[0][1, 1], -1.0, 1.0))))
-        grade = graded(lean, LEAN_DEG)
+        grade = grade_figure(lean, LEAN_DEG)
         if grade:
             fix = "is the floor of rig.toml right (duocap calibrate floor), did the performer stand upright?"
             findings.append(Finding(grade, f"the performer leans {lean:.0f} degrees from upright", fix))
@@ -252,17 +252,17 @@ def _stand(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
     return findings
 
 
-def _size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
+def _judge_size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
     """Judge whether that is a person's size, and the one told."""
     space = fit.problem.space
     height = space.stature * fit.subject.skeleton.height_m
     if not space.n_parameters:
         return []
     grade = Grade.PASS if HEIGHT_RANGE_M[0] < height < HEIGHT_RANGE_M[1] else Grade.FAIL
-    text = f"about {height:.2f} m tall (+- {100 * space.stature * height_sigma_m(fit):.0f} cm)"
+    text = f"about {height:.2f} m tall (+- {100 * space.stature * compute_height_sigma_m(fit):.0f} cm)"
     findings = [Finding(grade, text, SCALE_FIX if grade else "")]
-    beyond, implied_m = _beyond_people(fit)
-    grade = graded(abs(beyond), BEYOND)
+    beyond, implied_m = _measure_beyond_people(fit)
+    grade = grade_figure(abs(beyond), BEYOND)
     if grade:
         way = "larger than the tallest" if beyond > 0 else "smaller than the smallest"
         text = (
@@ -273,16 +273,16 @@ def _size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
     if setting.free_height_m is not None and setting.told_height_m is not None:
         free, sigma = setting.free_height_m
         off = abs(free - setting.told_height_m) / float(np.hypot(sigma, 0.025 * setting.told_height_m))
-        grade = graded(off, HEIGHT_SIGMAS)
+        grade = grade_figure(off, HEIGHT_SIGMAS)
         text = f"the markers alone say {free:.2f} m, told were {setting.told_height_m:.2f} m"
         findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
-    for joint in at_bounds(fit):
+    for joint in find_lengths_at_bounds(fit):
         text = f"the bone that ends at {JOINTS[joint].removeprefix('left')} is as long or short as nobody's in the database"
         findings.append(Finding(Grade.POOR, text, "check where its markers sit, and the scale of rig.toml"))
     return findings
 
 
-def at_bounds(fit: SubjectFit) -> list[int]:
+def find_lengths_at_bounds(fit: SubjectFit) -> list[int]:
     """Return the joints at the ends of bones that are as long or short as people may be, of both sides the left one."""
     space = fit.problem.space
     if not space.n_parameters:
@@ -294,7 +294,7 @@ def at_bounds(fit: SubjectFit) -> list[int]:
     return [int(joint) for joint in joints if not JOINTS[joint].startswith("right")]
 
 
-def _beyond_people(fit: SubjectFit) -> tuple[float, float]:
+def _measure_beyond_people(fit: SubjectFit) -> tuple[float, float]:
     """Return by how much the markers are spread beyond those of the smallest or largest body, in logarithms, and their stature
     [m].
 
@@ -302,17 +302,17 @@ def _beyond_people(fit: SubjectFit) -> tuple[float, float]:
     """
     problem = fit.problem
     space, take = problem.space, problem.takes[0]
-    mean = place(space.vectors(np.zeros(space.n_parameters))[0], problem.worn.offset_m, problem.worn.joint, REST, REST[0])
+    mean = place_body(space.vectors(np.zeros(space.n_parameters))[0], problem.worn.offset_m, problem.worn.joint, REST, REST[0])
     spread = [np.sqrt(((x - x.mean(axis=0)) ** 2).sum()) for x in (take.point_m[take.valid], mean.marker_m[take.valid])]
     size = float(np.log(spread[0] / spread[1]))
     rows = space.mean > np.log(LEAST_M)
     low = float(np.median((space.low + MARGIN - space.mean)[rows]))
     high = float(np.median((space.high - MARGIN - space.mean)[rows]))
-    mean_height_m = height_of(space, np.zeros(space.n_parameters))[0]
+    mean_height_m = compute_height(space, np.zeros(space.n_parameters))[0]
     return size - high if size > high else min(size - low, 0.0), space.stature * mean_height_m * float(np.exp(size))
 
 
-def _takes(found: TakesFit, names: Sequence[str]) -> list[Finding]:
+def _judge_takes(found: TakesFit, names: Sequence[str]) -> list[Finding]:
     """Judge whether the takes agree."""
     left_out = [names[k] for k in found.left_out]
     if left_out:
@@ -324,9 +324,9 @@ def _takes(found: TakesFit, names: Sequence[str]) -> list[Finding]:
     return [Finding(Grade.PASS, f"{len(found.used)} takes agree")] if len(found.used) > 1 else []
 
 
-def _lengths(fit: SubjectFit) -> list[Finding]:
+def _judge_lengths(fit: SubjectFit) -> list[Finding]:
     """Judge how well the limbs are known."""
-    lengths = {length.name: length for length in lengths_of(fit)}
+    lengths = {length.name: length for length in collect_lengths(fit)}
     if not lengths:
         return [Finding(Grade.PASS, "skeleton kept, marker places found anew")]
     worst = max((lengths[name] for name in LIMBS), key=lambda length: length.sigma_m)
@@ -338,7 +338,7 @@ def _lengths(fit: SubjectFit) -> list[Finding]:
     return [Finding(grade, text, "wear markers at elbows and knees, or tell --height" if grade else "")]
 
 
-def _figures(fit: SubjectFit, tposes: Sequence[TPose]) -> dict[str, float]:
+def _collect_figures(fit: SubjectFit, tposes: Sequence[TPose]) -> dict[str, float]:
     """Return the numbers behind it."""
     figures = {
         "height_m": fit.subject.skeleton.height_m,
@@ -347,4 +347,4 @@ def _figures(fit: SubjectFit, tposes: Sequence[TPose]) -> dict[str, float]:
         "frames": float(sum(tpose.n_frames for tpose in tposes)),
         "hips_to_head_m": float(fit.subject.skeleton.rest_positions_m()[JOINT_INDEX["head"], 1]),
     }
-    return figures | {f"{length.name.replace(' ', '_')}_sigma_mm": 1e3 * length.sigma_m for length in lengths_of(fit)}
+    return figures | {f"{length.name.replace(' ', '_')}_sigma_mm": 1e3 * length.sigma_m for length in collect_lengths(fit)}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from calibration.world import UP, World
 from config.arrays import Floats
 from config.errors import FileFormatError
-from config.files import atomic_write, read_toml
+from config.files import read_toml, write_atomically
 from config.joints import JOINTS, N_JOINTS
 from config.markers import MarkerSet, marker_set_from_tables
 from database.geometry.rigid import RigidMotion
@@ -71,9 +71,9 @@ def write_subject(path: Path, subject: Subject) -> None:
     for m, name in enumerate(markers.names):
         tables[name] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}
         if markers.has_color[m]:
-            tables[name]["color_rgb"] = _numbers(markers.color_rgb[m])
-        tables[name]["nominal_offset_m"] = _numbers(markers.offset_m[m])
-        tables[name]["offset_m"] = _numbers(subject.offset_m[m])
+            tables[name]["color_rgb"] = _convert_to_floats(markers.color_rgb[m])
+        tables[name]["nominal_offset_m"] = _convert_to_floats(markers.offset_m[m])
+        tables[name]["offset_m"] = _convert_to_floats(subject.offset_m[m])
         tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -81,34 +81,34 @@ def write_subject(path: Path, subject: Subject) -> None:
         "units": "m",
         "skeleton": {
             "name": skeleton.name,
-            "offsets": {name: _numbers(skeleton.offsets_m[j]) for j, name in enumerate(JOINTS)},
-            "tails": {name: _numbers(skeleton.tails_m[j]) for j, name in enumerate(JOINTS)},
+            "offsets": {name: _convert_to_floats(skeleton.offsets_m[j]) for j, name in enumerate(JOINTS)},
+            "tails": {name: _convert_to_floats(skeleton.tails_m[j]) for j, name in enumerate(JOINTS)},
         },
         "markers": tables,
     }
     if subject.world is not None:
-        document["world"] = _world_table(subject.world)
+        document["world"] = _table_from_world(subject.world)
     if subject.length_sigma_m is not None:
         document["skeleton"]["length_sigma_mm"] = {
             part: {name: round(1e3 * float(sigma[j]), 2) for j, name in enumerate(JOINTS)}
             for part, sigma in zip(PARTS, subject.length_sigma_m, strict=True)
         }
-    atomic_write(path, tomli_w.dumps(document))
+    write_atomically(path, tomli_w.dumps(document))
 
 
-def _world_table(world: World) -> dict[str, Any]:
+def _table_from_world(world: World) -> dict[str, Any]:
     """Return the table of a world; an infinite deviation is left out."""
     sigmas = {"tilt_sigma_deg": world.tilt_sigma_deg, "height_sigma_mm": world.height_sigma_mm}
     return {
-        "rotation": _numbers(np.round(rotvec_from_matrix(world.from_rig.rotation), ROTATION_DECIMALS) + 0.0),
-        "translation": _numbers(world.from_rig.translation_m),
+        "rotation": _convert_to_floats(np.round(rotvec_from_matrix(world.from_rig.rotation), ROTATION_DECIMALS) + 0.0),
+        "translation": _convert_to_floats(world.from_rig.translation_m),
         "by": world.by,
         **{name: round(sigma, 3) for name, sigma in sigmas.items() if np.isfinite(sigma)},
         "cameras": list(world.cameras),
     }
 
 
-def _world(document: dict[str, Any]) -> World | None:
+def _read_world(document: dict[str, Any]) -> World | None:
     """Return the world of a document; of one of before, its up alone, for whatever rig."""
     table = document.get("world")
     if table is None and "up" not in document:
@@ -125,7 +125,7 @@ def _world(document: dict[str, Any]) -> World | None:
     return World(motion, str(table["by"]), tilt_deg, height_mm, tuple(str(camera) for camera in table["cameras"]))
 
 
-def _numbers(values: Floats) -> list[float]:
+def _convert_to_floats(values: Floats) -> list[float]:
     """Return plain floats that TOML can hold."""
     return [float(value) for value in values]
 
@@ -142,12 +142,12 @@ def read_subject(path: Path) -> Subject:
             f"{path}: a subject has schema {SCHEMA!r}, this has {came!r}; make it anew with `duocap calibrate subject`"
         )
     try:
-        return _subject(path, document)
+        return _subject_from_document(path, document)
     except (KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path}: damaged subject ({error!r}); make it anew with `duocap calibrate subject`") from error
 
 
-def _subject(path: Path, document: dict[str, Any]) -> Subject:
+def _subject_from_document(path: Path, document: dict[str, Any]) -> Subject:
     """Turn a checked document into arrays."""
     tables = document["markers"]
     plain = {
@@ -156,17 +156,17 @@ def _subject(path: Path, document: dict[str, Any]) -> Subject:
         for name, table in tables.items()
     }
     markers: MarkerSet = marker_set_from_tables(str(path), plain)
-    parts = [_vectors(document["skeleton"][part]) for part in PARTS]
+    parts = [_read_joint_vectors(document["skeleton"][part]) for part in PARTS]
     skeleton = Skeleton(str(document["skeleton"]["name"]), *parts)
     offset = np.array([table["offset_m"] for table in tables.values()], float).reshape(-1, 3)
     residual = np.array([table["residual_mm"] for table in tables.values()], float)
     if not (np.isfinite(offset).all() and 0.5 < skeleton.height_m < 2.6):
         raise ValueError(f"a height of {skeleton.height_m:.2f} m")
-    sigma_m = _length_sigma_m(document["skeleton"].get("length_sigma_mm"))
-    return Subject(str(document["name"]), skeleton, markers, offset, residual, sigma_m, _world(document))
+    sigma_m = _read_length_sigma_m(document["skeleton"].get("length_sigma_mm"))
+    return Subject(str(document["name"]), skeleton, markers, offset, residual, sigma_m, _read_world(document))
 
 
-def _length_sigma_m(tables: dict[str, Any] | None) -> Floats | None:
+def _read_length_sigma_m(tables: dict[str, Any] | None) -> Floats | None:
     """Return how well the lengths are known, (2, J) [m]; None where the file does not say."""
     if tables is None:
         return None
@@ -176,7 +176,7 @@ def _length_sigma_m(tables: dict[str, Any] | None) -> Floats | None:
     return 1e-3 * sigma_mm
 
 
-def _vectors(table: dict[str, Any]) -> Floats:
+def _read_joint_vectors(table: dict[str, Any]) -> Floats:
     """Return one vector for every joint, (J, 3)."""
     vectors = np.array([table[name] for name in JOINTS], float)
     if vectors.shape != (N_JOINTS, 3) or not np.isfinite(vectors).all():

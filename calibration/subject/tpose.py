@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.subject.constellation import ConstellationPlacement, assign, place_constellation
+from calibration.subject.constellation import ConstellationPlacement, assign_points, place_constellation
 from calibration.subject.fit import TPose
-from calibration.subject.model import place, skeleton_space
+from calibration.subject.model import learn_skeleton_space, place_body
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import MarkerSet
-from database.geometry.rigid import rigid_fit
+from database.geometry.rigid import fit_rigid_motion
 from database.geometry.skeleton import Skeleton
 
 SLOPES_DEG = (-75.0, -50.0, -30.0, 30.0, 60.0)  # of both arms; T-poses are found up to about 15 degrees off level
@@ -61,18 +61,18 @@ class _Guess:
     fix: str
 
 
-def tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tuple[float, float] = (0.0, 0.0)) -> Floats:
+def build_tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tuple[float, float] = (0.0, 0.0)) -> Floats:
     """Return the marker set on the mean skeleton, (M, 3) [m], hips at the origin, facing +Z; slope_deg: of the left and the right
     arm."""
-    space = skeleton_space(skeletons)
+    space = learn_skeleton_space(skeletons)
     rotvec = np.zeros((N_JOINTS, 3))
     rotvec[JOINT_INDEX["leftUpperArm"], 2] = np.radians(slope_deg[0])
     rotvec[JOINT_INDEX["rightUpperArm"], 2] = -np.radians(slope_deg[1])
     vectors = space.vectors(np.zeros(space.n_parameters))[0]
-    return place(vectors, markers.offset_m, markers.joint, rotvec, np.zeros(3)).marker_m
+    return place_body(vectors, markers.offset_m, markers.joint, rotvec, np.zeros(3)).marker_m
 
 
-def why_no_tpose(
+def explain_missing_tpose(
     points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float, others_tried: bool = False
 ) -> str:
     """Return in words what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
@@ -82,7 +82,7 @@ def why_no_tpose(
     if len(points) < max(4, len(markers) - 3):
         return ""
     best, words = min(cost_m * BETTER, EXPLAINED_M), ""
-    for guess in _guesses(points, markers, skeletons, others_tried):
+    for guess in _list_guesses(points, markers, skeletons, others_tried):
         found = place_constellation(
             points * guess.shrink, guess.model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M
         )
@@ -91,25 +91,25 @@ def why_no_tpose(
     return words
 
 
-def _guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], others_tried: bool) -> Iterator[_Guess]:
+def _list_guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], others_tried: bool) -> Iterator[_Guess]:
     """List what is tried: arms that slope, one arm that hangs, a world of the wrong size."""
     lift = "hold both arms level, and give only the time in which they are"
     for slope in SLOPES_DEG if has_arms(markers) else ():
         way = "below" if slope < 0 else "above"
         fix = f"{lift}; or say --pose {'stand' if slope < -60.0 else 'a'}" if slope < 0 and not others_tried else lift
         words = f"the arms point {abs(slope):.0f} degrees {way} level"
-        yield _Guess(tpose_model(markers, skeletons, (slope, slope)), 1.0, words, fix)
+        yield _Guess(build_tpose_model(markers, skeletons, (slope, slope)), 1.0, words, fix)
     for side, slopes in (("left", (-75.0, 0.0)), ("right", (0.0, -75.0))) if has_arms(markers) else ():
-        yield _Guess(tpose_model(markers, skeletons, slopes), 1.0, f"the {side} arm hangs down", lift)
-    level = tpose_model(markers, skeletons)
-    by_spread = _spread(points) / _spread(level)
+        yield _Guess(build_tpose_model(markers, skeletons, slopes), 1.0, f"the {side} arm hangs down", lift)
+    level = build_tpose_model(markers, skeletons)
+    by_spread = _measure_spread(points) / _measure_spread(level)
     if not SCALES[0] < by_spread < SCALES[1]:
         words = f"a T-pose {by_spread:.3g} times the size of a person fits"
         fix = "the scale of rig.toml is wrong; check the square's side or the distance it was calibrated with"
         yield _Guess(level, 1.0 / by_spread, words, fix)
 
 
-def _spread(points: Floats) -> float:
+def _measure_spread(points: Floats) -> float:
     """Return the root mean square distance from the middle."""
     return float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()))
 
@@ -123,13 +123,13 @@ Worn = Literal["all", "left", "right"]  # which limbs' markers are worn in a tak
 PARTS: tuple[Worn, Worn] = ("left", "right")
 
 
-def worn_part(markers: MarkerSet, worn: Worn) -> NDArray[np.int64]:
+def find_worn_markers(markers: MarkerSet, worn: Worn) -> NDArray[np.int64]:
     """Return which markers of a set are worn while those of one side's limbs are off, (K,)."""
     off = {"all": "neither", "left": "right", "right": "left"}[worn]
     return np.array([m for m, j in enumerate(markers.joint) if markers.torso[m] or not JOINTS[j].startswith(off)], np.int64)
 
 
-def part_of(markers: MarkerSet, chosen: NDArray[np.int64]) -> MarkerSet:
+def select_marker_subset(markers: MarkerSet, chosen: NDArray[np.int64]) -> MarkerSet:
     """Return some of the markers as a set."""
     return MarkerSet(
         tuple(markers.names[m] for m in chosen),
@@ -153,15 +153,17 @@ def label_tpose(
     viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown;
     posture: in which somebody stands. Raises CalibrationError: no placement fits, with what was expected and seen.
     """
-    model = tpose_model(markers, skeletons, (posture.slope_deg, posture.slope_deg))
+    model = build_tpose_model(markers, skeletons, (posture.slope_deg, posture.slope_deg))
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
     needed = max(3, len(markers) - 3)
     good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
-    best = min(good, key=lambda p: p.cost_m * _averted(p, viewpoint_m), default=None)
-    if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(best, len(points)):
+    best = min(good, key=lambda p: p.cost_m * _compute_facing_factor(p, viewpoint_m), default=None)
+    if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _count_left_over(best, len(points)):
         fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
         why = (
-            why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M) if not posture.slope_deg else ""
+            explain_missing_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M)
+            if not posture.slope_deg
+            else ""
         )
         advice = why or f"choose seconds in which the performer stands{posture.arms}, every marker in both views"
         raise CalibrationError(
@@ -175,7 +177,7 @@ def has_arms(markers: MarkerSet) -> bool:
     return any(part in JOINTS[joint] for joint in markers.joint for part in ("UpperArm", "LowerArm", "Hand"))
 
 
-def _averted(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> float:
+def _compute_facing_factor(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> float:
     """Return the factor on a placement's cost: turned by 180 degrees a body is nearly the same, and performers face the
     cameras.
     """
@@ -184,7 +186,7 @@ def _averted(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> f
     return AVERTED
 
 
-def _left_over(placement: ConstellationPlacement, n_points: int) -> int:
+def _count_left_over(placement: ConstellationPlacement, n_points: int) -> int:
     """Count markers without a point for which one is left, as for arms that hang down; a hidden marker leaves none."""
     taken = int((placement.point_of_marker >= 0).sum())
     return min(len(placement.point_of_marker) - taken, n_points - taken)
@@ -240,7 +242,7 @@ def _average_pose(
         typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
         found = []
         for part in PARTS:
-            if typical <= len(worn_part(markers, part)) + 1 <= len(markers):
+            if typical <= len(find_worn_markers(markers, part)) + 1 <= len(markers):
                 with suppress(CalibrationError):
                     found.append(_average_part(frames, markers, skeletons, viewpoint_m, part, posture))
         if not found:
@@ -257,8 +259,8 @@ def _average_part(
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
     """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
-    chosen = worn_part(markers, worn)
-    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m, posture)
+    chosen = find_worn_markers(markers, worn)
+    tpose, cost_m = _average_worn(frames, select_marker_subset(markers, chosen), skeletons, viewpoint_m, posture)
     n = len(markers)
     point, covariance, scatter, valid = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n, bool)
     point[chosen], covariance[chosen] = tpose.point_m, tpose.covariance_m2
@@ -286,44 +288,48 @@ def _average_worn(
     first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
     label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m, posture=posture)
     slope_deg = posture.slope_deg
-    placement, model = label(usable[first][0]), tpose_model(markers, skeletons, (slope_deg, slope_deg))
+    placement, model = label(usable[first][0]), build_tpose_model(markers, skeletons, (slope_deg, slope_deg))
     taken = placement.point_of_marker
     place = np.where(
         (taken >= 0)[:, None],
         usable[first][0][np.maximum(taken, 0)],
         placement.apply(model),
     )
-    stack, variance = _followed(usable, place)
+    stack, variance = _follow_markers(usable, place)
     # The frame labelled first is as noisy as any: once more, labels and all, from the median of all frames.
-    stack, variance = _followed(usable, _relabelled(np.where(np.isfinite(stack).any(axis=0), _median(stack), place), label))
+    stack, variance = _follow_markers(
+        usable, _relabel_places(np.where(np.isfinite(stack).any(axis=0), _compute_median(stack), place), label)
+    )
     held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
     if held < max(3, len(markers) - 3):
         raise CalibrationError(
             f"no {posture.name} found: only {held} of {len(markers)} markers hold still in the given time; "
             "choose seconds in which the performer stands"
         )
-    return _averaged(_without_sway(stack), variance, markers), placement.cost_m * _averted(placement, viewpoint_m)
+    return _average_stack(_remove_sway(stack), variance, markers), placement.cost_m * _compute_facing_factor(
+        placement, viewpoint_m
+    )
 
 
-def _relabelled(place: Floats, label: Callable[[Floats], ConstellationPlacement]) -> Floats:
+def _relabel_places(place: Floats, label: Callable[[Floats], ConstellationPlacement]) -> Floats:
     """Return the places of the markers, (M, 3), in the order of labels found for them anew."""
     taken = label(place).point_of_marker
     return np.where((taken >= 0)[:, None], place[np.maximum(taken, 0)], place)
 
 
-def _followed(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:
+def _follow_markers(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:
     """Return each marker's point and covariance near its place in every frame, (F, M, 3) and (F, M, 3, 3), NaN where none is."""
     stack = np.full((len(frames), len(place), 3), np.nan)
     variance = np.full((len(frames), len(place), 3, 3), np.nan)
     for f, (points, covariance) in enumerate(frames):
         noise = float(np.sqrt(np.median(np.trace(covariance, axis1=1, axis2=2))))
-        choice = assign(points, place, HOLD_GATE_M + 3.0 * noise)
+        choice = assign_points(points, place, HOLD_GATE_M + 3.0 * noise)
         seen = choice >= 0
         stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
     return stack, variance
 
 
-def _median(stack: Floats) -> Floats:
+def _compute_median(stack: Floats) -> Floats:
     """Return the median over the frames, (M, 3), NaN for markers never seen."""
     ever = np.isfinite(stack[..., 0]).any(axis=0)
     middle = np.full(stack.shape[1:], np.nan)
@@ -331,21 +337,21 @@ def _median(stack: Floats) -> Floats:
     return middle
 
 
-def _without_sway(stack: Floats) -> Floats:
+def _remove_sway(stack: Floats) -> Floats:
     """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
     for _ in range(2):
-        middle = _median(stack)
+        middle = _compute_median(stack)
         laid = stack.copy()
         for f, frame in enumerate(stack):
             seen = np.isfinite(frame[:, 0]) & np.isfinite(middle[:, 0])
             if seen.sum() >= 4:
-                R, t = rigid_fit(frame[seen], middle[seen])
+                R, t = fit_rigid_motion(frame[seen], middle[seen])
                 laid[f] = frame @ R.T + t
         stack = laid
     return stack
 
 
-def _averaged(stack: Floats, variance: Floats, markers: MarkerSet) -> TPose:
+def _average_stack(stack: Floats, variance: Floats, markers: MarkerSet) -> TPose:
     """Take medians over the frames, (F, M, 3), NaN where a marker was not seen."""
     n = np.isfinite(stack[..., 0]).sum(axis=0)
     valid = n >= max(MIN_FRAMES, 0.2 * len(stack))

@@ -13,10 +13,18 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.fit import SubjectFit
 from calibration.subject.motion import MotionFrame
-from calibration.world import BALL_M, UP, World, camera_fingerprint, facing_motion, level_motion, recentre_motion
+from calibration.world import (
+    BALL_M,
+    UP,
+    World,
+    compute_camera_fingerprint,
+    compute_facing_motion,
+    compute_levelling_motion,
+    compute_recentre_motion,
+)
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rigid import RigidMotion
 
 # Shares of the body's mass between two joints, and where between them its centre is.
@@ -43,15 +51,15 @@ FEET = tuple((JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]) for side i
 
 def find_world(fit: SubjectFit, rig: Rig) -> World:
     """Return the world of a fitted performer in a rig's frame; of a rig that knows the floor, its own."""
-    cameras = tuple(sorted({camera_fingerprint(camera) for camera in rig.cameras}))
+    cameras = tuple(sorted({compute_camera_fingerprint(camera) for camera in rig.cameras}))
     if rig.floor_known:
         return World(RigidMotion(np.eye(3), np.zeros(3)), "the floor of the rig", 0.0, 0.0, cameras)
     G, p = fit.pose
     skeleton = fit.subject.skeleton
     up, sigma_rad = find_up(G[0], p, skeleton.rest_positions_m())
-    soles_m = sole_heights_m(p, up, skeleton.offsets_m)
+    soles_m = compute_sole_heights_m(p, up, skeleton.offsets_m)
     floor_m = float(soles_m.mean()) if np.ptp(soles_m) < LIFTED_M else float(soles_m.min())
-    motion = facing_motion(up, G[0][:, 2], p[0] + (floor_m - up @ p[0]) * up)
+    motion = compute_facing_motion(up, G[0][:, 2], p[0] + (floor_m - up @ p[0]) * up)
     seen = bool(np.isin(fit.subject.joint[fit.seen], np.array(FEET).ravel()).any())
     height_sigma_mm = 1e3 * (FOOT_SIGMA_M if seen else UNSEEN_SIGMA_M)
     return World(motion, "the T-pose", float(np.degrees(sigma_rad)), height_sigma_mm, cameras)
@@ -62,11 +70,11 @@ def refine_world(world: World, fit: SubjectFit, frames: Sequence[MotionFrame]) -
     if world.tilt_sigma_deg == 0.0 or not frames:
         return world
     rotvec, root_m = np.stack([frame.rotvec for frame in frames]), np.stack([frame.root_m for frame in frames])
-    joints_m = world.from_rig.move(forward(fit.subject.skeleton, rotvec, root_m)[1])
-    level, sigma_rad = level_motion(joints_m, np.array([frame.seconds for frame in frames]), UP)
+    joints_m = world.from_rig.move(compute_forward_kinematics(fit.subject.skeleton, rotvec, root_m)[1])
+    level, sigma_rad = compute_levelling_motion(joints_m, np.array([frame.seconds for frame in frames]), UP)
     motion = level.after(world.from_rig)
     G, p = fit.pose
-    centred = recentre_motion(motion.rotation @ G[0][:, 2], motion.move(p[0])).after(motion)
+    centred = compute_recentre_motion(motion.rotation @ G[0][:, 2], motion.move(p[0])).after(motion)
     tilt_deg = min(float(np.degrees(sigma_rad)), world.tilt_sigma_deg)
     return replace(world, from_rig=centred, by="the T-pose and the steps of the movement", tilt_sigma_deg=tilt_deg)
 
@@ -80,7 +88,7 @@ def find_up(hips: Floats, joint_m: Floats, rest_m: Floats) -> tuple[Floats, floa
         rest_m: the joints in the rest pose, (J, 3) [m].
     """
     side, up, ahead = hips.T
-    balance = lean(joint_m @ hips) - lean(rest_m)
+    balance = compute_lean(joint_m @ hips) - compute_lean(rest_m)
     apart, standing = (np.subtract(*(joints[list(foot)].mean(axis=0) for foot in FEET)) for joints in (joint_m, rest_m))
     soles = np.array([-(apart @ up - standing[1]) / max(abs(apart @ side), 1e-3), 0.0])
     soles_rad = np.array([SOLES_M / max(abs(apart @ side), 1e-3), np.inf])
@@ -90,13 +98,13 @@ def find_up(hips: Floats, joint_m: Floats, rest_m: Floats) -> tuple[Floats, floa
     return np.asarray(found / np.linalg.norm(found)), float(np.sqrt((1.0 / weights.sum(axis=0)).sum()))
 
 
-def lean(joint_m: Floats) -> Floats:
+def compute_lean(joint_m: Floats) -> Floats:
     """Return the slopes, to +X and to +Z, of the line from where a body stands to its centre of mass, (2,)."""
-    x, y, z = centre_of_mass_m(joint_m) - np.mean([support_m(joint_m, foot) for foot in FEET], axis=0)
+    x, y, z = compute_centre_of_mass_m(joint_m) - np.mean([compute_support_m(joint_m, foot) for foot in FEET], axis=0)
     return np.array([x / y, z / y])
 
 
-def centre_of_mass_m(joint_m: Floats) -> Floats:
+def compute_centre_of_mass_m(joint_m: Floats) -> Floats:
     """Return the centre of mass of a body, (3,) [m]."""
     total, mass = np.zeros(3), 0.0
     for begin, end, share, at in SEGMENTS:
@@ -105,13 +113,13 @@ def centre_of_mass_m(joint_m: Floats) -> Floats:
     return total / mass
 
 
-def support_m(joint_m: Floats, foot: tuple[int, int]) -> Floats:
+def compute_support_m(joint_m: Floats, foot: tuple[int, int]) -> Floats:
     """Return where the weight rests on a foot, (3,) [m]."""
     ankle, ball = foot
     return np.asarray(joint_m[ankle] + SUPPORT * (joint_m[ball] - joint_m[ankle]))
 
 
-def sole_heights_m(joint_m: Floats, up: Floats, offsets_m: Floats) -> Floats:
+def compute_sole_heights_m(joint_m: Floats, up: Floats, offsets_m: Floats) -> Floats:
     """Return where the soles are along up by ankle and ball of each foot, left and right, (2,) [m]."""
     return np.array([
         0.5 * (joint_m[ankle] @ up - BALL_M + offsets_m[ball, 1]) + 0.5 * (joint_m[ball] @ up - BALL_M) for ankle, ball in FEET

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.solve.equations import NEAREST_M, point_derivatives, project
+from calibration.solve.equations import NEAREST_M, compute_point_derivatives, project_points
 from calibration.wand.tracks import WandViews
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
-from numerics.least_squares import NormalEquations, OwnBlocks, Step, minimise, shared_covariance
+from numerics.least_squares import NormalEquations, OwnBlocks, Step, compute_shared_covariance, minimise_cost
 
 CAUCHY = 2.5  # sigmas of a pair of views' distance
 FOCAL_PRIOR, OFFSET_PRIOR_S = 0.3, 0.2  # so weak that only what nothing else tells comes from it
@@ -94,9 +94,9 @@ class WandProblem:
 
     def cost(self, state: WandState) -> float:
         """Return what is minimised."""
-        residual, stretch = residuals(state, self)
+        residual, stretch = compute_wand_residuals(state, self)
         s = (residual**2).sum(axis=(0, 3)) / self.sigma_px**2
-        total = float(self._bent(s, self.freedom)[self.used].sum() + _prior(state, self)[0])
+        total = float(self._bent(s, self.freedom)[self.used].sum() + _compute_prior(state, self)[0])
         if len(stretch):
             total += float(self._bent((stretch / self.length_sigma) ** 2, 1.0)[self.used.all(axis=1)].sum())
         return total
@@ -109,9 +109,9 @@ class WandProblem:
     def linearise(self, state: WandState) -> NormalEquations:
         """Return the normal equations, the blocks being the places of one moment."""
         F, K = self.used.shape
-        residual, stretch = residuals(state, self)
-        shared, place = jacobians(state, self)
-        w = weights(residual, self)
+        residual, stretch = compute_wand_residuals(state, self)
+        shared, place = compute_wand_jacobians(state, self)
+        w = compute_observation_weights(residual, self)
         H = np.einsum("fk,sfkua,sfkub->ab", w, shared, shared, optimize=True)
         gradient = np.einsum("fk,sfkua,sfku->a", w, shared, residual, optimize=True)
         weighted = w[None, :, :, None, None] * place
@@ -124,15 +124,15 @@ class WandProblem:
         normal = NormalEquations(H, gradient, (own,))
         if K == 2:
             _add_lengths(state, self, stretch, normal)
-        _, curvature, slope = _prior(state, self)
+        _, curvature, slope = _compute_prior(state, self)
         own.own[:] += 1e-9 * np.eye(3 * K)  # a moment that does not count still has an inverse
         return NormalEquations(H + np.diag(curvature), gradient + slope, (own,))
 
     def move(self, state: WandState, step: Step) -> WandState | None:
         """Return the state after a step, None where that makes no sense."""
-        if not np.isfinite(step.shared).all() or np.abs(step.shared[_turns(self.views.n_cameras)]).max() > 1.0:
+        if not np.isfinite(step.shared).all() or np.abs(step.shared[_mark_turns(self.views.n_cameras)]).max() > 1.0:
             return None
-        moved = stepped(state, self, step.shared, step.own[0])
+        moved = take_step(state, self, step.shared, step.own[0])
         return moved if moved.length >= 0.0 and np.isfinite(moved.points).all() else None
 
 
@@ -147,7 +147,7 @@ class WandFit:
     @property
     def covariance(self) -> Floats:
         """Of the shared unknowns, the places being unknown too, (p, p)."""
-        return shared_covariance(self.normal)
+        return compute_shared_covariance(self.normal)
 
     def answer_of_places(self, B: Floats) -> Floats:
         """Return H_pp^-1 B of every moment's places, (F, 3K, n)."""
@@ -159,25 +159,25 @@ class WandFit:
         return -self.answer_of_places(self.normal.groups[0].mixed.swapaxes(1, 2))
 
 
-def tangents(direction: Floats) -> Floats:
+def compute_tangents(direction: Floats) -> Floats:
     """Return two unit vectors across a unit vector, as columns, (3, 2)."""
     first = np.cross(direction, np.eye(3)[int(np.argmin(np.abs(direction)))])
     first = first / np.linalg.norm(first)
     return np.stack([first, np.cross(direction, first)], axis=1)
 
 
-def _turns(n_cameras: int) -> list[int]:
+def _mark_turns(n_cameras: int) -> list[int]:
     """Return which shared unknowns turn a camera, or the direction of the second one: no step of these goes far."""
     return [*range(5), *(5 + 6 * c + k for c in range(n_cameras - 2) for k in range(3))]
 
 
-def residuals(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
+def compute_wand_residuals(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     """Return measured less predicted image points, (C, F, K, 2) [px], and lengths less the wand's, (F,), none for one marker."""
     views = problem.views
     out = np.empty(views.points_px.shape)
     for c in range(views.n_cameras):
         points, late_s = state.in_camera(c), state.delta_s[c] - state.delta_s[views.reference]
-        out[c] = views.points_px[c] + late_s[:, None, None] * views.velocity_px_s[c] - project(state.intrinsics[c], points)
+        out[c] = views.points_px[c] + late_s[:, None, None] * views.velocity_px_s[c] - project_points(state.intrinsics[c], points)
         out[c][points[..., 2] <= NEAREST_M] = 1e4
         out[c][~views.seen[c]] = 0.0
     if problem.n_markers < 2:
@@ -185,21 +185,21 @@ def residuals(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     return out, np.linalg.norm(state.points[:, 0] - state.points[:, 1], axis=1) - state.length
 
 
-def jacobians(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
+def compute_wand_jacobians(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     """Return d residual / d shared, (C, F, K, 2, p), and d residual / d own place, (C, F, K, 2, 3), of the image points."""
     views, (F, K) = problem.views, problem.used.shape
     C = views.n_cameras
     shared, place = np.zeros((C, F, K, 2, problem.n_shared)), np.empty((C, F, K, 2, 3))
     for c in range(C):
         points, intrinsics = state.in_camera(c), state.intrinsics[c]
-        P = point_derivatives(intrinsics, points)
+        P = compute_point_derivatives(intrinsics, points)
         place[c] = -P @ state.rotation[c] if c else -P
         if c:
             turned, at = points - state.translation[c], max(6 * c - 7, 0)
             shared[c, ..., at : at + 3] = -np.cross(turned[:, :, None], P)
-            shared[c, ..., at + 3 : at + (5 if c == 1 else 6)] = -P @ tangents(state.translation[1]) if c == 1 else -P
+            shared[c, ..., at + 3 : at + (5 if c == 1 else 6)] = -P @ compute_tangents(state.translation[1]) if c == 1 else -P
         if problem.focal:
-            shared[c, ..., problem.focal_columns.start + c] = -(project(intrinsics, points) - intrinsics[2:4])
+            shared[c, ..., problem.focal_columns.start + c] = -(project_points(intrinsics, points) - intrinsics[2:4])
         if problem.offset:
             later = np.zeros((F, C))
             later[:, c] += 1.0
@@ -209,14 +209,14 @@ def jacobians(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     return shared, place
 
 
-def weights(residual_px: Floats, problem: WandProblem) -> Floats:
+def compute_observation_weights(residual_px: Floats, problem: WandProblem) -> Floats:
     """Return the weight of every observation of a marker by all cameras that see it, (F, K) [px^-2]."""
     s = (residual_px**2).sum(axis=(0, 3)) / problem.sigma_px**2
     bend = 1.0 + s / (CAUCHY**2 * problem.freedom) if problem.robust else np.ones_like(s)
     return np.asarray(problem.used / bend / problem.sigma_px**2)
 
 
-def _prior(state: WandState, problem: WandProblem) -> tuple[float, Floats, Floats]:
+def _compute_prior(state: WandState, problem: WandProblem) -> tuple[float, Floats, Floats]:
     """Return the priors' cost, curvature (p,) and gradient (p,)."""
     curvature, value = np.zeros(problem.n_shared), np.zeros(problem.n_shared)
     if problem.focal:
@@ -242,13 +242,13 @@ def _add_lengths(state: WandState, problem: WandProblem, stretch: Floats, normal
     normal.gradient[-1] -= w @ stretch
 
 
-def stepped(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> WandState:
+def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> WandState:
     """Take a step: shared (p,), places (F, 3K)."""
     rotation, translation = state.rotation.copy(), state.translation.copy()
     poses = shared[5 : problem.focal_columns.start].reshape(-1, 6)
     turns, shifts = np.vstack([shared[None, :3], poses[:, :3]]), poses[:, 3:]
     rotation[1:] = matrix_from_rotvec(turns) @ rotation[1:]
-    second = translation[1] + tangents(translation[1]) @ shared[3:5]
+    second = translation[1] + compute_tangents(translation[1]) @ shared[3:5]
     translation[1] = second / np.linalg.norm(second)
     translation[2:] += shifts
     log_focal, intrinsics, delta_s = state.log_focal, state.intrinsics, state.delta_s
@@ -270,7 +270,7 @@ def stepped(state: WandState, problem: WandProblem, shared: Floats, places: Floa
     )
 
 
-def adjust(state: WandState, problem: WandProblem, max_steps: int = MAX_STEPS) -> WandFit:
+def adjust_wand(state: WandState, problem: WandProblem, max_steps: int = MAX_STEPS) -> WandFit:
     """Minimise by Levenberg-Marquardt; the cost never rises."""
-    fit = minimise(problem, state, max_steps=max_steps)
+    fit = minimise_cost(problem, state, max_steps=max_steps)
     return WandFit(fit.state, fit.cost, problem.linearise(fit.state))

@@ -9,9 +9,17 @@ from itertools import combinations
 import numpy as np
 
 from calibration.camera import Camera
-from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust
-from calibration.wand.start import LEAST_SHARED, POINT_PX, enough, first_poses, first_state, placed, rough_offset
-from calibration.wand.tracks import WandTrack, WandViews, views_at
+from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust_wand
+from calibration.wand.start import (
+    LEAST_SHARED,
+    POINT_PX,
+    build_first_state,
+    check_enough_moments,
+    estimate_rough_offset,
+    find_first_poses,
+    place_markers,
+)
+from calibration.wand.tracks import WandTrack, WandViews, interpolate_views
 from config.arrays import Floats
 from config.errors import CalibrationError
 
@@ -28,13 +36,13 @@ class WandInput:
     moments: tuple[WandTrack, ...]
 
 
-def quick_fit(
+def fit_quickly(
     views: WandViews, state: WandState, sigma_px: float, focal: bool = False, offset: bool = False, max_steps: int = 40
 ) -> WandFit:
     """Adjust robustly, everything in use."""
     used = np.ones(views.points_px.shape[1:3], bool)
     rigid = max(STIFFNESS, 0.02 * min(sigma_px / 5.0, 1.0)) if sigma_px > POINT_PX else STIFFNESS
-    return adjust(state, WandProblem(views, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset), max_steps)
+    return adjust_wand(state, WandProblem(views, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset), max_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class _LinkStart:
     offset_s: float
 
 
-def chained_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[WandState, Floats]:
+def chain_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[WandState, Floats]:
     """Chain the cameras' poses along the pairs that share most moments; return the state and the offsets, (C,).
 
     The lengths of pairs compare by that of the wand, or, of one marker, by places that a camera before them saw, too. Raises
@@ -55,8 +63,8 @@ def chained_start(given: WandInput, synchronised: bool, about_s: float) -> tuple
     C = len(given.cameras)
     R, t, late_s = np.tile(np.eye(3), (C, 1, 1)), np.zeros((C, 3)), np.zeros(C)
     linked, length = [0], 0.0
-    for a, b in _links(given, about_s):
-        link = _link_start(given, (a, b), synchronised, about_s * (a == 0))
+    for a, b in _find_spanning_pairs(given, about_s):
+        link = _solve_link_start(given, (a, b), synchronised, about_s * (a == 0))
         late_s[b] = late_s[a] + link.offset_s
         unit = 1.0
         if len(linked) == 1:
@@ -64,7 +72,7 @@ def chained_start(given: WandInput, synchronised: bool, about_s: float) -> tuple
         elif length > 0.0:
             unit = length / link.state.length
         else:
-            unit = _unit_by_places(given, (a, b), link, (R, t, late_s, linked))
+            unit = _measure_unit(given, (a, b), link, (R, t, late_s, linked))
         R[b] = link.state.rotation[1] @ R[a]
         t[b] = link.state.rotation[1] @ t[a] + unit * link.state.translation[1]
         linked.append(b)
@@ -75,14 +83,14 @@ def chained_start(given: WandInput, synchronised: bool, about_s: float) -> tuple
     return WandState(intrinsics, R, t / unit, np.zeros((0, 1, 3)), length / unit, np.zeros(C), np.zeros(C)), late_s
 
 
-def _links(given: WandInput, about_s: float) -> list[tuple[int, int]]:
+def _find_spanning_pairs(given: WandInput, about_s: float) -> list[tuple[int, int]]:
     """Return the pairs of cameras that link all of them by as many shared moments as possible (Prim 1957)."""
     C = len(given.cameras)
     if C == 2:
         return [(0, 1)]
     n_shared = np.zeros((C, C), int)
     for a, b in combinations(range(C), 2):
-        n = views_at(given.moments[a], given.tracks[b], about_s * (a == 0)).n_shared
+        n = interpolate_views(given.moments[a], given.tracks[b], about_s * (a == 0)).n_shared
         n_shared[a, b] = n_shared[b, a] = n
     linked, links = [0], list[tuple[int, int]]()
     while len(linked) < C:
@@ -98,17 +106,17 @@ def _links(given: WandInput, about_s: float) -> list[tuple[int, int]]:
     return links
 
 
-def _link_start(given: WandInput, pair: tuple[int, int], synchronised: bool, about_s: float) -> _LinkStart:
+def _solve_link_start(given: WandInput, pair: tuple[int, int], synchronised: bool, about_s: float) -> _LinkStart:
     """Solve roughly for two cameras alone."""
     a, b = pair
     moments, track, cameras = given.moments[a], given.tracks[b], (given.cameras[a], given.cameras[b])
-    offset_s = about_s if synchronised else rough_offset(moments, track, cameras, about_s)
-    views, starts = first_poses(enough(views_at(moments, track, offset_s)), cameras)
-    fits = [quick_fit(views, first_state(views, cameras, pose), 8.0 * POINT_PX, max_steps=15) for pose in starts]
+    offset_s = about_s if synchronised else estimate_rough_offset(moments, track, cameras, about_s)
+    views, starts = find_first_poses(check_enough_moments(interpolate_views(moments, track, offset_s)), cameras)
+    fits = [fit_quickly(views, build_first_state(views, cameras, pose), 8.0 * POINT_PX, max_steps=15) for pose in starts]
     return _LinkStart(views, min(fits, key=lambda fit: fit.cost).state, offset_s)
 
 
-def _unit_by_places(
+def _measure_unit(
     given: WandInput, pair: tuple[int, int], link: _LinkStart, placed_so_far: tuple[Floats, Floats, Floats, list[int]]
 ) -> float:
     """Return the length of a pair's unit by places of a single marker that a camera which stands already saw, too."""
@@ -119,10 +127,10 @@ def _unit_by_places(
         if other == a:
             continue
         cameras = (given.cameras[a], given.cameras[other])
-        views = views_at(given.moments[a], given.tracks[other], late_s[other] - late_s[a])
+        views = interpolate_views(given.moments[a], given.tracks[other], late_s[other] - late_s[a])
         turn = R[other] @ R[a].T
         poses = np.stack([np.eye(3), turn]), np.stack([np.zeros(3), t[other] - turn @ t[a]])
-        points = placed(views, np.stack([camera.intrinsics for camera in cameras]), cameras, poses[0], poses[1])
+        points = place_markers(views, np.stack([camera.intrinsics for camera in cameras]), cameras, poses[0], poses[1])
         _, here, there = np.intersect1d(views.t_s, link.views.t_s, return_indices=True)
         ratios.append(points[here, :, 2].ravel() / link.state.points[there, :, 2].ravel())
     found = np.concatenate(ratios) if ratios else np.zeros(0)

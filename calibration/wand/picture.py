@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.depth import view_axes
-from calibration.quality.measures import camera_keys
-from calibration.quality.picture import ACCENT, CAMERA_COLORS, QUIET, image_axis, new_figure, report_panel, save_figure, style
+from calibration.depth import compute_view_axes
+from calibration.quality.measures import list_camera_keys
+from calibration.quality.picture import (
+    ACCENT,
+    CAMERA_COLORS,
+    QUIET,
+    choose_style,
+    draw_report_panel,
+    make_figure,
+    make_image_axis,
+    save_figure,
+)
 from calibration.quality.report import QualityReport
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
@@ -27,24 +36,24 @@ def draw_wand(solution: WandSolution, report: QualityReport, path: str | Path) -
 
     n_cameras = len(solution.rig)
     rows = n_cameras // 3 + 1  # of three panels, the last of which shows the lengths
-    with matplotlib.rc_context(style()):
-        figure = new_figure(12.0, 7.3 + 3.1 * rows)
+    with matplotlib.rc_context(choose_style()):
+        figure = make_figure(12.0, 7.3 + 3.1 * rows)
         ratios = (1.25, 1.0, *[0.95] * rows)
         room = {"left": 0.065, "right": 0.98, "top": 0.96, "bottom": 0.06}
         grid = figure.add_gridspec(2 + rows, 6, height_ratios=ratios, hspace=0.42, wspace=0.75, **room)
-        report_panel(figure.add_subplot(grid[0, :]), report, "wand", 140)
-        _room(figure.add_subplot(grid[1, :3]), solution, above=True)
-        _room(figure.add_subplot(grid[1, 3:]), solution, above=False)
+        draw_report_panel(figure.add_subplot(grid[0, :]), report, "wand", 140)
+        _draw_room(figure.add_subplot(grid[1, :3]), solution, above=True)
+        _draw_room(figure.add_subplot(grid[1, 3:]), solution, above=False)
         panels = [grid[2 + k // 3, 2 * (k % 3) : 2 * (k % 3) + 2] for k in range(3 * rows)]
         for side in range(n_cameras):
-            _residuals(figure.add_subplot(panels[side]), solution, side)
-        _lengths(figure.add_subplot(panels[-1]), solution)
+            _draw_residuals(figure.add_subplot(panels[side]), solution, side)
+        _draw_lengths(figure.add_subplot(panels[-1]), solution)
         return save_figure(figure, path)
 
 
-def _room(ax: Axes, solution: WandSolution, above: bool) -> None:
+def _draw_room(ax: Axes, solution: WandSolution, above: bool) -> None:
     """Draw cameras and wand from above or from the side; ahead is to the right."""
-    _, right, down, ahead = view_axes(solution.rig)
+    _, right, down, ahead = compute_view_axes(solution.rig)
     across = right if above else -down
     points = solution.points_m
     wands = points[solution.used.any(axis=1)]
@@ -53,8 +62,8 @@ def _room(ax: Axes, solution: WandSolution, above: bool) -> None:
     seen = points[solution.used]
     ax.plot(seen @ ahead, seen @ across, ".", color=ACCENT, ms=2.5, zorder=2)
     reach = 0.12 * float(np.median(seen @ ahead))
-    for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, camera_keys(solution.rig), strict=False):
-        _camera(ax, (camera.center_m, camera.rotation), (ahead, across), reach, color)
+    for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, list_camera_keys(solution.rig), strict=False):
+        _draw_camera(ax, (camera.center_m, camera.rotation), (ahead, across), reach, color)
         at = camera.center_m
         ax.annotate(name, (at @ ahead, at @ across), (0, 9), textcoords="offset points", ha="center", color=color)
     ax.set_title("from above" if above else "from the side")
@@ -65,7 +74,7 @@ def _room(ax: Axes, solution: WandSolution, above: bool) -> None:
     ax.grid(True)
 
 
-def _camera(ax: Axes, camera: tuple[Floats, Floats], axes: tuple[Floats, Floats], reach: float, color: str) -> None:
+def _draw_camera(ax: Axes, camera: tuple[Floats, Floats], axes: tuple[Floats, Floats], reach: float, color: str) -> None:
     """Draw a camera as a wedge."""
     center, R = camera
     for side in (-0.5, 0.5):
@@ -74,25 +83,25 @@ def _camera(ax: Axes, camera: tuple[Floats, Floats], axes: tuple[Floats, Floats]
             ax.plot([center @ axes[0], end @ axes[0]], [center @ axes[1], end @ axes[1]], "-", color=color, lw=1.4, zorder=3)
 
 
-def _residuals(ax: Axes, solution: WandSolution, side: int) -> None:
+def _draw_residuals(ax: Axes, solution: WandSolution, side: int) -> None:
     """Draw where the wand was in a camera's picture and what is left over there."""
     camera = solution.rig.cameras[side]
     here = solution.used & solution.seen[side][:, None]
     px, left_over = camera.project(solution.points_m[here]), solution.residual_px[side][here]
     usual = solution.rms_px
     enlarged = max((by for by in ENLARGED if by * usual <= ARROW_PX), default=1)
-    image_axis(ax, camera.size)
+    make_image_axis(ax, camera.size)
     ax.quiver(*px.T, *(enlarged * left_over).T, angles="xy", scale_units="xy", scale=1.0, color=CAMERA_COLORS[side], width=0.003)
     ax.plot(*px.T, ".", color=CAMERA_COLORS[side], ms=1.5)
-    ax.set_title(f"{camera_keys(solution.rig)[side]} picture, what is left over x {enlarged}")
+    ax.set_title(f"{list_camera_keys(solution.rig)[side]} picture, what is left over x {enlarged}")
 
 
-def _lengths(ax: Axes, solution: WandSolution) -> None:
+def _draw_lengths(ax: Axes, solution: WandSolution) -> None:
     """Draw the wand's length against its distance, or for one marker what is left over."""
     if not len(solution.lengths_m):
         here = [solution.used & seen[:, None] for seen in solution.seen]
         off = [np.linalg.norm(px[at], axis=1) for px, at in zip(solution.residual_px, here, strict=True)]
-        ax.hist(off, bins=24, color=CAMERA_COLORS[: len(off)], label=camera_keys(solution.rig))
+        ax.hist(off, bins=24, color=CAMERA_COLORS[: len(off)], label=list_camera_keys(solution.rig))
         ax.set_title("what is left over")
         ax.set_xlabel("[px]")
         ax.legend()

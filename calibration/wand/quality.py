@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from calibration.camera import Rig, relative_pose, title
-from calibration.depth import depth_sigma_m
-from calibration.quality.measures import camera_keys
-from calibration.quality.report import Finding, Grade, QualityReport, graded
-from calibration.solve.initial import spanning_links
+from calibration.camera import Rig, compute_relative_pose, format_camera_name
+from calibration.depth import compute_depth_sigma_m
+from calibration.quality.measures import list_camera_keys
+from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.solve.initial import find_spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
-from database.geometry.rotations import geodesic_rad
+from database.geometry.rotations import compute_geodesic_rad
 
 ENOUGH, FEW = 200, 80
 RMS_PX = (0.5, 1.0)  # here and below: good, and poor, up to
@@ -25,7 +25,7 @@ DISTANCE_OFF = 0.02  # share by which the cameras' distance may be off that meas
 SURELY_RAD = 0.003  # it is the same without doubt
 
 
-def wand_report(
+def judge_wand(
     solution: WandSolution,
     *,
     assumed_lens: bool = False,
@@ -39,33 +39,33 @@ def wand_report(
     earlier: a rig that these cameras had before, and distance_m: between them as measured, to compare with.
     """
     checks = [
-        _observations(solution),
-        _pixels(solution),
-        _uncertainty(solution),
-        *_lengths(solution),
-        *_coverage(solution),
-        _depth(solution),
-        *_lens(solution, assumed_lens, focal_asked),
-        *_unchecked(solution, earlier),
-        *_offset(solution),
-        *_against_distance(solution, distance_m),
-        *_links(solution),
-        *([] if earlier is None else [_against(solution, earlier)]),
+        _judge_observations(solution),
+        _judge_pixels(solution),
+        _judge_uncertainty(solution),
+        *_judge_lengths(solution),
+        *_judge_coverage(solution),
+        _judge_depth(solution),
+        *_judge_lens(solution, assumed_lens, focal_asked),
+        *_judge_unchecked(solution, earlier),
+        *_judge_offset(solution),
+        *_judge_distance(solution, distance_m),
+        *_judge_links(solution),
+        *([] if earlier is None else [_judge_earlier(solution, earlier)]),
     ]
-    return QualityReport(tuple(checks), _figures(solution))
+    return QualityReport(tuple(checks), _collect_figures(solution))
 
 
-def _figures(s: WandSolution) -> dict[str, float]:
+def _collect_figures(s: WandSolution) -> dict[str, float]:
     """Return the figures by name."""
     median = float(np.median(s.lengths_m)) if len(s.lengths_m) else float("nan")
-    spread = _spread(s.lengths_m) if len(s.lengths_m) else float("nan")
+    spread = _estimate_spread(s.lengths_m) if len(s.lengths_m) else float("nan")
     return {
         "reprojection_px": s.rms_px,
         "noise_px": s.sigma_px,
         "shared_observations": float(s.n_shared),
         "baseline_mm": 1e3 * s.rig.baseline_m,
-        "baseline_sigma_mm": 1e3 * _baseline_sigma_m(s),
-        "turn_sigma_deg": float(np.degrees(_turn_sigma_rad(s))),
+        "baseline_sigma_mm": 1e3 * _compute_baseline_sigma_m(s),
+        "turn_sigma_deg": float(np.degrees(_compute_turn_sigma_rad(s))),
         "length_mm": 1e3 * median,
         "length_spread_mm": 1e3 * spread,
         "world_sigma_percent": 100.0 * s.world_sigma,
@@ -74,12 +74,12 @@ def _figures(s: WandSolution) -> dict[str, float]:
     }
 
 
-def _apart_m(s: WandSolution) -> float:
+def _measure_baseline_m(s: WandSolution) -> float:
     """Return the distance of the first two cameras."""
     return float(np.linalg.norm(s.rig.cameras[1].translation))
 
 
-def _baseline_sigma_m(s: WandSolution) -> float:
+def _compute_baseline_sigma_m(s: WandSolution) -> float:
     """Return the standard deviation of the distance from the first camera, of the camera of which it is known worst."""
     sigmas = []
     for c, camera in enumerate(s.rig.cameras[1:]):
@@ -89,63 +89,64 @@ def _baseline_sigma_m(s: WandSolution) -> float:
     return float(max(sigmas))
 
 
-def _turn_sigma_rad(s: WandSolution) -> float:
+def _compute_turn_sigma_rad(s: WandSolution) -> float:
     """Return the standard deviation of a camera's turn, of the camera of which it is known worst."""
     blocks = [s.pose_covariance[6 * c : 6 * c + 3, 6 * c : 6 * c + 3] for c in range(len(s.rig) - 1)]
     return float(max(np.sqrt(np.trace(block)) for block in blocks))
 
 
-def _who(s: WandSolution) -> str:
+def _name_shared_cameras(s: WandSolution) -> str:
     """Return which cameras see a marker together."""
     return "both cameras" if len(s.rig) == 2 else "two cameras or more"
 
 
-def _links(s: WandSolution) -> list[Finding]:
+def _judge_links(s: WandSolution) -> list[Finding]:
     """Name of more than two cameras the pair that shares fewest moments of those that hold the rig together."""
     if len(s.rig) == 2:
         return []
     names = [camera.name for camera in s.rig.cameras]
     seen = s.seen & s.used.any(axis=1)
     shared = seen.astype(int) @ seen.T.astype(int)
-    a, b = min(spanning_links(seen, names), key=lambda pair: int(shared[pair]))
+    a, b = min(find_spanning_links(seen, names), key=lambda pair: int(shared[pair]))
     few = shared[a, b] < FEW
     text = f"weakest link: {names[a]} and {names[b]} see the wand together {shared[a, b]} times"
     return [Finding(Grade.POOR if few else Grade.PASS, text, "wave it where both see it, for longer" if few else "")]
 
 
-def _spread(values: Floats) -> float:
+def _estimate_spread(values: Floats) -> float:
     """Return the standard deviation of values, robustly."""
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
 
 
-def _observations(s: WandSolution) -> Finding:
+def _judge_observations(s: WandSolution) -> Finding:
     """Count what both cameras saw."""
     grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
     lost = 1.0 - s.n_shared / max(s.used.size, 1)
-    grade = max(grade, graded(lost, LOST))
-    text = f"{s.n_shared} positions of a marker seen by {_who(s)}; {100.0 * lost:.0f} % did not fit and were left out"
+    grade = max(grade, grade_figure(lost, LOST))
+    cameras = _name_shared_cameras(s)
+    text = f"{s.n_shared} positions of a marker seen by {cameras}; {100.0 * lost:.0f} % did not fit and were left out"
     fix = {
         Grade.PASS: "",
         Grade.POOR: f"record a minute of slow waving, {ENOUGH} are wanted; cover reflections, take other markers away",
-        Grade.FAIL: f"record again: {ENOUGH} are wanted, in view of {_who(s)}, with nothing else that shines and moves",
+        Grade.FAIL: f"record again: {ENOUGH} are wanted, in view of {cameras}, with nothing else that shines and moves",
     }
     return Finding(grade, text, fix[grade])
 
 
-def _pixels(s: WandSolution) -> Finding:
+def _judge_pixels(s: WandSolution) -> Finding:
     """Judge the reprojection error."""
-    grade = graded(s.rms_px, RMS_PX)
+    grade = grade_figure(s.rms_px, RMS_PX)
     fix = "" if grade is Grade.PASS else "wave slower, focus the cameras, and give intrinsics of these very cameras"
     return Finding(grade, f"reprojection error {s.rms_px:.2f} px", fix)
 
 
-def _uncertainty(s: WandSolution) -> Finding:
+def _judge_uncertainty(s: WandSolution) -> Finding:
     """Judge how sure the cameras' places are."""
-    grade = graded(s.world_sigma, WORLD_OFF)
-    turn = float(np.degrees(_turn_sigma_rad(s)))
+    grade = grade_figure(s.world_sigma, WORLD_OFF)
+    turn = float(np.degrees(_compute_turn_sigma_rad(s)))
     apart = f"{'up to ' * (len(s.rig) > 2)}{1e3 * s.rig.baseline_m:.0f} mm"
     text = (
-        f"cameras {apart} apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
+        f"cameras {apart} apart (+-{1e3 * _compute_baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
         f"the scale by {s.scale}; places in the volume may be off by {100.0 * s.world_sigma:.2f} % of their distance"
     )
     if grade is Grade.PASS:
@@ -155,17 +156,17 @@ def _uncertainty(s: WandSolution) -> Finding:
     return Finding(grade, text, "wave longer, near and far, high and low; or move the cameras apart")
 
 
-def _lengths(s: WandSolution) -> list[Finding]:
+def _judge_lengths(s: WandSolution) -> list[Finding]:
     """Judge how constant the wand's length is, and whether it changes with the distance, as with a wrong focal length."""
     if len(s.lengths_m) < 10:
         return []
     depth = s.points_m[s.used.all(axis=1), :, 2].mean(axis=1)
     near, far = depth <= np.quantile(depth, 0.4), depth >= np.quantile(depth, 0.6)
     bias = abs(float(np.median(s.lengths_m[far]) / np.median(s.lengths_m[near])) - 1.0)
-    error = _spread(s.lengths_m) / s.length_m * np.sqrt(np.pi / max(near.sum(), 1))  # of the two medians' ratio
+    error = _estimate_spread(s.lengths_m) / s.length_m * np.sqrt(np.pi / max(near.sum(), 1))  # of the two medians' ratio
     bias = max(bias - 2.0 * float(error), 0.0)
-    grade = graded(bias, BIAS)
-    median, spread = 1e3 * float(np.median(s.lengths_m)), 1e3 * _spread(s.lengths_m)
+    grade = grade_figure(bias, BIAS)
+    median, spread = 1e3 * float(np.median(s.lengths_m)), 1e3 * _estimate_spread(s.lengths_m)
     text = f"the wand measures {median:.1f} mm, +-{spread:.1f} from place to place"
     if grade is Grade.PASS:
         return [Finding(grade, text)]
@@ -176,7 +177,7 @@ def _lengths(s: WandSolution) -> list[Finding]:
     ]
 
 
-def coverage(solution: WandSolution) -> list[float]:
+def measure_wand_coverage(solution: WandSolution) -> list[float]:
     """Return the share of each picture that the wand went through, in cells of a sixth by a quarter."""
     shares = []
     for camera, seen in zip(solution.rig.cameras, solution.seen, strict=True):
@@ -187,10 +188,10 @@ def coverage(solution: WandSolution) -> list[float]:
     return shares
 
 
-def _coverage(s: WandSolution) -> list[Finding]:
+def _judge_coverage(s: WandSolution) -> list[Finding]:
     """Judge the volume that the wand went through."""
-    shares = coverage(s)
-    least, side = min(shares), camera_keys(s.rig)[int(np.argmin(shares))]
+    shares = measure_wand_coverage(s)
+    least, side = min(shares), list_camera_keys(s.rig)[int(np.argmin(shares))]
     grade = Grade.PASS if least >= COVERED else Grade.POOR if least >= BARELY else Grade.FAIL
     fix = "" if grade is Grade.PASS else f"wave through more of the {side} picture, into its corners too"
     *first, last = (f"{100 * share:.0f}" for share in shares)
@@ -203,10 +204,10 @@ def _coverage(s: WandSolution) -> list[Finding]:
     return found
 
 
-def _depth(s: WandSolution) -> Finding:
+def _judge_depth(s: WandSolution) -> Finding:
     """Return the finding what the pictures' noise is in depth where the wand was."""
     distance_m = float(np.median(np.linalg.norm(s.points_m[s.used], axis=1)))
-    depth_mm = 1e3 * depth_sigma_m(s.rig, distance_m, 0.2)
+    depth_mm = 1e3 * compute_depth_sigma_m(s.rig, distance_m, 0.2)
     grade = Grade.PASS if depth_mm <= DEPTH_MM else Grade.POOR
     return Finding(
         grade,
@@ -215,7 +216,7 @@ def _depth(s: WandSolution) -> Finding:
     )
 
 
-def _lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
+def _judge_lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
     """Judge what is known of the lenses."""
     solved = bool(s.focal_sigma.any())
     if solved:
@@ -238,45 +239,49 @@ def _lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
     return []
 
 
-def _offset(s: WandSolution) -> list[Finding]:
+def _judge_offset(s: WandSolution) -> list[Finding]:
     """Return the findings how far the cameras' clocks are apart."""
     found = []
-    for name, offset_s, sigma_s in zip(camera_keys(s.rig), s.offset_s, s.offset_sigma_s, strict=True):
+    for name, offset_s, sigma_s in zip(list_camera_keys(s.rig), s.offset_s, s.offset_sigma_s, strict=True):
         if sigma_s > 0.0:
             late = f"{abs(1e3 * offset_s):.1f} ms {'late' if offset_s >= 0.0 else 'early'}"
-            found.append(Finding(Grade.PASS, f"{title(name)}'s stamps are {late} (+-{1e3 * sigma_s:.2f}), which was allowed for"))
+            found.append(
+                Finding(
+                    Grade.PASS, f"{format_camera_name(name)}'s stamps are {late} (+-{1e3 * sigma_s:.2f}), which was allowed for"
+                )
+            )
     return found
 
 
-def _unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
+def _judge_unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
     """Return the finding that one marker checks neither lenses nor sizes, unless an earlier rig says the same as it."""
     if s.points_m.shape[1] == 2:
         return []
     if earlier is not None:
-        turn, aside, scale = _compared(s, earlier)
+        turn, aside, scale = _compare_with_earlier(s, earlier)
         if turn < SURELY_RAD and aside < 2.0 * SURELY_RAD and abs(scale - 1.0) < SAME_SCALE:
             return []
     text = "one marker has no length that would betray wrong lenses or a wrong distance: with such, the world is wrong unseen"
     return [Finding(Grade.POOR, text, "a wand of two markers checks itself; or measure in the world something you know")]
 
 
-def _against_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
+def _judge_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
     """Compare the cameras' distance with that measured, where the scale is the wand's."""
     if distance_m is None or not len(s.lengths_m):
         return []
-    percent = 100.0 * (_apart_m(s) / distance_m - 1.0)
+    percent = 100.0 * (_measure_baseline_m(s) / distance_m - 1.0)
     text = f"the cameras' distance comes out {percent:+.1f} % against the {1e3 * distance_m:.0f} mm measured"
     if abs(percent) < 100.0 * DISTANCE_OFF:
         return [Finding(Grade.PASS, text)]
     return [Finding(Grade.POOR, text, "measure both again, the wand from middle to middle of its markers, and lens to lens")]
 
 
-def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
+def _compare_with_earlier(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
     """Return how much the second camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier
     rig.
     """
     (first, second), (first_before, second_before) = s.rig.cameras[:2], earlier.cameras[:2]
-    turn = geodesic_rad(relative_pose(first, second)[0], relative_pose(first_before, second_before)[0])
+    turn = compute_geodesic_rad(compute_relative_pose(first, second)[0], compute_relative_pose(first_before, second_before)[0])
     before = first_before.rotation @ (second_before.center_m - first_before.center_m)
     now = first.rotation @ (second.center_m - first.center_m)
     cosine = float(now @ before / (np.linalg.norm(now) * np.linalg.norm(before)))
@@ -284,9 +289,9 @@ def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
     return float(turn), aside, float(np.linalg.norm(now) / np.linalg.norm(before))
 
 
-def _against(s: WandSolution, earlier: Rig) -> Finding:
+def _judge_earlier(s: WandSolution, earlier: Rig) -> Finding:
     """Compare with a rig that these cameras had before."""
-    turn, aside, scale = _compared(s, earlier)
+    turn, aside, scale = _compare_with_earlier(s, earlier)
     percent, degrees = 100.0 * (scale - 1.0), np.degrees(turn)
     which = "right" if len(s.rig) == 2 else "second"
     text = f"against the earlier rig: baseline {percent:+.1f} %, {which} camera turned by {degrees:.2f} degrees"

@@ -11,27 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera, Rig
-from calibration.solve.start import as_camera
+from calibration.solve.start import make_camera
 from calibration.triangulate import triangulate_views
-from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust, residuals
-from calibration.wand.links import STIFFNESS, WandInput, chained_start, quick_fit
+from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust_wand, compute_wand_residuals
+from calibration.wand.links import STIFFNESS, WandInput, chain_start, fit_quickly
 from calibration.wand.start import (
     LEAST_SHARED,
     MOST_MOMENTS,
-    enough,
-    exchanged,
-    placed,
-    sampson2,
-    thinned,
-    usual_length,
-    with_intrinsics,
+    check_enough_moments,
+    compute_sampson2,
+    exchange_markers,
+    measure_usual_length,
+    place_markers,
+    replace_focal_lengths,
+    thin_track,
 )
-from calibration.wand.tracks import WandSolution, WandTrack, WandViews, shared_views
-from calibration.wand.world_error import lens_sigmas, uncertainty
+from calibration.wand.tracks import WandSolution, WandTrack, WandViews, collect_shared_views
+from calibration.wand.world_error import choose_lens_sigmas, compute_wand_uncertainty
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
-from database.geometry.rotations import skew
+from database.geometry.rotations import skew_from_vector
 
 OUTLIER, OUTLIER_PX = 4.0, 0.4  # sigmas, and at least so much, by which an observation may be off
 ROUNDS = 4
@@ -46,7 +46,7 @@ class RefinedWand:
     offset_s: Floats
 
 
-def refined(given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]) -> RefinedWand:
+def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]) -> RefinedWand:
     """Adjust in rounds: read the tracks anew at the offsets found, tell the markers apart, leave out what does not fit.
 
     free: whether focal lengths and the time offsets may move. Raises CalibrationError: at the offsets found hardly anything is
@@ -54,33 +54,35 @@ def refined(given: WandInput, state: WandState, offset_s: Floats, free: tuple[bo
     """
     for _ in range(ROUNDS):
         offset_s, state = offset_s + state.delta_s, replace(state, delta_s=np.zeros(len(offset_s)))
-        views = enough(shared_views(given.moments, given.tracks, offset_s))
-        views = _rigidly_told_apart(views, given.cameras, state)
-        points = placed(views, state.intrinsics, given.cameras, state.rotation, state.translation)
-        state = replace(state, points=points, length=usual_length(points))
-        state = quick_fit(views, state, _noise(state, views), *free, max_steps=20).state
+        views = check_enough_moments(collect_shared_views(given.moments, given.tracks, offset_s))
+        views = _sort_markers_rigidly(views, given.cameras, state)
+        points = place_markers(views, state.intrinsics, given.cameras, state.rotation, state.translation)
+        state = replace(state, points=points, length=measure_usual_length(points))
+        state = fit_quickly(views, state, _estimate_noise(state, views), *free, max_steps=20).state
     all_used = np.ones(views.points_px.shape[1:3], bool)
-    problem = WandProblem(views, all_used, _noise(state, views), max(STIFFNESS * state.length, 1e-9), *free, robust=False)
+    problem = WandProblem(
+        views, all_used, _estimate_noise(state, views), max(STIFFNESS * state.length, 1e-9), *free, robust=False
+    )
     for _ in range(2):
-        problem = replace(problem, used=_fitting(state, problem))
-        fit = adjust(state, problem, 20)
+        problem = replace(problem, used=_find_fitting(state, problem))
+        fit = adjust_wand(state, problem, 20)
         state = fit.state
-        problem = replace(problem, sigma_px=_chi(fit, problem))
-    fit = adjust(state, problem, 5)
+        problem = replace(problem, sigma_px=_estimate_noise_scale(fit, problem))
+    fit = adjust_wand(state, problem, 5)
     return RefinedWand(problem, fit, offset_s + fit.state.delta_s)
 
 
-def _rigidly_told_apart(views: WandViews, cameras: Sequence[Camera], state: WandState) -> WandViews:
+def _sort_markers_rigidly(views: WandViews, cameras: Sequence[Camera], state: WandState) -> WandViews:
     """Exchange the markers of each camera in turn where that agrees better with poses, length and the cameras before it."""
     if views.points_px.shape[2] == 1:
         return views
     for c in range(1, views.n_cameras):
         which = np.flatnonzero(views.seen[c] & views.seen[:c].any(axis=0))
         costs = []
-        for one in (views, exchanged(views, c, np.ones(len(views), bool))):
+        for one in (views, exchange_markers(views, c, np.ones(len(views), bool))):
             part = one.chosen(which, c + 1)
             n = slice(c + 1)
-            points = placed(part, state.intrinsics[n], cameras[n], state.rotation[n], state.translation[n])
+            points = place_markers(part, state.intrinsics[n], cameras[n], state.rotation[n], state.translation[n])
             here = replace(
                 state,
                 intrinsics=state.intrinsics[n],
@@ -89,32 +91,32 @@ def _rigidly_told_apart(views: WandViews, cameras: Sequence[Camera], state: Wand
                 points=points,
                 delta_s=np.zeros(c + 1),
             )
-            px, stretch = residuals(here, WandProblem(part, np.ones(points.shape[:2], bool), 1.0))
+            px, stretch = compute_wand_residuals(here, WandProblem(part, np.ones(points.shape[:2], bool), 1.0))
             usual = max(state.length, 1e-9)
             bent = 25.0 * np.minimum((20.0 * stretch / usual) ** 2, 100.0)
             costs.append(np.minimum((px**2).sum(axis=(0, 2, 3)), 1e4) + bent)
-        views = exchanged(views, c, which[costs[1] < costs[0]])
+        views = exchange_markers(views, c, which[costs[1] < costs[0]])
     return views
 
 
-def _noise(state: WandState, views: WandViews) -> float:
+def _estimate_noise(state: WandState, views: WandViews) -> float:
     """Estimate the noise of a coordinate robustly: a point's four residuals in two cameras have one degree of freedom."""
     focal = float(state.intrinsics[:, :2].mean())
-    cameras = [as_camera("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
+    cameras = [make_camera("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
     found, (first, second) = [], views.first_pair
     for a, b in combinations(range(views.n_cameras), 2):
         at = np.flatnonzero((first == a) & (second == b))
         if len(at):
             turn = state.rotation[b] @ state.rotation[a].T
-            E = skew(state.translation[b] - turn @ state.translation[a]) @ turn
+            E = skew_from_vector(state.translation[b] - turn @ state.translation[a]) @ turn
             here, there = (cameras[c].rays(views.points_px[c, at].reshape(-1, 2)) for c in (a, b))
-            found.append(np.sqrt(sampson2(E, here, there)))
+            found.append(np.sqrt(compute_sampson2(E, here, there)))
     return max(1.4826 * focal * float(np.median(np.concatenate(found))), 0.02)
 
 
-def _fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:
+def _find_fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:
     """Return which observations fit: near in all images, and of a wand of the right length."""
-    px, stretch = residuals(state, problem)
+    px, stretch = compute_wand_residuals(state, problem)
     near = (px**2).sum(axis=(0, 3)) < problem.freedom * max(OUTLIER * problem.sigma_px, OUTLIER_PX) ** 2
     if problem.n_markers == 2:
         near &= near.all(axis=1, keepdims=True)
@@ -122,9 +124,9 @@ def _fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:
     return np.asarray(near)
 
 
-def _chi(fit: WandFit, problem: WandProblem) -> float:
+def _estimate_noise_scale(fit: WandFit, problem: WandProblem) -> float:
     """Return the noise of a coordinate from what is left over and the degrees of freedom."""
-    px, _ = residuals(fit.state, problem)
+    px, _ = compute_wand_residuals(fit.state, problem)
     K, n = problem.n_markers, int(problem.used.sum())
     free = float((problem.used * problem.freedom).sum()) + (n // 2 if K == 2 else 0) - problem.n_shared
     return max(float(np.sqrt((px[:, problem.used] ** 2).sum() / max(free, 1))), 0.01)
@@ -163,20 +165,20 @@ def solve_wand(
     """
     names = CAMERA_NAMES[:2] if len(cameras) == 2 else tuple(camera.name for camera in cameras)
     most = MOST_MOMENTS // (len(tracks) - 1) + MOST_MOMENTS // 2 * (len(tracks) > 2)
-    given = WandInput(tuple(cameras), names, tuple(tracks), tuple(thinned(track, most) for track in tracks))
+    given = WandInput(tuple(cameras), names, tuple(tracks), tuple(thin_track(track, most) for track in tracks))
     synchronised |= given.moments[0].of_stills
-    state, late_s = chained_start(given, synchronised, offset_s)
-    found, free, notes = _determined(given, state, late_s, (focal, not synchronised))
-    return _solution(given, found, free, _scale(found.fit.state, length_m, distance_m), assumed_lens, notes)
+    state, late_s = chain_start(given, synchronised, offset_s)
+    found, free, notes = _drop_undetermined(given, state, late_s, (focal, not synchronised))
+    return _build_solution(given, found, free, _find_scale(found.fit.state, length_m, distance_m), assumed_lens, notes)
 
 
-def _determined(
+def _drop_undetermined(
     given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]
 ) -> tuple[RefinedWand, tuple[bool, bool], tuple[str, ...]]:
     """Adjust, and once more without what was not determined well: focal lengths, time offset; say so."""
     (focal, offset), notes = free, list[str]()
     while True:
-        found = refined(given, state, offset_s, (focal, offset))
+        found = refine_wand(given, state, offset_s, (focal, offset))
         sigmas = np.sqrt(np.diag(found.fit.covariance))
         offsets, focals = sigmas[found.problem.offset_columns], sigmas[found.problem.focal_columns]
         if offset and offsets.max() > OFFSET_KNOWN_S:
@@ -204,7 +206,7 @@ class _Scale:
     by_length: bool
 
 
-def _scale(state: WandState, length_m: float | None, distance_m: float | None) -> _Scale:
+def _find_scale(state: WandState, length_m: float | None, distance_m: float | None) -> _Scale:
     """Settle the unit of length. Raises CalibrationError: nothing tells it."""
     if length_m is not None and state.length > 0.0:
         return _Scale(length_m / state.length, f"the wand's length of {1e3 * length_m:g} mm", True)
@@ -213,7 +215,7 @@ def _scale(state: WandState, length_m: float | None, distance_m: float | None) -
     raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
 
 
-def _solution(
+def _build_solution(
     given: WandInput,
     found: RefinedWand,
     free: tuple[bool, bool],
@@ -226,13 +228,13 @@ def _solution(
     state, points_m = fit.state, scale.baseline_m * fit.state.points
     _check_fit(used, found.problem.sigma_px)
     _check_volume(points_m[used])
-    rig = _rig(state, given.cameras, scale.baseline_m)
+    rig = _build_rig(state, given.cameras, scale.baseline_m)
     if C == 2:
         _check_sides(rig)
     problem = WandProblem(views, used, found.problem.sigma_px, 1.0, *free)
-    px, _ = residuals(state, problem)
-    lens_sigma = lens_sigmas([camera.size[0] for camera in given.cameras], assumed_lens, free[0])
-    unsure = uncertainty(fit, problem, scale.baseline_m, scale.by_length, lens_sigma)
+    px, _ = compute_wand_residuals(state, problem)
+    lens_sigma = choose_lens_sigmas([camera.size[0] for camera in given.cameras], assumed_lens, free[0])
+    unsure = compute_wand_uncertainty(fit, problem, scale.baseline_m, scale.by_length, lens_sigma)
     sigmas = np.sqrt(np.diag(fit.covariance))
     return WandSolution(
         rig=rig,
@@ -242,7 +244,7 @@ def _solution(
         used=used,
         seen=views.seen,
         sigma_px=found.problem.sigma_px,
-        lengths_m=_free_lengths(rig, views, used),
+        lengths_m=_measure_lengths(rig, views, used),
         length_m=scale.baseline_m * state.length if state.length > 0.0 else float("nan"),
         scale=scale.words,
         pose_covariance=unsure.pose_covariance,
@@ -254,15 +256,18 @@ def _solution(
     )
 
 
-def _rig(state: WandState, cameras: Sequence[Camera], baseline_m: float) -> Rig:
+def _build_rig(state: WandState, cameras: Sequence[Camera], baseline_m: float) -> Rig:
     """Return the rig, world = first camera."""
     poses = zip(cameras, state.intrinsics, state.rotation, state.translation, strict=True)
     return Rig(
-        tuple(replace(with_intrinsics(camera, row), rotation=R.copy(), translation=baseline_m * t) for camera, row, R, t in poses)
+        tuple(
+            replace(replace_focal_lengths(camera, row), rotation=R.copy(), translation=baseline_m * t)
+            for camera, row, R, t in poses
+        )
     )
 
 
-def _free_lengths(rig: Rig, views: WandViews, used: NDArray[np.bool_]) -> Floats:
+def _measure_lengths(rig: Rig, views: WandViews, used: NDArray[np.bool_]) -> Floats:
     """Return the wand's length moment by moment, each marker triangulated by itself, (F,) [m]; none for one marker."""
     whole = used.all(axis=1)
     if used.shape[1] < 2 or not whole.any():

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from calibration.camera import Camera
 from calibration.wand.adjust import WandState
-from calibration.wand.tracks import WandTrack, WandViews, views_at
+from calibration.wand.tracks import WandTrack, WandViews, interpolate_views
 from config.arrays import Floats
 from config.errors import CalibrationError
-from database.geometry.rotations import skew
+from database.geometry.rotations import skew_from_vector
 
 LEAST_SHARED = 40
 MOST_MOMENTS = 500
@@ -44,7 +44,7 @@ class RelativePose:
     cost: float
 
 
-def sampson2(E: Floats, left: Floats, right: Floats) -> Floats:
+def compute_sampson2(E: Floats, left: Floats, right: Floats) -> Floats:
     """Return squared Sampson distances of points to an essential matrix: (3, 3), (N, 3), (N, 3) -> (N,), normalised units."""
     to_right, to_left = left @ E.T, right @ E
     algebraic = (to_right * right).sum(axis=1)
@@ -52,7 +52,7 @@ def sampson2(E: Floats, left: Floats, right: Floats) -> Floats:
     return np.asarray(algebraic**2 / np.maximum(slope2, 1e-300))
 
 
-def relative_poses(left: Floats, right: Floats, sigma: float, n_samples: int, n_starts: int = 1) -> list[RelativePose]:
+def find_relative_poses(left: Floats, right: Floats, sigma: float, n_samples: int, n_starts: int = 1) -> list[RelativePose]:
     """Return relative poses that explain most points, (N, 3) normalised by camera, best first; none where none does.
 
     Five points a sample (Nister 2004), judged by truncated distances (MSAC, Torr & Zisserman 2000); sigma: of a distance, in
@@ -71,29 +71,29 @@ def relative_poses(left: Floats, right: Floats, sigma: float, n_samples: int, n_
         E, _ = cv2.findEssentialMat(few[0], few[1], eye, eye, none, none, params)
         if E is None or np.shape(E) != (3, 3):
             continue
-        distance2 = sampson2(E, left, right) / sigma**2
+        distance2 = compute_sampson2(E, left, right) / sigma**2
         near = distance2 < NEAR_SIGMAS**2
         if near.sum() < 5:
             continue
         n_front, R, t, _, _ = cv2.recoverPose(E, few[0][near], few[1][near], eye, distanceThresh=FARTHEST)
-        if n_front >= LEAST_IN_FRONT * near.sum() and not any(_alike(R, t[:, 0], other) for other in found):
+        if n_front >= LEAST_IN_FRONT * near.sum() and not any(_is_same_pose(R, t[:, 0], other) for other in found):
             found.append(RelativePose(R, t[:, 0], float(np.minimum(distance2, NEAR_SIGMAS**2).mean())))
     return sorted(found, key=lambda pose: pose.cost)
 
 
-def _alike(R: Floats, t: Floats, other: RelativePose) -> bool:
+def _is_same_pose(R: Floats, t: Floats, other: RelativePose) -> bool:
     """Return whether two poses are within some degrees of each other."""
     return bool(np.trace(R.T @ other.rotation) > 1.0 + 2.0 * np.cos(0.03) and t @ other.translation > np.cos(0.06))
 
 
-def depths(R: Floats, t: Floats, left: Floats, right: Floats) -> Floats:
+def compute_depths(R: Floats, t: Floats, left: Floats, right: Floats) -> Floats:
     """Return how far along its left ray every point lies, by least squares: (N, 3) twice -> (N,), in baselines."""
     a, b = left @ R.T, -right
     aa, bb, ab = (a * a).sum(axis=1), (b * b).sum(axis=1), (a * b).sum(axis=1)
     return np.asarray((ab * (b @ t) - bb * (a @ t)) / np.maximum(aa * bb - ab * ab, 1e-12))
 
 
-def thinned(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
+def thin_track(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
     """Keep moments between which the wand moved, evenly, at most so many: a wand at rest tells one thing again and again."""
     kept: list[int] = []
     for f in range(len(track.t_s)):
@@ -105,7 +105,7 @@ def thinned(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
     return WandTrack(track.t_s[which], track.points_px[which], track.run[which])
 
 
-def enough(views: WandViews) -> WandViews:
+def check_enough_moments(views: WandViews) -> WandViews:
     """Raise CalibrationError unless both cameras see the wand often enough."""
     if views.n_shared < LEAST_SHARED:
         raise CalibrationError(
@@ -115,17 +115,17 @@ def enough(views: WandViews) -> WandViews:
     return views
 
 
-def rough_offset(left: WandTrack, right: WandTrack, cameras: tuple[Camera, Camera], about_s: float) -> float:
+def estimate_rough_offset(left: WandTrack, right: WandTrack, cameras: tuple[Camera, Camera], about_s: float) -> float:
     """Return the time offset at which the wand's middle agrees best with any relative pose; about_s unless another is better.
 
     Videos that were begun by hand are seconds apart: where nothing near fits, it is sought farther away.
     """
-    few, frame_s = thinned(left, 150), float(np.median(np.diff(right.t_s)))
+    few, frame_s = thin_track(left, 150), float(np.median(np.diff(right.t_s)))
 
     def best(about_s: float, range_s: float, step_s: float) -> tuple[float, float]:
         n = round(range_s / step_s)
         tries = about_s + step_s * np.arange(-n, n + 1)
-        costs = np.array([_middle_cost(views_at(few, right, float(offset_s)), cameras) for offset_s in tries])
+        costs = np.array([_compute_middle_cost(interpolate_views(few, right, float(offset_s)), cameras) for offset_s in tries])
         k = int(np.argmin(costs)) if costs.min() < BETTER * costs[n] else n
         return float(tries[k]), float(costs[k])
 
@@ -137,25 +137,25 @@ def rough_offset(left: WandTrack, right: WandTrack, cameras: tuple[Camera, Camer
     return far_s if far_cost < SURELY else offset_s
 
 
-def _middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:
+def _compute_middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:
     """Return how badly the wand's middle fits any relative pose."""
     if views.n_shared < LEAST_SHARED:
         return np.inf
     rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
-    poses = relative_poses(rays[0], rays[1], POINT_PX / cameras[0].focal_px, n_samples=60)
+    poses = find_relative_poses(rays[0], rays[1], POINT_PX / cameras[0].focal_px, n_samples=60)
     return poses[0].cost if poses else np.inf
 
 
-def first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandViews, list[RelativePose]]:
+def find_first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandViews, list[RelativePose]]:
     """Return the views with the same marker in the same column of both, and the relative poses to start from."""
     _check_spread(views)
     sigma = (POINT_PX if views.points_px.shape[2] == 1 else MIDDLE_PX) / cameras[0].focal_px
     rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
-    poses = relative_poses(rays[0], rays[1], sigma, 300, STARTS)
+    poses = find_relative_poses(rays[0], rays[1], sigma, 300, STARTS)
     if views.points_px.shape[2] == 2 and poses:
-        views = _told_apart(views, cameras, poses[0])
+        views = _sort_markers(views, cameras, poses[0])
         rays = [camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True)]
-        poses = relative_poses(rays[0], rays[1], POINT_PX / cameras[0].focal_px, 300, STARTS) + poses[:1]
+        poses = find_relative_poses(rays[0], rays[1], POINT_PX / cameras[0].focal_px, 300, STARTS) + poses[:1]
     if not poses:
         raise CalibrationError(
             "no place of the right camera explains what both see of the wand; "
@@ -176,56 +176,56 @@ def _check_spread(views: WandViews) -> None:
         raise CalibrationError(f"the wand moved {where}; wave it through the whole volume, high and low, near and far")
 
 
-def _told_apart(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandViews:
+def _sort_markers(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandViews:
     """Exchange the markers of the right view where that agrees better with a relative pose."""
-    E = skew(pose.translation) @ pose.rotation
+    E = skew_from_vector(pose.translation) @ pose.rotation
     left, right = (camera.rays(px) for camera, px in zip(cameras, views.points_px, strict=True))
-    straight = sum(sampson2(E, left[:, k], right[:, k]) for k in range(2))
-    crossed = sum(sampson2(E, left[:, k], right[:, 1 - k]) for k in range(2))
-    return exchanged(views, 1, np.asarray(crossed < straight))
+    straight = sum(compute_sampson2(E, left[:, k], right[:, k]) for k in range(2))
+    crossed = sum(compute_sampson2(E, left[:, k], right[:, 1 - k]) for k in range(2))
+    return exchange_markers(views, 1, np.asarray(crossed < straight))
 
 
-def exchanged(views: WandViews, camera: int, which: NDArray[np.bool_]) -> WandViews:
+def exchange_markers(views: WandViews, camera: int, which: NDArray[np.bool_]) -> WandViews:
     """Exchange the two markers of a camera's view at some moments."""
     px, velocity = views.points_px.copy(), views.velocity_px_s.copy()
     px[camera, which], velocity[camera, which] = px[camera, which, ::-1], velocity[camera, which, ::-1]
     return replace(views, points_px=px, velocity_px_s=velocity)
 
 
-def first_state(views: WandViews, cameras: Sequence[Camera], pose: RelativePose) -> WandState:
+def build_first_state(views: WandViews, cameras: Sequence[Camera], pose: RelativePose) -> WandState:
     """Return the state of two cameras to adjust from."""
     R, t = np.stack([np.eye(3), pose.rotation]), np.stack([np.zeros(3), pose.translation])
     intrinsics = np.stack([camera.intrinsics for camera in cameras])
-    points = placed(views, intrinsics, cameras, R, t)
-    return WandState(intrinsics, R, t, points, usual_length(points), np.zeros(2), np.zeros(2))
+    points = place_markers(views, intrinsics, cameras, R, t)
+    return WandState(intrinsics, R, t, points, measure_usual_length(points), np.zeros(2), np.zeros(2))
 
 
-def placed(views: WandViews, intrinsics: Floats, cameras: Sequence[Camera], R: Floats, t: Floats) -> Floats:
+def place_markers(views: WandViews, intrinsics: Floats, cameras: Sequence[Camera], R: Floats, t: Floats) -> Floats:
     """Return places of the markers, (F, K, 3): where the rays of the first two cameras that see them come nearest, before both.
 
     R, t: first to each camera, (C, 3, 3), (C, 3).
     """
     F, K = views.points_px.shape[1:3]
-    now = [with_intrinsics(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
+    now = [replace_focal_lengths(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
     out, (first, second) = np.zeros((F, K, 3)), views.first_pair
     for a, b in combinations(range(views.n_cameras), 2):
         at = np.flatnonzero((first == a) & (second == b))
         if len(at):
             here, there = (now[c].rays(views.points_px[c, at].reshape(-1, 2)) for c in (a, b))
             turn = R[b] @ R[a].T
-            along = depths(turn, t[b] - turn @ t[a], here, there)
+            along = compute_depths(turn, t[b] - turn @ t[a], here, there)
             usual = float(np.median(along[along > 0.0])) if np.any(along > 0.0) else 1.0
             along = np.where(along > 0.02 * usual, np.minimum(along, 20.0 * usual), usual)
             out[at] = ((here * along[:, None] - t[a]) @ R[a]).reshape(-1, K, 3)
     return out
 
 
-def usual_length(points: Floats) -> float:
+def measure_usual_length(points: Floats) -> float:
     """Return the usual distance of the two markers, 0 for one."""
     return float(np.median(np.linalg.norm(points[:, 0] - points[:, 1], axis=1))) if points.shape[1] == 2 else 0.0
 
 
-def with_intrinsics(camera: Camera, row: Floats) -> Camera:
+def replace_focal_lengths(camera: Camera, row: Floats) -> Camera:
     """Return a camera with other focal lengths."""
     matrix = camera.matrix.copy()
     matrix[0, 0], matrix[1, 1] = row[0], row[1]

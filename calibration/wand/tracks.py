@@ -156,7 +156,7 @@ SHORT = 4  # frames of the usual run, below which pictures were taken one by one
 SAME_S = 5e-5  # stamps this near are of one moment
 
 
-def moving_points(sightings: Sightings) -> tuple[Floats, ...]:
+def select_moving_points(sightings: Sightings) -> tuple[Floats, ...]:
     """Return the spots of every frame that do not stay in one place all along, (N_f, 2) [px] each."""
     counts = [len(points) for points in sightings.points_px]
     if not sum(counts):
@@ -165,13 +165,15 @@ def moving_points(sightings: Sightings) -> tuple[Floats, ...]:
     cells = np.maximum(np.round(points / CELL_PX).astype(np.int64), 0) + 1
     shape = (int(cells[:, 0].max()) + 2, int(cells[:, 1].max()) + 2)
     part = np.minimum(np.arange(len(counts)) * TIME_BINS // max(len(counts), 1), TIME_BINS - 1).repeat(counts)
-    still = _still_cells(cells, part, shape, STILL_SHARE * len(counts))
+    still = _mark_still_cells(cells, part, shape, STILL_SHARE * len(counts))
     kept = ~still[cells[:, 0], cells[:, 1]]
     ends = np.cumsum(counts)
     return tuple(points[end - n : end][kept[end - n : end]] for n, end in zip(counts, ends, strict=True))
 
 
-def _still_cells(cells: NDArray[np.int64], part: NDArray[np.int64], shape: tuple[int, int], least: float) -> NDArray[np.bool_]:
+def _mark_still_cells(
+    cells: NDArray[np.int64], part: NDArray[np.int64], shape: tuple[int, int], least: float
+) -> NDArray[np.bool_]:
     """Mark cells about which something is seen in at least so many frames and parts of the recording: cells (P, 2), part (P,)."""
     count = np.zeros(shape)
     np.add.at(count, (cells[:, 0], cells[:, 1]), 1.0)
@@ -182,14 +184,14 @@ def _still_cells(cells: NDArray[np.int64], part: NDArray[np.int64], shape: tuple
     return np.asarray((near >= max(least, 3.0)) & (parts >= STILL_BINS))
 
 
-def usual_count(points: tuple[Floats, ...]) -> int:
+def count_usual_spots(points: tuple[Floats, ...]) -> int:
     """Return how many spots frames with any usually show: the most frequent number, 0 where hardly any frame shows one."""
     counts = np.array([len(p) for p in points])
     some = counts[counts > 0]
     return int(np.bincount(some).argmax()) if len(some) >= max(3, 0.02 * len(counts)) else 0
 
 
-def followed(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
+def follow_markers(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
     """Follow the markers of a wand: a run begins with a frame that shows just them and goes on by where each was going."""
     usual_s = float(np.median(np.diff(sightings.t_s))) if len(sightings.t_s) > 1 else 1.0 / 30.0
     rows: list[tuple[float, Floats, int]] = []
@@ -197,7 +199,7 @@ def followed(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -
     for t_s, spots in zip(sightings.t_s, points, strict=True):
         found = None
         if rows and t_s - rows[-1][0] <= GAP * usual_s:
-            found = _next(rows, float(t_s), spots, n_markers)
+            found = _continue_rows(rows, float(t_s), spots, n_markers)
         if found is None and len(spots) == n_markers:
             run, found = run + 1, spots
         if found is not None:
@@ -207,7 +209,7 @@ def followed(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -
     return WandTrack(t, px, np.array([row[2] for row in rows], np.int64))
 
 
-def _next(rows: list[tuple[float, Floats, int]], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
+def _continue_rows(rows: list[tuple[float, Floats, int]], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
     """Return the spots that go on from the last rows, in their order, (K, 2); None where any is missing."""
     if not n_markers <= len(spots) <= MOST_SPOTS:
         return None
@@ -225,19 +227,19 @@ def _next(rows: list[tuple[float, Floats, int]], t_s: float, spots: Floats, n_ma
     return np.asarray(spots[list(best)])
 
 
-def views_at(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
+def interpolate_views(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
     """Return the wand at the left camera's moments, the right one's stamps being late by offset_s; markers in order as
     tracked.
     """
-    return shared_views((left, right), (left, right), np.array([0.0, offset_s]))
+    return collect_shared_views((left, right), (left, right), np.array([0.0, offset_s]))
 
 
-def shared_views(moments: Sequence[WandTrack], tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
+def collect_shared_views(moments: Sequence[WandTrack], tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
     """Return the wand at moments that two cameras share, read from the others' tracks; markers in order as tracked.
 
     moments: of each camera, taken where no camera before it sees the wand; offset_s: by which its stamps are late, (C,).
     """
-    found = [_views_of(c, moments[c], tracks, offset_s) for c in range(len(tracks) - 1)]
+    found = [_collect_camera_views(c, moments[c], tracks, offset_s) for c in range(len(tracks) - 1)]
     return WandViews(
         np.concatenate([views.t_s for views in found]),
         np.concatenate([views.points_px for views in found], axis=1),
@@ -247,7 +249,7 @@ def shared_views(moments: Sequence[WandTrack], tracks: Sequence[WandTrack], offs
     )
 
 
-def _views_of(camera: int, moments: WandTrack, tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
+def _collect_camera_views(camera: int, moments: WandTrack, tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
     """Return what the cameras see at the moments of one of them that none before it sees, but another one does."""
     C, (F, K, _) = len(tracks), moments.points_px.shape
     px, velocity, seen = np.zeros((C, F, K, 2)), np.zeros((C, F, K, 2)), np.zeros((C, F), bool)
@@ -262,14 +264,14 @@ def _views_of(camera: int, moments: WandTrack, tracks: Sequence[WandTrack], offs
             found = np.flatnonzero(np.abs(track.t_s[at] - moments.t_s - late_s) < SAME_S) if len(track.t_s) else none
             px[c, found] = track.points_px[at[found]]
         else:
-            found, px_there, slope = _read_at(track, moments.t_s + late_s)
+            found, px_there, slope = _interpolate_track(track, moments.t_s + late_s)
             px[c, found], velocity[c, found] = px_there, slope
         seen[c, found] = True
     views = WandViews(moments.t_s - offset_s[camera], px, velocity, seen, np.full(F, camera))
     return views.chosen(~seen[:camera].any(axis=0) & (seen.sum(axis=0) > 1))
 
 
-def _read_at(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
+def _interpolate_track(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Read a track at other moments: which of them lie within a run, and places (M, K, 2) and velocities (M, K, 2) there.
 
     The cubic through the two frames before and the two after.
@@ -281,15 +283,15 @@ def _read_at(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, 
     usual_s = float(np.median(np.diff(track.t_s)))
     j = np.searchsorted(track.t_s, t_s + SAME_S, side="right") - 1
     # A moment just on the last frame but one of a run has its four frames too, shifted by one.
-    first = np.where(_whole(track, j - 1, usual_s), j - 1, np.where(np.abs(t_s - track.t_s[j]) < SAME_S, j - 2, j - 1))
-    found = np.flatnonzero(_whole(track, first, usual_s) & (j >= 0) & (t_s >= track.t_s[np.clip(first, 0, n - 1)] - SAME_S))
+    first = np.where(_is_gapless(track, j - 1, usual_s), j - 1, np.where(np.abs(t_s - track.t_s[j]) < SAME_S, j - 2, j - 1))
+    found = np.flatnonzero(_is_gapless(track, first, usual_s) & (j >= 0) & (t_s >= track.t_s[np.clip(first, 0, n - 1)] - SAME_S))
     index = first[found, None] + np.arange(4)
-    value, slope = _lagrange(track.t_s[index] - t_s[found, None])
+    value, slope = _compute_lagrange_weights(track.t_s[index] - t_s[found, None])
     places = track.points_px[index]
     return found, np.einsum("mi,mikc->mkc", value, places), np.einsum("mi,mikc->mkc", slope, places)
 
 
-def _whole(track: WandTrack, first: NDArray[np.int64], usual_s: float) -> NDArray[np.bool_]:
+def _is_gapless(track: WandTrack, first: NDArray[np.int64], usual_s: float) -> NDArray[np.bool_]:
     """Return where the four frames from `first` on are of one run without gaps."""
     n = len(track.t_s)
     inside = (first >= 0) & (first + 3 < n)
@@ -297,7 +299,7 @@ def _whole(track: WandTrack, first: NDArray[np.int64], usual_s: float) -> NDArra
     return np.asarray(inside & (track.run[a] == track.run[b]) & (track.t_s[b] - track.t_s[a] <= 3.0 * GAP * usual_s))
 
 
-def _lagrange(t: Floats) -> tuple[Floats, Floats]:
+def _compute_lagrange_weights(t: Floats) -> tuple[Floats, Floats]:
     """Return the weights of four values at times t (M, 4) for value and slope of their cubic at 0, (M, 4) each."""
     value, slope = np.empty_like(t), np.empty_like(t)
     for i in range(4):
@@ -309,36 +311,38 @@ def _lagrange(t: Floats) -> tuple[Floats, Floats]:
     return value, slope
 
 
-def _stills(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
+def _collect_stills(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
     """Return the frames that show just the markers, each for itself."""
     chosen = [n for n, spots in enumerate(points) if len(spots) == n_markers]
     px = np.array([points[n] for n in chosen]).reshape(len(chosen), n_markers, 2)
     return WandTrack(sightings.t_s[chosen], px, np.arange(len(chosen)))
 
 
-def wand_tracks(sightings: Sequence[Sightings], n_markers: int, names: Sequence[str] = CAMERA_NAMES[:2]) -> tuple[WandTrack, ...]:
+def find_wand_tracks(
+    sightings: Sequence[Sightings], n_markers: int, names: Sequence[str] = CAMERA_NAMES[:2]
+) -> tuple[WandTrack, ...]:
     """Find the wand in all cameras.
 
     Raises CalibrationError: nothing moves, or another number of markers than the wand has.
     """
     tracks, stills = [], []
     for name, one in zip(names, sightings, strict=True):
-        points = moving_points(one)
+        points = select_moving_points(one)
         shown = np.array([len(p) for p in points])
         crowded = (shown > n_markers).sum() > CROWDED * max((shown > 0).sum(), 1)
-        track = followed(one, points, n_markers)
+        track = follow_markers(one, points, n_markers)
         if crowded or len(track.t_s) < max(12, 0.02 * len(one.t_s)):
-            raise CalibrationError(_why_none(name, one, points, n_markers))
+            raise CalibrationError(_explain_missing_wand(name, one, points, n_markers))
         tracks.append(track)
-        stills.append(_stills(one, points, n_markers))
+        stills.append(_collect_stills(one, points, n_markers))
     if all(np.median(np.bincount(track.run)[1:]) < SHORT for track in tracks):
         return tuple(stills)
     return tuple(tracks)
 
 
-def _why_none(name: str, sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> str:
+def _explain_missing_wand(name: str, sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> str:
     """Return in words why no wand was found in a camera."""
-    usual, wanted = usual_count(points), f"the wand has {n_markers}"
+    usual, wanted = count_usual_spots(points), f"the wand has {n_markers}"
     shown = sum(len(p) > 0 for p in sightings.points_px)
     if not shown:
         return (

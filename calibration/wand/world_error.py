@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.solve.equations import lens_derivatives
-from calibration.wand.adjust import WandFit, WandProblem, WandState, jacobians, tangents, weights
+from calibration.solve.equations import compute_lens_derivatives
+from calibration.wand.adjust import (
+    WandFit,
+    WandProblem,
+    WandState,
+    compute_observation_weights,
+    compute_tangents,
+    compute_wand_jacobians,
+)
 from config.arrays import Floats
-from database.geometry.rotations import skew
+from database.geometry.rotations import skew_from_vector
 
 K1 = 4
 N_LENS = 4  # focal length, centre (x, y), k1
@@ -35,17 +42,19 @@ class WandUncertainty:
     world_sigma: float
 
 
-def lens_sigmas(widths_px: Sequence[int], assumed: bool, focal_solved: bool) -> Floats:
+def choose_lens_sigmas(widths_px: Sequence[int], assumed: bool, focal_solved: bool) -> Floats:
     """Return the standard deviations of what is held of the lenses: ln focal length, centre [px], k1 of each camera, (4 C,)."""
     focal, x, y, k1 = GUESSED_LENS if assumed else OWN_LENS
     return np.array([v for width in widths_px for v in (0.0 if focal_solved else focal, x * width, y * width, k1)])
 
 
-def uncertainty(fit: WandFit, problem: WandProblem, baseline_m: float, by_length: bool, lens_sigma: Floats) -> WandUncertainty:
-    """Return what is uncertain of a fit; by_length: the scale is that of the wand; lens_sigma: of `lens_sigmas`."""
-    shared_by_lens, places_by_lens = lens_influence(fit, problem)
+def compute_wand_uncertainty(
+    fit: WandFit, problem: WandProblem, baseline_m: float, by_length: bool, lens_sigma: Floats
+) -> WandUncertainty:
+    """Return what is uncertain of a fit; by_length: the scale is that of the wand; lens_sigma: of `choose_lens_sigmas`."""
+    shared_by_lens, places_by_lens = compute_lens_influence(fit, problem)
     root = np.concatenate([np.linalg.cholesky(fit.covariance), shared_by_lens * lens_sigma], axis=1)  # columns of one sigma each
-    J = _poses_by_shared(fit.state, len(root), baseline_m, by_length) @ root
+    J = _compute_pose_derivatives(fit.state, len(root), baseline_m, by_length) @ root
     own = fit.place_by_shared @ root[:, : len(root)]  # the rest is in places_by_lens already
     places = np.concatenate([own, places_by_lens * lens_sigma], axis=2)
     used = problem.used.ravel()
@@ -53,15 +62,15 @@ def uncertainty(fit: WandFit, problem: WandProblem, baseline_m: float, by_length
     X = fit.state.points.reshape(-1, 3)[used]
     if by_length:
         D = D - X[:, :, None] * (root[-1] / fit.state.length)
-    return WandUncertainty(J @ J.T, _bent(D, X))
+    return WandUncertainty(J @ J.T, _measure_bending(D, X))
 
 
-def lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
+def compute_lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
     """Return how the shared unknowns, (p, 4 C), and the places, (F, 3K, 4 C), answer to a change of the lenses that are held."""
-    shared, place = jacobians(fit.state, problem)
-    by_lens = _residual_by_lens(fit.state)
+    shared, place = compute_wand_jacobians(fit.state, problem)
+    by_lens = _compute_lens_derivatives(fit.state)
     residual = np.zeros((problem.views.n_cameras, *problem.used.shape, 2))
-    w = weights(residual, replace(problem, robust=False))
+    w = compute_observation_weights(residual, replace(problem, robust=False))
     F, K = problem.used.shape
     H_cq = np.einsum("fk,sfkua,sfkuq->aq", w, shared, by_lens, optimize=True)
     H_pq = np.einsum("fk,sfkui,sfkuq->fkiq", w, place, by_lens, optimize=True).reshape(F, 3 * K, -1)
@@ -71,12 +80,12 @@ def lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
     return shared_by_lens, -solved + fit.place_by_shared @ shared_by_lens
 
 
-def _residual_by_lens(state: WandState) -> Floats:
+def _compute_lens_derivatives(state: WandState) -> Floats:
     """Return d residual / d (ln focal, centre x, centre y, k1) of each lens in turn, (C, F, K, 2, 4 C)."""
     C = len(state.intrinsics)
     out = np.zeros((C, *state.points.shape[:2], 2, C * N_LENS))
     for c, intrinsics in enumerate(state.intrinsics):
-        Q = lens_derivatives(intrinsics, state.in_camera(c))
+        Q = compute_lens_derivatives(intrinsics, state.in_camera(c))
         at = N_LENS * c
         out[c, ..., at] = -(Q[..., 0] * intrinsics[0] + Q[..., 1] * intrinsics[1])
         out[c, ..., at + 1], out[c, ..., at + 2] = -Q[..., 2], -Q[..., 3]
@@ -84,12 +93,12 @@ def _residual_by_lens(state: WandState) -> Floats:
     return out
 
 
-def _poses_by_shared(state: WandState, n_shared: int, baseline_m: float, by_length: bool) -> Floats:
+def _compute_pose_derivatives(state: WandState, n_shared: int, baseline_m: float, by_length: bool) -> Floats:
     """Return how turns and shifts of all cameras but the first move with the shared unknowns, (6 C - 6, p)."""
     C = len(state.rotation)
     J = np.zeros((6 * C - 6, n_shared))
     J[:3, :3] = np.eye(3)
-    J[3:6, 3:5] = baseline_m * tangents(state.translation[1])
+    J[3:6, 3:5] = baseline_m * compute_tangents(state.translation[1])
     for c in range(2, C):
         row, column = 6 * c - 6, 6 * c - 7
         J[row : row + 3, column : column + 3] = np.eye(3)
@@ -100,13 +109,13 @@ def _poses_by_shared(state: WandState, n_shared: int, baseline_m: float, by_leng
     return J
 
 
-def _bent(D: Floats, X: Floats) -> float:
+def _measure_bending(D: Floats, X: Floats) -> float:
     """Return the typical size of displacements as a share of the distance, moving and turning all together left out.
 
     D: of places X (N, 3) by each of M independent causes, (N, 3, M).
     """
     near = 1.0 / np.linalg.norm(X, axis=1)
-    A = np.concatenate([-skew(X), np.broadcast_to(np.eye(3), (len(X), 3, 3))], axis=2) * near[:, None, None]
+    A = np.concatenate([-skew_from_vector(X), np.broadcast_to(np.eye(3), (len(X), 3, 3))], axis=2) * near[:, None, None]
     B = D * near[:, None, None]
     A, B = A.reshape(-1, 6), B.reshape(-1, D.shape[2])
     left_over = B - A @ np.linalg.lstsq(A, B, rcond=None)[0]

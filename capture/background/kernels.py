@@ -45,7 +45,7 @@ class RowScratch(NamedTuple):
     share: NDArray[np.float32]
 
 
-class Waits(NamedTuple):
+class WaitTimes(NamedTuple):
     """How long a cell waits to become background [s]: an unknown one, a known one, one that was free when the light changed.
 
     counting: whether time counts now, 0 or 1.
@@ -66,7 +66,9 @@ def _count_changes(pixels: NDArray[np.uint8], recent: NDArray[np.float32], count
 
 
 @kernel
-def _follow(pixels: NDArray[np.uint8], mean: NDArray[np.float32], sigma: NDArray[np.float32], share: NDArray[np.float32]) -> None:
+def _update_statistics(
+    pixels: NDArray[np.uint8], mean: NDArray[np.float32], sigma: NDArray[np.float32], share: NDArray[np.float32]
+) -> None:
     """Move mean and sigma towards the pixels by a share; share (2, n): of the mean, of sigma."""
     scale, least = np.float32(MEAN_TO_SIGMA), np.float32(MIN_SIGMA)
     of_mean, of_sigma = share[0], share[1]
@@ -77,7 +79,7 @@ def _follow(pixels: NDArray[np.uint8], mean: NDArray[np.float32], sigma: NDArray
 
 
 @kernel
-def _bound(
+def _write_bounds(
     mean: NDArray[np.float32], sigma: NDArray[np.float32], k: float, least: float, lo: NDArray[np.uint8], hi: NDArray[np.uint8]
 ) -> None:
     """Write mean +- max(k sigma, least) as 8-bit bounds, (n,) each."""
@@ -90,7 +92,7 @@ def _bound(
 
 
 @kernel
-def bound_cells(
+def write_cell_bounds(
     model: NDArray[np.float32],
     cells: NDArray[np.float64],
     k: float,
@@ -104,7 +106,7 @@ def bound_cells(
     for r in range(first_row, last_row + 1):
         y0, y1 = r * CELL_PX, min((r + 1) * CELL_PX, height)
         for y in range(y0, y1):
-            _bound(model[0, y], model[1, y], k, least, bounds[0, y], bounds[1, y])
+            _write_bounds(model[0, y], model[1, y], k, least, bounds[0, y], bounds[1, y])
         for c in range(cells.shape[2]):
             if cells[KNOWN, r, c] == 0.0:
                 for y in range(y0, y1):
@@ -113,7 +115,7 @@ def bound_cells(
 
 
 @kernel
-def accumulate(image: NDArray[np.uint8], total: NDArray[np.uint32], squares: NDArray[np.uint32]) -> None:
+def accumulate_image(image: NDArray[np.uint8], total: NDArray[np.uint32], squares: NDArray[np.uint32]) -> None:
     """Add an image and its squares to sums; all flat, at most 66,000 times."""
     for i in range(len(image)):
         value = np.uint32(image[i])
@@ -159,7 +161,7 @@ def watch_row(
             part = 1.0 - np.exp(-max(t_s - cells[VISITED, row, c], 0.0) / memory_s)
             share[0, first:last], share[1, first:last] = part, part
     for y in range(y0, y1):
-        _follow(image[y], recent[0, y], recent[1, y], share)
+        _update_statistics(image[y], recent[0, y], recent[1, y], share)
 
 
 @kernel
@@ -202,7 +204,7 @@ def learn_row(
             drift[BEFORE] += model[0, middle, i]
             drift[AFTER] += model[0, middle, i] + share[0, i] * (image[middle, i] - model[0, middle, i])
     for y in range(y0, y1):
-        _follow(image[y], model[0, y], model[1, y], share)
+        _update_statistics(image[y], model[0, y], model[1, y], share)
 
 
 @kernel
@@ -321,7 +323,7 @@ def find_body(
 
 
 @kernel
-def sample_light(
+def compare_light(
     image: NDArray[np.uint8],
     t_s: float,
     mean: NDArray[np.float32],
@@ -359,7 +361,7 @@ def decide_row(
     cells: NDArray[np.float64],
     body: NDArray[np.uint8],
     counts: NDArray[np.int32],
-    waits: Waits,
+    waits: WaitTimes,
     dark: bool,
     absorb: NDArray[np.uint8],
 ) -> int:

@@ -32,16 +32,16 @@ from capture.background.kernels import (
     STILL,
     VISITED,
     RowScratch,
-    Waits,
-    accumulate,
-    bound_cells,
+    WaitTimes,
+    accumulate_image,
+    compare_light,
     count_foreground,
     decide_row,
     find_body,
     learn_row,
     recall_row,
-    sample_light,
     watch_row,
+    write_cell_bounds,
 )
 from capture.background.statistics import Background, BackgroundBounds
 from config.arrays import Image
@@ -54,13 +54,15 @@ SPREAD_CELLS = 2.5  # sigma of the smoothing over neighbours
 MAX_GAIN = 50.0
 
 
-def gain_field(image: NDArray[np.uint8], mean: NDArray[np.float32], free: NDArray[np.bool_]) -> NDArray[np.float32] | None:
+def compute_gain_field(
+    image: NDArray[np.uint8], mean: NDArray[np.float32], free: NDArray[np.bool_]
+) -> NDArray[np.float32] | None:
     """Return the gain of brightness of each cell, (rows, C, 3) BGR; None where too few cells are free.
 
     image, mean of the background: (H, 3 W); free: cells without the performer, (rows, C); the others take their neighbours'
     gain. The gain of a cell is the median over its pixels, which is robust to edges of the performer.
     """
-    log_gain = _log_gains(image, mean, free.shape)
+    log_gain = _compute_log_gains(image, mean, free.shape)
     log_gain[~free] = np.nan
     whole = np.full(3, np.nan)
     for channel in range(3):
@@ -80,7 +82,7 @@ def gain_field(image: NDArray[np.uint8], mean: NDArray[np.float32], free: NDArra
     return np.asarray(np.exp(np.clip(whole + smooth, -np.log(MAX_GAIN), np.log(MAX_GAIN))), np.float32)
 
 
-def _log_gains(image: NDArray[np.uint8], mean: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _compute_log_gains(image: NDArray[np.uint8], mean: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the median log ratio of image and background by cell and channel, (rows, C, 3), NaN with too few usable pixels."""
     height = image.shape[0]
     now = image.reshape(height, -1, 3)[::STEP, ::STEP].astype(np.float64)
@@ -220,7 +222,7 @@ class LiveBackground:
 
     def _update_bounds(self) -> None:
         """Write all bounds."""
-        bound_cells(self._model, self._cells, self._k, self._least, self._bytes, 0, len(self._counts) - 1)
+        write_cell_bounds(self._model, self._cells, self._k, self._least, self._bytes, 0, len(self._counts) - 1)
 
     def _notify(self, text: str) -> None:
         """Keep a notice until it is fetched."""
@@ -231,7 +233,7 @@ class LiveBackground:
         if self._learned_from is None:
             self._learned_from = t_s
             self._total, self._squares = np.zeros(flat.size, np.uint32), np.zeros(flat.size, np.uint32)
-        accumulate(flat.reshape(-1), self._total, self._squares)
+        accumulate_image(flat.reshape(-1), self._total, self._squares)
         self._n_learned += 1
         over = t_s - self._learned_from >= self._learn_s and self._n_learned >= MIN_LEARN_FRAMES
         if not over and self._n_learned < MAX_LEARN_FRAMES:
@@ -249,7 +251,7 @@ class LiveBackground:
         self._model[2:] = self._model[:2]
         self._cells[VISITED] = t_s
         self._cells[[OCCUPIED, MOVED]] = NEVER
-        restless = _by_cell(sigma > RESTLESS_SIGMA, self._counts.shape) > MAX_RESTLESS
+        restless = _compute_cell_shares(sigma > RESTLESS_SIGMA, self._counts.shape) > MAX_RESTLESS
         self._cells[KNOWN][restless] = 0.0
         self._update_bounds()
         share = float(restless.mean())
@@ -264,7 +266,7 @@ class LiveBackground:
     def _light_changed(self, flat: Image, t_s: float) -> bool:
         """Return whether both halves of the free image changed at once."""
         sums = self._halves
-        sample_light(flat, t_s, self._model[0], self._bytes, self._cells, sums)
+        compare_light(flat, t_s, self._model[0], self._bytes, self._cells, sums)
         left, right = sums.tolist()  # plain numbers: this runs for every frame
         if min(left[N_CELLS], right[N_CELLS]) < MIN_FREE:
             return False
@@ -281,7 +283,7 @@ class LiveBackground:
             self._cells[HELD] = 0.0
         self._cells[HELD][t_s - self._cells[OCCUPIED] <= RECENT_S] = 1.0
         free = (self._cells[KNOWN] > 0.0) & (self._cells[HELD] == 0.0)
-        field = None if dark else gain_field(image.reshape(image.shape[0], -1), self._model[0], free)
+        field = None if dark else compute_gain_field(image.reshape(image.shape[0], -1), self._model[0], free)
         self._relit_s = t_s
         if field is None:
             self._restart(image)
@@ -312,16 +314,16 @@ class LiveBackground:
         waits = self._waits(t_s, dark)
         self._n_absorbed += decide_row(row, t_s, cells, self._body, self._counts, waits, dark, self._absorb)
         learn_row(flat, row, t_s, self._model, cells, self._absorb, self._scratch, self._drift)
-        bound_cells(self._model, cells, self._k, self._least, self._bytes, row, row)
+        write_cell_bounds(self._model, cells, self._k, self._least, self._bytes, row, row)
         self._row = (row + 1) % len(self._counts)
         if self._row == 0:
             self._end_sweep(t_s, dark)
 
-    def _waits(self, t_s: float, dark: bool) -> Waits:
+    def _waits(self, t_s: float, dark: bool) -> WaitTimes:
         """Return how long cells wait to become background."""
         relit = t_s - self._relit_s <= RELIGHT_S
         counting = relit or self._n_moved > 0 or dark
-        return Waits(UNKNOWN_DARK_S if dark else ABSORB_S, ABSORB_S, RELIGHT_STAY_S if relit else np.inf, float(counting))
+        return WaitTimes(UNKNOWN_DARK_S if dark else ABSORB_S, ABSORB_S, RELIGHT_STAY_S if relit else np.inf, float(counting))
 
     def _end_sweep(self, t_s: float, dark: bool) -> None:
         """Find the body for the next sweep, and the drift of the light; notify of absorbed things."""
@@ -335,7 +337,7 @@ class LiveBackground:
         self._n_absorbed = 0
 
 
-def _by_cell(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _compute_cell_shares(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the share of marked bytes by cell: (H, 3 W) -> (rows, C)."""
     height, n_bytes = mask.shape
     rows = np.minimum(np.arange(shape[0]) * CELL_PX, height)

@@ -43,7 +43,7 @@ class BackgroundBounds:
     hi: Image
 
 
-def background_bounds(background: Background, k_sigma: float, min_difference: float) -> BackgroundBounds:
+def compute_background_bounds(background: Background, k_sigma: float, min_difference: float) -> BackgroundBounds:
     """Return mean +- max(k sigma, min_difference) as 8-bit bounds within 0..255."""
     reach = np.maximum(k_sigma * background.std, min_difference)
     lo = np.clip(np.ceil(background.mean - reach), 0, 255).astype(np.uint8)
@@ -81,7 +81,7 @@ def learn_background(images: Iterable[Image]) -> Background:
     return Background(mean.astype(np.float32), np.maximum(np.sqrt(variance), MIN_SIGMA).astype(np.float32))
 
 
-def robust_background(images: list[Image]) -> Background:
+def estimate_background(images: list[Image]) -> Background:
     """Estimate the background from a recording in which the performer covers no pixel for more than about half of the time.
 
     In the light: the median, and the smaller of its distances to the quartiles as 0.6745 sigma, since the performer disturbs one
@@ -97,7 +97,7 @@ def robust_background(images: list[Image]) -> Background:
     dark = float(np.mean([is_dark(image) for image in images])) > 0.5
     shares = np.array([0.1, 0.2, 0.3] if dark else [0.25, 0.5, 0.75])
     quantiles = np.empty((3, samples.shape[1]), np.float32)
-    _quantiles(samples, np.round(shares * (len(images) - 1)).astype(np.int64), quantiles)
+    _write_quantiles(samples, np.round(shares * (len(images) - 1)).astype(np.int64), quantiles)
     low, middle, high = quantiles
     if dark:
         std = np.maximum((high - low) / Q10_TO_Q30, MIN_SIGMA)
@@ -121,7 +121,7 @@ def sample_images(source: Source, wanted: int = 60) -> list[Image]:
     return kept
 
 
-def images_between(source: Source, start_s: float, end_s: float) -> list[Image]:
+def read_images_between(source: Source, start_s: float, end_s: float) -> list[Image]:
     """Return the images of a source between two times. Raises SourceError: fewer than two."""
     kept: list[Image] = []
     while (frame := source.read()) is not None and frame.t_capture_ns <= end_s * 1e9:
@@ -133,7 +133,7 @@ def images_between(source: Source, start_s: float, end_s: float) -> list[Image]:
 
 
 @kernel
-def _quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArray[np.float32]) -> None:
+def _write_quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArray[np.float32]) -> None:
     """Write the values of three ascending ranks in each column: samples (n, P) -> out (3, P), by counting."""
     counts = np.zeros(256, np.int32)
     for p in range(samples.shape[1]):

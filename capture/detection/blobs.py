@@ -30,7 +30,7 @@ class RawBlobs:
 
     def any_elongated(self, ratio: float) -> bool:
         """Return whether the sides of some blob's bounding box differ by more than a ratio."""
-        return bool(_any_elongated(self.sums, ratio))
+        return bool(_has_elongated(self.sums, ratio))
 
     def select(self, mask: NDArray[np.bool_]) -> "RawBlobs":
         """Return the marked blobs."""
@@ -56,23 +56,23 @@ class BlobMaker:
         return RawBlobs(self._sums[:n].copy())
 
 
-def colored_runs(
+def split_colored_runs(
     image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]
 ) -> int:
     """Split foreground runs into runs of one marker colour by a table (32, 32, 32) of kinds, 0 for none.
 
     Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
     """
-    return int(_colored_runs(image, runs, kinds, out, out_kinds))
+    return int(_write_colored_runs(image, runs, kinds, out, out_kinds))
 
 
-def brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+def split_brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
     """Split foreground runs into runs brighter than a threshold; write as many as fit to out (K, 3), return their number."""
-    return int(_brighter_runs(image, runs, threshold, out))
+    return int(_write_brighter_runs(image, runs, threshold, out))
 
 
 @kernel
-def _brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+def _write_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
     """Scan the pixels of runs; start a new run after a dimmer pixel."""
     n = 0
     for i in range(len(runs)):
@@ -91,7 +91,7 @@ def _brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold:
 
 
 @kernel
-def _colored_runs(
+def _write_colored_runs(
     image: NDArray[np.uint8],
     runs: NDArray[np.int32],
     kinds: NDArray[np.uint8],
@@ -116,7 +116,7 @@ def _colored_runs(
 
 
 @kernel
-def _root(parent: NDArray[np.int32], i: int) -> int:
+def _find_root(parent: NDArray[np.int32], i: int) -> int:
     """Return the root of a run, halving the path on the way."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -125,14 +125,14 @@ def _root(parent: NDArray[np.int32], i: int) -> int:
 
 
 @kernel
-def _unite(parent: NDArray[np.int32], i: int, j: int) -> None:
+def _unite_runs(parent: NDArray[np.int32], i: int, j: int) -> None:
     """Unite the blobs of two runs; the root is the first run."""
-    a, b = _root(parent, i), _root(parent, j)
+    a, b = _find_root(parent, i), _find_root(parent, j)
     parent[max(a, b)] = min(a, b)
 
 
 @kernel
-def _join(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDArray[np.int32]) -> int:
+def _join_runs(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDArray[np.int32]) -> int:
     """Unite runs of one kind at most `gap` pixels apart; write the blob of each run, return the number of blobs.
 
     One pass for each row within reach, so that the cost is that of the runs and their contacts.
@@ -143,7 +143,7 @@ def _join(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDA
         j = i - 1
         while j >= 0 and runs[j, 0] == runs[i, 0] and runs[i, 1] - runs[j, 2] <= reach:
             if kinds[i] == kinds[j]:
-                _unite(blob, i, j)
+                _unite_runs(blob, i, j)
             j -= 1
     for above in range(1, reach + 1):
         j = 0
@@ -154,7 +154,7 @@ def _join(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDA
             k = j
             while k < n and runs[k, 0] == y and runs[k, 1] <= runs[i, 2] + reach:
                 if kinds[i] == kinds[k]:
-                    _unite(blob, i, k)
+                    _unite_runs(blob, i, k)
                 k += 1
     count = 0
     for i in range(n):  # a root comes before all that point to it
@@ -197,7 +197,7 @@ def _sum_blobs(
     A pixel's weight is max(brightest channel - level, 0), or by the table of colours where there is one: weights (32, 32, 32),
     else (0, 0, 0).
     """
-    n = _join(runs, kinds, gap, blob)
+    n = _join_runs(runs, kinds, gap, blob)
     _start_sums(runs, kinds, blob, n, sums)
     by_color = len(weights) > 0
     for i in range(len(runs)):
@@ -226,7 +226,7 @@ def _sum_blobs(
 
 
 @kernel
-def _any_elongated(sums: NDArray[np.float64], ratio: float) -> bool:
+def _has_elongated(sums: NDArray[np.float64], ratio: float) -> bool:
     """Return whether the sides of some bounding box differ by more than a ratio."""
     for i in range(len(sums)):
         width, height = sums[i, X1] - sums[i, X0] + 1.0, sums[i, Y1] - sums[i, Y0] + 1.0

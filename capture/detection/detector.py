@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from capture.background.statistics import Background, BackgroundBounds, background_bounds
-from capture.detection.blobs import N_SUMS, PEAK, BlobMaker, RawBlobs, brighter_runs, colored_runs
+from capture.background.statistics import Background, BackgroundBounds, compute_background_bounds
+from capture.detection.blobs import N_SUMS, PEAK, BlobMaker, RawBlobs, split_brighter_runs, split_colored_runs
 from capture.detection.discs import fit_discs
 from capture.detection.foreground import GAP_PX, MAX_RUNS, ForegroundRuns
 from capture.detection.markers import (
@@ -17,7 +17,7 @@ from capture.detection.markers import (
     SUSPECT_ELONGATION,
     DetectedMarkers,
     choose_markers,
-    compact,
+    find_compact_blobs,
     split_blobs,
 )
 from capture.detection.mode import (
@@ -29,10 +29,10 @@ from capture.detection.mode import (
     LightingDetector,
     Mode,
     Threshold,
+    build_color_table,
     choose_mode,
-    color_table,
-    light_of,
-    stable_threshold,
+    find_stable_threshold,
+    measure_light,
 )
 from capture.detection.touching import BlobExtents, TouchingMarkers
 from capture.packets import Blobs, Frame
@@ -109,7 +109,7 @@ class Detector:
         """
         self._background, self._live, self._min_markers = background, live, min_markers
         colors = np.zeros((0, 3)) if colors_rgb is None else np.asarray(colors_rgb, float).reshape(-1, 3)
-        self._table: ColorTable | None = color_table(colors) if len(colors) else None
+        self._table: ColorTable | None = build_color_table(colors) if len(colors) else None
         self._maker, self._touching = BlobMaker(), TouchingMarkers()
         self._finder: ForegroundRuns | None = None
         self._runs, self._kinds = np.empty((2, MAX_RUNS, 3), np.int32), np.empty(MAX_RUNS, np.uint8)
@@ -123,7 +123,7 @@ class Detector:
         """Take other settings from the next frame on."""
         self._settings = settings
         given = self._background
-        self._static = None if given is None else background_bounds(given, settings.k_sigma, settings.min_difference)
+        self._static = None if given is None else compute_background_bounds(given, settings.k_sigma, settings.min_difference)
         if self._live is not None:
             self._live.tune(settings.k_sigma, settings.min_difference)
         self.mode = None
@@ -159,7 +159,7 @@ class Detector:
         Raises CalibrationError: the image has another size than the background.
         """
         image = frame.image
-        light, dark_share = light_of(image)
+        light, dark_share = measure_light(image)
         finder = self._prepare(image, dark_share)
         bounds = self._static if self._live is None else self._live.bounds()
         detect = self._by_color if self.mode is Mode.COLOR else self._bright
@@ -196,7 +196,7 @@ class Detector:
         assert self._table is not None
         self._seen = finder.brighter(image, 0, gap_px=GAP_PX) if bounds is None else finder.outside(image, bounds)
         runs, kinds = self._runs[0], self._kinds
-        n = colored_runs(image, self._seen, self._table.kinds, runs, kinds)
+        n = split_colored_runs(image, self._seen, self._table.kinds, runs, kinds)
         raw = self._maker.colored_blobs(image, runs[:n], kinds[:n], self._table.weights)
         markers = choose_markers(raw, self._size, self._settings.min_area_px, 255.0 * CORE, 0.0, SAMPLING_COLOR_PX)
         extents = BlobExtents(raw.boxes(markers.chosen), raw.sums[markers.chosen, PEAK] - 255.0 * MEMBER)
@@ -214,7 +214,7 @@ class Detector:
         level = int(self.threshold.pixel)
         if self._live is not None and self.mode is Mode.BRIGHT and bounds is not None:
             self._seen = finder.outside(image, bounds)  # the background is learned outside of the whole performer
-            found = self._runs[1, : brighter_runs(image, self._seen, level, self._runs[1])]
+            found = self._runs[1, : split_brighter_runs(image, self._seen, level, self._runs[1])]
         else:
             found = self._seen = finder.brighter(image, level, bounds)
         raw = self._maker.bright_blobs(image, found, level)
@@ -247,7 +247,7 @@ class Detector:
         assert self.threshold is not None
         level = self.threshold.pixel
         runs = self._runs[0]
-        n = brighter_runs(image, found, int(level + share * (self.threshold.level - level)), runs)
+        n = split_brighter_runs(image, found, int(level + share * (self.threshold.level - level)), runs)
         parts = self._maker.bright_blobs(image, runs[:n], int(level), gap_px=GAP_PX)
         return split_blobs(raw, parts, elongated, self._settings.min_area_px, single)
 
@@ -266,24 +266,24 @@ class Detector:
     def _follow_threshold(self, image: Image, finder: ForegroundRuns, bounds: BackgroundBounds | None) -> None:
         """Estimate the threshold in this image and move towards it."""
         found = finder.brighter(image, FLOOR, bounds)
-        self._costly = finder.flooded or len(found) > COSTLY_RUNS or 4 * _pixels(found) > self._size[0] * self._size[1]
+        self._costly = finder.flooded or len(found) > COSTLY_RUNS or 4 * _count_pixels(found) > self._size[0] * self._size[1]
         which = 0
 
         def above(threshold: int) -> RawBlobs:
             nonlocal found, which
             out = self._runs[which]
-            found, which = out[: brighter_runs(image, found, threshold, out)], 1 - which
+            found, which = out[: split_brighter_runs(image, found, threshold, out)], 1 - which
             few = found if len(found) <= COSTLY_RUNS else found[:0]
             raw = self._maker.bright_blobs(image, few, threshold)
-            return raw.select(compact(raw, self._size, self._settings.min_area_px))
+            return raw.select(find_compact_blobs(raw, self._size, self._settings.min_area_px))
 
-        estimate = stable_threshold(above, self._min_markers)
+        estimate = find_stable_threshold(above, self._min_markers)
         if estimate is not None:
             old = None if self._vanished else self.threshold
             self.threshold = estimate if old is None else old.towards(estimate)
 
 
-def _pixels(runs: NDArray[np.int32]) -> int:
+def _count_pixels(runs: NDArray[np.int32]) -> int:
     """Return the number of pixels in runs (R, 3)."""
     return int((runs[:, 2] - runs[:, 1] + 1).sum())
 

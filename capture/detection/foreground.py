@@ -43,7 +43,7 @@ class ForegroundRuns:
     def outside(self, image: Image, bounds: BackgroundBounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
         """Return runs of pixels outside the bounds in some channel. Raises CalibrationError: another size of image."""
         rows = self._rows(image)
-        return self._found(_outside(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
+        return self._found(_write_outside_runs(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
 
     def brighter(
         self, image: Image, threshold: int, bounds: BackgroundBounds | None = None, gap_px: int = 0
@@ -54,7 +54,7 @@ class ForegroundRuns:
         """
         rows, level = self._rows(image), np.uint8(min(max(threshold, 0), 255))
         hi = NO_BOUNDS if bounds is None else bounds.hi
-        return self._found(_brighter(rows, hi, level, gap_px, self._marks, self._pixels, self._runs))
+        return self._found(_write_brighter_runs(rows, hi, level, gap_px, self._marks, self._pixels, self._runs))
 
     def _rows(self, image: Image) -> Image:
         width, height = self.size
@@ -70,7 +70,7 @@ class ForegroundRuns:
 
 
 @kernel
-def _any_outside(image: Bytes, lo: Bytes, hi: Bytes, first: np.uint64) -> bool:
+def _has_outside(image: Bytes, lo: Bytes, hi: Bytes, first: np.uint64) -> bool:
     """Return whether a byte of the chunk from `first` on is out of bounds.
 
     The casts keep the compiler on 8-bit lanes, here and below; with an unsigned index, which cannot count from the end, and a
@@ -84,7 +84,7 @@ def _any_outside(image: Bytes, lo: Bytes, hi: Bytes, first: np.uint64) -> bool:
 
 
 @kernel
-def _any_brighter(image: Bytes, level: np.uint8, first: np.uint64) -> bool:
+def _has_brighter(image: Bytes, level: np.uint8, first: np.uint64) -> bool:
     """Return whether a byte of the chunk from `first` on is above the level."""
     most = np.uint8(0)
     for k in range(SIZE):
@@ -94,7 +94,9 @@ def _any_brighter(image: Bytes, level: np.uint8, first: np.uint64) -> bool:
 
 
 @kernel
-def _scan(marks: Bytes, pixels: Bytes, words: Words, begin: int, width: int, gap: int, runs: NDArray[np.int32], n: int) -> int:
+def _scan_chunk(
+    marks: Bytes, pixels: Bytes, words: Words, begin: int, width: int, gap: int, runs: NDArray[np.int32], n: int
+) -> int:
     """Append the runs of one chunk to the n so far; return their number, -1 where they do not fit.
 
     marks: 0 or 1 by channel, (SIZE,); pixels: scratch for the same by pixel, (CHUNK,); words: its memory, eight pixels each;
@@ -130,38 +132,45 @@ def _scan(marks: Bytes, pixels: Bytes, words: Words, begin: int, width: int, gap
 
 
 @kernel
-def _outside(rows: Bytes, lows: Bytes, highs: Bytes, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]) -> int:
+def _write_outside_runs(
+    rows: Bytes, lows: Bytes, highs: Bytes, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]
+) -> int:
     """Write runs (row, first, last) of what is out of bounds; return their number, -1 where they do not fit.
 
-    rows: the image, (H, 3 W), lows and highs likewise; marks, pixels: scratch, as in `_scan`.
+    rows: the image, (H, 3 W), lows and highs likewise; marks, pixels: scratch, as in `_scan_chunk`.
     """
     image, lo, hi, words = rows.reshape(-1), lows.reshape(-1), highs.reshape(-1), pixels.view(np.uint64)
     n, width = 0, rows.shape[1] // 3
     for c in range(-(-len(image) // SIZE)):
         first = c * SIZE
         length = min(SIZE, len(image) - first)
-        if length == SIZE and not _any_outside(image, lo, hi, np.uint64(first)):
+        if length == SIZE and not _has_outside(image, lo, hi, np.uint64(first)):
             continue
         if length < SIZE:
             marks[:] = 0
         for i in range(length):
             value = image[first + i]
             marks[i] = np.uint8(np.uint8(value < lo[first + i]) | np.uint8(value > hi[first + i]))
-        n = _scan(marks, pixels, words, c * CHUNK, width, gap, runs, n)
+        n = _scan_chunk(marks, pixels, words, c * CHUNK, width, gap, runs, n)
         if n < 0:
             return -1
     return n
 
 
 @kernel
-def _brighter(rows: Bytes, highs: Bytes, level: np.uint8, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]) -> int:
-    """Write runs of what is above a level, and above bounds where there are any: highs (H, 3 W) or (0, 0); as `_outside` does."""
+def _write_brighter_runs(
+    rows: Bytes, highs: Bytes, level: np.uint8, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]
+) -> int:
+    """Write runs of what is above a level, and above bounds where there are any.
+
+    Highs (H, 3 W) or (0, 0); as `_write_outside_runs` does.
+    """
     image, hi, words = rows.reshape(-1), highs.reshape(-1), pixels.view(np.uint64)
     n, width = 0, rows.shape[1] // 3
     for c in range(-(-len(image) // SIZE)):
         first = c * SIZE
         length = min(SIZE, len(image) - first)
-        if length == SIZE and not _any_brighter(image, level, np.uint64(first)):
+        if length == SIZE and not _has_brighter(image, level, np.uint64(first)):
             continue
         if length < SIZE:
             marks[:] = 0
@@ -170,7 +179,7 @@ def _brighter(rows: Bytes, highs: Bytes, level: np.uint8, gap: int, marks: Bytes
         if len(hi) > 0:
             for i in range(length):
                 marks[i] = np.uint8(marks[i] & np.uint8(image[first + i] > hi[first + i]))
-        n = _scan(marks, pixels, words, c * CHUNK, width, gap, runs, n)
+        n = _scan_chunk(marks, pixels, words, c * CHUNK, width, gap, runs, n)
         if n < 0:
             return -1
     return n

@@ -50,10 +50,10 @@ class DetectedMarkers:
         return DetectedMarkers(self.points_px[:0], self.area_px[:0], self.color_rgb[:0], self.sigma_px[:0], 0.0, self.chosen[:0])
 
 
-def compact(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray[np.bool_]:
+def find_compact_blobs(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray[np.bool_]:
     """Return which blobs have a marker's size and shape, (N,). size: of the image, width, height."""
     keep = np.empty(len(raw), np.bool_)
-    _compact(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
+    _mark_compact_blobs(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
     return keep
 
 
@@ -74,25 +74,25 @@ def choose_markers(
     n = len(raw)
     points, area, color, sigma = np.empty((n, 2)), np.empty(n), np.empty((n, 3)), np.empty(n)
     chosen, keep = np.empty(n, np.int64), np.empty(n, np.bool_)
-    _compact(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
-    count = _chosen(raw.sums, keep, min_peak, speck_share, chosen)
-    peak = _measure(raw.sums, chosen[:count], size, sampling_px, points, area, color, sigma)
+    _mark_compact_blobs(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
+    count = _choose_blobs(raw.sums, keep, min_peak, speck_share, chosen)
+    peak = _measure_blobs(raw.sums, chosen[:count], size, sampling_px, points, area, color, sigma)
     return DetectedMarkers(points[:count], area[:count], color[:count], sigma[:count], peak, chosen[:count])
 
 
 @kernel
-def _extent(s: Floats) -> tuple[float, float]:
+def _compute_box_sides(s: Floats) -> tuple[float, float]:
     """Return longer and shorter side of the bounding box of a blob's sums (13,)."""
     width, height = s[X1] - s[X0] + 1.0, s[Y1] - s[Y0] + 1.0
     return max(width, height), min(width, height)
 
 
 @kernel
-def _compact(sums: Floats, min_area: float, max_area: float, keep: NDArray[np.bool_]) -> None:
+def _mark_compact_blobs(sums: Floats, min_area: float, max_area: float, keep: NDArray[np.bool_]) -> None:
     """Mark blobs of a marker's size and shape; sums (N, 13)."""
     for i in range(len(sums)):
         s = sums[i]
-        long, short = _extent(s)
+        long, short = _compute_box_sides(s)
         keep[i] = (
             s[W] > 0.0
             and min_area <= s[AREA] <= max_area
@@ -102,7 +102,7 @@ def _compact(sums: Floats, min_area: float, max_area: float, keep: NDArray[np.bo
 
 
 @kernel
-def _chosen(sums: Floats, keep: NDArray[np.bool_], min_peak: float, speck_share: float, chosen: NDArray[np.int64]) -> int:
+def _choose_blobs(sums: Floats, keep: NDArray[np.bool_], min_peak: float, speck_share: float, chosen: NDArray[np.int64]) -> int:
     """Write the indices of kept blobs that are bright enough and no specks; return their number."""
     n = 0
     for i in range(len(sums)):
@@ -121,7 +121,7 @@ def _chosen(sums: Floats, keep: NDArray[np.bool_], min_peak: float, speck_share:
 
 
 @kernel
-def _measure(
+def _measure_blobs(
     sums: Floats,
     chosen: NDArray[np.int64],
     size: tuple[int, int],
@@ -139,15 +139,15 @@ def _measure(
         points[k, 0], points[k, 1] = s[X] / s[W], s[Y] / s[W]
         area[k] = s[AREA]
         color[k, 0], color[k, 1], color[k, 2] = s[R] / s[W], s[G] / s[W], s[B] / s[W]
-        sigma[k] = _sigma(s, size, sampling)
+        sigma[k] = _compute_centre_sigma(s, size, sampling)
     return float(np.median(sums[chosen, PEAK]))
 
 
 @kernel
-def _sigma(s: Floats, size: tuple[int, int], sampling: float) -> float:
+def _compute_centre_sigma(s: Floats, size: tuple[int, int], sampling: float) -> float:
     """Return the standard deviation of the weighted centre of a blob's sums (13,) [px]."""
     radius = np.sqrt(s[AREA] / np.pi)
-    long, short = _extent(s)
+    long, short = _compute_box_sides(s)
     noise = PIXEL_NOISE * s[AREA] / (np.sqrt(4.0 * np.pi) * s[W])
     shape = SHAPE_SHARE * radius
     cut = 0.0
@@ -170,12 +170,12 @@ def split_blobs(
         return raw
     out = np.empty((len(raw) + len(parts), raw.sums.shape[1]))
     whole = np.zeros(len(raw), np.bool_) if single is None else single
-    n = _split_blobs(raw.sums, parts.sums, whole, elongated, min_area_px, np.empty(len(parts), np.int64), out)
+    n = _write_split_blobs(raw.sums, parts.sums, whole, elongated, min_area_px, np.empty(len(parts), np.int64), out)
     return RawBlobs(out[:n]) if n else raw
 
 
 @kernel
-def _split_blobs(
+def _write_split_blobs(
     raw: Floats, parts: Floats, whole: NDArray[np.bool_], elongated: float, min_area: float, owner: NDArray[np.int64], out: Floats
 ) -> int:
     """Write whole blobs, then parts; return their number, 0 where all are whole. Sums are (.., 13)."""
@@ -192,7 +192,7 @@ def _split_blobs(
                 break
     n, some = 0, False
     for i in range(len(raw)):
-        long, short = _extent(raw[i])
+        long, short = _compute_box_sides(raw[i])
         if pieces[i] > 1 and not whole[i] and long >= elongated * short:
             some = True
         else:

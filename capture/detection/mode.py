@@ -55,9 +55,9 @@ def choose_mode(setting: str, image: Image, has_colors: bool) -> Mode:
     return Mode.COLOR if has_colors else Mode.BRIGHT
 
 
-def light_of(image: Image) -> tuple[float, float]:
+def measure_light(image: Image) -> tuple[float, float]:
     """Return the mean brightness of an image, 0-255, and the share of its pixels that are near black."""
-    mean, dark = _light(image, STEP_PX, DARK_LEVEL)
+    mean, dark = _sample_light(image, STEP_PX, DARK_LEVEL)
     return float(mean), float(dark)
 
 
@@ -79,7 +79,7 @@ class LightingDetector:
 
 
 @kernel
-def _light(image: NDArray[np.uint8], step: int, near_black: int) -> tuple[float, float]:
+def _sample_light(image: NDArray[np.uint8], step: int, near_black: int) -> tuple[float, float]:
     """Return the mean of every step-th pixel's channels and the share of those pixels whose channels are all below near_black."""
     total, dark, count = 0, 0, 0
     for y in range(0, image.shape[0], step):
@@ -113,7 +113,7 @@ class Threshold:
         return Threshold(*(old + share * (new - old) for old, new in pairs))
 
 
-def stable_threshold(blobs_above: Callable[[int], RawBlobs], min_markers: int = MIN_MARKERS) -> Threshold | None:
+def find_stable_threshold(blobs_above: Callable[[int], RawBlobs], min_markers: int = MIN_MARKERS) -> Threshold | None:
     """Return the threshold of the longest stable range, None without one of min_markers.
 
     blobs_above: returns the compact blobs brighter than a threshold, with weights above that threshold.
@@ -146,7 +146,7 @@ class ColorTable:
     weights: NDArray[np.uint8]
 
 
-def color_table(colors_rgb: ArrayLike) -> ColorTable:
+def build_color_table(colors_rgb: ArrayLike) -> ColorTable:
     """Return the tables for expected marker colours (C, 3) 0-255, equal ones merged.
 
     Raises CalibrationError: a colour is too close to grey to be found by colour.
@@ -155,14 +155,14 @@ def color_table(colors_rgb: ArrayLike) -> ColorTable:
     centers = (np.arange(BINS) + 0.5) * (256.0 / BINS)
     blue, green, red = np.meshgrid(centers, centers, centers, indexing="ij")
     grid = np.stack([red, green, blue], axis=-1)
-    membership = np.stack([_membership(grid, color) for color in colors])
+    membership = np.stack([_compute_membership(grid, color) for color in colors])
     best = membership.argmax(axis=0)
     weights = membership.max(axis=0)
     kinds = np.where(weights >= MEMBER, best + 1, 0).astype(np.uint8)
     return ColorTable(kinds, np.round(255.0 * weights).astype(np.uint8))
 
 
-def _membership(grid: NDArray[np.float64], color: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_membership(grid: NDArray[np.float64], color: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how much of one marker colour is in each colour of the grid, 0..1."""
     total = np.maximum(color.sum(), 1.0)
     chroma = color / total - 1.0 / 3.0

@@ -37,7 +37,7 @@ class BlobExtents(NamedTuple):
     peaks: Floats
 
 
-class _Measured(NamedTuple):
+class _MeasuredMarkers(NamedTuple):
     """Markers of a frame for `_update`; a peak of NaN means that the marker shares its blob."""
 
     points_px: Floats
@@ -65,16 +65,16 @@ class TouchingMarkers:
         if len(markers) > MAX_TRACKED or elapsed_s > LOST_S or elapsed_s < 0.0:
             self._tracks = np.zeros((0, N_TRACK))
         tracks, peaks = self._tracks, extents.peaks
-        predict(tracks, elapsed_s)
+        predict_tracks(tracks, elapsed_s)
         gate = GATE_SHARE * 0.5 * (image.shape[0] + image.shape[1]) * max(30.0 * elapsed_s, 0.5)
         track_of, host = np.empty(len(markers), np.int64), np.empty(len(tracks), np.int64)
-        shared = _link(tracks, markers.points_px, extents.boxes, gate, track_of, host)
+        shared = _link_markers(tracks, markers.points_px, extents.boxes, gate, track_of, host)
         split = self._split(image, markers, extents, table, level, track_of, host) if shared else None
         if split is not None:
             markers, track_of, peaks = split
         kept = np.empty((len(markers) + len(tracks), N_TRACK))
-        measured = _Measured(markers.points_px, markers.area_px, markers.color_rgb, peaks)
-        n = _update(tracks, measured, track_of, elapsed_s, kept)
+        measured = _MeasuredMarkers(markers.points_px, markers.area_px, markers.color_rgb, peaks)
+        n = _update_tracks(tracks, measured, track_of, elapsed_s, kept)
         self._tracks = kept[: min(n, 2 * MAX_TRACKED)]
         return markers
 
@@ -133,7 +133,7 @@ class TouchingMarkers:
 
 
 @kernel
-def predict(tracks: Floats, elapsed_s: float) -> None:
+def predict_tracks(tracks: Floats, elapsed_s: float) -> None:
     """Move tracks on by their velocities."""
     for i in range(len(tracks)):
         tracks[i, X] += elapsed_s * tracks[i, VX]
@@ -141,7 +141,7 @@ def predict(tracks: Floats, elapsed_s: float) -> None:
 
 
 @kernel
-def _link(tracks: Floats, points: Floats, boxes: Floats, gate: float, track_of: Ints, host: Ints) -> bool:
+def _link_markers(tracks: Floats, points: Floats, boxes: Floats, gate: float, track_of: Ints, host: Ints) -> bool:
     """Write the track of each marker, nearest pairs first, and for other tracks the marker whose box holds them; -1: none.
 
     Returns whether any track lies in another's box.
@@ -180,7 +180,7 @@ def _link(tracks: Floats, points: Floats, boxes: Floats, gate: float, track_of: 
 
 
 @kernel
-def _update(tracks: Floats, measured: _Measured, track_of: Ints, elapsed_s: float, out: Floats) -> int:
+def _update_tracks(tracks: Floats, measured: _MeasuredMarkers, track_of: Ints, elapsed_s: float, out: Floats) -> int:
     """Write the present tracks: those of the markers first, then those lost not long ago. Returns their number."""
     points, peaks = measured.points_px, measured.peaks
     found = np.zeros(len(tracks), np.bool_)

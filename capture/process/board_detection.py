@@ -9,7 +9,15 @@ import numpy as np
 import zmq
 
 from calibration.board.views import BoardView
-from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
+from capture.sockets.wire import (
+    MAX_MESSAGE_BYTES,
+    MalformedMessageError,
+    pack_floats,
+    read_float_field,
+    read_int_field,
+    read_message_field,
+    unpack_map,
+)
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES
 
@@ -45,7 +53,7 @@ def encode_board_detection(detection: BoardDetection) -> bytes:
         "t_capture_ns": detection.t_capture_ns,
         "width": detection.size[0],
         "height": detection.size[1],
-        "corners": b"" if view is None else packed(np.where(view.seen[:, None], view.corners_px, 0.0)),
+        "corners": b"" if view is None else pack_floats(np.where(view.seen[:, None], view.corners_px, 0.0)),
         "seen": b"" if view is None else np.ascontiguousarray(view.seen, np.uint8).tobytes(),
         "blur_px": -1.0 if view is None or not view.blur_px >= 0.0 else float(view.blur_px),
         "legacy": view is not None and view.legacy,
@@ -56,25 +64,25 @@ def encode_board_detection(detection: BoardDetection) -> bytes:
 
 def decode_board_detection(payload: bytes) -> BoardDetection:
     """Return the detection of a message. Raises MalformedMessageError."""
-    content = unpacked_map(payload)
-    corners: Floats = floats_of(content, "corners", 2)
-    seen = np.frombuffer(field_of(content, "seen", bytes), np.uint8).astype(bool)
+    content = unpack_map(payload)
+    corners: Floats = read_float_field(content, "corners", 2)
+    seen = np.frombuffer(read_message_field(content, "seen", bytes), np.uint8).astype(bool)
     if len(seen) != len(corners) or len(corners) > MAX_CORNERS:
         raise MalformedMessageError(f"a board of {len(corners)} corners and {len(seen)} marks came; it was dropped")
-    blur_px, t_ns = float(field_of(content, "blur_px", (int, float))), int_of(content, "t_capture_ns")
-    camera, index = int_of(content, "camera", 0, len(CAMERA_NAMES) - 1), int_of(content, "index")
+    blur_px, t_ns = float(read_message_field(content, "blur_px", (int, float))), read_int_field(content, "t_capture_ns")
+    camera, index = read_int_field(content, "camera", 0, len(CAMERA_NAMES) - 1), read_int_field(content, "index")
     view = None
     if seen.any():
-        legacy = bool(field_of(content, "legacy", bool))
+        legacy = bool(read_message_field(content, "legacy", bool))
         blur = blur_px if 0.0 <= blur_px < np.inf else float("nan")
         view = BoardView(np.ascontiguousarray(corners), seen, t_ns, f"frame {index}", blur, legacy=legacy)
     return BoardDetection(
         camera,
         index,
         t_ns,
-        (int_of(content, "width", 1, MAX_SIDE_PX), int_of(content, "height", 1, MAX_SIDE_PX)),
+        (read_int_field(content, "width", 1, MAX_SIDE_PX), read_int_field(content, "height", 1, MAX_SIDE_PX)),
         view,
-        str(field_of(content, "words", str))[:MAX_WORDS],
+        str(read_message_field(content, "words", str))[:MAX_WORDS],
     )
 
 

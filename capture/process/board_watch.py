@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calibration.board.diagnosis import seen_instead
+from calibration.board.diagnosis import describe_seen_instead
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
@@ -32,17 +32,17 @@ Find = Callable[[Frame, Board], BoardView | None]
 Why = Callable[[Frame, Board], str]
 
 
-def find_quickly(frame: Frame, board: Board) -> BoardView | None:
+def find_board_quickly(frame: Frame, board: Board) -> BoardView | None:
     """Find a board in a frame, in time for the next."""
     return find_board(frame.image, board, name=f"frame {frame.index}", t_ns=frame.t_capture_ns, quick=True)
 
 
 def describe_failure(frame: Frame, board: Board) -> str:
     """Return in words what is seen where no board was found; empty where nothing like a board is."""
-    return seen_instead(frame.image, board)
+    return describe_seen_instead(frame.image, board)
 
 
-def step_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:
+def choose_search_interval_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:
     """Return the time between two searches of a given duration: one, two, four or eight ticks.
 
     With powers of two a slow camera searches some of the ticks of a fast one.
@@ -60,7 +60,7 @@ class BoardWatch:
     """
 
     def __init__(
-        self, board: Board, address: str, tick_ns: int = TICK_NS, find: Find = find_quickly, why: Why = describe_failure
+        self, board: Board, address: str, tick_ns: int = TICK_NS, find: Find = find_board_quickly, why: Why = describe_failure
     ) -> None:
         self._board, self._address, self._tick_ns = board, address, tick_ns
         self._find, self._why = find, why
@@ -123,7 +123,7 @@ class BoardWatch:
                 self._find_out_why(frame)
         took_ms = 1e3 * (time.perf_counter() - t0)
         self._usual_ms = max(FORGET * self._usual_ms, took_ms)
-        self._step_ns = step_ns(self._usual_ms, self._tick_ns)
+        self._step_ns = choose_search_interval_ns(self._usual_ms, self._tick_ns)
         size = (frame.image.shape[1], frame.image.shape[0])
         return BoardDetection(frame.camera, frame.index, t_ns, size, view, self._words)
 
@@ -158,6 +158,6 @@ class NullDetector:
         return Blobs(frame.camera, frame.index, frame.t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none, light)
 
 
-def no_detector(source: Source) -> NullDetector:
+def open_null_detector(source: Source) -> NullDetector:
     """Make a detector that finds nothing."""
     return NullDetector()

@@ -17,7 +17,7 @@ class DriverHungError(Exception):
     """The camera's driver does not return; only another process can open the camera again."""
 
 
-def camera_main(address: SupervisorAddress, plan: CameraPlan) -> None:
+def run_camera(address: SupervisorAddress, plan: CameraPlan) -> None:
     """Run a camera process; the target of its supervisor."""
     run_child(address, lambda supervisor: CameraLoop(supervisor, plan).run())
 

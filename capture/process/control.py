@@ -13,7 +13,7 @@ from typing import Any
 import msgpack
 
 from capture.clock import OffsetMethod
-from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
 from config.settings import DetectorSettings
 
 MAX_TEXT = 4000
@@ -184,28 +184,28 @@ class RequestedOrder:
 
     def report_details(self) -> Details:
         """Return the details of the report that carries it; its text is the process."""
-        message = _order_message(self.order)
+        message = _map_from_order(self.order)
         return {**message["details"], "order": message["kind"], "text": message["text"]}
 
 
-def requested_order(report: Report) -> RequestedOrder:
+def decode_requested_order(report: Report) -> RequestedOrder:
     """Return the order that a report of kind ASK carries; raises MalformedMessageError."""
     details = dict(report.details)
     kind, text = str(details.pop("order", "")), str(details.pop("text", ""))
-    return RequestedOrder(report.text, _order(kind, _OrderFields(0, "", text, details)))
+    return RequestedOrder(report.text, _order_from_fields(kind, _OrderFields(0, "", text, details)))
 
 
 def encode_order(order: Order) -> bytes:
     """Return the bytes of an order."""
-    return bytes(msgpack.packb(_order_message(order)))
+    return bytes(msgpack.packb(_map_from_order(order)))
 
 
 def decode_order(payload: bytes) -> Order:
     """Return the order of a message; raises MalformedMessageError."""
-    content = unpacked_map(payload)
-    address, text = field_of(content, "address", str), field_of(content, "text", str)
-    fields = _OrderFields(int_of(content, "t_start_ns"), address, text, _details(content))
-    return _order(field_of(content, "kind", str), fields)
+    content = unpack_map(payload)
+    address, text = read_message_field(content, "address", str), read_message_field(content, "text", str)
+    fields = _OrderFields(read_int_field(content, "t_start_ns"), address, text, _read_details(content))
+    return _order_from_fields(read_message_field(content, "kind", str), fields)
 
 
 def encode_report(report: Report) -> bytes:
@@ -222,16 +222,16 @@ def encode_report(report: Report) -> bytes:
 
 def decode_report(payload: bytes, session: str | None) -> Report:
     """Return the report of a message of this session, of any if None; raises MalformedMessageError."""
-    content = unpacked_map(payload)
-    theirs: str = field_of(content, "session", str)
+    content = unpack_map(payload)
+    theirs: str = read_message_field(content, "session", str)
     if session is not None and theirs != session:
         raise MalformedMessageError("a report of another session came; it was dropped")
-    kind: str = field_of(content, "kind", str)
+    kind: str = read_message_field(content, "kind", str)
     if kind not in _REPORTS:
-        raise _unknown(kind, _REPORTS)
-    counts = field_of(content, "counts", dict)
-    checked = {str(key): int_of(counts, key, -(2**63)) for key in counts}
-    return Report(_REPORTS[kind], theirs, field_of(content, "text", str), checked, _details(content))
+        raise _make_unknown_error(kind, _REPORTS)
+    counts = read_message_field(content, "counts", dict)
+    checked = {str(key): read_int_field(counts, key, -(2**63)) for key in counts}
+    return Report(_REPORTS[kind], theirs, read_message_field(content, "text", str), checked, _read_details(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,50 +244,52 @@ class _OrderFields:
     details: Details
 
 
-def _order_message(order: Order) -> dict[str, Any]:
+def _map_from_order(order: Order) -> dict[str, Any]:
     """Return an order as a map of plain values."""
     match order:
         case StartOrder(t_start_ns, address, budget_ns):
             details: Details = {"budget_ns": budget_ns} if budget_ns else {}
-            return _message("start", details=details, t_start_ns=t_start_ns, address=address)
+            return _map_from_fields("start", details=details, t_start_ns=t_start_ns, address=address)
         case StopOrder():
-            return _message("stop")
+            return _map_from_fields("stop")
         case EventOrder(text):
-            return _message("event", text)
+            return _map_from_fields("event", text)
         case CameraStatusOrder(camera, details):
-            return _message("camera", camera, details)
+            return _map_from_fields("camera", camera, details)
         case TuneOrder(settings):
-            return _message("tune", details=settings)
+            return _map_from_fields("tune", details=settings)
         case RecordOrder(folder):
-            return _message("record", folder)
+            return _map_from_fields("record", folder)
         case RateOrder(every):
-            return _message("rate", details={"every": every})
+            return _map_from_fields("rate", details={"every": every})
         case SyncOrder(method, offset_ms, camera):
-            return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms, "camera": camera})
+            return _map_from_fields("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms, "camera": camera})
         case RecentreOrder():
-            return _message("recentre")
+            return _map_from_fields("recentre")
         case WelcomeOrder(session, detector, room):
-            return _message("welcome", session, asdict(detector) | _room_details(room))
+            return _map_from_fields("welcome", session, asdict(detector) | _details_from_room(room))
         case WaitOrder(why):
-            return _message("wait", why)
+            return _map_from_fields("wait", why)
         case ClockOrder(t0_ns, t1_ns, t2_ns):
-            return _message("clock", details={"t0_ns": t0_ns, "t1_ns": t1_ns, "t2_ns": t2_ns})
+            return _map_from_fields("clock", details={"t0_ns": t0_ns, "t1_ns": t1_ns, "t2_ns": t2_ns})
 
 
-def _message(kind: str, text: str = "", details: Details | None = None, t_start_ns: int = 0, address: str = "") -> dict[str, Any]:
+def _map_from_fields(
+    kind: str, text: str = "", details: Details | None = None, t_start_ns: int = 0, address: str = ""
+) -> dict[str, Any]:
     return {"kind": kind, "t_start_ns": t_start_ns, "address": address, "text": text[:MAX_TEXT], "details": details or {}}
 
 
-def _start(fields: _OrderFields) -> Order:
+def _start_from_fields(fields: _OrderFields) -> Order:
     budget_ns = fields.details.get("budget_ns")
     return StartOrder(fields.t_start_ns, fields.address, max(budget_ns, 0) if isinstance(budget_ns, int) else 0)
 
 
-def _rate(fields: _OrderFields) -> Order:
-    return RateOrder(max(int_of(fields.details, "every"), 1))
+def _rate_from_fields(fields: _OrderFields) -> Order:
+    return RateOrder(max(read_int_field(fields.details, "every"), 1))
 
 
-def _sync(fields: _OrderFields) -> Order:
+def _sync_from_fields(fields: _OrderFields) -> Order:
     offset_ms = fields.details.get("offset_ms")
     method = OffsetMethod(fields.text) if fields.text in list(OffsetMethod) else None
     camera = fields.details.get("camera", 1)
@@ -295,18 +297,18 @@ def _sync(fields: _OrderFields) -> Order:
     return SyncOrder(method, offset_ms, camera if isinstance(camera, int) else 1)
 
 
-def _clock(fields: _OrderFields) -> Order:
-    return ClockOrder(*(int_of(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
+def _clock_from_fields(fields: _OrderFields) -> Order:
+    return ClockOrder(*(read_int_field(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
 
 
-def _detector(details: Details) -> DetectorSettings:
+def _detector_from_details(details: Details) -> DetectorSettings:
     """Return the detector's settings; what is missing or of another type, as of another version, keeps its default."""
     kinds = {name: type(value) for name, value in asdict(DetectorSettings()).items()}
     told = {name: details[name] for name, kind in kinds.items() if isinstance(details.get(name), kind)}
     return DetectorSettings(**told)  # type: ignore[arg-type]
 
 
-def _room_details(room: RoomSettings) -> Details:
+def _details_from_room(room: RoomSettings) -> Details:
     """Return the settings of the room, those that are not the default."""
     details: Details = {"empty_s": room.learn_s} if room.learn_s > 0.0 else {}
     if room.colors_rgb:
@@ -314,7 +316,7 @@ def _room_details(room: RoomSettings) -> Details:
     return details
 
 
-def _room(details: Details) -> RoomSettings:
+def _room_from_details(details: Details) -> RoomSettings:
     """Return the settings of the room; what is malformed is left out."""
     colors: list[tuple[float, ...]] = []
     with contextlib.suppress(ValueError):
@@ -326,36 +328,38 @@ def _room(details: Details) -> RoomSettings:
 
 
 _ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
-    "start": _start,
+    "start": _start_from_fields,
     "stop": lambda fields: StopOrder(),
     "event": lambda fields: EventOrder(fields.text),
     "camera": lambda fields: CameraStatusOrder(fields.text, fields.details),
     "tune": lambda fields: TuneOrder(fields.details),
     "record": lambda fields: RecordOrder(fields.text),
-    "rate": _rate,
-    "sync": _sync,
+    "rate": _rate_from_fields,
+    "sync": _sync_from_fields,
     "recentre": lambda fields: RecentreOrder(),
-    "welcome": lambda fields: WelcomeOrder(fields.text, _detector(fields.details), _room(fields.details)),
+    "welcome": lambda fields: WelcomeOrder(
+        fields.text, _detector_from_details(fields.details), _room_from_details(fields.details)
+    ),
     "wait": lambda fields: WaitOrder(fields.text),
-    "clock": _clock,
+    "clock": _clock_from_fields,
 }
 
 
-def _order(kind: str, fields: _OrderFields) -> Order:
+def _order_from_fields(kind: str, fields: _OrderFields) -> Order:
     """Return the order of a kind."""
     if kind not in _ORDERS:
-        raise _unknown(kind, _ORDERS)
+        raise _make_unknown_error(kind, _ORDERS)
     return _ORDERS[kind](fields)
 
 
-def _unknown(kind: str, known: Any) -> MalformedMessageError:
+def _make_unknown_error(kind: str, known: Any) -> MalformedMessageError:
     return MalformedMessageError(f"unknown kind {kind[:20]!r}, expected one of {', '.join(known)}; the message was dropped")
 
 
-def _details(content: dict[str, Any]) -> Details:
+def _read_details(content: dict[str, Any]) -> Details:
     """Return the details of a message, none if it has none; texts are cut to length."""
     details = content.get("details", {})
     if not isinstance(details, dict) or len(details) > MAX_DETAILS:
         raise MalformedMessageError(f"details must be a map of at most {MAX_DETAILS}; the message was dropped")
-    values = {str(key)[:MAX_TEXT]: field_of(details, key, (int, float, str)) for key in details}
+    values = {str(key)[:MAX_TEXT]: read_message_field(details, key, (int, float, str)) for key in details}
     return {key: value[:MAX_TEXT] if isinstance(value, str) else value for key, value in values.items()}

@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.packets import Blobs, Frame
-from capture.sockets.wire import MAX_BLOBS, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
-from capture.sources.jpeg import announced_size
+from capture.sockets.wire import (
+    MAX_BLOBS,
+    MalformedMessageError,
+    pack_floats,
+    read_float_field,
+    read_int_field,
+    read_message_field,
+    unpack_map,
+)
+from capture.sources.jpeg import read_jpeg_size
 from config.arrays import Floats, Image
 from config.settings import CAMERA_NAMES
 
@@ -68,7 +76,7 @@ class DetectorOverlay:
         return np.asarray(np.cumsum(steps[:-1]).reshape(height, width + 1)[:, :width] > 0)
 
 
-def overlay_source(detector: Any) -> Callable[[], DetectorOverlay] | None:
+def make_overlay_source(detector: Any) -> Callable[[], DetectorOverlay] | None:
     """Return a function that copies what a detector saw in its last frame, None for a detector without a view."""
     view = getattr(detector, "view", None)
     if not callable(view):
@@ -82,7 +90,7 @@ def overlay_source(detector: Any) -> Callable[[], DetectorOverlay] | None:
     return overlay
 
 
-def with_foreground(image: Image, mask: NDArray[np.bool_]) -> Image:
+def draw_foreground(image: Image, mask: NDArray[np.bool_]) -> Image:
     """Return an image with tinted foreground, the rest grey and dim. Very large foreground is not tinted."""
     gray = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     gamma = DARK_GAMMA if float(gray[::8, ::8].mean()) < DARK_MEAN else 1.0
@@ -142,7 +150,7 @@ class Preview:
 
     def image(self) -> Image:
         """Return the image, BGR (h, w, 3). Raises MalformedMessageError: no JPEG, or too large."""
-        width, height = announced_size(self.jpeg)
+        width, height = read_jpeg_size(self.jpeg)
         if not (0 < width <= MAX_SMALL_PX and 0 < height <= MAX_SMALL_PX):
             raise MalformedMessageError(f"a preview of {width}x{height} pixels came, at most {MAX_SMALL_PX} a side; dropped")
         try:
@@ -160,10 +168,10 @@ def make_preview(
     """Return what is requested of a frame, shrunk to at most WIDTH_PX and compressed."""
     request, overlay = request or PreviewRequest(), overlay or DetectorOverlay()
     size = (frame.image.shape[1], frame.image.shape[0])
-    x, y, width, height = region = region_within(request.region, size)
+    x, y, width, height = region = clip_region(request.region, size)
     image = frame.image
     if request.kind is PreviewKind.FOREGROUND:
-        image = with_foreground(image, overlay.foreground(size))
+        image = draw_foreground(image, overlay.foreground(size))
     image = image[y : y + height, x : x + width]
     if max(width, height) > WIDTH_PX:
         scale = WIDTH_PX / max(width, height)
@@ -187,7 +195,7 @@ def make_preview(
     )
 
 
-def region_within(region: Region | None, size: tuple[int, int]) -> Region:
+def clip_region(region: Region | None, size: tuple[int, int]) -> Region:
     """Return a region moved into an image of a size (width, height), at least MIN_REGION_PX large."""
     if region is None:
         return (0, 0, *size)
@@ -203,7 +211,7 @@ def encode_preview(preview: Preview) -> bytes:
         "t_capture_ns": preview.t_capture_ns,
         "width": preview.size[0],
         "height": preview.size[1],
-        "blobs": packed(np.column_stack([preview.points_px, preview.area_px, preview.sigma_px]), "<f4"),
+        "blobs": pack_floats(np.column_stack([preview.points_px, preview.area_px, preview.sigma_px]), "<f4"),
         "kind": preview.kind.value,
         "region": preview.region,
         "mode": preview.mode,
@@ -216,30 +224,32 @@ def encode_preview(preview: Preview) -> bytes:
 
 def decode_preview(payload: bytes) -> Preview:
     """Return the preview of a message, its image still compressed. Raises MalformedMessageError."""
-    content = unpacked_map(payload)
-    blobs = floats_of(content, "blobs", 4, "<f4")
+    content = unpack_map(payload)
+    blobs = read_float_field(content, "blobs", 4, "<f4")
     if len(blobs) > MAX_BLOBS:
         raise MalformedMessageError(f"a preview of {len(blobs)} blobs came, at most {MAX_BLOBS}; it was dropped")
-    size = (int_of(content, "width", 1, MAX_FULL_PX), int_of(content, "height", 1, MAX_FULL_PX))
-    level = int_of(content, "level", -1, 255)
+    size = (read_int_field(content, "width", 1, MAX_FULL_PX), read_int_field(content, "height", 1, MAX_FULL_PX))
+    level = read_int_field(content, "level", -1, 255)
     return Preview(
-        camera=int_of(content, "camera", 0, len(CAMERA_NAMES) - 1),
-        index=int_of(content, "index"),
-        t_capture_ns=int_of(content, "t_capture_ns"),
+        camera=read_int_field(content, "camera", 0, len(CAMERA_NAMES) - 1),
+        index=read_int_field(content, "index"),
+        t_capture_ns=read_int_field(content, "t_capture_ns"),
         size=size,
         points_px=np.ascontiguousarray(blobs[:, :2]),
-        jpeg=field_of(content, "jpeg", bytes),
+        jpeg=read_message_field(content, "jpeg", bytes),
         area_px=np.ascontiguousarray(blobs[:, 2]),
         sigma_px=np.ascontiguousarray(blobs[:, 3]),
-        kind=PreviewKind.FOREGROUND if field_of(content, "kind", str) == PreviewKind.FOREGROUND else PreviewKind.PICTURE,
-        region=_region_of(field_of(content, "region", list), size),
-        mode=str(field_of(content, "mode", str))[:MAX_WORD],
+        kind=PreviewKind.FOREGROUND
+        if read_message_field(content, "kind", str) == PreviewKind.FOREGROUND
+        else PreviewKind.PICTURE,
+        region=_parse_region(read_message_field(content, "region", list), size),
+        mode=str(read_message_field(content, "mode", str))[:MAX_WORD],
         level=None if level < 0 else level,
-        flooded=bool(field_of(content, "flooded", bool)),
+        flooded=bool(read_message_field(content, "flooded", bool)),
     )
 
 
-def _region_of(values: list[object], size: tuple[int, int]) -> Region:
+def _parse_region(values: list[object], size: tuple[int, int]) -> Region:
     """Return a region that lies in the image. Raises MalformedMessageError."""
     whole = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if len(values) == len(whole) == 4:

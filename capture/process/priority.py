@@ -10,7 +10,7 @@ NICE = 15
 BELOW_NORMAL, IDLE = 0x4000, 0x40  # priority classes of Windows
 
 
-def give_way(idle: bool = False, nice: int = NICE) -> None:
+def lower_priority(idle: bool = False, nice: int = NICE) -> None:
     """Let other processes run first. idle: run only while no other wants the processor, where the system can do that.
 
     Under the idle policy of Linux a process that wakes up takes over at once, while a nice one may finish its slice of some

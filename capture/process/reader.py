@@ -11,7 +11,7 @@ from capture.packets import Blobs, Frame
 from capture.process.control import Details
 from capture.process.plan import CameraPlan, FrameRecorder, ReportingSink
 from capture.process.preview import PreviewPublisher
-from capture.process.preview_image import overlay_source
+from capture.process.preview_image import make_overlay_source
 from capture.process.tuning import Tuner
 from capture.sockets.wire import BlobSender, SentBlobs, encode_blobs
 from capture.sources.health import Health
@@ -67,7 +67,7 @@ class CameraReader:
                 plan.detector(self.source).step(self._first)  # compiles the other kernels
             self._detector = plan.detector(self.source)
             self._sinks = [make(self.source) for make in plan.sinks]
-            self._preview = PreviewPublisher(overlay_source(self._detector)) if plan.preview else None
+            self._preview = PreviewPublisher(make_overlay_source(self._detector)) if plan.preview else None
         except BaseException:
             self.source.close()  # a node tries again in this very process, and needs the camera for that
             raise
@@ -263,7 +263,7 @@ class CameraReader:
             self._notify("tune", text)
 
 
-def hung_s(handle: ReaderHandle, t_ns: int) -> float:
+def measure_hang_s(handle: ReaderHandle, t_ns: int) -> float:
     """Return for how long a driver has kept the thread beyond what is usual, 0 where it has not [s]."""
     since_ns = handle.busy_since_ns
     busy_s = (t_ns - since_ns) * 1e-9 if since_ns else 0.0
@@ -294,7 +294,7 @@ class CameraOpening:
 
     def watch_driver(self) -> bool:
         """Release a hung driver; return whether that does not help, so that only another process can open the camera again."""
-        late_s = hung_s(self.handle, now_ns())
+        late_s = measure_hang_s(self.handle, now_ns())
         if late_s and self._reader is not None:
             self._reader.free_driver()
         return late_s > HANG_S

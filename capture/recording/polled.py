@@ -22,7 +22,7 @@ HALF_WINDOW = 20  # pictures on either side; the rate of a webcam changes within
 N_PROJECTIONS = 60
 
 
-def repeated_pictures(file: Path) -> Bools | None:
+def find_repeated_pictures(file: Path) -> Bools | None:
     """Return which pictures of a video are byte for byte the one before, (N,); None for a codec of which this is not known.
 
     Nothing is decoded.
@@ -30,11 +30,11 @@ def repeated_pictures(file: Path) -> Bools | None:
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         return None
     status = file.stat()
-    return _repeated_packets(file, status.st_mtime_ns, status.st_size)
+    return _find_repeated_packets(file, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=8)
-def _repeated_packets(file: Path, changed_ns: int, size: int) -> Bools | None:
+def _find_repeated_packets(file: Path, changed_ns: int, size: int) -> Bools | None:
     """Compare the packets; changed_ns, size: of the file, so that another of the same name is read anew."""
     import av
 
@@ -56,22 +56,22 @@ def _repeated_packets(file: Path, changed_ns: int, size: int) -> Bools | None:
     return found
 
 
-def polled_times(stamps_s: Floats, files: Sequence[Path]) -> Floats | None:
+def estimate_polled_times(stamps_s: Floats, files: Sequence[Path]) -> Floats | None:
     """Return when the pictures of V cameras were taken, (N, V) [s], for stamps that all share, (N,) [s].
 
     None where the videos do not say that the cameras were polled. A repeated picture has the stamp of its reading.
     """
-    repeated = [repeated_pictures(file) for file in files]
+    repeated = [find_repeated_pictures(file) for file in files]
     if any(each is None or abs(len(each) - len(stamps_s)) > 2 for each in repeated) or len(stamps_s) < 2:
         return None
     n = len(stamps_s)
     found = np.stack([np.append(each, np.zeros(n, bool))[:n] for each in repeated if each is not None], axis=1)
     if not MIN_REPEATED <= found.mean() <= MAX_REPEATED:
         return None
-    return np.stack([picture_times(stamps_s, each) for each in found.T], axis=1)
+    return np.stack([estimate_picture_times(stamps_s, each) for each in found.T], axis=1)
 
 
-def picture_times(stamps_s: Floats, repeated: Bools) -> Floats:
+def estimate_picture_times(stamps_s: Floats, repeated: Bools) -> Floats:
     """Return when each picture was taken, (N,) [s], increasing, of stamps of their readings, (N,) [s].
 
     repeated: which are the picture before once more, (N,); these keep their stamps, or the time of the next picture if that is
@@ -82,7 +82,7 @@ def picture_times(stamps_s: Floats, repeated: Bools) -> Floats:
     latest = stamps_s[new]
     earliest = stamps_s[np.maximum(new - 1, 0)]
     earliest[0] = latest[0] - float(np.median(np.diff(stamps_s)))
-    taken = np.array([_on_line(earliest, latest, j) for j in range(len(new))])
+    taken = np.array([_interpolate_time(earliest, latest, j) for j in range(len(new))])
     times = stamps_s.astype(float)
     times[new] = np.maximum.accumulate(taken + 1e-6 * np.arange(len(new)))
     for k in np.flatnonzero(repeated)[::-1]:
@@ -91,7 +91,7 @@ def picture_times(stamps_s: Floats, repeated: Bools) -> Floats:
     return times
 
 
-def _on_line(earliest: Floats, latest: Floats, j: int) -> float:
+def _interpolate_time(earliest: Floats, latest: Floats, j: int) -> float:
     """Return the time of picture j on the line through those around it."""
     a, b = max(0, j - HALF_WINDOW), min(len(latest), j + HALF_WINDOW + 1)
     count = np.arange(a, b) - 0.5 * (a + b - 1)

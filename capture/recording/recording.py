@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from capture.background.live import LiveBackground
-from capture.background.statistics import Background, images_between, learn_background, robust_background, sample_images
+from capture.background.statistics import Background, estimate_background, learn_background, read_images_between, sample_images
 from capture.detection.detector import Detector
 from capture.detection.mode import MIN_MARKERS
 from capture.packets import Blobs, Frame, Views
-from capture.recording.polled import polled_times
-from capture.recording.session import in_order, is_session, session_videos
-from capture.sources.health import same_image
+from capture.recording.polled import estimate_polled_times
+from capture.recording.session import is_session, merge_in_time_order, open_session_videos
+from capture.sources.health import is_same_image
 from capture.sources.source import Source, Stamp, open_source
 from capture.sources.timestamps import MAX_MORE_FRAMES, read_timestamps
 from capture.timing.synchronise import Synchroniser
@@ -72,7 +72,7 @@ class CaptureRecording:
         self._settings, self._min_markers = settings, min_markers
         self._colors = markers.color_rgb[markers.has_color]
         self._session = Path(spec.name) if len(spec.files) == 1 and is_session(Path(spec.name)) else None
-        self._stamps = None if spec.timestamps is None else _columns_of(spec, read_timestamps(spec.timestamps))
+        self._stamps = None if spec.timestamps is None else _split_columns(spec, read_timestamps(spec.timestamps))
         first = self._open()
         for source in first:
             source.close()
@@ -88,7 +88,7 @@ class CaptureRecording:
         self.fps, self._slowest_fps = fastest.fps, min(source.fps for source in first)
         self.n_frames = fastest.n_frames if self._stamps is None else len(self._stamps)
         is_counted = self._session is None and self._stamps is None and not timed
-        self.notes = list(_assumptions(first)) if is_counted else []
+        self.notes = list(_describe_assumptions(first)) if is_counted else []
         self.backgrounds: tuple[Background, ...] | None = None
         self.n_repeated = [0] * len(first)
 
@@ -104,14 +104,14 @@ class CaptureRecording:
         ):
             return False
         shared = np.arange(n) / sources[0].fps if stamps is None else stamps
-        times = polled_times(shared, [Path(file) for file in self.spec.files])
+        times = estimate_polled_times(shared, [Path(file) for file in self.spec.files])
         self._stamps = stamps if times is None else times
         return times is not None
 
     def _open(self) -> tuple[Source, ...]:
         """Open the sources at their first frame."""
         if self._session is not None:
-            return session_videos(self._session)
+            return open_session_videos(self._session)
         spec, stamps = self.spec, self._stamps
         columns = spec.frame_times or [
             stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(len(spec.files))
@@ -123,9 +123,9 @@ class CaptureRecording:
         found = []
         for source in self._open():
             if self.spec.background_s is not None:
-                found.append(learn_background(images_between(source, *self.spec.background_s)))
+                found.append(learn_background(read_images_between(source, *self.spec.background_s)))
             else:
-                found.append(robust_background(sample_images(source, N_BACKGROUND)))
+                found.append(estimate_background(sample_images(source, N_BACKGROUND)))
             source.close()
         self.backgrounds = tuple(found)
 
@@ -135,12 +135,12 @@ class CaptureRecording:
         Raises SourceError: a video breaks off before its end.
         """
         if self._session is not None:
-            yield from in_order(session_videos(self._session))
+            yield from merge_in_time_order(open_session_videos(self._session))
             return
         sources = self._open()
         try:
             if self._own_times:  # side by side they would drift apart
-                yield from in_order(sources)
+                yield from merge_in_time_order(sources)
             else:
                 yield from iter(lambda: tuple(source.read() for source in sources), (None,) * len(sources))
             _check_whole(sources)
@@ -195,19 +195,19 @@ class CaptureRecording:
             for camera, frame in enumerate(frames):
                 if frame is not None:
                     last = before[camera]
-                    repeated[camera] = last is not None and same_image(frame, last)
+                    repeated[camera] = last is not None and is_same_image(frame, last)
                     self.n_repeated[camera] += repeated[camera]
                     before[camera] = frame
             for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):
                 watch(frame, seen)
             if not all(repeated):  # where no picture changes, nothing moves
                 blobs = [one for one in blobs if not repeated[one.camera]]
-            for views in _together(blobs, synchroniser, own_times):
+            for views in _group_blobs(blobs, synchroniser, own_times):
                 yield views, t1 - t0, t2 - t1
             t0 = clock()
 
 
-def _together(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[Views]:
+def _group_blobs(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[Views]:
     """Bring blobs together by their own timestamps, or those of one row where there are no other."""
     if not own_times:
         blobs = [replace(one, t_capture_ns=blobs[0].t_capture_ns) for one in blobs]
@@ -217,7 +217,7 @@ def _together(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -
             yield views
 
 
-def _columns_of(spec: RecordingSpec, stamps: Floats) -> Floats:
+def _split_columns(spec: RecordingSpec, stamps: Floats) -> Floats:
     """Return the timestamps of a recording's cameras, (N,) or (N, V). Raises SourceError: not a column for each."""
     if stamps.ndim == 1 or stamps.shape[1] == len(spec.files):
         return stamps
@@ -235,7 +235,7 @@ def _have_one_rate(sources: Sequence[Source]) -> bool:
     return max(rates) - min(rates) <= SAME_RATE * min(rates)
 
 
-def _assumptions(sources: Sequence[Source]) -> Iterator[str]:
+def _describe_assumptions(sources: Sequence[Source]) -> Iterator[str]:
     """Yield in words what is assumed of videos whose frames have no times of their own."""
     begun = "are taken to begin at one time: give --timestamps with a column for each camera if they do not"
     if not _have_one_rate(sources):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.packets import Frame
-from capture.sources.jpeg import pixels, whole_jpeg
+from capture.sources.jpeg import decode_jpeg, strip_jpeg_padding
 from capture.sources.source import DEFAULT_FPS, Facts, Source, Stamp
 from capture.sources.timestamps import read_video_stamps
 from config.errors import SourceError
@@ -25,12 +25,12 @@ def is_session(path: Path) -> bool:
     return (path / SESSION).is_file()
 
 
-def part_file(folder: Path, stem: str, part: int, suffix: str) -> Path:
+def name_part_file(folder: Path, stem: str, part: int, suffix: str) -> Path:
     """Return the file of a part: left.mkv, left.2.mkv and so on."""
     return folder / (f"{stem}{suffix}" if part == 1 else f"{stem}.{part}{suffix}")
 
 
-def parts_of(folder: Path, stem: str, suffix: str) -> list[Path]:
+def list_recording_parts(folder: Path, stem: str, suffix: str) -> list[Path]:
     """Return the files of a camera or take in order. suffix: mkv or mcap."""
     found = {}
     for file in folder.iterdir():
@@ -40,21 +40,21 @@ def parts_of(folder: Path, stem: str, suffix: str) -> list[Path]:
     return [found[part] for part in sorted(found)]
 
 
-def recorded_jpegs(file: Path) -> Iterator[bytes]:
+def read_recorded_jpegs(file: Path) -> Iterator[bytes]:
     """Return the recorded JPEGs of a video up to the last complete one.
 
     Raises SourceError: it cannot be opened as a video of JPEGs.
     """
     last = b""
-    for jpeg in _packets(file):
+    for jpeg in _read_packets(file):
         if last:
             yield last
         last = jpeg
-    if whole_jpeg(last) is not None:
+    if strip_jpeg_padding(last) is not None:
         yield last
 
 
-def _packets(file: Path) -> Iterator[bytes]:
+def _read_packets(file: Path) -> Iterator[bytes]:
     """Return the packets of a video, the last one perhaps incomplete. Raises SourceError."""
     import av
 
@@ -90,7 +90,7 @@ class SessionVideo:
         self.n_frames = sum(len(rows) for rows in stamps)
         self.truncated, self.stamp, self.facts = False, Stamp.FILE, Facts()
         self.t_read_ns = 0
-        self.fps = _rate(stamps)
+        self.fps = _compute_rate(stamps)
         self._frames = self._read_all()
         first = next(self._frames, None)
         if first is None:
@@ -114,20 +114,20 @@ class SessionVideo:
     def _read_all(self) -> Generator[tuple[Frame, int], None, None]:
         """Return frames and when they were read [ns]; what cannot be decoded is left out."""
         for file, rows in self._parts:
-            for jpeg, (index, t_capture_ns, t_read_ns) in zip(recorded_jpegs(file), rows.tolist(), strict=False):
-                image = pixels(jpeg)
+            for jpeg, (index, t_capture_ns, t_read_ns) in zip(read_recorded_jpegs(file), rows.tolist(), strict=False):
+                image = decode_jpeg(jpeg)
                 if image is not None:
                     yield Frame(self._camera, index, t_capture_ns - self._epoch_ns, image, jpeg), t_read_ns - self._epoch_ns
 
 
-def _rate(stamps: list[NDArray[np.int64]]) -> float:
+def _compute_rate(stamps: list[NDArray[np.int64]]) -> float:
     """Return the frame rate of timestamps [Hz]."""
     steps = np.concatenate([np.diff(rows[:, 1]) for rows in stamps])
     steps = steps[steps > 0]
     return float(1e9 / np.median(steps)) if len(steps) else DEFAULT_FPS
 
 
-def session_camera_names(folder: Path) -> tuple[str, ...]:
+def read_session_camera_names(folder: Path) -> tuple[str, ...]:
     """Return the names of a session's cameras. Raises SourceError: its description cannot be read."""
     try:
         told = tomllib.loads((folder / SESSION).read_text("utf-8")).get("cameras", {})
@@ -137,18 +137,18 @@ def session_camera_names(folder: Path) -> tuple[str, ...]:
     return names or CAMERA_NAMES[:2]
 
 
-def session_videos(folder: Path) -> tuple[SessionVideo, ...]:
+def open_session_videos(folder: Path) -> tuple[SessionVideo, ...]:
     """Return the cameras of a session; their timestamps count from the first image of any.
 
     Raises SourceError: a camera has no video or no timestamps.
     """
-    parts = [parts_of(folder, name, "mkv") for name in session_camera_names(folder)]
+    parts = [list_recording_parts(folder, name, "mkv") for name in read_session_camera_names(folder)]
     stamps = [read_video_stamps(files[0].with_suffix(".csv"))[0] for files in parts if files]
     first_ns = [int(rows[0, 1]) for rows in stamps if len(rows)]
     return tuple(SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))
 
 
-def in_order(sources: Sequence[Source]) -> Iterator[tuple[Frame | None, ...]]:
+def merge_in_time_order(sources: Sequence[Source]) -> Iterator[tuple[Frame | None, ...]]:
     """Return the frames of all cameras one by one in order of time, each in the place of its camera among None."""
     frames = (iter(source.read, None) for source in sources)
     for frame in heapq.merge(*frames, key=lambda frame: frame.t_capture_ns):

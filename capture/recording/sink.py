@@ -16,11 +16,11 @@ import cv2
 import numpy as np
 
 from capture.packets import Blobs, Frame
-from capture.recording.session import part_file
+from capture.recording.session import name_part_file
 from capture.recording.video import VideoWriter
 from capture.sources.source import Source
 from capture.sources.timestamps import StampWriter
-from config.errors import reason
+from config.errors import describe_reason
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +35,10 @@ NOTICE_PERIOD_S = 1.0
 NO_IMAGE = np.zeros((0, 0, 3), np.uint8)
 
 
-def free_part(folder: Path, stem: str) -> int:
+def find_free_part(folder: Path, stem: str) -> int:
     """Return the number of the first part of a camera that does not exist yet. Raises OSError."""
     taken = {file.name for file in folder.iterdir()}
-    names = ({part_file(folder, stem, part, end).name for end in (".mkv", ".csv")} for part in range(1, MAX_PARTS))
+    names = ({name_part_file(folder, stem, part, end).name for end in (".mkv", ".csv")} for part in range(1, MAX_PARTS))
     return next((part for part, both in enumerate(names, 1) if not both & taken), MAX_PARTS)
 
 
@@ -67,7 +67,7 @@ class VideoRecording:
         """Queue an image; never waits."""
         if frame.jpeg is not None:
             frame = replace(frame, image=NO_IMAGE)  # or the queue would hold both
-        n_bytes = _n_bytes(frame)
+        n_bytes = _count_bytes(frame)
         with self._changed:
             if self._closing:
                 return
@@ -106,8 +106,8 @@ class VideoRecording:
             if self._previous is not None:  # or the parts might be numbered in the wrong order
                 self._previous._named.wait(CLOSE_S)
                 self._previous = None
-            part = free_part(self._folder, self._stem)
-            self.file = part_file(self._folder, self._stem, part, ".mkv")
+            part = find_free_part(self._folder, self._stem)
+            self.file = name_part_file(self._folder, self._stem, part, ".mkv")
             video = VideoWriter(self.file, self.size, self._fps)
             stamps = StampWriter(self.file.with_suffix(".csv"))
             self._named.set()
@@ -141,10 +141,10 @@ class VideoRecording:
             waiting, self._queue = self._queue, deque()
             self._n_being_written = len(waiting)
         for frame, t_read_ns in waiting:
-            video.write(frame.jpeg or _compressed(frame), frame.t_capture_ns)
+            video.write(frame.jpeg or _compress_image(frame), frame.t_capture_ns)
             stamps.write(frame.index, frame.t_capture_ns, t_read_ns, self._stamp)
             with self._changed:  # one by one: what waits for the compressor counts as queued
-                self._n_queued_bytes -= _n_bytes(frame)
+                self._n_queued_bytes -= _count_bytes(frame)
         video.flush()
         stamps.flush()
         self.n_written, self._n_being_written = self.n_written + self._n_being_written, 0
@@ -152,7 +152,7 @@ class VideoRecording:
     def _fail(self, error: Exception) -> None:
         """End early; count what is not in the file."""
         with self._changed:
-            what = reason(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            what = describe_reason(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             self.fault = f"{self.file}: recording stopped ({what}); what was recorded before is intact"
             self.n_lost += len(self._queue) + self._n_being_written
             self._queue.clear()
@@ -245,12 +245,12 @@ class VideoSink:
             self._finishing.append(recording)
 
 
-def _n_bytes(frame: Frame) -> int:
+def _count_bytes(frame: Frame) -> int:
     """Return the memory of a queued image."""
     return len(frame.jpeg) if frame.jpeg is not None else frame.image.nbytes
 
 
-def _compressed(frame: Frame) -> bytes:
+def _compress_image(frame: Frame) -> bytes:
     """Return an image as JPEG. Raises ValueError: it cannot be compressed."""
     ok, data = cv2.imencode(".jpg", frame.image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     if not ok:

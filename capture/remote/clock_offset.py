@@ -124,13 +124,13 @@ class ClockFilter:
         """Return whether no offset fits this round trip and those before, at the largest drift."""
         if not self._samples:
             return False
-        low, high = bounds(self._samples, sample.t3_ns, MAX_DRIFT)
+        low, high = compute_offset_bounds(self._samples, sample.t3_ns, MAX_DRIFT)
         return sample.low_ns > high or sample.high_ns < low
 
     def _add_contradiction(self, sample: ClockSample) -> None:
         """Keep a contradiction; restart when several agree that a clock was set or stood still."""
         self._contradictions.append(sample)
-        low, high = bounds(self._contradictions, sample.t3_ns, MAX_DRIFT)
+        low, high = compute_offset_bounds(self._contradictions, sample.t3_ns, MAX_DRIFT)
         if low > high:
             self._contradictions = [sample]
         if len(self._contradictions) < JUMP_SAMPLES:
@@ -149,12 +149,12 @@ class ClockFilter:
         while self._samples[0].t3_ns < t_ns - WINDOW_NS:
             self._samples.popleft()
         self._keep_best(sample)
-        drift = drift_of(self._blocks)
+        drift = estimate_drift(self._blocks)
         # Bounds moved on with the drift: the least delay of either way, perhaps of two different round trips.
-        low, high = _moved(self._samples, t_ns, drift)
+        low, high = _compute_moved_bounds(self._samples, t_ns, drift)
         offset_ns = (low + high) // 2
         self.map = ClockMap(offset_ns, t_ns, drift)
-        low, high = bounds(self._samples, t_ns, MAX_DRIFT)
+        low, high = compute_offset_bounds(self._samples, t_ns, MAX_DRIFT)
         self.error_ns = max(high - offset_ns, offset_ns - low, 0)
 
     def _keep_best(self, sample: ClockSample) -> None:
@@ -165,7 +165,7 @@ class ClockFilter:
             self._blocks[-1] = sample
 
 
-def bounds(samples: Iterable[ClockSample], t_ns: int, drift: float) -> tuple[int, int]:
+def compute_offset_bounds(samples: Iterable[ClockSample], t_ns: int, drift: float) -> tuple[int, int]:
     """Return the least and largest offset at t_ns that all samples allow, for a drift of at most `drift` either way."""
     aged = [(sample, round(drift * abs(t_ns - sample.t3_ns))) for sample in samples]
     # The question's bound is as old as t0, a round trip more: the drift of that time is added too.
@@ -175,7 +175,7 @@ def bounds(samples: Iterable[ClockSample], t_ns: int, drift: float) -> tuple[int
     return low, high
 
 
-def drift_of(samples: Iterable[ClockSample]) -> float:
+def estimate_drift(samples: Iterable[ClockSample]) -> float:
     """Return the drift of their clock: the median slope between round trips (Theil 1950), 0 while they are few."""
     points = [(sample.t3_ns, sample.offset_ns) for sample in samples]
     if len(points) < MIN_BLOCKS:
@@ -184,7 +184,7 @@ def drift_of(samples: Iterable[ClockSample]) -> float:
     return min(max(median(slopes), -MAX_DRIFT), MAX_DRIFT) if slopes else 0.0
 
 
-def _moved(samples: Iterable[ClockSample], t_ns: int, drift: float) -> tuple[int, int]:
+def _compute_moved_bounds(samples: Iterable[ClockSample], t_ns: int, drift: float) -> tuple[int, int]:
     """Return the bounds of all samples moved to t_ns by a known drift; they may cross by its error."""
     moved = [(sample, round(drift * (t_ns - sample.t3_ns))) for sample in samples]
     return max(sample.low_ns + more for sample, more in moved), min(sample.high_ns + more for sample, more in moved)

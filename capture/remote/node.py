@@ -111,7 +111,7 @@ class CameraNode:
                 self._hello_due_ns = now_ns() + PAUSE_NS
             case StartOrder() if self.reader is not None:
                 self._started = True
-                self.reader.start(blobs_address(order.address, self._plan.address), order.t_start_ns)
+                self.reader.start(find_blobs_address(order.address, self._plan.address), order.t_start_ns)
                 self._say("capturing")
             case TuneOrder() if self.reader is not None:
                 self.reader.tune(order.settings)
@@ -202,7 +202,7 @@ class CameraNode:
             self._notify(words)
 
 
-def blobs_address(told: str, control: str) -> str:
+def find_blobs_address(told: str, control: str) -> str:
     """Return where to send blobs: the port of the run's address `told`, at the host of its control address.
 
     The name by which a machine knows itself may lead nowhere.

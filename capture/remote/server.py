@@ -60,7 +60,7 @@ class NodeAdmission:
     def take(self, node: bytes, report: Report, t_ns: int) -> tuple[Order | None, tuple[str, Report] | None]:
         """Take a report of a node; return the answer, and (camera, report) to pass on."""
         if report.kind is ReportKind.CLOCK:
-            return _clock_answer(report, t_ns), None
+            return _answer_clock(report, t_ns), None
         if report.kind is ReportKind.HELLO:
             return self._greet(node, report, t_ns)
         name = next((name for name, slot in self._slots.items() if slot.holder == node), None)
@@ -84,7 +84,7 @@ class NodeAdmission:
         return WelcomeOrder(self._session, *slot.settings), (report.text, hello)
 
 
-def _clock_answer(report: Report, t_received_ns: int) -> Order:
+def _answer_clock(report: Report, t_received_ns: int) -> Order:
     """Return the answer to a question for the time."""
     return ClockOrder(report.counts.get("t0_ns", 0), t_received_ns, now_ns())
 

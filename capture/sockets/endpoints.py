@@ -20,12 +20,12 @@ from capture.sockets.keys import (
     PUBLISHER,
     SERVERS,
     KeyFileError,
-    admit_from,
-    default_folder,
+    admit_clients,
+    find_default_folder,
+    find_peer_file,
     has_own_pair,
-    own_pair,
-    peer_file,
-    public_key,
+    read_own_pair,
+    read_public_key,
 )
 from config.errors import DuocapError
 from config.settings import StreamSettings
@@ -48,22 +48,22 @@ class KeySettings:
     open: bool = False
 
 
-def key_settings(stream: StreamSettings) -> KeySettings:
+def find_key_settings(stream: StreamSettings) -> KeySettings:
     """Return the key settings of the stream. Raises EndpointError if they contradict each other."""
     if stream.open and stream.keys:
         raise EndpointError("stream.open = true is without keys, stream.keys names some; leave one of them out")
     return KeySettings(Path(stream.keys).expanduser() if stream.keys else None, stream.open)
 
 
-def secure_server(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None = None) -> str:
+def secure_server_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None = None) -> str:
     """Prepare a socket for binding (keys, IPv6, keep-alive); return the address to bind.
 
     Raises EndpointError: other machines would reach the address without keys; KeyFileError: a key cannot be read.
     """
     keys = keys or KeySettings()
-    host, plain = _parsed(address)
-    _notice_dead_peers(socket, host)
-    folder = _folder(host, keys)
+    host, plain = _parse_address(address)
+    _enable_keep_alive(socket, host)
+    folder = _find_key_folder(host, keys)
     if folder is None:
         return plain
     if keys.folder is None and not has_own_pair(folder):
@@ -71,8 +71,8 @@ def secure_server(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | N
             f"{address}: other machines could reach this address; make keys for it with: duocap keys make, or set "
             "stream.open = true (without keys, anybody in the network can read the poses), or use tcp://127.0.0.1:PORT"
         )
-    pair = own_pair(folder, PUBLISHER)
-    domain = admit_from(socket.context, folder)
+    pair = read_own_pair(folder, PUBLISHER)
+    domain = admit_clients(socket.context, folder)
     socket.curve_server = True
     socket.curve_secretkey, socket.curve_publickey = pair.secret, pair.public
     socket.zap_domain = domain
@@ -81,19 +81,19 @@ def secure_server(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | N
     return plain
 
 
-def secure_client(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None = None) -> str:
+def secure_client_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None = None) -> str:
     """Prepare a socket for connecting; return the address to connect to: loopback for one that means all interfaces.
 
     Raises EndpointError: an invalid address; KeyFileError: a key is missing.
     """
     keys = keys or KeySettings()
-    host, plain = _parsed(address)
-    _notice_dead_peers(socket, host)
-    folder = _folder(host, keys)
+    host, plain = _parse_address(address)
+    _enable_keep_alive(socket, host)
+    folder = _find_key_folder(host, keys)
     if folder is not None:
-        pair = own_pair(folder, CLIENT)
+        pair = read_own_pair(folder, CLIENT)
         socket.curve_secretkey, socket.curve_publickey = pair.secret, pair.public
-        socket.curve_serverkey = _server_key(host, folder)
+        socket.curve_serverkey = _find_server_key(host, folder)
     if host in EVERYWHERE:
         return f"tcp://{'[::1]' if host == '[::]' else '127.0.0.1'}:{plain.rpartition(':')[2]}"
     return plain
@@ -101,10 +101,10 @@ def secure_client(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | N
 
 def is_loopback(address: str) -> bool:
     """Return whether only this machine reaches an address. Raises EndpointError: an invalid address."""
-    return _is_loopback_host(_parsed(address)[0])
+    return _is_loopback_host(_parse_address(address)[0])
 
 
-def _parsed(address: str) -> tuple[str, str]:
+def _parse_address(address: str) -> tuple[str, str]:
     """Return host and address; localhost is always 127.0.0.1. Raises EndpointError."""
     if address.startswith(LOCAL):
         return "", address
@@ -123,22 +123,22 @@ def _is_loopback_host(host: str) -> bool:
         return False
 
 
-def _folder(host: str, keys: KeySettings) -> Path | None:
+def _find_key_folder(host: str, keys: KeySettings) -> Path | None:
     """Return the folder of the keys to use, None for no keys."""
     if keys.open:
         return None
     if keys.folder is not None:
         return keys.folder
-    return None if _is_loopback_host(host) else default_folder()
+    return None if _is_loopback_host(host) else find_default_folder()
 
 
-def _server_key(host: str, folder: Path) -> bytes:
+def _find_server_key(host: str, folder: Path) -> bytes:
     """Return the public key of a host: the trusted one, or our own if it is this machine. Raises KeyFileError."""
-    trusted = peer_file(folder, SERVERS, host) if host not in ("", *EVERYWHERE) else None
+    trusted = find_peer_file(folder, SERVERS, host) if host not in ("", *EVERYWHERE) else None
     if trusted is not None and trusted.is_file():
-        return public_key(trusted)
+        return read_public_key(trusted)
     if host in EVERYWHERE or _is_this_machine(host.strip("[]")):
-        return own_pair(folder, PUBLISHER).public
+        return read_own_pair(folder, PUBLISHER).public
     raise KeyFileError(
         f"{host}: its public key is not known here; take publisher.key of that machine and say: duocap keys trust {host} FILE"
     )
@@ -155,7 +155,7 @@ def _is_this_machine(host: str) -> bool:
     return False
 
 
-def _notice_dead_peers(socket: "zmq.Socket[Any]", host: str) -> None:
+def _enable_keep_alive(socket: "zmq.Socket[Any]", host: str) -> None:
     """Drop peers whose machine or network died: nothing else ends a TCP connection that nobody closes.
 
     TCP itself asks (keepalive where nothing is sent, a limit on what stays unacknowledged where something is). ZMTP's heartbeats
@@ -176,7 +176,7 @@ def bind_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | Non
 
     Raises EndpointError: the address is invalid, taken, not of this machine, or open to others without keys; KeyFileError.
     """
-    plain = secure_server(socket, address, keys)
+    plain = secure_server_socket(socket, address, keys)
     try:
         socket.bind(plain)
     except zmq.ZMQError as error:
@@ -188,13 +188,13 @@ def bind_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | Non
         }
         what = words.get(error.errno or 0, f"{error.strerror}; set {setting} to another")
         raise EndpointError(f"{setting} {plain}: {what}") from error
-    return address_of(socket)
+    return find_bound_address(socket)
 
 
 def connect_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None) -> None:
     """Connect a socket; close it on failure. Raises EndpointError: an invalid address; KeyFileError: its key is unknown."""
     try:
-        socket.connect(secure_client(socket, address, keys))
+        socket.connect(secure_client_socket(socket, address, keys))
     except zmq.ZMQError as error:
         socket.close(0)
         why = error.strerror or error
@@ -204,7 +204,7 @@ def connect_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | 
         raise
 
 
-def address_of(socket: "zmq.Socket[Any]") -> str:
+def find_bound_address(socket: "zmq.Socket[Any]") -> str:
     """Return the address a socket is bound to."""
     endpoint: object = socket.getsockopt(zmq.LAST_ENDPOINT)
     assert isinstance(endpoint, bytes)

@@ -21,8 +21,8 @@ import platformdirs
 import zmq
 from zmq.utils import z85
 
-from config.errors import DuocapError, reason
-from config.files import atomic_write
+from config.errors import DuocapError, describe_reason
+from config.files import write_atomically
 
 PUBLISHER, CLIENT = "publisher", "client"
 CLIENTS, SERVERS = "clients", "servers"
@@ -48,17 +48,17 @@ class KeyPair:
         return f"KeyPair({self.public.decode()})"
 
 
-def default_folder() -> Path:
+def find_default_folder() -> Path:
     """Return the folder of this user's keys, unless `stream.keys` names another."""
     return Path(platformdirs.user_config_dir("duocap", appauthor=False)) / "keys"
 
 
-def make_pairs(folder: Path, force: bool = False) -> dict[str, bytes]:
+def make_key_pairs(folder: Path, force: bool = False) -> dict[str, bytes]:
     """Make the pairs `publisher` and `client`; return their public keys.
 
     Raises KeyFileError: there are keys already, unless `force`; or the folder cannot be written.
     """
-    there = [name for name in (PUBLISHER, CLIENT) if _secret_file(folder, name).exists()]
+    there = [name for name in (PUBLISHER, CLIENT) if _find_secret_file(folder, name).exists()]
     if there and not force:
         raise KeyFileError(
             f"{folder}: there are keys already ({', '.join(there)}); "
@@ -68,82 +68,83 @@ def make_pairs(folder: Path, force: bool = False) -> dict[str, bytes]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for kind in (CLIENTS, SERVERS):
             (folder / kind).mkdir(mode=0o700, exist_ok=True)
-        return {name: _make_pair(folder, name) for name in (PUBLISHER, CLIENT)}
+        return {name: _make_key_pair(folder, name) for name in (PUBLISHER, CLIENT)}
     except OSError as error:
         raise KeyFileError(
-            f"{folder}: keys cannot be written there ({reason(error)}); choose another folder with --set stream.keys=FOLDER"
+            f"{folder}: keys cannot be written there ({describe_reason(error)}); choose another folder with --set "
+            f"stream.keys=FOLDER"
         ) from error
 
 
-def _make_pair(folder: Path, name: str) -> bytes:
+def _make_key_pair(folder: Path, name: str) -> bytes:
     """Make one pair and return its public key; others can never read the secret file."""
     public, secret = zmq.curve_keypair()
-    file = _secret_file(folder, name)
+    file = _find_secret_file(folder, name)
     file.unlink(missing_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-        stream.write(_text(public, f"secret key of a duocap {name}: show it to nobody", secret))
-    atomic_write(_public_file(folder, name), _text(public, f"public key of a duocap {name}"))
+        stream.write(_format_key_file(public, f"secret key of a duocap {name}: show it to nobody", secret))
+    write_atomically(_find_public_file(folder, name), _format_key_file(public, f"public key of a duocap {name}"))
     return public
 
 
-def own_pair(folder: Path, name: str) -> KeyPair:
+def read_own_pair(folder: Path, name: str) -> KeyPair:
     """Read the pair `publisher` or `client`. Raises KeyFileError."""
-    file = _secret_file(folder, name)
-    found = dict(KEY.findall(_read(file, "make keys with: duocap keys make")))
+    file = _find_secret_file(folder, name)
+    found = dict(KEY.findall(_read_key_file(file, "make keys with: duocap keys make")))
     if set(found) != {"public", "secret"}:
         raise KeyFileError(f"{file}: expected a public and a secret key; make new ones with: duocap keys make --force")
-    return KeyPair(_checked(found["public"], file), _checked(found["secret"], file))
+    return KeyPair(_decode_key(found["public"], file), _decode_key(found["secret"], file))
 
 
 def has_own_pair(folder: Path) -> bool:
     """Return whether a folder holds both pairs."""
-    return _secret_file(folder, PUBLISHER).is_file() and _secret_file(folder, CLIENT).is_file()
+    return _find_secret_file(folder, PUBLISHER).is_file() and _find_secret_file(folder, CLIENT).is_file()
 
 
-def public_key(file: Path) -> bytes:
+def read_public_key(file: Path) -> bytes:
     """Read the public key of a file. Raises KeyFileError."""
-    found = dict(KEY.findall(_read(file, "give a .key file of another duocap, or its 40 characters")))
+    found = dict(KEY.findall(_read_key_file(file, "give a .key file of another duocap, or its 40 characters")))
     if "public" not in found:
         raise KeyFileError(f"{file}: no public key in it; give a .key file of another duocap, or its 40 characters")
-    return _checked(found["public"], file)
+    return _decode_key(found["public"], file)
 
 
 def add_public_key(folder: Path, kind: str, name: str, public: bytes) -> Path:
     """Write a public key to clients/NAME.key or servers/NAME.key; return the file. Raises KeyFileError."""
-    file = peer_file(folder, kind, name)
+    file = find_peer_file(folder, kind, name)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise KeyFileError(
-            f"{file.parent}: cannot be made ({reason(error)}); choose another folder with --set stream.keys=FOLDER"
+            f"{file.parent}: cannot be made ({describe_reason(error)}); choose another folder with --set stream.keys=FOLDER"
         ) from error
-    atomic_write(file, _text(public, f"public key of {name}"))
+    write_atomically(file, _format_key_file(public, f"public key of {name}"))
     return file
 
 
 def remove_public_key(folder: Path, kind: str, name: str) -> Path:
     """Delete a public key; return its file. Raises KeyFileError: there is none of that name."""
-    file = peer_file(folder, kind, name)
+    file = find_peer_file(folder, kind, name)
     if not file.is_file():
-        known = ", ".join(public_keys(folder, kind)) or "none"
+        known = ", ".join(read_public_keys(folder, kind)) or "none"
         raise KeyFileError(f"{name}: no key of that name among {kind}; there are: {known}")
     file.unlink()
     return file
 
 
-def public_keys(folder: Path, kind: str) -> dict[str, bytes]:
+def read_public_keys(folder: Path, kind: str) -> dict[str, bytes]:
     """Return the keys of clients or servers by name, without files that hold none."""
     keys: dict[str, bytes] = {}
     for file in sorted((folder / kind).glob("*.key"))[:MAX_CLIENTS]:
         try:
-            keys[file.stem] = public_key(file)
+            keys[file.stem] = read_public_key(file)
         except KeyFileError:
             continue
     return keys
 
 
-def peer_file(folder: Path, kind: str, name: str) -> Path:
+def find_peer_file(folder: Path, kind: str, name: str) -> Path:
     """Return the file of a peer's key. Raises KeyFileError: an invalid name."""
     plain = name.strip("[]").replace(":", "-").lower() if kind == SERVERS else name
     if not NAME.fullmatch(plain):
@@ -151,17 +152,17 @@ def peer_file(folder: Path, kind: str, name: str) -> Path:
     return folder / kind / f"{plain}.key"
 
 
-def key_of_text(text: str) -> bytes:
+def read_key_text(text: str) -> bytes:
     """Return the public key given as 40 characters or as a file. Raises KeyFileError."""
     if len(text) == 40 and not Path(text).exists():
-        return _checked(text, "the key")
+        return _decode_key(text, "the key")
     file = Path(text)
-    if "secret" in dict(KEY.findall(_read(file, "give a .key file of another duocap, or its 40 characters"))):
+    if "secret" in dict(KEY.findall(_read_key_file(file, "give a .key file of another duocap, or its 40 characters"))):
         raise KeyFileError(f"{file}: holds a secret key, which nobody else should have; give the file without _secret")
-    return public_key(file)
+    return read_public_key(file)
 
 
-def _checked(text: str, where: object) -> bytes:
+def _decode_key(text: str, where: object) -> bytes:
     """Return a key as bytes. Raises KeyFileError unless it is 32 bytes in Z85."""
     try:
         if len(z85.decode(text.encode("ascii"))) == 32:
@@ -171,26 +172,26 @@ def _checked(text: str, where: object) -> bytes:
     raise KeyFileError(f"{where}: {text[:8]}... is no key of 40 characters (Z85); copy it again")
 
 
-def _read(file: Path, todo: str) -> str:
+def _read_key_file(file: Path, todo: str) -> str:
     """Return the text of a key file. Raises KeyFileError."""
     try:
         with file.open("rb") as stream:
             return stream.read(MAX_FILE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise KeyFileError(f"{file}: no key can be read there ({reason(error)}); {todo}") from error
+        raise KeyFileError(f"{file}: no key can be read there ({describe_reason(error)}); {todo}") from error
 
 
-def _text(public: bytes, title: str, secret: bytes | None = None) -> str:
+def _format_key_file(public: bytes, title: str, secret: bytes | None = None) -> str:
     """Return the content of a key file."""
     secret_line = f'    secret-key = "{secret.decode()}"\n' if secret is not None else ""
     return f'# {title}\nmetadata\ncurve\n    public-key = "{public.decode()}"\n{secret_line}'
 
 
-def _secret_file(folder: Path, name: str) -> Path:
+def _find_secret_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.key_secret"
 
 
-def _public_file(folder: Path, name: str) -> Path:
+def _find_public_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.key"
 
 
@@ -203,7 +204,7 @@ _folders: dict[bytes, Path] = {}
 _starting = threading.Lock()
 
 
-def admit_from(context: zmq.Context[Any], folder: Path) -> bytes:
+def admit_clients(context: zmq.Context[Any], folder: Path) -> bytes:
     """Admit the clients of a folder and this machine's own; return the ZAP domain for the server's socket."""
     domain = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16].encode()
     with _starting:
@@ -217,32 +218,32 @@ def admit_from(context: zmq.Context[Any], folder: Path) -> bytes:
             if error.errno != zmq.EADDRINUSE:  # in use: this context has its authenticator
                 raise
         else:
-            threading.Thread(target=_answer, args=(socket,), name="authenticator", daemon=True).start()
+            threading.Thread(target=_answer_requests, args=(socket,), name="authenticator", daemon=True).start()
     return domain
 
 
-def _answer(socket: "zmq.Socket[bytes]") -> None:
+def _answer_requests(socket: "zmq.Socket[bytes]") -> None:
     """Answer requests until the context ends."""
     try:
         while True:
-            socket.send_multipart(_reply(socket.recv_multipart()))
+            socket.send_multipart(_build_reply(socket.recv_multipart()))
     except zmq.ZMQError as error:  # the context ends, or is gone
         log.debug("authenticator ends: %s", error)
     finally:
         socket.close(0)
 
 
-def _reply(request: list[bytes]) -> list[bytes]:
+def _build_reply(request: list[bytes]) -> list[bytes]:
     """Return the reply to one ZAP request: version, id, status, text, user, metadata."""
     version, request_id = request[0], request[1] if len(request) > 1 else b""
-    name = _client_of(request)
+    name = _find_client(request)
     if name is None:
         log.info("a client without an admitted key was turned away")
     status = ADMITTED if name is not None else REFUSED
     return [version, request_id, *status, (name or "").encode("utf-8", "replace"), b""]
 
 
-def _client_of(request: list[bytes]) -> str | None:
+def _find_client(request: list[bytes]) -> str | None:
     """Return the name of the client of a request (version, id, domain, address, identity, mechanism, key), None if unknown."""
     if len(request) != 7 or request[5] != b"CURVE" or len(request[6]) != 32:
         return None
@@ -251,9 +252,9 @@ def _client_of(request: list[bytes]) -> str | None:
         return None
     try:
         key = z85.encode(request[6])
-        if key == own_pair(folder, CLIENT).public:
+        if key == read_own_pair(folder, CLIENT).public:
             return "this machine"
-        return next((name for name, known in public_keys(folder, CLIENTS).items() if known == key), None)
+        return next((name for name, known in read_public_keys(folder, CLIENTS).items() if known == key), None)
     except (KeyFileError, OSError) as error:
         log.warning("%s", error)
         return None

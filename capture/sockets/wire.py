@@ -37,7 +37,7 @@ class SentBlobs:
     t_sent_ns: int
 
 
-def unpacked_map(payload: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> dict[str, Any]:
+def unpack_map(payload: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> dict[str, Any]:
     """Return one msgpack map with text keys. Raises MalformedMessageError for anything else, or more than max_bytes."""
     if len(payload) > max_bytes:
         raise MalformedMessageError(f"a message of {len(payload)} bytes came, at most {max_bytes} are accepted; it was dropped")
@@ -51,7 +51,7 @@ def unpacked_map(payload: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> dict[str
     return content
 
 
-def field_of(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
     """Return content[key]. Raises MalformedMessageError unless it is of `kind` (a bool is no number)."""
     value = content.get(key)
     kinds = kind if isinstance(kind, tuple) else (kind,)
@@ -61,17 +61,17 @@ def field_of(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -
     return value
 
 
-def int_of(content: dict[str, Any], key: str, low: int = 0, high: int = INT64_MAX) -> int:
+def read_int_field(content: dict[str, Any], key: str, low: int = 0, high: int = INT64_MAX) -> int:
     """Return an integer field within [low, high]. Raises MalformedMessageError."""
-    value: int = field_of(content, key, int)
+    value: int = read_message_field(content, key, int)
     if not low <= value <= high:
         raise MalformedMessageError(f"field {key!r} must be within {low} and {high}, got {value}; the message was dropped")
     return value
 
 
-def floats_of(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8") -> Floats:
+def read_float_field(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8") -> Floats:
     """Return a packed array field, (n, columns) float64. Raises MalformedMessageError: an incomplete or non-finite one."""
-    data: bytes = field_of(content, key, bytes)
+    data: bytes = read_message_field(content, key, bytes)
     row_bytes = columns * np.dtype(dtype).itemsize
     if len(data) % row_bytes:
         raise MalformedMessageError(
@@ -85,7 +85,7 @@ def floats_of(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8
     return array
 
 
-def packed(array: Floats, dtype: str = "<f8") -> bytes:
+def pack_floats(array: Floats, dtype: str = "<f8") -> bytes:
     """Pack an array row by row as little-endian floats."""
     return np.ascontiguousarray(array, dtype).tobytes()
 
@@ -99,10 +99,10 @@ def encode_blobs(sent: SentBlobs) -> bytes:
         "t_capture_ns": blobs.t_capture_ns,
         "t_read_ns": sent.t_read_ns,
         "t_sent_ns": sent.t_sent_ns,
-        "points_px": packed(blobs.points_px),
-        "area_px": packed(blobs.area_px),
-        "color_rgb": packed(blobs.color_rgb),
-        "sigma_px": packed(blobs.sigma_px),
+        "points_px": pack_floats(blobs.points_px),
+        "area_px": pack_floats(blobs.area_px),
+        "color_rgb": pack_floats(blobs.color_rgb),
+        "sigma_px": pack_floats(blobs.sigma_px),
         "light": blobs.light,
     }
     return bytes(msgpack.packb(content, use_bin_type=True))
@@ -110,8 +110,8 @@ def encode_blobs(sent: SentBlobs) -> bytes:
 
 def decode_blobs(payload: bytes) -> SentBlobs:
     """Return the blobs of a message. Raises MalformedMessageError."""
-    content = unpacked_map(payload)
-    columns: list[bytes] = [field_of(content, key, bytes) for key in ("points_px", "area_px", "sigma_px", "color_rgb")]
+    content = unpack_map(payload)
+    columns: list[bytes] = [read_message_field(content, key, bytes) for key in ("points_px", "area_px", "sigma_px", "color_rgb")]
     n, n_bytes = len(columns[1]) // 8, [len(column) for column in columns]
     if n > MAX_BLOBS or n_bytes != [16 * n, 8 * n, 8 * n, 24 * n]:
         raise MalformedMessageError(f"blob arrays of {n_bytes} bytes, expected 2, 1, 1 and 3 numbers of 8 bytes a blob; dropped")
@@ -119,21 +119,21 @@ def decode_blobs(payload: bytes) -> SentBlobs:
     if np.count_nonzero(np.isfinite(table)) < len(table):
         raise MalformedMessageError("blobs hold numbers that are not finite; the message was dropped")
     blobs = Blobs(
-        camera=int_of(content, "camera", 0, len(CAMERA_NAMES) - 1),
-        index=int_of(content, "index"),
-        t_capture_ns=int_of(content, "t_capture_ns"),
+        camera=read_int_field(content, "camera", 0, len(CAMERA_NAMES) - 1),
+        index=read_int_field(content, "index"),
+        t_capture_ns=read_int_field(content, "t_capture_ns"),
         points_px=table[: 2 * n].reshape(n, 2),
         area_px=table[2 * n : 3 * n],
         sigma_px=table[3 * n : 4 * n],
         color_rgb=table[4 * n :].reshape(n, 3),
-        light=_light_of(content),
+        light=_read_light(content),
     )
-    return SentBlobs(blobs, int_of(content, "t_read_ns"), int_of(content, "t_sent_ns"))
+    return SentBlobs(blobs, read_int_field(content, "t_read_ns"), read_int_field(content, "t_sent_ns"))
 
 
-def _light_of(content: dict[str, Any]) -> float:
+def _read_light(content: dict[str, Any]) -> float:
     """Return the mean brightness of an image, 0 where an older camera node sends none. Raises MalformedMessageError."""
-    light = float(field_of(content, "light", (int, float))) if "light" in content else 0.0
+    light = float(read_message_field(content, "light", (int, float))) if "light" in content else 0.0
     if not 0.0 <= light <= 255.0:
         raise MalformedMessageError(f"field 'light' must be within 0 and 255, got {light}; the message was dropped")
     return light

@@ -86,7 +86,7 @@ class Health:
     def check_repeat(self, frame: Frame) -> bool:
         """Take a frame; return whether its image is new and not the last one again."""
         t_ns, last, self._last = frame.t_capture_ns, self._last, frame
-        is_new = last is None or not same_image(frame, last)
+        is_new = last is None or not is_same_image(frame, last)
         if last is not None and not 0 < t_ns - last.t_capture_ns < TIME_JUMP_NS:
             self._times_ns.clear()
         if is_new:
@@ -171,16 +171,16 @@ class Health:
             self._notices.add(f"well-{key}", f"{self._name} camera: {CONDITIONS[key][0]}", t_ns)
 
 
-def same_image(frame: Frame, other: Frame) -> bool:
+def is_same_image(frame: Frame, other: Frame) -> bool:
     """Return whether two frames hold the very same image, which the noise of a working sensor rules out."""
     if frame.jpeg is not None and other.jpeg is not None:
         return frame.jpeg == other.jpeg
     if frame.image is other.image:
         return False  # a source that gives one array again and again says nothing about the camera
-    few, others = _sample(frame.image), _sample(other.image)
+    few, others = _sample_pixels(frame.image), _sample_pixels(other.image)
     return few.shape == others.shape and bool((few == others).all()) and np.array_equal(frame.image, other.image)
 
 
-def _sample(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _sample_pixels(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return every SAMPLE_STEP-th pixel."""
     return image[::SAMPLE_STEP, ::SAMPLE_STEP]

@@ -17,7 +17,7 @@ FRAME_HEADS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 GREY = 128  # of missing parts
 
 
-def whole_jpeg(data: bytes) -> bytes | None:
+def strip_jpeg_padding(data: bytes) -> bytes | None:
     """Return a JPEG without padding, None where its beginning or its end is missing."""
     if not data.startswith(START):
         return None
@@ -30,15 +30,15 @@ def whole_jpeg(data: bytes) -> bytes | None:
     return data[: end + 2] if end > 0 else None
 
 
-def decoded(jpeg: bytes) -> NDArray[np.uint8] | None:
+def decode_whole_jpeg(jpeg: bytes) -> NDArray[np.uint8] | None:
     """Return the pixels, BGR; None where they cannot be decoded or the lower part is missing."""
-    image = pixels(jpeg)
-    return None if image is None or ends_grey(image) else image
+    image = decode_jpeg(jpeg)
+    return None if image is None or has_grey_end(image) else image
 
 
-def pixels(jpeg: bytes) -> NDArray[np.uint8] | None:
+def decode_jpeg(jpeg: bytes) -> NDArray[np.uint8] | None:
     """Return the pixels, BGR; None where they cannot be decoded, or are more than MAX_PIXELS."""
-    width, height = announced_size(jpeg)
+    width, height = read_jpeg_size(jpeg)
     if not 0 < width * height <= MAX_PIXELS:
         return None
     try:
@@ -48,7 +48,7 @@ def pixels(jpeg: bytes) -> NDArray[np.uint8] | None:
     return None if image is None else np.ascontiguousarray(image, np.uint8)
 
 
-def announced_size(jpeg: bytes) -> tuple[int, int]:
+def read_jpeg_size(jpeg: bytes) -> tuple[int, int]:
     """Return width and height by the header of a JPEG [px] (ITU-T T.81, B.2.2), 0 and 0 where it has none."""
     at = len(START)
     for _ in range(MAX_SEGMENTS):
@@ -62,12 +62,12 @@ def announced_size(jpeg: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def ends_grey(image: NDArray[Any]) -> bool:
+def has_grey_end(image: NDArray[Any]) -> bool:
     """Return whether the last rows are all the decoder's grey, but the first ones are not."""
     return bool((image[-4:] == GREY).all()) and not bool((image[:4] == GREY).all())
 
 
-def jpeg_bytes(data: NDArray[Any]) -> bytes | None:
+def find_jpeg_bytes(data: NDArray[Any]) -> bytes | None:
     """Return the bytes of a compressed frame (one row or column of bytes), None for pixels."""
     flat = data.ndim == 1 or (data.ndim in (2, 3) and data.size == max(data.shape))
     return data.tobytes() if flat and data.dtype == np.uint8 else None

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.packets import Frame
-from capture.rate import frame_period_s
-from capture.sources.timestamps import is_even, presentation_times
+from capture.rate import estimate_frame_period_s
+from capture.sources.timestamps import is_even, read_presentation_times
 from config.arrays import Floats
 from config.errors import SourceError
 
@@ -142,7 +142,7 @@ class VideoFile:
             raise SourceError(
                 f"{path}: cannot be read as a video; expected a file OpenCV can decode, such as AVI (MJPG) or MP4 (H.264)"
             )
-        self._next: NDArray[np.uint8] | None = _bgr(first)
+        self._next: NDArray[np.uint8] | None = _convert_to_bgr(first)
         announced = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self.size = (first.shape[1], first.shape[0])
@@ -150,13 +150,13 @@ class VideoFile:
         self.n_frames = announced if 0 < announced < 1 << 31 else None
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
-        own = presentation_times(path)
+        own = read_presentation_times(path)
         if own is not None:
             self.n_frames = own.n_announced  # OpenCV may have it from the rate, or with frames that are not shown
         if own is not None and fps is None and seconds is None and not is_even(own, self.fps):
-            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own.seconds), own.seconds
+            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / estimate_frame_period_s(own.seconds), own.seconds
         elif seconds is not None and len(seconds) > 1:
-            self.fps = 1.0 / frame_period_s(seconds)
+            self.fps = 1.0 / estimate_frame_period_s(seconds)
         self._times = _FrameTimes(self.fps, seconds)
 
     def read(self) -> Frame | None:
@@ -180,7 +180,7 @@ class VideoFile:
             return None
         ok, image = self._capture.read()
         if ok and image is not None:
-            return _bgr(image)
+            return _convert_to_bgr(image)
         # Some containers announce a frame or two more than they hold.
         self.truncated = self.n_frames is not None and self._index < self.n_frames - 2
         return None
@@ -199,7 +199,7 @@ class ImageFolder:
         """List the images. Raises SourceError: none there, or the first cannot be decoded."""
         self.name, self._camera, self._index = str(path), camera, 0
         found = (file for file in path.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith("."))
-        self._files = sorted(found, key=lambda file: natural_key(file.name))
+        self._files = sorted(found, key=lambda file: make_natural_key(file.name))
         if not self._files:
             raise SourceError(
                 f"{path}: no images in this folder; expected files such as 0001.png ({', '.join(sorted(IMAGE_SUFFIXES))})"
@@ -208,7 +208,7 @@ class ImageFolder:
         if first is None:
             raise SourceError(f"{self._files[0]}: cannot be decoded as an image; remove it or record again")
         self.size = (first.shape[1], first.shape[0])
-        self.fps = fps or (1.0 / frame_period_s(seconds) if seconds is not None and len(seconds) > 1 else DEFAULT_FPS)
+        self.fps = fps or (1.0 / estimate_frame_period_s(seconds) if seconds is not None and len(seconds) > 1 else DEFAULT_FPS)
         self.n_frames: int | None = len(self._files)
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
@@ -233,7 +233,7 @@ class ImageFolder:
         self._files = []
 
 
-def natural_key(name: str) -> list[tuple[int, int, str]]:
+def make_natural_key(name: str) -> list[tuple[int, int, str]]:
     """Return a sorting key with digits as numbers: img2 before img10."""
     parts = re.findall(r"\d+|\D+", name.lower())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
@@ -245,10 +245,10 @@ def _read_image(path: Path) -> NDArray[np.uint8] | None:
         image = cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
     except (OSError, cv2.error):
         return None
-    return None if image is None else _bgr(image)
+    return None if image is None else _convert_to_bgr(image)
 
 
-def _bgr(image: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _convert_to_bgr(image: NDArray[np.generic]) -> NDArray[np.uint8]:
     """Return a C-contiguous BGR uint8 image of a decoder's result."""
     if image.ndim == 2:
         image = np.repeat(image[:, :, None], 3, axis=2)

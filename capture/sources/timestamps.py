@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.errors import SourceError, reason
+from config.errors import SourceError, describe_reason
 from config.settings import CAMERA_NAMES
 
 log = logging.getLogger(__name__)
@@ -78,18 +78,18 @@ class ContainerTimes:
     n_announced: int
 
 
-def presentation_times(file: Path) -> ContainerTimes | None:
+def read_presentation_times(file: Path) -> ContainerTimes | None:
     """Return the times that a video itself holds; None where it holds none. Its packets are read, nothing is decoded."""
     if file.suffix.lower() not in TIMED_SUFFIXES:
         return None
     with contextlib.suppress(OSError):
         status = file.stat()
-        return _packet_times(file, status.st_mtime_ns, status.st_size)
+        return _read_packet_times(file, status.st_mtime_ns, status.st_size)
     return None
 
 
 @lru_cache(maxsize=8)
-def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | None:
+def _read_packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | None:
     """Read the times; changed_ns, size: of the file, so that another of the same name is read anew."""
     import av
 
@@ -105,7 +105,7 @@ def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | No
     ticks = sorted(tick for tick in shown if tick is not None)
     if len(ticks) < 2 or len(ticks) < len(shown) or unit_s <= 0.0:
         return None
-    times_s = _without_repeats(unit_s * (np.array(ticks, np.float64)[:, None] - ticks[0]))[:, 0]
+    times_s = _spread_repeats(unit_s * (np.array(ticks, np.float64)[:, None] - ticks[0]))[:, 0]
     if not (np.diff(times_s) > 0.0).all():
         return None
     times_s.setflags(write=False)
@@ -134,7 +134,7 @@ def read_video_stamps(file: Path) -> tuple[NDArray[np.int64], str]:
     try:
         text = file.read_text("ascii")
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{file}: cannot read the stamps of the video ({reason(error)}); expected {HEADER}") from error
+        raise SourceError(f"{file}: cannot read the stamps of the video ({describe_reason(error)}); expected {HEADER}") from error
     lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
     if not lines or lines[0] != HEADER:
         raise SourceError(f"{file}: begins with {(lines or [text])[0][:40]!r}, expected {HEADER!r}; is it of a session?")
@@ -155,24 +155,26 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     finite number, frames out of order, time that does not increase, another number than n_frames.
     """
     if is_video_stamps(Path(path)):
-        return _session_stamps(Path(path))
+        return _read_session_stamps(Path(path))
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = [(reader.line_num, row) for reader in (csv.reader(file),) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path}: cannot read the time stamps ({reason(error)}); expected a CSV with frame,seconds") from error
+        raise SourceError(
+            f"{path}: cannot read the time stamps ({describe_reason(error)}); expected a CSV with frame,seconds"
+        ) from error
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     if not _is_header(header):
         raise SourceError(
             f"{path}: the first line is {','.join(header) or 'empty'!r}; expected frame,seconds or, with a column for each "
             "camera, frame,left_seconds,right_seconds and so on"
         )
-    stamps = np.array([_row_seconds(f"{path}:{line}", row, n, len(header)) for n, (line, row) in enumerate(rows[1:])])
+    stamps = np.array([_parse_row_seconds(f"{path}:{line}", row, n, len(header)) for n, (line, row) in enumerate(rows[1:])])
     if not len(stamps):
         raise SourceError(f"{path}: no time stamps below the header; expected one line a frame")
-    stamps = _without_repeats(stamps)
+    stamps = _spread_repeats(stamps)
     _check_increasing(path, stamps)
-    stamps = _in_seconds(path, stamps - stamps[0].min())
+    stamps = _convert_to_seconds(path, stamps - stamps[0].min())
     if n_frames is not None and len(stamps) != n_frames:
         raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
     return np.ascontiguousarray(stamps[:, 0] if header == [FRAME, SECONDS] else stamps)
@@ -186,7 +188,7 @@ def _is_header(header: list[str]) -> bool:
     return columns == [SECONDS] or all(column.endswith("_" + SECONDS) for column in columns)
 
 
-def _session_stamps(path: Path) -> Floats:
+def _read_session_stamps(path: Path) -> Floats:
     """Return the timestamps of all cameras of a session, (N, V) [s], from 0 on. Raises SourceError."""
     name = next((name for name in CAMERA_NAMES if path.name.startswith(name)), None)
     if name is None:
@@ -209,7 +211,7 @@ def _session_stamps(path: Path) -> Floats:
     return stamps
 
 
-def _row_seconds(where: str, row: list[str], frame: int, n_columns: int) -> list[float]:
+def _parse_row_seconds(where: str, row: list[str], frame: int, n_columns: int) -> list[float]:
     """Return the timestamps of one line. Raises SourceError."""
     try:
         values = [float(cell) for cell in row]
@@ -222,7 +224,7 @@ def _row_seconds(where: str, row: list[str], frame: int, n_columns: int) -> list
     return values[1:]
 
 
-def _without_repeats(stamps: Floats) -> Floats:
+def _spread_repeats(stamps: Floats) -> Floats:
     """Return stamps, (N, C), with those that a clock repeats moved to when the frames were most likely taken.
 
     A few that are repeated are set evenly on the way to the next. A clock that repeats many is coarser than the frames: between
@@ -239,13 +241,13 @@ def _without_repeats(stamps: Floats) -> Floats:
         even = np.interp(np.arange(len(column)), np.append(first, len(column)), np.append(column[first], last))
         if n_repeated > COARSE * len(column):
             begins = first[1:][ticks > MAX_TICKS * np.median(ticks)]
-            column[:] = np.concatenate([_smoothed(run) for run in np.split(even, begins)])
+            column[:] = np.concatenate([_smooth_stamps(run) for run in np.split(even, begins)])
         elif n_repeated:
             column[:] = even
     return found
 
 
-def _smoothed(stamps: Floats) -> Floats:
+def _smooth_stamps(stamps: Floats) -> Floats:
     """Return stamps, each on a line through the WINDOW around it."""
     window = min(WINDOW, len(stamps) - 1 + len(stamps) % 2)
     if window < 3:
@@ -255,7 +257,7 @@ def _smoothed(stamps: Floats) -> Floats:
     return np.asarray(savgol_filter(stamps, window, 1))
 
 
-def _in_seconds(path: str | Path, stamps: Floats) -> Floats:
+def _convert_to_seconds(path: str | Path, stamps: Floats) -> Floats:
     """Return stamps, (N, C), in seconds: of rates from 1 to 1000 Hz, the step from frame to frame tells the unit.
 
     Raises SourceError: of no unit is that a rate.

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.camera import Rig, undistort_points
-from calibration.epipolar import TwoViews, two_views, write_epipolar_distances
+from calibration.epipolar import TwoViews, pack_two_views, write_epipolar_distances
 from calibration.triangulate import Sights, write_triangulated
 from capture.packets import Blobs, Views
-from config.arrays import Floats, Ints, read_only
+from config.arrays import Floats, Ints, make_read_only
 from config.jit import kernel
 from config.settings import MatchSettings
 
@@ -72,15 +72,15 @@ def find_candidates(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSetti
     """Return the possible pairs of blobs of two views, ordered by the first, then the second; predicted_m: (M, 3)."""
     first, second = views[pair[0]], views[pair[1]]
     most = len(first) * len(second)
-    limits = match_limits(abs(first.t_capture_ns - second.t_capture_ns), s)
+    limits = compute_match_limits(abs(first.t_capture_ns - second.t_capture_ns), s)
     blobs, numbers = np.empty((2, most), np.int64), np.empty((3, most))
     found = Candidates(blobs[0], blobs[1], numbers[0], np.empty((most, 3)), np.empty((most, 3, 3)), numbers[1], numbers[2])
-    cameras = two_views(rig.cameras[pair[0]], rig.cameras[pair[1]])
-    n = _write_candidates(_arrays_of(first), _arrays_of(second), cameras, limits, predicted_m, found)
+    cameras = pack_two_views(rig.cameras[pair[0]], rig.cameras[pair[1]])
+    n = _write_candidates(_arrays_from_blobs(first), _arrays_from_blobs(second), cameras, limits, predicted_m, found)
     return Candidates._make(part[:n] for part in found)
 
 
-def match_limits(skew_ns: int, s: MatchSettings) -> MatchLimits:
+def compute_match_limits(skew_ns: int, s: MatchSettings) -> MatchLimits:
     """Return what is a candidate in two views that were taken so far apart in time."""
     return MatchLimits(
         max_epipolar_px=s.max_epipolar_px + s.skew_px_s * skew_ns * 1e-9,
@@ -93,9 +93,9 @@ def match_limits(skew_ns: int, s: MatchSettings) -> MatchLimits:
     )
 
 
-def _arrays_of(blobs: Blobs) -> BlobArrays:
+def _arrays_from_blobs(blobs: Blobs) -> BlobArrays:
     """Return blobs as the kernels take them."""
-    return BlobArrays(read_only(blobs.points_px), read_only(blobs.sigma_px), read_only(blobs.color_rgb))
+    return BlobArrays(make_read_only(blobs.points_px), make_read_only(blobs.sigma_px), make_read_only(blobs.color_rgb))
 
 
 @kernel
@@ -123,13 +123,13 @@ def _write_candidates(
             ideal[0, k, axis], ideal[1, k, axis] = ideal_first[i, axis], ideal_second[j, axis]
     sights = Sights(px, ideal, sigma_px, np.ones((2, n), np.bool_))
     write_triangulated(views.cameras, sights, found.point_m[:n], found.covariance_m2[:n])
-    n = _within_depths(views, limits, found, n)
+    n = _keep_within_depths(views, limits, found, n)
     _write_costs(first.color_rgb, second.color_rgb, limits, predicted_m, found, n)
     return n
 
 
 @kernel
-def _within_depths(views: TwoViews, limits: MatchLimits, found: Candidates, n: int) -> int:
+def _keep_within_depths(views: TwoViews, limits: MatchLimits, found: Candidates, n: int) -> int:
     """Keep those of n candidates whose depths are within the limits, with these depths; return their number."""
     kept = 0
     for k in range(n):

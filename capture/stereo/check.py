@@ -60,7 +60,7 @@ def check_rig_fits(
     sentences. Raises SwappedCamerasError, StrangeCameraError, or CalibrationError: another size, markers far from their lines.
     """
     _check_sizes(rig, sizes)
-    check = _Check(rig, list(sample), settings or MatchSettings(), what)
+    check = _RigCheck(rig, list(sample), settings or MatchSettings(), what)
     if not check.fits:
         return check.scant
     if len(rig) == 2 or check.bad:
@@ -71,13 +71,13 @@ def check_rig_fits(
     return min(check.fits.values(), key=lambda fit: fit.quality)
 
 
-class _Check:
+class _RigCheck:
     """How well each two views of a sample fit, where there is enough of them. scant: of the first two where there is not."""
 
     def __init__(self, rig: Rig, sample: list[Views], settings: MatchSettings, what: str) -> None:
         self._rig, self._settings, self._what = rig, settings, what
-        pairs = [pair for pair in combinations(range(len(rig)), 2) if len(rig) == 2 or _see_alike(rig, pair)]
-        usable = {pair: _views_of(sample, pair) for pair in pairs}
+        pairs = [pair for pair in combinations(range(len(rig)), 2) if len(rig) == 2 or _is_same_side(rig, pair)]
+        usable = {pair: _select_views(sample, pair) for pair in pairs}
         self.scant = RigFit(len(usable.get((0, 1), ())), 0.0, float("inf"), 0.0)
         self._usable = {pair: views for pair, views in usable.items() if len(views) >= MIN_PAIRS}
         self.fits = self._fits_of(rig)
@@ -87,7 +87,7 @@ class _Check:
         """Return the fit of each pair, by another rig where one of some cameras is in it."""
         of = None if cameras is None else set(cameras)
         return {
-            pair: rig_fit(Rig(tuple(rig.cameras[c] for c in pair)), views, self._settings)
+            pair: measure_rig_fit(Rig(tuple(rig.cameras[c] for c in pair)), views, self._settings)
             if of is None or of & set(pair)
             else self.fits[pair]
             for pair, views in self._usable.items()
@@ -95,13 +95,13 @@ class _Check:
 
     def check_order(self) -> None:
         """Raise SwappedCamerasError where the rig fits clearly better with two cameras exchanged."""
-        as_given = _mean_quality(self.fits)
+        as_given = _compute_mean_quality(self.fits)
         for one, other in combinations(range(len(self._rig)), 2):
             cameras = list(self._rig.cameras)
             cameras[one], cameras[other] = cameras[other], cameras[one]
             fits = self._fits_of(Rig(tuple(cameras)), (one, other))
             good = min(fit.quality for fit in fits.values()) >= MIN_QUALITY
-            if good and _mean_quality(fits) > as_given + CLEARLY_BETTER:
+            if good and _compute_mean_quality(fits) > as_given + CLEARLY_BETTER:
                 of_both = [pair for pair in fits if one in pair or other in pair]
                 before_px, after_px = (np.median([table[pair].epipolar_px for pair in of_both]) for table in (self.fits, fits))
                 raise SwappedCamerasError(
@@ -114,9 +114,9 @@ class _Check:
         """Raise CalibrationError where the rig fits with the images of one camera mirrored."""
         for camera, of in enumerate(self._rig.cameras):
             fits = [
-                rig_fit(
+                measure_rig_fit(
                     Rig(tuple(self._rig.cameras[c] for c in pair)),
-                    [_mirrored(both, pair.index(camera), of.size[0]) for both in views],
+                    [_mirror_view(both, pair.index(camera), of.size[0]) for both in views],
                     self._settings,
                 )
                 for pair, views in self._usable.items()
@@ -149,24 +149,24 @@ class _Check:
         return CalibrationError(f"the rig does not fit these {self._what}: {shown}; {then}")
 
 
-def _see_alike(rig: Rig, pair: Pair) -> bool:
+def _is_same_side(rig: Rig, pair: Pair) -> bool:
     """Return whether two cameras look at the same side of a body."""
     one, other = (rig.cameras[camera].rotation[2] for camera in pair)
     return float(one @ other) > OPPOSITE
 
 
-def _views_of(sample: Iterable[Views], pair: Pair) -> list[Views]:
+def _select_views(sample: Iterable[Views], pair: Pair) -> list[Views]:
     """Return the views of two cameras at the moments at which both see enough."""
     both = [(views.blobs[pair[0]], views.blobs[pair[1]]) for views in sample]
     return [Views((a, b)) for a, b in both if a is not None and b is not None and min(len(a), len(b)) >= MIN_BLOBS]
 
 
-def _mean_quality(fits: dict[Pair, RigFit]) -> float:
+def _compute_mean_quality(fits: dict[Pair, RigFit]) -> float:
     """Return the mean quality of all pairs."""
     return float(np.mean([fit.quality for fit in fits.values()]))
 
 
-def _mirrored(both: Views, side: int, width_px: int) -> Views:
+def _mirror_view(both: Views, side: int, width_px: int) -> Views:
     """Return two views, one of them turned left to right."""
 
     def turn(view: int, blobs: Blobs) -> Blobs:
@@ -176,7 +176,7 @@ def _mirrored(both: Views, side: int, width_px: int) -> Views:
     return both.changed(turn)
 
 
-def rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit:
+def measure_rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit:
     """Return how well pairs of views fit a rig.
 
     A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over

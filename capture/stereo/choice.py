@@ -23,7 +23,7 @@ IMAGE_PX = 1.0  # of a blob, with the errors of calibration and time skew
 NEAR_M = 0.1  # from where a marker was to the line of sight of a blob that may be it: two frames of a fast hand
 
 
-def leave_out_wrong(views: Views, rig: Rig, expected_m: Floats) -> Views:
+def drop_outvoted_views(views: Views, rig: Rig, expected_m: Floats) -> Views:
     """Return the moment without views that the others outvote: two at least, and all but the outvoted, are as expected.
 
     Where the prediction is wrong, no two views are as expected, and all stay. expected_m: markers, (M, 3) [m] world.
@@ -31,19 +31,19 @@ def leave_out_wrong(views: Views, rig: Rig, expected_m: Floats) -> Views:
     judged = [blobs for blobs in views.present if len(blobs) >= MIN_BLOBS]
     if len(judged) < 3:
         return views
-    share = {blobs.camera: _find_share_due(blobs, rig.cameras[blobs.camera], expected_m) for blobs in judged}
+    share = {blobs.camera: _measure_expected_share(blobs, rig.cameras[blobs.camera], expected_m) for blobs in judged}
     wrong = {camera for camera, due in share.items() if due < FEW}
     right = {camera for camera, due in share.items() if due >= MOST}
     return views.without(wrong) if wrong and len(right) >= 2 and len(right) + len(wrong) == len(share) else views
 
 
-def _find_share_due(blobs: Blobs, camera: Camera, expected_m: Floats) -> float:
+def _measure_expected_share(blobs: Blobs, camera: Camera, expected_m: Floats) -> float:
     """Return the share of a view's blobs that are where a marker is expected; of more blobs than markers, the share of these."""
-    n_due = np.count_nonzero(_measure_away(blobs, camera, expected_m).min(axis=0) < DUE_M)
+    n_due = np.count_nonzero(_measure_sight_distance(blobs, camera, expected_m).min(axis=0) < DUE_M)
     return float(n_due / min(len(blobs), len(expected_m)))
 
 
-def _measure_away(blobs: Blobs, camera: Camera, marker_m: Floats) -> Floats:
+def _measure_sight_distance(blobs: Blobs, camera: Camera, marker_m: Floats) -> Floats:
     """Return how far markers are from the lines of sight of blobs, (M, N) [m]; infinite behind the camera."""
     image_px = np.nan_to_num(camera.project(marker_m), nan=np.inf)
     away_px = np.linalg.norm(image_px[:, None] - blobs.points_px, axis=2)
@@ -64,7 +64,7 @@ def choose_views(views: Views, rig: Rig, marker_m: Floats, n_views: int) -> View
     kept = [blobs.camera for blobs in views.present]
     if len(kept) <= n_views:
         return views
-    information = {c: _find_information(views[c], rig.cameras[c], marker_m) for c in kept}
+    information = {c: _compute_information(views[c], rig.cameras[c], marker_m) for c in kept}
     known = np.eye(3) / HIDDEN_M**2 + sum(information.values())
     while len(kept) > n_views:
         error_m2 = {c: np.trace(np.linalg.inv(known - information[c]), axis1=1, axis2=2).sum() for c in reversed(kept)}
@@ -74,7 +74,7 @@ def choose_views(views: Views, rig: Rig, marker_m: Floats, n_views: int) -> View
     return views.without(set(information) - set(kept))
 
 
-def _find_information(blobs: Blobs, camera: Camera, marker_m: Floats) -> Floats:
+def _compute_information(blobs: Blobs, camera: Camera, marker_m: Floats) -> Floats:
     """Return the information of a view on each marker's place, (M, 3, 3) [1/m^2]: 0 where no blob is near its image.
 
     With z the distance, r the direction of the line of sight and f the focal length: (f / z sigma)^2 (I - r r').
@@ -82,5 +82,5 @@ def _find_information(blobs: Blobs, camera: Camera, marker_m: Floats) -> Floats:
     sight_m = marker_m - camera.center_m
     z_m = np.linalg.norm(sight_m, axis=1)[:, None, None]
     across = np.eye(3) - sight_m[:, :, None] * sight_m[:, None, :] / z_m**2
-    shown = _measure_away(blobs, camera, marker_m).min(axis=1, initial=np.inf) < NEAR_M
+    shown = _measure_sight_distance(blobs, camera, marker_m).min(axis=1, initial=np.inf) < NEAR_M
     return np.asarray(np.where(shown[:, None, None], (camera.focal_px / (z_m * IMAGE_PX)) ** 2 * across, 0.0))

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.triangulate import Sights, packed_camera, project_point, write_triangulated
+from calibration.triangulate import Sights, pack_camera, project_point, write_triangulated
 from capture.packets import Blobs, Views
-from capture.stereo.candidates import MAX_POSITION, UNPAIRED, UNPREDICTED, MatchedBlobs, find_candidates, match_limits
-from config.arrays import Bools, Floats, Ints, read_only
+from capture.stereo.candidates import MAX_POSITION, UNPAIRED, UNPREDICTED, MatchedBlobs, compute_match_limits, find_candidates
+from config.arrays import Bools, Floats, Ints, make_read_only
 from config.jit import kernel
 from config.settings import MatchSettings
 
@@ -41,7 +41,7 @@ class Clusters(NamedTuple):
     n: Ints
 
 
-class Edges(NamedTuple):
+class BlobPairs(NamedTuple):
     """Possible pairs of blobs of several views: rows of a `BlobTable`, (E,) each, and fields as in `Candidates`."""
 
     first: Ints
@@ -56,40 +56,42 @@ def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, 
     """Match three views or more, `seeing` of the rig's."""
     blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
     table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
-    edges = _edges_of(views, seeing, rig, s, predicted_m)
-    score, clusters = np.empty(len(edges.first)), start_clusters(len(table.camera), len(seeing))
+    edges = _find_blob_pairs(views, seeing, rig, s, predicted_m)
+    score, clusters = np.empty(len(edges.first)), make_empty_clusters(len(table.camera), len(seeing))
     score_pairs(cameras, table, edges, UNSEEN, s.epipolar_sigma_px, score)
     confirmed = score < edges.cost
     if len(predicted_m):
-        apart = _cost_apart(blobs, lenses, edges, predicted_m, s.temporal_sigma_m)
+        apart = _compute_marker_cost(blobs, lenses, edges, predicted_m, s.temporal_sigma_m)
         score = np.where(confirmed | (edges.cost < apart + LIKELIER), score, UNPAIRED)
     else:
-        score = score + np.where(confirmed, 0.0, _cost_outside(edges.point_m, edges.point_m[confirmed], s.extent_m))
+        score = score + np.where(confirmed, 0.0, _compute_outside_cost(edges.point_m, edges.point_m[confirmed], s.extent_m))
     order = np.argsort(score, kind="stable")
     order = order[score[order] < UNPAIRED]
-    limit_px = match_limits(abs(views.residual_skew_ns), s).max_epipolar_px
+    limit_px = compute_match_limits(abs(views.residual_skew_ns), s).max_epipolar_px
     grow_clusters(cameras, table, edges.first, edges.second, order, limit_px, clusters)
     member = clusters.member[clusters.member.max(axis=1) >= 0]
     blob = np.full((len(views), len(member)), -1)
     blob[seeing] = np.where(member >= 0, table.blob[member], -1).T
     point_m, covariance_m2 = triangulate_clusters(cameras, table, member)
-    return MatchedBlobs(blob, point_m, covariance_m2, _distances_within(edges, member))
+    return MatchedBlobs(blob, point_m, covariance_m2, _compute_cluster_distances(edges, member))
 
 
-def _edges_of(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> Edges:
+def _find_blob_pairs(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> BlobPairs:
     """Return the possible pairs of blobs of all views that are cheap enough."""
     start = dict(zip(seeing, np.cumsum([0, *(len(views[camera]) for camera in seeing)]).tolist(), strict=False))
-    found = list[Edges]()
+    found = list[BlobPairs]()
     for a, b in combinations(seeing, 2):
         pair = find_candidates(views, (a, b), rig, s, predicted_m)
         cheap = pair.cost < UNPAIRED
         first, second = pair.first[cheap] + start[a], pair.second[cheap] + start[b]
         point_m, covariance_m2 = pair.point_m[cheap], pair.covariance_m2[cheap]
-        found.append(Edges(first, second, pair.distance_px[cheap], point_m, covariance_m2, pair.cost[cheap]))
-    return Edges._make(np.concatenate(parts) for parts in zip(*found, strict=True))
+        found.append(BlobPairs(first, second, pair.distance_px[cheap], point_m, covariance_m2, pair.cost[cheap]))
+    return BlobPairs._make(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
-def _cost_apart(blobs: Sequence[Blobs], cameras: Sequence[Camera], edges: Edges, predicted_m: Floats, sigma_m: float) -> Floats:
+def _compute_marker_cost(
+    blobs: Sequence[Blobs], cameras: Sequence[Camera], edges: BlobPairs, predicted_m: Floats, sigma_m: float
+) -> Floats:
     """Return what pairs of blobs cost as images of two predicted markers, (E,): squared distances from these in their sigmas.
 
     A pair that no third view confirms and that costs more is most likely no point: with three views or more, lines through the
@@ -102,7 +104,7 @@ def _cost_apart(blobs: Sequence[Blobs], cameras: Sequence[Camera], edges: Edges,
         sigma_m: of each of them [m].
     """
     squared = np.concatenate(
-        [_squared_to_images(each, camera, predicted_m, sigma_m) for each, camera in zip(blobs, cameras, strict=True)]
+        [_compute_squared_distances(each, camera, predicted_m, sigma_m) for each, camera in zip(blobs, cameras, strict=True)]
     )
     nearest = squared.argmin(axis=1)
     first = squared[np.arange(len(squared)), nearest]
@@ -113,14 +115,14 @@ def _cost_apart(blobs: Sequence[Blobs], cameras: Sequence[Camera], edges: Edges,
     return np.asarray(np.where(nearest[a] == nearest[b], same, first[a] + first[b]))
 
 
-def _squared_to_images(blobs: Blobs, camera: Camera, marker_m: Floats, sigma_m: float) -> Floats:
+def _compute_squared_distances(blobs: Blobs, camera: Camera, marker_m: Floats, sigma_m: float) -> Floats:
     """Return squared distances of blobs from the images of markers, (N, M), in sigmas of the markers."""
     depth_m = np.maximum(camera.to_camera(marker_m)[:, 2], 0.3)
     away_px = np.linalg.norm(blobs.points_px[:, None] - camera.project(marker_m)[None], axis=2)
     return np.asarray((away_px * depth_m / (camera.focal_px * sigma_m)) ** 2)
 
 
-def _cost_outside(point_m: Floats, confirmed_m: Floats, extent_m: float) -> Floats:
+def _compute_outside_cost(point_m: Floats, confirmed_m: Floats, extent_m: float) -> Floats:
     """Return what points, (E, 3), cost by their distance from the middle of confirmed ones, (C, 3) [m]."""
     if not len(confirmed_m):
         return np.zeros(len(point_m))
@@ -128,7 +130,7 @@ def _cost_outside(point_m: Floats, confirmed_m: Floats, extent_m: float) -> Floa
     return np.asarray(np.minimum((from_body_m / extent_m) ** 2 + UNPREDICTED, MAX_POSITION))
 
 
-def _distances_within(edges: Edges, member: Ints) -> Floats:
+def _compute_cluster_distances(edges: BlobPairs, member: Ints) -> Floats:
     """Return the largest distance from an epipolar line within each cluster, (P,) [px]."""
     of = np.full(int(max(edges.first.max(initial=-1), edges.second.max(initial=-1), member.max(initial=-1))) + 1, -1)
     cluster, view = np.nonzero(member >= 0)
@@ -152,16 +154,16 @@ def make_blob_table(views: list[Blobs], cameras: list[Camera]) -> BlobTable:
 
 def pack_cameras(cameras: list[Camera]) -> Floats:
     """Return cameras as rows of numbers for the kernels, (V, 22)."""
-    return read_only(np.stack([packed_camera(camera) for camera in cameras]))
+    return make_read_only(np.stack([pack_camera(camera) for camera in cameras]))
 
 
-def start_clusters(n_blobs: int, n_views: int) -> Clusters:
+def make_empty_clusters(n_blobs: int, n_views: int) -> Clusters:
     """Return no clusters of so many blobs."""
     return Clusters(np.full((n_blobs, n_views), -1), np.full(n_blobs, -1), np.zeros(1, np.int64))
 
 
 @kernel
-def score_pairs(cameras: Floats, table: BlobTable, edges: Edges, unseen: float, sigma_px: float, score: Floats) -> None:
+def score_pairs(cameras: Floats, table: BlobTable, edges: BlobPairs, unseen: float, sigma_px: float, score: Floats) -> None:
     """Write the cost of pairs of blobs, (E,), less what blobs of other cameras save that pair with both and see their point.
 
     Where the cameras and several markers lie near one plane, as with arms held level at the cameras' height, blobs of different
@@ -184,13 +186,13 @@ def score_pairs(cameras: Floats, table: BlobTable, edges: Edges, unseen: float, 
         for k in range(n_blobs):
             camera, cost = table.camera[k], of_two[i, k] + of_two[j, k]
             if cost < least[camera] and project_point(cameras[camera], edges.point_m[e], uv, J):
-                cost += _cost_from_image(uv, J, edges.covariance_m2[e], table.px[k], sigma_px)
+                cost += _compute_image_cost(uv, J, edges.covariance_m2[e], table.px[k], sigma_px)
                 least[camera] = min(least[camera], cost)
         score[e] = edges.cost[e] - (unseen - least).sum()
 
 
 @kernel
-def _cost_from_image(uv: Floats, J: Floats, covariance_m2: Floats, px: Floats, sigma_px: float) -> float:
+def _compute_image_cost(uv: Floats, J: Floats, covariance_m2: Floats, px: Floats, sigma_px: float) -> float:
     """Return what the distance of a blob from a point's image costs: 2 log(1 + d'S^-1 d / 2), S = J C J' + sigma^2 I.
 
     uv (2,), J (2, 3): the image and its Jacobian; covariance_m2: C (3, 3); px: the blob, (2,).
@@ -206,7 +208,7 @@ def _cost_from_image(uv: Floats, J: Floats, covariance_m2: Floats, px: Floats, s
 
 
 @kernel
-def _meet_in_one_point(cameras: Floats, table: BlobTable, row: Ints, limit_px: float) -> bool:
+def _is_one_point(cameras: Floats, table: BlobTable, row: Ints, limit_px: float) -> bool:
     """Return whether the blobs of a cluster, (V,), lie within a limit of the images of one point [px]."""
     n_views = len(cameras)
     px, ideal = np.zeros((n_views, 1, 2)), np.zeros((n_views, 1, 2))
@@ -228,7 +230,7 @@ def _meet_in_one_point(cameras: Floats, table: BlobTable, row: Ints, limit_px: f
 
 
 @kernel
-def _joined(clusters: Clusters, table: BlobTable, i: int, j: int, row: Ints) -> int:
+def _join_clusters(clusters: Clusters, table: BlobTable, i: int, j: int, row: Ints) -> int:
     """Write the cluster that two blobs and their clusters make, (V,), and return its number of blobs, 0 where it cannot be."""
     row[:] = -1
     for k in (i, j):
@@ -259,8 +261,8 @@ def grow_clusters(
         a, b = clusters.of[i], clusters.of[j]
         if a >= 0 and a == b:
             continue
-        n = _joined(clusters, table, i, j, row)
-        if n == 0 or (n > 2 and not _meet_in_one_point(cameras, table, row, limit_px)):
+        n = _join_clusters(clusters, table, i, j, row)
+        if n == 0 or (n > 2 and not _is_one_point(cameras, table, row, limit_px)):
             continue
         target = a if a >= 0 else b
         if target < 0:

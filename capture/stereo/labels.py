@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from capture.packets import MarkerFrame, Points, Views
-from capture.stereo.matching import complement
-from config.arrays import Bools, Floats, Ints, read_only
+from capture.stereo.matching import list_untaken
+from config.arrays import Bools, Floats, Ints, make_read_only
 from config.jit import kernel
 
 
-def frame_of_view(views: Views, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
+def frame_from_view(views: Views, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
     """Return the marker frame of one view, without triangulation. blob_of_marker: (M,), -1 for none."""
     n, blobs, n_views = len(blob_of_marker), views[camera_index], len(views)
     found = blob_of_marker >= 0
@@ -33,19 +33,19 @@ class LabelledPoints(NamedTuple):
     blob: Ints
 
 
-def marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFrame:
+def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFrame:
     """Return the marker frame of labelled points.
 
     choice: point of each marker, (M,), -1 for none.
     """
     n = len(choice)
     taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((len(views), n), -1))
-    _take_points(points.point_m, points.covariance_m2, points.epipolar_px, read_only(points.blob), choice, taken)
-    unused = complement(len(points.point_m), choice[taken.valid])
+    _take_points(points.point_m, points.covariance_m2, points.epipolar_px, make_read_only(points.blob), choice, taken)
+    unused = list_untaken(len(points.point_m), choice[taken.valid])
     image, sigma = np.zeros((len(views), n, 2)), np.zeros((len(views), n))
     for c, blobs in enumerate(views.blobs):
         if blobs is not None:
-            _take_blobs(read_only(blobs.points_px), read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
+            _take_blobs(make_read_only(blobs.points_px), make_read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
     times = (views.first.index, views.t_capture_ns, views.skew_ns)
     valid, point, covariance, epipolar, blob = taken
     return MarkerFrame(*times, valid, point, covariance, blob >= 0, image, sigma, epipolar, points.point_m[unused])

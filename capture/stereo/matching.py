@@ -12,13 +12,13 @@ from calibration.camera import Rig
 from capture.packets import Blobs, Points, Views
 from capture.stereo.candidates import MAX_POSITION, UNPAIRED, Candidates, MatchedBlobs, find_candidates
 from capture.stereo.clusters import match_clusters
-from config.arrays import Floats, Ints, read_only
+from config.arrays import Floats, Ints, make_read_only
 from config.jit import kernel
 from config.settings import MatchSettings
 
 MAX_DEPTHS = 48  # tried without a prediction
 IMPOSSIBLE = 1e6
-NO_PREDICTION = read_only(np.zeros((0, 3)))
+NO_PREDICTION = make_read_only(np.zeros((0, 3)))
 
 
 def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLike | None = None) -> Points:
@@ -27,7 +27,7 @@ def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLik
     predicted_m: predicted markers, (M, 3) [m] world, None or empty without a prediction. Points behind a camera or outside
     min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows by skew_px_s.
     """
-    predicted = read_only(NO_PREDICTION if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))
+    predicted = make_read_only(NO_PREDICTION if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))
     seeing = [camera for camera, blobs in enumerate(views.blobs) if blobs is not None and len(blobs)]
     if len(seeing) > 2:
         matched = match_clusters(views, seeing, rig, settings, predicted)
@@ -36,7 +36,7 @@ def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLik
     else:
         matched = MatchedBlobs(np.empty((len(views), 0), np.int64), np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0))
     counts = [0 if blobs is None else len(blobs) for blobs in views.blobs]
-    single = tuple(complement(n, row[row >= 0]) for n, row in zip(counts, matched.blob, strict=True))
+    single = tuple(list_untaken(n, row[row >= 0]) for n, row in zip(counts, matched.blob, strict=True))
     return Points(matched.point_m, matched.covariance_m2, matched.blob, matched.epipolar_px, single)
 
 
@@ -44,43 +44,43 @@ def _match_two(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSettings, 
     """Match two views of the rig's."""
     a, b = pair
     found = find_candidates(views, pair, rig, s, predicted_m)
-    chosen = _chosen(found, len(views[a]), len(views[b]), s, len(predicted_m) > 0)
+    chosen = _choose_pairs(found, len(views[a]), len(views[b]), s, len(predicted_m) > 0)
     blob = np.full((len(views), len(chosen)), -1)
     blob[a], blob[b] = found.first[chosen], found.second[chosen]
     return MatchedBlobs(blob, found.point_m[chosen], found.covariance_m2[chosen], found.distance_px[chosen])
 
 
-def complement(count: int, taken: NDArray[np.int64]) -> NDArray[np.int64]:
+def list_untaken(count: int, taken: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers from 0 to `count` - 1 that are not in `taken`, ascending."""
     free = np.ones(count, bool)
     free[taken] = False
     return free.nonzero()[0]
 
 
-def _chosen(found: Candidates, n_first: int, n_second: int, s: MatchSettings, predicted: bool) -> Ints:
+def _choose_pairs(found: Candidates, n_first: int, n_second: int, s: MatchSettings, predicted: bool) -> Ints:
     """Return the candidates of two views that are pairs."""
     if predicted:
-        return _assigned(found.first, found.second, found.cost, n_first, n_second)
-    return _assigned_at_one_depth(found, n_first, n_second, s.depth_extent_m)
+        return _assign_candidates(found.first, found.second, found.cost, n_first, n_second)
+    return _assign_at_one_depth(found, n_first, n_second, s.depth_extent_m)
 
 
-def _assigned_at_one_depth(found: Candidates, n_first: int, n_second: int, extent_m: float) -> Ints:
+def _assign_at_one_depth(found: Candidates, n_first: int, n_second: int, extent_m: float) -> Ints:
     """Return the assignment of least cost over all depths of the body, without a prediction.
 
     Horizontal arms lie along one epipolar line, where any blob pairs with any other; only one shift has the arms at the depth of
     the legs.
     """
     best, lowest = np.zeros(0, np.int64), np.inf
-    for middle in _spread(found.depth_m):
+    for middle in _spread_depths(found.depth_m):
         at_depth = found.cost + np.minimum(((found.depth_m - middle) / extent_m) ** 2, MAX_POSITION)
-        chosen = _assigned(found.first, found.second, at_depth, n_first, n_second)
+        chosen = _assign_candidates(found.first, found.second, at_depth, n_first, n_second)
         total = float((at_depth[chosen] - UNPAIRED).sum())
         if total < lowest:
             best, lowest = chosen, total
     return best
 
 
-def _spread(depth_m: Floats) -> Floats:
+def _spread_depths(depth_m: Floats) -> Floats:
     """Return at most MAX_DEPTHS depths, evenly spaced in rank."""
     ranked = np.sort(depth_m)
     return (
@@ -90,19 +90,19 @@ def _spread(depth_m: Floats) -> Floats:
     )
 
 
-def _assigned(first: Ints, second: Ints, cost: Floats, n_first: int, n_second: int) -> Ints:
+def _assign_candidates(first: Ints, second: Ints, cost: Floats, n_first: int, n_second: int) -> Ints:
     """Return the candidates of the assignment of least cost: `cost`, (C,), a pair, UNPAIRED / 2 an unpaired blob.
 
     Every blob has a dummy partner on the other side; two dummies pair at no cost.
     """
     matrix, partner = np.empty((n_first + n_second, n_first + n_second)), np.empty(n_first, np.int64)
-    if not _each_its_cheapest(first, second, cost, matrix, partner):
+    if not _choose_cheapest_partners(first, second, cost, matrix, partner):
         partner = linear_sum_assignment(matrix)[1]
     return np.nonzero((partner[first] == second) & (cost < UNPAIRED))[0]
 
 
 @kernel
-def _each_its_cheapest(first: Ints, second: Ints, cost: Floats, matrix: Floats, partner: Ints) -> bool:
+def _choose_cheapest_partners(first: Ints, second: Ints, cost: Floats, matrix: Floats, partner: Ints) -> bool:
     """Write the cheapest partner of each first blob, (L,), -1 for none cheap enough; return whether no two have the same one.
 
     No assignment costs less then. Otherwise write the costs of one with dummies, the first ones after the second blobs and
@@ -132,12 +132,12 @@ def _each_its_cheapest(first: Ints, second: Ints, cost: Floats, matrix: Floats, 
     return False
 
 
-def with_rig_error(views: Views, sigma_px: float) -> Views:
+def add_rig_error(views: Views, sigma_px: float) -> Views:
     """Return views with the error of calibration and time skew added to the sigma of every blob."""
-    return views.changed(lambda _, blobs: _with_error(blobs, sigma_px))
+    return views.changed(lambda _, blobs: _add_sigma(blobs, sigma_px))
 
 
-def _with_error(blobs: Blobs, sigma_px: float) -> Blobs:
+def _add_sigma(blobs: Blobs, sigma_px: float) -> Blobs:
     """Return blobs with an error added to each."""
     sigma = np.hypot(blobs.sigma_px, sigma_px)
     same = (blobs.camera, blobs.index, blobs.t_capture_ns, blobs.points_px, blobs.area_px, blobs.color_rgb)

@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.epipolar import essential_matrix, fundamental_matrix
+from calibration.epipolar import compute_essential_matrix, compute_fundamental_matrix
 from capture.packets import Blobs, Views
 from config.arrays import Floats
 
@@ -51,12 +51,12 @@ class VoteSegment:
     n_pairs: Floats
 
 
-def empty_segment() -> VoteSegment:
+def make_empty_segment() -> VoteSegment:
     """Return a segment without votes."""
     return VoteSegment(np.zeros((3, N_BINS)), np.zeros(3), np.zeros(3))
 
 
-def agreement(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
+def find_agreed_distance(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
     """Return the distance on which most votes agree, above the level of wrong partners. votes: (bins,) of n markers.
 
     start: the result at the start of the run, None at the start itself.
@@ -78,7 +78,7 @@ def agreement(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
     return VoteResult(n, offset_px, float(shares[0]), float(spread[order][min(half, width - 1)]), float(shares[1]))
 
 
-def slow_blobs(before: Blobs, now: Blobs, across: Floats) -> Floats:
+def select_slow_blobs(before: Blobs, now: Blobs, across: Floats) -> Floats:
     """Return the blobs of a view that have hardly moved in direction `across` since the last one, (N, 2) raw pixels."""
     if not len(before) or not len(now):
         return np.zeros((0, 2))
@@ -151,12 +151,12 @@ class PairWatch:
     """
 
     def __init__(self, rig: Rig, who: str = "a camera") -> None:
-        self._rig, self._essential = rig, essential_matrix(*rig.cameras)
-        F = fundamental_matrix(*rig.cameras)
+        self._rig, self._essential = rig, compute_essential_matrix(*rig.cameras)
+        F = compute_fundamental_matrix(*rig.cameras)
         middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
         lines = (F.T @ middles[1], F @ middles[0])
         self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)
-        self._segment = empty_segment()
+        self._segment = make_empty_segment()
         self._segments: deque[VoteSegment] = deque(maxlen=CLASS_SEGMENTS)
         self._body_px_s = 0.0
         self._drift = DriftDetector(who)
@@ -177,7 +177,7 @@ class PairWatch:
             return
         self._due_ns = t_ns + SAMPLE_NS
         distances = self._distances_px(
-            slow_blobs(before[0], pair[0], self._across[0]), slow_blobs(before[1], pair[1], self._across[1])
+            select_slow_blobs(before[0], pair[0], self._across[0]), select_slow_blobs(before[1], pair[1], self._across[1])
         )
         if min(distances.shape) < MIN_VOTERS:
             return
@@ -188,7 +188,7 @@ class PairWatch:
         if not 0 <= t_ns - self._segment_ns < SEGMENT_NS:
             self._segment_ns = t_ns
             self._segments.append(self._segment)
-            self._segment = empty_segment()
+            self._segment = make_empty_segment()
             self._judge(t_ns)
 
     def _update_speed(self, before: Blobs, now: Blobs) -> None:
@@ -229,7 +229,7 @@ class PairWatch:
         if sum(segment.n_pairs.sum() for segment in last) < MIN_PAIRS:
             return
         votes = np.sum([segment.votes.sum(axis=0) for segment in last], axis=0)
-        self.now = now = agreement(votes, int(sum(segment.n.sum() for segment in last)), self._start)
+        self.now = now = find_agreed_distance(votes, int(sum(segment.n.sum() for segment in last)), self._start)
         if self._start is None:
             if not self._is_balanced():
                 return
@@ -241,7 +241,7 @@ class PairWatch:
         if not self.moved and now.share > start.share - 0.2 and self._is_balanced():
             self._notices += self._drift.add(t_ns, now.offset_px)
         if (moved or lost) and not self.moved and self._is_confirmed(start, now, moved):
-            self.moved, self.words = True, _moved_words(start, now, moved)
+            self.moved, self.words = True, _describe_move(start, now, moved)
         elif self.moved and away_px < 0.5 * MOVED_PX and now.share > start.share - 0.15:
             self.moved = False
 
@@ -268,11 +268,11 @@ class PairWatch:
         for segment in reversed(self._segments):
             votes, n, n_pairs = votes + segment.votes[way], n + int(segment.n[way]), n_pairs + int(segment.n_pairs[way])
             if n_pairs >= CLASS_PAIRS:
-                return agreement(votes, n, self._start)
+                return find_agreed_distance(votes, n, self._start)
         return None
 
 
-def _moved_words(start: VoteResult, now: VoteResult, moved: bool) -> str:
+def _describe_move(start: VoteResult, now: VoteResult, moved: bool) -> str:
     """Return how it shows that a camera has moved; moved: most markers agree on another distance, else on none."""
     if moved:
         far_px, before_px = (abs(result.offset_px) + result.epipolar_px for result in (now, start))

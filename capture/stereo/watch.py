@@ -72,7 +72,7 @@ class RigWatch:
         if len(self._pairs) > 1 and 0 <= t_ns - self._since_ns < SETTLE_NS:
             return
         agreeing = [pair for pair, watch in self._pairs.items() if watch.now is not None and not watch.moved]
-        before, found, strange = self.moved, find_moved(disagreeing, agreeing), self._start.strange
+        before, found, strange = self.moved, find_moved_cameras(disagreeing, agreeing), self._start.strange
         self.moved = found if strange is None else tuple(sorted({*found, strange}))
         self._notices += [self._describe(camera) for camera in self.moved if camera not in (*before, strange)]
         back = [camera for camera in before if camera not in self.moved]
@@ -134,7 +134,7 @@ class StartCheck:
         return []
 
 
-def find_moved(disagreeing: Iterable[Pair], agreeing: Iterable[Pair]) -> tuple[int, ...]:
+def find_moved_cameras(disagreeing: Iterable[Pair], agreeing: Iterable[Pair]) -> tuple[int, ...]:
     """Return the fewest cameras that explain why pairs no longer agree: those in most of them and fewest that do, in order."""
     left, well, moved = set(disagreeing), list(agreeing), list[int]()
     while left:

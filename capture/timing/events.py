@@ -43,7 +43,7 @@ class TimeSeries:
     value: Floats
 
 
-def jump_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | None:
+def estimate_jump_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | None:
     """Return the lag at which the right series agrees best with the left one; None without a jump, or if several lags fit.
 
     Values are speeds in any unit, one column a kind; the column in which the two agree best is used: a jump shows in the downward
@@ -53,9 +53,9 @@ def jump_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | None
         return None
     columns = range(left.value.shape[1])
     sides = [(TimeSeries(left.t_s, left.value[:, [c]]), TimeSeries(right.t_s, right.value[:, [c]])) for c in columns]
-    sides = [(one, other) for one, other in sides if _stands_out(one) and _stands_out(other)]
+    sides = [(one, other) for one, other in sides if _has_jump(one) and _has_jump(other)]
     lags = np.arange(-MAX_LAG_S, MAX_LAG_S + 1e-9, COARSE_S)
-    fits = [np.array([_agreement(one, other, lag) for lag in lags]) for one, other in sides]
+    fits = [np.array([_correlate_columns(one, other, lag) for lag in lags]) for one, other in sides]
     if not fits:
         return None
     chosen = int(np.argmax([fit.max() for fit in fits]))
@@ -63,16 +63,16 @@ def jump_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | None
     rivals = fit[np.abs(lags - lags[best]) > RIVAL_S]
     if fit[best] < MIN_CORRELATION or not 0 < best < len(lags) - 1 or rivals.max(initial=-1.0) > fit[best] - RIVAL:
         return None
-    return _refined(sides[chosen][0], sides[chosen][1], float(lags[best]))
+    return _refine_lag(sides[chosen][0], sides[chosen][1], float(lags[best]))
 
 
-def _stands_out(series: TimeSeries) -> bool:
+def _has_jump(series: TimeSeries) -> bool:
     """Return whether there is a movement much faster than the usual ones."""
     size = np.abs(series.value).max(axis=1)
     return bool(size.max() > MIN_PEAK * max(float(np.median(size)), 1e-9))
 
 
-def _agreement(left: TimeSeries, right: TimeSeries, lag_s: float) -> float:
+def _correlate_columns(left: TimeSeries, right: TimeSeries, lag_s: float) -> float:
     """Return the mean correlation of the columns where both are known, -1 where they hardly overlap."""
     inside = (right.t_s - lag_s >= left.t_s[0]) & (right.t_s - lag_s <= left.t_s[-1])
     t = right.t_s[inside]
@@ -88,7 +88,7 @@ def _agreement(left: TimeSeries, right: TimeSeries, lag_s: float) -> float:
     return float(np.mean(found))
 
 
-def _refined(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasurement | None:
+def _refine_lag(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasurement | None:
     """Fit right(t) = a left(t - lag) + c about a lag robustly, for time series of one column.
 
     None where the best lag is at the edge of the search: the two agree roughly but not closely, so it was not one movement.
@@ -102,7 +102,7 @@ def _refined(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasure
     # Between frames further apart than usual the spline is unreliable.
     known = (t_s[after] - t_s[after - 1] < 1.6 * np.median(np.diff(t_s))) & (right.t_s - lag_s > t_s[0] + REACH_S)
     t, y = right.t_s[known & (right.t_s - lag_s < t_s[-1] - REACH_S)], y[known & (right.t_s - lag_s < t_s[-1] - REACH_S)]
-    fits = [_robust(spline(t - lag), y) for lag in lags]
+    fits = [_fit_line_robustly(spline(t - lag), y) for lag in lags]
     scale = min(spread for _, spread in fits)
     costs = np.array([np.sum(np.log1p((residual / (CAUCHY * scale)) ** 2)) for residual, _ in fits])
     best = int(np.argmin(costs))
@@ -115,7 +115,7 @@ def _refined(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasure
     return OffsetMeasurement(offset_s, float(scale * np.sqrt(CORRELATED / max(float(np.sum(slope**2)), 1e-12))))
 
 
-def _robust(x: Floats, y: Floats) -> tuple[Floats, float]:
+def _fit_line_robustly(x: Floats, y: Floats) -> tuple[Floats, float]:
     """Return the residuals of y = a x + c by reweighted least squares, and their spread."""
     weight, model = np.ones(len(x)), np.column_stack([x, np.ones(len(x))])
     residual, spread = y, 1.0
@@ -132,7 +132,7 @@ JITTER_S = 0.002  # of timestamps
 MAX_EDGES = 40
 
 
-def light_changes(series: TimeSeries) -> tuple[NDArray[np.int64], Floats]:
+def find_light_changes(series: TimeSeries) -> tuple[NDArray[np.int64], Floats]:
     """Return the frames in which the light begins to change, and by how much: rising positive. series: brightness, (N, 1)."""
     step = np.diff(series.value[:, 0])
     least = max(MIN_LEVELS, NOISE_TIMES * 1.4826 * float(np.median(np.abs(step)))) if len(step) else MIN_LEVELS
@@ -143,15 +143,15 @@ def light_changes(series: TimeSeries) -> tuple[NDArray[np.int64], Floats]:
     return at + 1, sign[at]
 
 
-def flash_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | None:
+def estimate_flash_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | None:
     """Return the offset that explains most changes of the light in both views; None where fewer than two agree.
 
     The result is the mean of all, within the bounds of each unless timestamps jitter by more than JITTER_S. With shutters of
     constant phase a change falls into one of two pairs of frames, hence a standard deviation of at most half a frame.
     """
-    frames, signs = zip(*(light_changes(series) for series in (left, right)), strict=True)
-    frame_s = _frame_s(left, right)
-    pairs = _agreeing(left.t_s[frames[0]], signs[0], right.t_s[frames[1]], signs[1], frame_s)
+    frames, signs = zip(*(find_light_changes(series) for series in (left, right)), strict=True)
+    frame_s = _find_frame_time_s(left, right)
+    pairs = _match_changes(left.t_s[frames[0]], signs[0], right.t_s[frames[1]], signs[1], frame_s)
     if len(pairs) < 2:
         return None
     i, j = frames[0][[a for a, _ in pairs]], frames[1][[b for _, b in pairs]]
@@ -163,12 +163,14 @@ def flash_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurement | Non
     return OffsetMeasurement(mean_s, float(sigma_s))
 
 
-def _frame_s(left: TimeSeries, right: TimeSeries) -> float:
+def _find_frame_time_s(left: TimeSeries, right: TimeSeries) -> float:
     """Return the frame time of the slower camera."""
     return max((float(np.median(np.diff(series.t_s))) for series in (left, right) if len(series.t_s) > 1), default=0.04)
 
 
-def _agreeing(left_s: Floats, left_sign: Floats, right_s: Floats, right_sign: Floats, frame_s: float) -> list[tuple[int, int]]:
+def _match_changes(
+    left_s: Floats, left_sign: Floats, right_s: Floats, right_sign: Floats, frame_s: float
+) -> list[tuple[int, int]]:
     """Return pairs of changes (left, right) that one lag explains: the smallest of the lags with the most pairs."""
     best: list[tuple[int, int]] = []
     lags = sorted((b - a for a in left_s for b in right_s if abs(b - a) <= MAX_LAG_S), key=abs)

@@ -38,7 +38,7 @@ class GroupingCounts:
 
 
 @dataclass(slots=True)
-class _Camera:
+class _CameraFrames:
     """One camera's frames.
 
     silent_ns: what each camera has gone on since this one's last frame, (V,); n_passed: the frames that each has given since,
@@ -78,7 +78,7 @@ class Grouping:
     def __init__(self, n_cameras: int, budget_ns: int) -> None:
         self.budget_ns = budget_ns
         self.reference: int | None = None
-        self._cameras = tuple(_Camera([0] * n_cameras, [0] * n_cameras) for _ in range(n_cameras))
+        self._cameras = tuple(_CameraFrames([0] * n_cameras, [0] * n_cameras) for _ in range(n_cameras))
         self._last_ns: int | None = None  # of the reference in the last moment
         self._n_moments = 0
         self._shared = False  # whether several views have ever come together
@@ -175,7 +175,7 @@ class Grouping:
             return groups
         for index, camera in enumerate(self._cameras):
             if index != self.reference:
-                _join(camera.waiting, index, frames, groups, reach_ns)
+                _join_frames(camera.waiting, index, frames, groups, reach_ns)
         return groups
 
     def _find_complete(self) -> list[Blobs | None] | None:
@@ -233,7 +233,7 @@ class Grouping:
         return Views(tuple(group))
 
 
-def _join(
+def _join_frames(
     waiting: deque[Blobs], index: int, frames: Sequence[Blobs], groups: Sequence[list[Blobs | None]], reach_ns: float
 ) -> None:
     """Give each of the reference's frames the nearest of those frames of a camera that are nearest to it, the earlier of two.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.epipolar import fundamental_matrix, ideal_pixels
+from calibration.epipolar import compute_fundamental_matrix, undistort_to_pixels
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
 
@@ -62,7 +62,7 @@ class _TimedMarkers(NamedTuple):
     sigma_px: Floats
 
 
-class TimeOffset:
+class TimeOffsetEstimator:
     """Estimates how late a camera's timestamps are, beside those of the first; deterministic given the frames.
 
     Learned from the markers that it and one other camera see: the first where it sees any, else the lowest that does.
@@ -133,7 +133,7 @@ class TimeOffset:
             self._frames.clear()
             self._means = None
         self._rig, self._partner = rig, partner
-        self._F = fundamental_matrix(rig.cameras[partner], rig.cameras[self._camera])
+        self._F = compute_fundamental_matrix(rig.cameras[partner], rig.cameras[self._camera])
 
     def _add_rows(self) -> None:
         """Add the rows of each frame since the last call, from the three about it; the last two begin the next call.
@@ -147,14 +147,14 @@ class TimeOffset:
         n, n_markers = valid.shape
         ideal_px = np.empty((2, n, n_markers, 2))
         for k, camera in enumerate((self._partner, self._camera)):
-            pixels = ideal_pixels(self._rig.cameras[camera], image_px[:, k].reshape(-1, 2))
+            pixels = undistort_to_pixels(self._rig.cameras[camera], image_px[:, k].reshape(-1, 2))
             ideal_px[k] = pixels[:, :2].reshape(n, n_markers, 2)
         sigma_px = np.sqrt(0.5 * (np.array([frame.sigma_px for frame in frames]) ** 2).sum(axis=1))
         t_s, applied_s = np.array([frame[:2] for frame in frames]).T
         span_s = t_s[2:] - t_s[:-2]
         velocity = (ideal_px[:, 2:] - ideal_px[:, :-2]) / span_s[:, None, None]
         shape = (2, (n - 2) * n_markers, 2)
-        errors = signed_errors(self._F, ideal_px[:, 1:-1].reshape(shape), velocity.reshape(shape))
+        errors = compute_signed_errors(self._F, ideal_px[:, 1:-1].reshape(shape), velocity.reshape(shape))
         error, slope, noise = (values.reshape(n - 2, n_markers) for values in errors)
         steady = (span_s <= MAX_SPAN_S) & (applied_s[:-2] == applied_s[1:-1]) & (applied_s[1:-1] == applied_s[2:])
         good = valid[:-2] & valid[1:-1] & valid[2:] & steady[:, None]
@@ -197,7 +197,7 @@ class TimeOffset:
             return
         slope, error, sigma, noise, applied = rows.T
         # e = s (applied - offset) in every row: the slope is the correction.
-        found = robust_slope(slope, error, sigma, noise)
+        found = fit_slope_robustly(slope, error, sigma, noise)
         if found is None:
             return
         offset_s = float(np.median(applied)) - found[0]
@@ -236,7 +236,7 @@ class TimeOffset:
             self._applied_s = ahead_s
 
 
-def signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats, Floats]:
+def compute_signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats, Floats]:
     """Return signed Sampson distances [px], their growth with the right view's delay, and the noise of that [px/s], (M,) each.
 
     ideal_px, velocity_px_s: undistorted, (2, M, 2). As the distance of one moving point stays 0, moving the right view forward
@@ -252,7 +252,7 @@ def signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[F
     return error, 0.5 * (by_right + by_left), 0.5 * (by_right - by_left)
 
 
-def robust_slope(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[float, float] | None:
+def fit_slope_robustly(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[float, float] | None:
     """Return k of y = k x + noise by iteratively reweighted least squares (Cauchy), and its variance; None if x is mostly noise.
 
     sigma: of every row, up to a common scale, which comes from the residuals and is at least 0.1; x_noise: samples of the noise
@@ -272,7 +272,7 @@ def robust_slope(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[
     return k * whole / real, scale**2 * whole / real**2
 
 
-def centred(track: Floats, error: Floats, slope: Floats) -> tuple[Floats, Floats]:
+def subtract_running_means(track: Floats, error: Floats, slope: Floats) -> tuple[Floats, Floats]:
     """Subtract from every row the running means of its track's earlier rows; rows in order of time, (K,)."""
     means: dict[float, tuple[float, float, float]] = {}
     out = np.zeros((2, len(track)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.clock import OffsetMethod
 from capture.packets import Blobs
-from capture.timing.events import OffsetMeasurement, TimeSeries, flash_offset, jump_offset
+from capture.timing.events import OffsetMeasurement, TimeSeries, estimate_flash_offset, estimate_jump_offset
 from capture.timing.tracks import BlobHistory
 from config.settings import CAMERA_NAMES
 
@@ -22,7 +22,7 @@ FAIR_S = {OffsetMethod.FLASH: 0.015, OffsetMethod.JUMP: 0.008}  # and at which a
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenFrame:
     """A frame, the history of its blobs until its speeds are asked for, then these: time [s], downward and mean [px/s]."""
 
     blobs: Blobs
@@ -43,7 +43,7 @@ class TimeSearch:
 
     def __init__(self, n_cameras: int = 2) -> None:
         self._light: tuple[deque[tuple[float, float]], ...] = tuple(deque() for _ in range(n_cameras))
-        self._seen: tuple[deque[_Seen], ...] = tuple(deque() for _ in range(n_cameras))
+        self._seen: tuple[deque[_SeenFrame], ...] = tuple(deque() for _ in range(n_cameras))
         self._method: OffsetMethod | None = None
         self._end_s = self._next_s = 0.0
         self._best: dict[int, OffsetMeasurement] = {}
@@ -60,7 +60,7 @@ class TimeSearch:
             light.clear()
             seen.clear()
         light.append((t_s, blobs.light))
-        seen.append(_Seen(blobs, history))
+        seen.append(_SeenFrame(blobs, history))
         while light[0][0] < t_s - KEPT_S:
             light.popleft()
             seen.popleft()
@@ -92,22 +92,22 @@ class TimeSearch:
     def _look(self, method: OffsetMethod, camera: int, t_s: float) -> OffsetMeasurement | None:
         """Return a camera's offset by a flash or a jump in what is kept of it and of the first."""
         pair = (0, camera)
-        kept = [self._light[c] if method is OffsetMethod.FLASH else _speed_rows(self._seen[c]) for c in pair]
+        kept = [self._light[c] if method is OffsetMethod.FLASH else _collect_speeds(self._seen[c]) for c in pair]
         if min(len(kept[0]), len(kept[1])) < 8:
             return None
-        first, other = (_time_series(list(rows)) for rows in kept)
+        first, other = (_series_from_rows(list(rows)) for rows in kept)
         if method is OffsetMethod.FLASH:
-            return flash_offset(first, other)
+            return estimate_flash_offset(first, other)
         peak_s = first.t_s[int(np.argmax(np.abs(first.value).max(axis=1)))]
-        return jump_offset(first, other) if t_s - peak_s > AFTER_S else None
+        return estimate_jump_offset(first, other) if t_s - peak_s > AFTER_S else None
 
 
-def _speed_rows(frames: Iterable[_Seen]) -> list[tuple[float, float, float]]:
+def _collect_speeds(frames: Iterable[_SeenFrame]) -> list[tuple[float, float, float]]:
     """Return the speeds of one camera's frames, each with the time it is of [s], where they are known; remembers them."""
     rows, before = [], None
     for seen in frames:
         if seen.history is not None:
-            found = speeds(before, seen.blobs, seen.history)
+            found = measure_speeds(before, seen.blobs, seen.history)
             seen.speed = None if found is None else (seen.blobs.t_capture_ns * 1e-9 - 0.5 * found[2], found[0], found[1])
             seen.history = None
         if seen.speed is not None:
@@ -116,13 +116,13 @@ def _speed_rows(frames: Iterable[_Seen]) -> list[tuple[float, float, float]]:
     return rows
 
 
-def _time_series(rows: list[tuple[float, ...]]) -> TimeSeries:
+def _series_from_rows(rows: list[tuple[float, ...]]) -> TimeSeries:
     """Return rows (time, values) as a time series."""
     table = np.array(rows)
     return TimeSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))
 
 
-def speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> tuple[float, float, float] | None:
+def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> tuple[float, float, float] | None:
     """Return the downward and the mean speed of a frame's blobs [px/s] and over what time [s]; None where too few have tracks.
 
     Where there are as many blobs as in the frame before, the downward speed comes from the two sorted lists of heights, which

@@ -14,9 +14,9 @@ from calibration.camera import Rig
 from capture.clock import OffsetMethod
 from capture.packets import Blobs, MarkerFrame, Views
 from capture.timing.grouping import FASTER, MAX_WAITING, Grouping, GroupingCounts
-from capture.timing.offset import OffsetEstimate, TimeOffset
+from capture.timing.offset import OffsetEstimate, TimeOffsetEstimator
 from capture.timing.search import TimeSearch, describe_result
-from capture.timing.tracks import BlobHistory, Tracks, moved
+from capture.timing.tracks import BlobHistory, BlobTracker, extrapolate_blobs
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES, TimeSettings
 
@@ -36,10 +36,10 @@ class _Clock:
     def __init__(self, camera: int, setting_ms: float) -> None:
         self.newest_ns: int | None = None
         self.setting_ms = setting_ms
-        self.offset = TimeOffset(camera)
+        self.offset = TimeOffsetEstimator(camera)
         self.in_use_s = 0.0
         self.pending: tuple[int, float] | None = None
-        self.tracks = Tracks()
+        self.tracks = BlobTracker()
         self.histories: deque[BlobHistory] = deque(maxlen=MAX_WAITING + 1)
 
     @property
@@ -211,7 +211,7 @@ class Synchroniser:
         history = next((h for h in reversed(self._clocks[view.camera].histories) if h.t_ns == view.t_capture_ns), None)
         if history is None or not (ahead_s if isinstance(ahead_s, float) else ahead_s.any()):
             return view if view.t_capture_ns == t_ns else replace(view, t_capture_ns=t_ns)
-        return moved(view, history, ahead_s, t_ns)
+        return extrapolate_blobs(view, history, ahead_s, t_ns)
 
 
 def warm_synchroniser(settings: TimeSettings) -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from capture.packets import Blobs
 from config.arrays import Floats
-from config.jit import inlined, kernel
+from config.jit import inline_kernel, kernel
 
 DEPTH = 3  # frames a track remembers: enough for a parabola
 MISSED_S = 0.12  # how long a track outlives its last blob
@@ -64,13 +64,13 @@ class SeenBlobs(NamedTuple):
     color_rgb: Floats
 
 
-def _table(n: int) -> TrackTable:
+def _make_track_table(n: int) -> TrackTable:
     """Return a table of n tracks to be filled."""
     number, known = np.empty(n, np.int64), np.empty(n, np.int64)
     return TrackTable(number, np.empty((n, DEPTH)), np.empty((n, DEPTH, 2)), known, np.empty(n), np.empty((n, 3)))
 
 
-class Tracks:
+class BlobTracker:
     """The tracks of one camera."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Tracks:
     def forget(self) -> None:
         """Restart without tracks."""
         self._t_ns: int | None = None
-        self._tracks, self._n_tracks = _table(0), 0
+        self._tracks, self._n_tracks = _make_track_table(0), 0
         self._pace_px_s = 0.0
 
     def step(self, blobs: Blobs) -> BlobHistory:
@@ -91,8 +91,8 @@ class Tracks:
         elapsed_s = 0.0 if self._t_ns is None else (blobs.t_capture_ns - self._t_ns) * 1e-9
         seen = SeenBlobs(blobs.points_px, blobs.area_px, blobs.color_rgb)
         row, error_px = self._link(seen, elapsed_s)
-        found, kept = _table(n), _table(n + len(tracks.known))
-        n_kept, pace = _continue(tracks, seen, row, elapsed_s, self._n_tracks, found, kept)
+        found, kept = _make_track_table(n), _make_track_table(n + len(tracks.known))
+        n_kept, pace = _continue_tracks(tracks, seen, row, elapsed_s, self._n_tracks, found, kept)
         if np.isfinite(pace):
             self._pace_px_s = pace
         self._tracks = TrackTable._make(column[:n_kept] for column in kept)
@@ -106,7 +106,7 @@ class Tracks:
         if not n or not n_tracks or elapsed_s <= 0.0:
             return row, error_px
         cost, distance = np.empty((n_tracks, n)), np.empty((n_tracks, n))
-        if _links(self._tracks, seen, elapsed_s, cost, distance, row, error_px):
+        if _write_links(self._tracks, seen, elapsed_s, cost, distance, row, error_px):
             return row, error_px
         row[:], error_px[:] = -1, 0.0
         rows, columns = linear_sum_assignment(cost)
@@ -117,7 +117,7 @@ class Tracks:
 
 
 @kernel
-def _continue(
+def _continue_tracks(
     tracks: TrackTable,
     seen: SeenBlobs,
     row: NDArray[np.int64],
@@ -155,17 +155,17 @@ def _continue(
             square += (dx * dx + dy * dy) / (back * back)
             n_linked += 1
         if np.isfinite(seen.points_px[n, 0]) and np.isfinite(seen.points_px[n, 1]):
-            _copy(found, n, 0.0, kept, n_kept)
+            _copy_track(found, n, 0.0, kept, n_kept)
             n_kept += 1
     for r in range(len(missed)):
         if missed[r] and tracks.back_s[r, 0] + elapsed_s < MISSED_S:
-            _copy(tracks, r, elapsed_s, kept, n_kept)
+            _copy_track(tracks, r, elapsed_s, kept, n_kept)
             n_kept += 1
     return n_kept, np.sqrt(square / n_linked) if n_linked else np.nan
 
 
-@inlined
-def _copy(source: TrackTable, r: int, elapsed_s: float, target: TrackTable, n: int) -> None:
+@inline_kernel
+def _copy_track(source: TrackTable, r: int, elapsed_s: float, target: TrackTable, n: int) -> None:
     """Copy one track, seen longer ago by `elapsed_s`."""
     target.track[n], target.known[n], target.area_px[n] = source.track[r], source.known[r], source.area_px[r]
     for k in range(DEPTH):
@@ -175,8 +175,8 @@ def _copy(source: TrackTable, r: int, elapsed_s: float, target: TrackTable, n: i
         target.color_rgb[n, k] = source.color_rgb[r, k]
 
 
-@inlined
-def _extent_px(points_px: Floats) -> float:
+@inline_kernel
+def _measure_extent_px(points_px: Floats) -> float:
     """Return the median distance of finite points from their median position; 0 for less than two."""
     x, y = points_px[:, 0].copy(), points_px[:, 1].copy()
     n = 0
@@ -191,11 +191,11 @@ def _extent_px(points_px: Floats) -> float:
     return float(extent)
 
 
-@inlined
-def _costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, distance: Floats) -> None:
+@inline_kernel
+def _write_costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, distance: Floats) -> None:
     """Write the cost of every link, at most GATE2, and the distance from the predicted position, (T, N) each."""
     points_px, area_px, color_rgb = seen.points_px, seen.area_px, seen.color_rgb
-    extent_px = max(_extent_px(points_px), MIN_EXTENT_PX)
+    extent_px = max(_measure_extent_px(points_px), MIN_EXTENT_PX)
     for i in range(len(tracks.known)):
         back, places = tracks.back_s[i], tracks.points_px[i]
         ahead = (back[0] + elapsed_s) / FRAME_S
@@ -221,7 +221,7 @@ def _costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, 
 
 
 @kernel
-def _links(
+def _write_links(
     tracks: TrackTable,
     seen: SeenBlobs,
     elapsed_s: float,
@@ -231,12 +231,12 @@ def _links(
     error_px: Floats,
 ) -> bool:
     """Write costs and distances of all links, and the links themselves where no two compete; return whether none do."""
-    _costs(tracks, seen, elapsed_s, cost, distance)
-    return _each_its_nearest(cost, distance, row, error_px)
+    _write_costs(tracks, seen, elapsed_s, cost, distance)
+    return _link_nearest(cost, distance, row, error_px)
 
 
-@inlined
-def _each_its_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], error_px: Floats) -> bool:
+@inline_kernel
+def _link_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], error_px: Floats) -> bool:
     """Link each blob to the track of least cost, (N,), or each track to the blob where these are more; False if two want one.
 
     In nearly all frames none do, and no assignment costs less: what has no partner costs GATE2 whatever it is given.
@@ -258,7 +258,7 @@ def _each_its_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], er
     return apart
 
 
-def moved(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float, t_ns: int | None = None) -> Blobs:
+def extrapolate_blobs(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float, t_ns: int | None = None) -> Blobs:
     """Return blobs moved along their tracks to `ahead_s` after they were seen (negative: before), one value or (N,) [s].
 
     t_ns: their new timestamp, None for that of before.
@@ -270,13 +270,13 @@ def moved(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float, t_ns: int
     ahead = np.empty(n)
     ahead[:] = ahead_s
     points, sigma = np.empty((n, 2)), np.empty(n)
-    _move(history, ahead, blobs.sigma_px, points, sigma)
+    _interpolate_tracks(history, ahead, blobs.sigma_px, points, sigma)
     t_ns = blobs.t_capture_ns if t_ns is None else t_ns
     return Blobs(blobs.camera, blobs.index, t_ns, points, blobs.area_px, blobs.color_rgb, sigma, blobs.light)
 
 
 @kernel
-def _move(history: BlobHistory, ahead: Floats, own_sigma: Floats, points: Floats, sigma: Floats) -> None:
+def _interpolate_tracks(history: BlobHistory, ahead: Floats, own_sigma: Floats, points: Floats, sigma: Floats) -> None:
     """Interpolate every track at its own time by Lagrange's polynomial through its newest positions."""
     back_s, places = history.back_s, history.points_px
     for n in range(len(own_sigma)):

@@ -3,8 +3,8 @@
 In: a name, a body, a style. Out: clips. A motion writes its moves into a `MotionPlan` (plan), which `render` turns into a clip.
 """
 
-from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip, database_clips
-from database.builtin.performance import demo_performance
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.catalog import make_builtin_clip, make_database_clips
+from database.builtin.performance import make_demo_performance
 
-__all__ = ["body", "builtin_clip", "database_clips", "demo_performance"]
+__all__ = ["build_person_skeleton", "make_builtin_clip", "make_database_clips", "make_demo_performance"]

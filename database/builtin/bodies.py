@@ -28,7 +28,7 @@ UPPER_ARM: Final = 0.605
 TRUNK_AHEAD: Final = (0.0, -0.004, -0.006, -0.008, -0.006, 0.0, 0.004)
 
 
-def body(
+def build_person_skeleton(
     height_m: float = 1.75,
     leg_ratio: float = 1.0,
     arm_ratio: float = 1.0,
@@ -57,14 +57,14 @@ def body(
     return Skeleton(name or f"builtin_{round(height_m * 100)}cm", offsets * height_m, tails * height_m)
 
 
-def _level(hip: float, height: float) -> float:
+def _compute_level(hip: float, height: float) -> float:
     """Return a height between hip and top of the head as a share of the stature."""
     return hip + height * (1.0 - hip)
 
 
 def _place_trunk(rest: Floats, tails: Floats, hip: float) -> None:
     """Write the joints from the hips to the head as shares of the stature."""
-    points = np.array([(0.0, _level(hip, height), z) for height, z in zip(TRUNK.values(), TRUNK_AHEAD, strict=True)])
+    points = np.array([(0.0, _compute_level(hip, height), z) for height, z in zip(TRUNK.values(), TRUNK_AHEAD, strict=True)])
     _place_chain(rest, tails, list(TRUNK), np.concatenate([points, [(0.0, 1.0, TRUNK_AHEAD[-1])]]))
 
 
@@ -80,10 +80,16 @@ def _place_leg(rest: Floats, tails: Floats, side: str, sign: float, leg: float, 
 
 def _place_arm(rest: Floats, tails: Floats, side: str, sign: float, hip: float, arm: float, width: float) -> None:
     """Write one arm as shares of the stature; level to the side."""
-    y, x = _level(hip, UPPER_ARM), sign * 0.110 * width
+    y, x = _compute_level(hip, UPPER_ARM), sign * 0.110 * width
     elbow, wrist, tip = (x + sign * arm * reach for reach in (0.186, 0.332, 0.440))
     points = np.array(
-        [(sign * 0.020, _level(hip, SHOULDER), 0.010), (x, y, -0.006), (elbow, y, -0.006), (wrist, y, -0.006), (tip, y, -0.006)]
+        [
+            (sign * 0.020, _compute_level(hip, SHOULDER), 0.010),
+            (x, y, -0.006),
+            (elbow, y, -0.006),
+            (wrist, y, -0.006),
+            (tip, y, -0.006),
+        ]
     )
     _place_chain(rest, tails, [side + part for part in ("Shoulder", "UpperArm", "LowerArm", "Hand")], points)
 

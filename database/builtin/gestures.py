@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from database.builtin.gait import feet_together, rest
+from database.builtin.gait import add_rest, bring_feet_together
 from database.builtin.plan import HANGING, LEVEL, UPRIGHT, MotionPlan
 
 
-def t_pose(plan: MotionPlan, seconds: float = 3.0, raise_s: float = 1.2) -> None:
+def add_t_pose(plan: MotionPlan, seconds: float = 3.0, raise_s: float = 1.2) -> None:
     """Raise the arms level to the sides and keep them there; at the start of a plan, begin with them there."""
     if plan.time == 0.0:
         for side in ("left", "right"):
             for channel, value in LEVEL.items():
                 plan.tracks[f"{side}.{channel}"].start = value
     else:
-        feet_together(plan)
+        bring_feet_together(plan)
         plan.move(raise_s, **UPRIGHT)
         plan.arm("both", raise_s, **LEVEL)
         plan.wait(raise_s)
@@ -31,10 +31,10 @@ def lower_arms(plan: MotionPlan, seconds: float = 1.2) -> None:
     plan.wait(1.15 * seconds)
 
 
-def idle(plan: MotionPlan, seconds: float = 4.0) -> None:
+def add_idle(plan: MotionPlan, seconds: float = 4.0) -> None:
     """Stand relaxed, shifting weight from leg to leg and looking around."""
     end = plan.time + seconds
-    rest(plan, 0.5)
+    add_rest(plan, 0.5)
     sign = 1.0 if plan.rng.random() < 0.5 else -1.0
     while plan.time < end - 0.8:
         pause = float(plan.rng.uniform(1.2, 2.2))
@@ -47,7 +47,7 @@ def idle(plan: MotionPlan, seconds: float = 4.0) -> None:
     plan.wait(max(end - plan.time, 0.7))
 
 
-def wave(plan: MotionPlan, side: str = "right", n_waves: int = 4) -> None:
+def add_wave(plan: MotionPlan, side: str = "right", n_waves: int = 4) -> None:
     """Raise a hand and wave it."""
     plan.move(0.6, head_yaw=0.1 if side == "left" else -0.1, aside=0.02 if side == "left" else -0.02)
     plan.arm(side, 0.7, flex=0.35, abduct=plan.vary(1.35), twist=1.35, elbow=1.7, pronate=0.4)
@@ -57,11 +57,11 @@ def wave(plan: MotionPlan, side: str = "right", n_waves: int = 4) -> None:
         plan.arm(side, beat, elbow=1.7 - plan.vary(0.45), twist=1.15, wrist=-0.15)
         plan.arm(side, beat, beat, elbow=1.7 + plan.vary(0.25), twist=1.45, wrist=0.15)
         plan.wait(2.0 * beat)
-    rest(plan, 0.8)
+    add_rest(plan, 0.8)
     plan.wait(0.8)
 
 
-def squat(plan: MotionPlan, n_squats: int = 2, depth: float = 0.34) -> None:
+def add_squat(plan: MotionPlan, n_squats: int = 2, depth: float = 0.34) -> None:
     """Bend the knees, arms held forward, and come up again."""
     for _ in range(n_squats):
         down, up = plan.seconds(0.9), plan.seconds(0.8)
@@ -72,7 +72,7 @@ def squat(plan: MotionPlan, n_squats: int = 2, depth: float = 0.34) -> None:
         plan.wait(down + up + 0.5)
 
 
-def reach(plan: MotionPlan, side: str = "right", up: float = 1.0, across: float = 0.0) -> None:
+def add_reach(plan: MotionPlan, side: str = "right", up: float = 1.0, across: float = 0.0) -> None:
     """Reach out with one hand: `up` 1 overhead, 0 forward at shoulder height, -1 to the floor; `across` to the other side."""
     seconds, sign = plan.seconds(0.9), 1.0 if side == "left" else -1.0
     low = max(-up, 0.0)
@@ -89,7 +89,7 @@ def reach(plan: MotionPlan, side: str = "right", up: float = 1.0, across: float 
     if low > 0.0:  # the other hand rests towards the knee
         plan.arm("right" if side == "left" else "left", seconds, flex=0.9 * low, elbow=0.5)
     plan.wait(seconds + 0.3)
-    rest(plan, 0.8)
+    add_rest(plan, 0.8)
     plan.wait(0.9)
 
 
@@ -102,7 +102,7 @@ def look_around(plan: MotionPlan) -> None:
             seconds, head_yaw=turn, spine_yaw=0.6 * turn, pelvis_yaw=0.2 * turn, head_pitch=float(plan.rng.uniform(-0.2, 0.3))
         )
         plan.wait(seconds + 0.3)
-    rest(plan, 0.7)
+    add_rest(plan, 0.7)
     plan.wait(0.7)
 
 
@@ -116,5 +116,5 @@ def sweep_arms(plan: MotionPlan) -> None:
             plan.arm(side, seconds, **target, elbow=plan.rng.uniform(0.1, 1.7), twist=plan.rng.uniform(-0.6, 0.8))
         plan.move(seconds, spine_yaw=float(plan.rng.uniform(-0.3, 0.3)), spine_roll=float(plan.rng.uniform(-0.12, 0.12)))
         plan.wait(seconds + 0.1)
-    rest(plan, 0.9)
+    add_rest(plan, 0.9)
     plan.wait(0.9)

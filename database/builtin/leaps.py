@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from database.builtin.gait import feet_together, other, rest
+from database.builtin.gait import add_rest, bring_feet_together, find_other_side
 from database.builtin.plan import GRAVITY, SIDES, MotionPlan
 
 
-def jump(plan: MotionPlan, height_m: float = 0.28, ahead_m: float = 0.0, turn_rad: float = 0.0) -> None:
+def add_jump(plan: MotionPlan, height_m: float = 0.28, ahead_m: float = 0.0, turn_rad: float = 0.0) -> None:
     """Crouch, swing the arms, leap `height_m` up and `ahead_m` forward, land on the toes and bend the knees."""
-    feet_together(plan)
+    bring_feet_together(plan)
     height = plan.vary(height_m) * plan.size
     speed = float(np.sqrt(2.0 * GRAVITY * height))
     crouch_s, push_s, flight_s = plan.seconds(0.5), plan.seconds(0.26), 2.0 * speed / GRAVITY
-    _wind_up(plan, crouch_s, push_s, ahead_m)
+    _add_windup(plan, crouch_s, push_s, ahead_m)
     start = plan.time
     off, landed = start + crouch_s + push_s, start + crouch_s + push_s + flight_s
     deep, toes = 0.2 * plan.size * plan.style.bounce + 0.05 * plan.size, 0.038 * plan.size
@@ -32,10 +32,10 @@ def jump(plan: MotionPlan, height_m: float = 0.28, ahead_m: float = 0.0, turn_ra
         + [(landed + 0.24, -0.8 * deep, 0.0, 5.0), (landed + 0.85, 0.0, 0.0, 0.0)]
     )
     plan.wait(crouch_s + push_s + flight_s)
-    _settle(plan)
+    _add_landing(plan)
 
 
-def _wind_up(plan: MotionPlan, crouch_s: float, push_s: float, ahead_m: float) -> None:
+def _add_windup(plan: MotionPlan, crouch_s: float, push_s: float, ahead_m: float) -> None:
     """Lean and move the arms back in the crouch, throw them up in the push."""
     lean = 0.45 + 0.2 * min(ahead_m, 1.0)
     plan.move(crouch_s, spine_pitch=lean, pelvis_pitch=0.35, ahead=-0.02, gait=0.0)
@@ -44,20 +44,20 @@ def _wind_up(plan: MotionPlan, crouch_s: float, push_s: float, ahead_m: float) -
     plan.arm("both", push_s + 0.1, 0.9 * crouch_s, flex=plan.vary(2.1), abduct=0.35, elbow=0.5)
 
 
-def _settle(plan: MotionPlan) -> None:
+def _add_landing(plan: MotionPlan) -> None:
     """Absorb a landing and come back to a stand."""
     plan.move(0.28, spine_pitch=0.4, pelvis_pitch=0.3, ahead=-0.02)
     plan.arm("both", 0.4, flex=0.6, abduct=0.4, elbow=0.7)
     plan.wait(0.32)
-    rest(plan, 0.6)
-    feet_together(plan)
+    add_rest(plan, 0.6)
+    bring_feet_together(plan)
     plan.wait(0.4)
 
 
-def hop(plan: MotionPlan, n_hops: int = 4, ahead_m: float = 0.0, side: str = "left") -> None:
+def add_hops(plan: MotionPlan, n_hops: int = 4, ahead_m: float = 0.0, side: str = "left") -> None:
     """Hop on one leg, the other held up behind."""
-    free = other(side)
-    feet_together(plan)
+    free = find_other_side(side)
+    bring_feet_together(plan)
     plan.move(0.5, drop=0.06, spine_pitch=0.12, pelvis_pitch=0.08, gait=0.0)
     plan.arm("both", 0.5, abduct=plan.vary(0.55), elbow=plan.vary(1.0), flex=0.25)
     raised = plan.time
@@ -66,18 +66,18 @@ def hop(plan: MotionPlan, n_hops: int = 4, ahead_m: float = 0.0, side: str = "le
     plan.move_foot(free, raised, 0.45, behind, lifted, 0.9)
     plan.wait(0.75)
     for _ in range(n_hops):
-        _one_hop(plan, side, ahead_m * plan.size * plan.style.amplitude)
+        _add_hop(plan, side, ahead_m * plan.size * plan.style.amplitude)
     down = plan.footprint(free, plan.pose2d)
     plan.move_foot(free, plan.time, 0.5, down, 0.0, 0.0)
     plan.airborne(free, raised, plan.time + 0.5)
     plan.wait(0.45)
-    rest(plan, 0.5)
+    add_rest(plan, 0.5)
     plan.wait(0.5)
 
 
-def _one_hop(plan: MotionPlan, side: str, ahead_m: float) -> None:
+def _add_hop(plan: MotionPlan, side: str, ahead_m: float) -> None:
     """Sink, fly and land once on the foot of `side`; the other leg and the arms follow."""
-    free, height = other(side), plan.vary(0.07) * plan.size
+    free, height = find_other_side(side), plan.vary(0.07) * plan.size
     speed = float(np.sqrt(2.0 * GRAVITY * height))
     sink_s, flight_s, start = plan.seconds(0.3), 2.0 * speed / GRAVITY, plan.time
     off, toes, deep = start + sink_s, 0.03 * plan.size, 0.05 * plan.size * plan.style.bounce

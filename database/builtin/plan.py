@@ -17,13 +17,13 @@ from config.joints import JOINT_INDEX
 from database.geometry.skeleton import Skeleton
 
 
-def minimum_jerk(phase: ArrayLike) -> Floats:
+def compute_minimum_jerk(phase: ArrayLike) -> Floats:
     """Return 10 s^3 - 15 s^4 + 6 s^5, from 0 to 1 with no velocity or acceleration at the ends (Flash & Hogan 1985, eq. 5)."""
     s = np.clip(np.asarray(phase, float), 0.0, 1.0)
     return np.asarray(s**3 * (10.0 + s * (6.0 * s - 15.0)))
 
 
-def bump(phase: ArrayLike) -> Floats:
+def compute_bump(phase: ArrayLike) -> Floats:
     """Return 64 s^3 (1 - s)^3: 0 at both ends, 1 in the middle, no velocity or acceleration at the ends."""
     s = np.clip(np.asarray(phase, float), 0.0, 1.0)
     return np.asarray(64.0 * (s * (1.0 - s)) ** 3)
@@ -45,14 +45,14 @@ class KeyedValue:
         value = np.full(len(t), self.start)
         for t0, t1, target in self.moves:
             k = int(np.searchsorted(t, t0))
-            value[k:] += minimum_jerk((t[k:] - t0) / (t1 - t0)) * (target - value[k:])
+            value[k:] += compute_minimum_jerk((t[k:] - t0) / (t1 - t0)) * (target - value[k:])
         for t0, t1, height in self.bumps:
             i, k = np.searchsorted(t, (t0, t1))
-            value[i:k] += height * bump((t[i:k] - t0) / (t1 - t0))
+            value[i:k] += height * compute_bump((t[i:k] - t0) / (t1 - t0))
         return value
 
 
-def hermite_track(keys: list[tuple[float, float, float, float]], t: Floats) -> Floats:
+def interpolate_hermite(keys: list[tuple[float, float, float, float]], t: Floats) -> Floats:
     """Return the quintic spline through keys (time, value, velocity, acceleration); 0 outside of them. (N,) -> (N,)."""
     from scipy.interpolate import BPoly  # takes half a second to import
 
@@ -63,7 +63,7 @@ def hermite_track(keys: list[tuple[float, float, float, float]], t: Floats) -> F
     return value
 
 
-def slow_noise(name: str, seed: int, t: Floats) -> Floats:
+def make_slow_noise(name: str, seed: int, t: Floats) -> Floats:
     """Return a smooth random value of unit deviation: six sines of 0.1 to 0.9 Hz drawn from `seed` and `name`. (N,) -> (N,)."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     hertz, phase = rng.uniform(0.1, 0.9, 6), rng.uniform(0.0, 2.0 * np.pi, 6)
@@ -112,7 +112,7 @@ STYLE_RANGES: Final = {
 }
 
 
-def style_from(parameters: dict[str, float]) -> MovementStyle:
+def style_from_parameters(parameters: dict[str, float]) -> MovementStyle:
     """Return a style. Raises DuocapError: an unknown parameter or a value out of range."""
     known = [field.name for field in fields(MovementStyle)]
     for key, value in parameters.items():

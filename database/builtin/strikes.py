@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from database.builtin.gait import feet_together, rest, stand_at
+from database.builtin.gait import add_rest, add_stand_at, bring_feet_together
 from database.builtin.plan import HANGING, SIDES, MotionPlan
 
 GUARD = {"flex": 0.92, "abduct": 0.0, "twist": -0.5, "elbow": 2.2, "protract": 0.1, "pronate": 0.3, "wrist": 0.0}
@@ -19,25 +19,25 @@ STANCE = {
 }
 
 
-def into_stance(plan: MotionPlan) -> None:
+def enter_stance(plan: MotionPlan) -> None:
     """Step into a boxing stance, left foot ahead, and put up the guard."""
     left = plan.footprint("left", plan.pose2d, width=1.1, ahead_m=0.24 * plan.size)
     right = plan.footprint("right", plan.pose2d, width=1.4, ahead_m=-0.2 * plan.size)
     right[2] -= 0.55
     plan.move(0.8, **STANCE)
     plan.arm("both", 0.7, **GUARD)
-    stand_at(plan, {"left": left, "right": right}, 0.42)
+    add_stand_at(plan, {"left": left, "right": right}, 0.42)
     plan.wait(0.25)
 
 
-def out_of_stance(plan: MotionPlan) -> None:
+def leave_stance(plan: MotionPlan) -> None:
     """Drop the guard and step back to a stand."""
-    rest(plan, 0.7)
-    feet_together(plan, 0.45)
+    add_rest(plan, 0.7)
+    bring_feet_together(plan, 0.45)
     plan.wait(0.4)
 
 
-def guard(plan: MotionPlan, seconds: float) -> None:
+def add_guard(plan: MotionPlan, seconds: float) -> None:
     """Bounce in the guard."""
     beats = max(1, round(seconds / 0.45))
     for _ in range(beats):
@@ -60,24 +60,24 @@ class Punch(NamedTuple):
     seconds: float
 
 
-def _arm(flex: float, abduct: float, twist: float, elbow: float, protract: float) -> dict[str, float]:
+def _make_arm_channels(flex: float, abduct: float, twist: float, elbow: float, protract: float) -> dict[str, float]:
     """Return channels of an arm."""
     return {"flex": flex, "abduct": abduct, "twist": twist, "elbow": elbow, "protract": protract}
 
 
 PUNCHES = {
-    "jab": Punch("left", _arm(1.4, 0.62, -0.6, 0.12, 0.35), -0.4, -0.25, 0.18, 0.05, 0.22),
-    "cross": Punch("right", _arm(1.45, 0.5, -0.6, 0.12, 0.4), 0.25, 0.4, 0.2, 0.06, 0.23),
-    "hook": Punch("left", _arm(0.85, 1.15, -0.6, 1.5, 0.2), -0.75, -0.5, 0.18, 0.06, 0.26),
-    "uppercut": Punch("right", _arm(0.95, 0.3, -0.2, 1.75, 0.3), 0.3, 0.35, 0.05, 0.02, 0.26),
+    "jab": Punch("left", _make_arm_channels(1.4, 0.62, -0.6, 0.12, 0.35), -0.4, -0.25, 0.18, 0.05, 0.22),
+    "cross": Punch("right", _make_arm_channels(1.45, 0.5, -0.6, 0.12, 0.4), 0.25, 0.4, 0.2, 0.06, 0.23),
+    "hook": Punch("left", _make_arm_channels(0.85, 1.15, -0.6, 1.5, 0.2), -0.75, -0.5, 0.18, 0.06, 0.26),
+    "uppercut": Punch("right", _make_arm_channels(0.95, 0.3, -0.2, 1.75, 0.3), 0.3, 0.35, 0.05, 0.02, 0.26),
 }
 
 
-def punch(plan: MotionPlan, kind: str) -> None:
+def add_punch(plan: MotionPlan, kind: str) -> None:
     """Throw one of `PUNCHES` from the guard."""
     side, arm, yaw, spine, pitch, drop, seconds = PUNCHES[kind]
     if kind in ("hook", "uppercut"):
-        _load(plan, kind, side)
+        _load_punch(plan, kind, side)
     out = plan.seconds(seconds)
     plan.arm(side, out, **{key: value if key == "elbow" else plan.vary(value, 0.04) for key, value in arm.items()})
     plan.move(1.05 * out, pelvis_yaw=plan.vary(yaw), spine_yaw=plan.vary(spine), spine_pitch=pitch, drop=drop, head_yaw=0.0)
@@ -91,7 +91,7 @@ def punch(plan: MotionPlan, kind: str) -> None:
     plan.wait(back * float(plan.rng.uniform(0.7, 1.1)))
 
 
-def _load(plan: MotionPlan, kind: str, side: str) -> None:
+def _load_punch(plan: MotionPlan, kind: str, side: str) -> None:
     """Move back before a hook, down before an uppercut."""
     seconds = plan.seconds(0.2)
     if kind == "hook":
@@ -103,31 +103,33 @@ def _load(plan: MotionPlan, kind: str, side: str) -> None:
     plan.wait(0.9 * seconds)
 
 
-def grip(plan: MotionPlan, seconds: float, x: float, y: float, z: float, delay: float = 0.0, apart: float = 0.045) -> None:
+def move_to_grip(
+    plan: MotionPlan, seconds: float, x: float, y: float, z: float, delay: float = 0.0, apart: float = 0.045
+) -> None:
     """Move both hands to one handle: x to the performer's left, y above the shoulders, z ahead [m, of a 1.75 m body]."""
     plan.arm("left", seconds, delay, reach=1.0, x=x + apart, y=y - apart, z=z - 0.5 * apart, pronate=0.2, wrist=0.1)
     plan.arm("right", seconds, delay, reach=1.0, x=-x + apart, y=y + apart, z=z + 0.5 * apart, pronate=0.2, wrist=0.1)
 
 
-def ready(plan: MotionPlan) -> None:
+def take_handle(plan: MotionPlan) -> None:
     """Take a handle in both hands, right foot a little ahead."""
     right = plan.footprint("right", plan.pose2d, width=1.0, ahead_m=0.16 * plan.size)
     left = plan.footprint("left", plan.pose2d, width=1.0, ahead_m=-0.14 * plan.size)
     plan.move(0.6, drop=0.03, spine_pitch=0.06, gait=0.0)
-    grip(plan, 0.7, 0.0, -0.32, 0.36)
-    stand_at(plan, {"right": right, "left": left}, 0.4)
+    move_to_grip(plan, 0.7, 0.0, -0.32, 0.36)
+    add_stand_at(plan, {"right": right, "left": left}, 0.4)
     plan.wait(0.2)
 
 
-def cut(plan: MotionPlan, advance_m: float = 0.3) -> None:
+def add_cut(plan: MotionPlan, advance_m: float = 0.3) -> None:
     """Raise the handle overhead and cut straight down with a step ahead, as in kendo."""
     raise_s, down_s = plan.seconds(0.5), plan.seconds(0.24)
-    grip(plan, raise_s, 0.0, plan.vary(0.3), 0.22)
+    move_to_grip(plan, raise_s, 0.0, plan.vary(0.3), 0.22)
     plan.move(raise_s, spine_pitch=-0.08, head_pitch=0.0)
     plan.wait(raise_s + 0.08)
     plan.pose2d[:] = plan.offset_pose(plan.pose2d, 0.0, advance_m * plan.size)
-    grip(plan, down_s, 0.0, -0.12, 0.5)
-    grip(plan, 0.18, 0.0, -0.24, 0.46, down_s)
+    move_to_grip(plan, down_s, 0.0, -0.12, 0.5)
+    move_to_grip(plan, 0.18, 0.0, -0.24, 0.46, down_s)
     plan.move(1.3 * down_s, spine_pitch=0.2, drop=0.06)
     right = plan.footprint("right", plan.pose2d, width=1.0, ahead_m=0.2 * plan.size)
     plan.step("right", right, plan.time - 0.05, 0.3, 0.06 * plan.size, push_rad=0.2)
@@ -137,29 +139,29 @@ def cut(plan: MotionPlan, advance_m: float = 0.3) -> None:
     )
     plan.wait(0.4)
     plan.move(0.4, spine_pitch=0.06, drop=0.03)
-    grip(plan, 0.4, 0.0, -0.32, 0.36)
+    move_to_grip(plan, 0.4, 0.0, -0.32, 0.36)
     plan.wait(0.4)
 
 
-def bat(plan: MotionPlan) -> None:
+def add_bat_swing(plan: MotionPlan) -> None:
     """Swing a handle from the right shoulder to the left, as with a bat."""
     load_s, swing_s, end_s = plan.seconds(0.6), plan.seconds(0.3), plan.seconds(0.25)
     plan.move(load_s, pelvis_yaw=-0.35, spine_yaw=-0.6, spine_pitch=0.15, head_yaw=0.3, aside=-0.05, drop=0.06)
-    grip(plan, load_s, -0.2, -0.05, 0.24)
+    move_to_grip(plan, load_s, -0.2, -0.05, 0.24)
     plan.wait(load_s + 0.1)
     plan.move(swing_s, pelvis_yaw=0.45, aside=0.04)
     plan.move(swing_s, 0.05, spine_yaw=0.5, head_yaw=-0.2)
-    grip(plan, 0.55 * swing_s, -0.02, -0.26, 0.47, 0.05)
-    grip(plan, 0.75 * swing_s + end_s, 0.2, -0.02, 0.3, 0.05 + 0.35 * swing_s)
+    move_to_grip(plan, 0.55 * swing_s, -0.02, -0.26, 0.47, 0.05)
+    move_to_grip(plan, 0.75 * swing_s + end_s, 0.2, -0.02, 0.3, 0.05 + 0.35 * swing_s)
     plan.move_foot("right", plan.time, swing_s, pitch_rad=0.6)
     plan.wait(swing_s + end_s + 0.25)
     plan.move_foot("right", plan.time, 0.4, pitch_rad=0.0)
     plan.move(0.5, pelvis_yaw=0.0, spine_yaw=0.0, head_yaw=0.0, spine_pitch=0.06, aside=0.0, drop=0.03)
-    grip(plan, 0.5, 0.0, -0.32, 0.36)
+    move_to_grip(plan, 0.5, 0.0, -0.32, 0.36)
     plan.wait(0.5)
 
 
-def slash(plan: MotionPlan, side: str = "right") -> None:
+def add_slash(plan: MotionPlan, side: str = "right") -> None:
     """Swing one arm from high outside to low across, as with a sword or a racket."""
     load_s, swing_s, sign = plan.seconds(0.45), plan.seconds(0.28), 1.0 if side == "left" else -1.0
     plan.move(load_s, spine_yaw=0.45 * sign, pelvis_yaw=0.2 * sign, head_yaw=-0.3 * sign)
@@ -169,19 +171,19 @@ def slash(plan: MotionPlan, side: str = "right") -> None:
     plan.arm(side, 0.6 * swing_s, flex=1.3, abduct=0.5, twist=0.0, elbow=0.3)
     plan.arm(side, 0.8 * swing_s, 0.35 * swing_s, flex=0.75, abduct=-0.35, twist=-0.5, elbow=0.5)
     plan.wait(swing_s + 0.3)
-    rest(plan, 0.6)
+    add_rest(plan, 0.6)
     plan.wait(0.55)
 
 
-def let_go(plan: MotionPlan) -> None:
+def release_handle(plan: MotionPlan) -> None:
     """Take the hands apart and step back to a stand."""
     plan.arm("both", 0.6, **HANGING)
     plan.move(0.6, spine_pitch=0.0, drop=0.004)
-    feet_together(plan, 0.45)
+    bring_feet_together(plan, 0.45)
     plan.wait(0.4)
 
 
-def kick(plan: MotionPlan, side: str = "right", height: float = 0.6, ahead: float = 0.84) -> None:
+def add_kick(plan: MotionPlan, side: str = "right", height: float = 0.6, ahead: float = 0.84) -> None:
     """Kick forward: lift the knee, stretch the leg to `height` and `ahead` (leg lengths), draw it back, put it down."""
     leg, start = plan.leg_m, plan.time
     home = plan.feet[side].pose2d.copy()
@@ -199,5 +201,5 @@ def kick(plan: MotionPlan, side: str = "right", height: float = 0.6, ahead: floa
     plan.move_foot(side, kicked + 0.9 * back_s, down_s, home, 0.0, 0.0)
     plan.airborne(side, start, kicked + 0.9 * back_s + down_s)
     plan.wait(kicked + 0.6 * back_s - plan.time)
-    rest(plan, 0.5)
+    add_rest(plan, 0.5)
     plan.wait(kicked + 0.9 * back_s + down_s - plan.time + float(np.abs(plan.rng.normal(0.1, 0.05))))

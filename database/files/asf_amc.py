@@ -14,7 +14,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import FileFormatError
-from database.files.source_motion import SourceMotion, read_bytes
+from database.files.source_motion import SourceMotion, read_file_bytes
 from database.geometry.rotations import matrix_from_euler
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def read_asf(path: Path) -> AsfSkeleton:
     bones: list[AsfBone] = [root]
     parent_of: dict[str, str] = {}
     section, number = "", 0
-    for number, text in enumerate(read_bytes(path).decode("latin-1").splitlines(), start=1):
+    for number, text in enumerate(read_file_bytes(path).decode("latin-1").splitlines(), start=1):
         words = text.split("#", 1)[0].split()
         if not words:
             continue
@@ -63,9 +63,9 @@ def read_asf(path: Path) -> AsfSkeleton:
             elif section == ":units":
                 units[words[0].lower()] = words[1] if words[0].lower() == "angle" else str(float(words[1]))
             elif section == ":root":
-                _root_line(root, position, words)
+                _parse_root_line(root, position, words)
             elif section == ":bonedata":
-                _bone_line(bones, words)
+                _parse_bone_line(bones, words)
             elif section == ":hierarchy" and words[0] not in ("begin", "end"):
                 parent_of |= dict.fromkeys(words[1:], words[0])
         except (ValueError, IndexError) as error:
@@ -73,25 +73,25 @@ def read_asf(path: Path) -> AsfSkeleton:
     if len(bones) < 2 or not parent_of:
         raise FileFormatError(f"{path}, line {number}: no bones or hierarchy; expected an Acclaim skeleton (.asf)")
     angle_scale = math.radians(1.0) if units["angle"].lower().startswith("deg") else 1.0
-    return AsfSkeleton(path, _ordered(path, bones, parent_of), position, INCH_M / float(units["length"]), angle_scale)
+    return AsfSkeleton(path, _sort_parents_first(path, bones, parent_of), position, INCH_M / float(units["length"]), angle_scale)
 
 
-def _root_line(root: AsfBone, position: Floats, words: list[str]) -> None:
+def _parse_root_line(root: AsfBone, position: Floats, words: list[str]) -> None:
     """Apply one line of the :root section."""
     key = words[0].lower()
     if key == "order":
-        root.dofs = _dofs(words[1:])
+        root.dofs = _parse_dofs(words[1:])
         if set(root.dofs) < {"tx", "ty", "tz"}:
             raise ValueError("order must hold TX, TY and TZ")
     elif key == "axis":
-        root.axis_order = _axes(words[1])
+        root.axis_order = _parse_axes(words[1])
     elif key == "position":
-        position[:] = _three(words[1:])
+        position[:] = _parse_three_numbers(words[1:])
     elif key == "orientation":
-        root.axis_deg = _three(words[1:])
+        root.axis_deg = _parse_three_numbers(words[1:])
 
 
-def _bone_line(bones: list[AsfBone], words: list[str]) -> None:
+def _parse_bone_line(bones: list[AsfBone], words: list[str]) -> None:
     """Apply one line of a begin/end block; other keys are ignored."""
     key = words[0].lower()
     bone = bones[-1]
@@ -100,16 +100,16 @@ def _bone_line(bones: list[AsfBone], words: list[str]) -> None:
     elif key == "name":
         bone.name = words[1]
     elif key == "direction":
-        bone.vector = _three(words[1:]) * (float(np.linalg.norm(bone.vector)) or 1.0)
+        bone.vector = _parse_three_numbers(words[1:]) * (float(np.linalg.norm(bone.vector)) or 1.0)
     elif key == "length":
         bone.vector = bone.vector * float(words[1])
     elif key == "axis":
-        bone.axis_deg, bone.axis_order = _three(words[1:4]), _axes(words[4]) if len(words) > 4 else "xyz"
+        bone.axis_deg, bone.axis_order = _parse_three_numbers(words[1:4]), _parse_axes(words[4]) if len(words) > 4 else "xyz"
     elif key == "dof":
-        bone.dofs = _dofs(words[1:])
+        bone.dofs = _parse_dofs(words[1:])
 
 
-def _three(words: list[str]) -> Floats:
+def _parse_three_numbers(words: list[str]) -> Floats:
     """Return three finite numbers."""
     numbers = np.array([float(word) for word in words[:3]])
     if len(numbers) != 3 or not np.isfinite(numbers).all():
@@ -117,14 +117,14 @@ def _three(words: list[str]) -> Floats:
     return numbers
 
 
-def _axes(word: str) -> str:
+def _parse_axes(word: str) -> str:
     """Return an axis order such as "xyz"."""
     if sorted(word.lower()) != ["x", "y", "z"]:
         raise ValueError("expected an order of X, Y and Z")
     return word.lower()
 
 
-def _dofs(words: list[str]) -> tuple[str, ...]:
+def _parse_dofs(words: list[str]) -> tuple[str, ...]:
     """Return degrees of freedom in lower case."""
     dofs = tuple(word.lower() for word in words)
     if set(dofs) - {"tx", "ty", "tz", "rx", "ry", "rz", "l"}:
@@ -132,7 +132,7 @@ def _dofs(words: list[str]) -> tuple[str, ...]:
     return dofs
 
 
-def _ordered(path: Path, bones: list[AsfBone], parent_of: dict[str, str]) -> tuple[AsfBone, ...]:
+def _sort_parents_first(path: Path, bones: list[AsfBone], parent_of: dict[str, str]) -> tuple[AsfBone, ...]:
     """Return the bones parents first, with their parents' indices. Raises FileFormatError: a bone without parent or data."""
     named = {bone.name: bone for bone in bones}
     unmatched = [name for name in (*parent_of, *parent_of.values()) if name not in named]
@@ -155,7 +155,7 @@ def read_amc(path: Path, asf: Path | None = None) -> SourceMotion:
     Raises FileFormatError, with file and line: not ASF or AMC, or NaN in it.
     """
     skeleton = read_asf(find_asf(path) if asf is None else asf)
-    values, scale = _amc_values(path, skeleton)
+    values, scale = _read_amc_values(path, skeleton)
     bones = skeleton.bones
     offsets = np.array([np.zeros(3) if b.parent < 0 else bones[b.parent].vector for b in bones])
     children = {b.parent for b in bones}
@@ -168,7 +168,7 @@ def read_amc(path: Path, asf: Path | None = None) -> SourceMotion:
         parents=tuple(b.parent for b in bones),
         offsets=offsets,
         ends={k: b.vector for k, b in enumerate(bones) if k not in children or b.name.lower().endswith("hand")},
-        rotations=tuple(_bone_rotations(b, values.get(b.name), scale) for b in bones),
+        rotations=tuple(_compute_bone_rotations(b, values.get(b.name), scale) for b in bones),
         root=skeleton.position + np.stack([root[:, bones[0].dofs.index(f"t{c}")] for c in "xyz"], axis=1),
         metres_per_unit=skeleton.metres_per_unit,
     )
@@ -180,7 +180,7 @@ def read_amc_angles(path: Path, asf: Path | None = None) -> tuple[AsfSkeleton, d
     Without the root and bones that do not rotate. asf, raises: as `read_amc`.
     """
     skeleton = read_asf(find_asf(path) if asf is None else asf)
-    values, scale = _amc_values(path, skeleton)
+    values, scale = _read_amc_values(path, skeleton)
     angles: dict[str, Floats] = {}
     for bone in skeleton.bones[1:]:
         columns = [index for index, dof in enumerate(bone.dofs) if dof.startswith("r")]
@@ -189,7 +189,7 @@ def read_amc_angles(path: Path, asf: Path | None = None) -> tuple[AsfSkeleton, d
     return skeleton, angles
 
 
-def axis_frame(bone: AsfBone, scale: float) -> Floats:
+def compute_axis_frame(bone: AsfBone, scale: float) -> Floats:
     """Return C of a bone: the axes of its degrees of freedom as columns in base-pose axes, (3, 3)."""
     return np.asarray(matrix_from_euler(bone.axis_deg[::-1][None] * scale, bone.axis_order[::-1])[0])
 
@@ -206,7 +206,7 @@ def find_asf(amc: Path) -> Path:
     return best
 
 
-def _bone_rotations(bone: AsfBone, values: Floats | None, scale: float) -> Floats | None:
+def _compute_bone_rotations(bone: AsfBone, values: Floats | None, scale: float) -> Floats | None:
     """Return C E C^-1 of one bone over all frames, (N, 3, 3), or None if it has no rotation."""
     dofs = [dof for dof in bone.dofs if dof.startswith("r")]
     if values is None or not dofs:
@@ -218,13 +218,13 @@ def _bone_rotations(bone: AsfBone, values: Floats | None, scale: float) -> Float
     E = matrix_from_euler(angles[:, ::-1], [dof[1] for dof in reversed(dofs)])
     if not bone.axis_deg.any():
         return E
-    C = axis_frame(bone, scale)
+    C = compute_axis_frame(bone, scale)
     return np.ascontiguousarray(C @ E @ C.T)
 
 
-def _amc_values(path: Path, skeleton: AsfSkeleton) -> tuple[dict[str, Floats], float]:
+def _read_amc_values(path: Path, skeleton: AsfSkeleton) -> tuple[dict[str, Floats], float]:
     """Return every bone's values over all frames, (N, dofs), and the factor that makes its angles radians."""
-    data, scale = read_bytes(path), skeleton.angle_scale
+    data, scale = read_file_bytes(path), skeleton.angle_scale
     counts = {bone.name: len(bone.dofs) for bone in skeleton.bones}
     start = line = 0
     for raw in data.splitlines(keepends=True):
@@ -239,18 +239,18 @@ def _amc_values(path: Path, skeleton: AsfSkeleton) -> tuple[dict[str, Floats], f
         start += len(raw)
         line += 1
     body = data[start:]
-    values = _regular_values(path, body, counts)
+    values = _read_regular_values(path, body, counts)
     if values is None:
-        values = _values_by_line(path, body, line, counts)
+        values = _read_values_by_line(path, body, line, counts)
     if "root" not in values:
         raise FileFormatError(f"{path}, line {line + 1}: the frames have no line for the root; expected 'root' and six numbers")
     return values, scale
 
 
-def _regular_values(path: Path, body: bytes, counts: dict[str, int]) -> dict[str, Floats] | None:
+def _read_regular_values(path: Path, body: bytes, counts: dict[str, int]) -> dict[str, Floats] | None:
     """Read frames that all list the same bones in the same order, fast; None if they do not or a number is bad."""
     tokens = body.split()
-    width = _frame_width(tokens)
+    width = _count_frame_tokens(tokens)
     n_frames = len(tokens) // width if width else 0
     rest = tokens[n_frames * width :]
     # A download that broke off leaves part of a last frame; the frames before it are complete.
@@ -279,7 +279,7 @@ def _regular_values(path: Path, body: bytes, counts: dict[str, int]) -> dict[str
     return values if all(token.isdigit() for token in tokens[::width]) else None
 
 
-def _frame_width(tokens: list[bytes]) -> int:
+def _count_frame_tokens(tokens: list[bytes]) -> int:
     """Return the number of tokens of the first frame: up to the second time its first bone is named, less the frame number."""
     if len(tokens) < 2:
         return 0
@@ -289,7 +289,7 @@ def _frame_width(tokens: list[bytes]) -> int:
         return len(tokens)
 
 
-def _values_by_line(path: Path, body: bytes, first_line: int, counts: dict[str, int]) -> dict[str, Floats]:
+def _read_values_by_line(path: Path, body: bytes, first_line: int, counts: dict[str, int]) -> dict[str, Floats]:
     """Read frames line by line: slower, but with comments and any order of bones, and errors name the line."""
     frames: list[dict[str, list[float]]] = []
     number = first_line
@@ -308,7 +308,7 @@ def _values_by_line(path: Path, body: bytes, first_line: int, counts: dict[str, 
         elif not frames or words[0] in frames[-1]:
             raise FileFormatError(f"{where}: {words[0]} comes twice in a frame or before the first frame number")
         else:
-            frames[-1][words[0]] = _finite(where, words)
+            frames[-1][words[0]] = _parse_finite_numbers(where, words)
     if not frames:
         raise FileFormatError(f"{path}, line {max(number, 1)}: no frames; expected frame numbers followed by one line a bone")
     frames.append({})
@@ -326,7 +326,7 @@ def _check_complete(where: str, frames: list[dict[str, list[float]]]) -> None:
             raise FileFormatError(f"{where}: the frame that ends here and the first differ in {odd[0]!r}; is the file cut short?")
 
 
-def _finite(where: str, words: list[str]) -> list[float]:
+def _parse_finite_numbers(where: str, words: list[str]) -> list[float]:
     """Return the numbers after a bone's name. Raises FileFormatError."""
     try:
         numbers = [float(word) for word in words[1:]]

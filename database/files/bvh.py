@@ -10,7 +10,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import FileFormatError
-from database.files.source_motion import SourceMotion, read_bytes
+from database.files.source_motion import SourceMotion, read_file_bytes
 from database.geometry.rotations import matrix_from_euler
 
 SURELY = 1.5e-5  # of a frame time: so far from a whole rate is rounding
@@ -32,13 +32,13 @@ def read_bvh(path: Path) -> SourceMotion:
 
     Raises FileFormatError, with file and line: not BVH, or NaN in it.
     """
-    lines = read_bytes(path).decode("latin-1").splitlines()
+    lines = read_file_bytes(path).decode("latin-1").splitlines()
     motion_line = next((n for n, text in enumerate(lines) if text.strip().upper() == "MOTION"), -1)
     if motion_line < 0:
         raise FileFormatError(f"{path}, line {len(lines)}: no MOTION section; expected HIERARCHY, MOTION and frames")
-    tree = _hierarchy(path, lines[:motion_line])
-    n_frames, fps, first = _motion_header(path, lines, motion_line + 1)
-    values = _values(path, lines, first, n_frames, sum(len(c) for c in tree.channels))
+    tree = _read_hierarchy(path, lines[:motion_line])
+    n_frames, fps, first = _read_motion_header(path, lines, motion_line + 1)
+    values = _read_channel_values(path, lines, first, n_frames, sum(len(c) for c in tree.channels))
     starts = np.cumsum([0, *(len(c) for c in tree.channels)])
     blocks = [values[:, a:b] for a, b in pairwise(starts)]
     return SourceMotion(
@@ -49,12 +49,12 @@ def read_bvh(path: Path) -> SourceMotion:
         parents=tuple(tree.parents),
         offsets=np.array([np.zeros(3) if p < 0 else o for p, o in zip(tree.parents, tree.offsets, strict=True)]),
         ends=tree.ends,
-        rotations=tuple(_rotations(c, block) for c, block in zip(tree.channels, blocks, strict=True)),
-        root=_root(tree, blocks[0]),
+        rotations=tuple(_compute_channel_rotations(c, block) for c, block in zip(tree.channels, blocks, strict=True)),
+        root=_find_root_positions(tree, blocks[0]),
     )
 
 
-def _root(tree: _Hierarchy, block: Floats) -> Floats:
+def _find_root_positions(tree: _Hierarchy, block: Floats) -> Floats:
     """Return the root's positions, (N, 3): its position channels, which replace its offset where it has them."""
     root = np.tile(tree.offsets[0], (len(block), 1))
     for k, channel in enumerate(tree.channels[0]):
@@ -63,21 +63,21 @@ def _root(tree: _Hierarchy, block: Floats) -> Floats:
     return root
 
 
-def _rotations(channels: list[str], block: Floats) -> Floats | None:
+def _compute_channel_rotations(channels: list[str], block: Floats) -> Floats | None:
     """Return (N, 3, 3), or None for a joint without rotation channels."""
     columns = [k for k, channel in enumerate(channels) if channel.endswith("rotation")]
     return matrix_from_euler(np.deg2rad(block[:, columns]), [channels[k][0] for k in columns]) if columns else None
 
 
-def _hierarchy(path: Path, lines: list[str]) -> _Hierarchy:
+def _read_hierarchy(path: Path, lines: list[str]) -> _Hierarchy:
     """Read the HIERARCHY section."""
     tree = _Hierarchy()
     stack: list[int] = []  # open joints; -2 stands for an End Site
     pending = -1
     for number, text in enumerate(lines, start=1):
         try:
-            for words in _statements(text):
-                pending = _apply(tree, stack, pending, words)
+            for words in _split_statements(text):
+                pending = _apply_statement(tree, stack, pending, words)
         except (ValueError, IndexError) as error:
             raise FileFormatError(f"{path}, line {number}: {error}, found {text.strip()[:60]!r}") from error
     if not tree.names or stack:
@@ -85,12 +85,12 @@ def _hierarchy(path: Path, lines: list[str]) -> _Hierarchy:
     return tree
 
 
-def _statements(text: str) -> list[list[str]]:
+def _split_statements(text: str) -> list[list[str]]:
     """Return the statements of a line; a brace is a statement of its own."""
     return [words for part in text.replace("{", "\n{\n").replace("}", "\n}\n").split("\n") if (words := part.split())]
 
 
-def _apply(tree: _Hierarchy, stack: list[int], pending: int, words: list[str]) -> int:
+def _apply_statement(tree: _Hierarchy, stack: list[int], pending: int, words: list[str]) -> int:
     """Apply one statement; return the joint that waits for its brace (-2 for an End Site). Raises ValueError, IndexError."""
     key = words[0].upper()
     if key in ("ROOT", "JOINT"):
@@ -116,13 +116,13 @@ def _apply(tree: _Hierarchy, stack: list[int], pending: int, words: list[str]) -
         else:
             tree.offsets[stack[-1]] = vector
     elif key == "CHANNELS":
-        tree.channels[stack[-1]] = _channels(words)
+        tree.channels[stack[-1]] = _parse_channels(words)
     elif key != "HIERARCHY":
         raise ValueError("expected ROOT, JOINT, End Site, OFFSET, CHANNELS or a brace")
     return pending
 
 
-def _channels(words: list[str]) -> list[str]:
+def _parse_channels(words: list[str]) -> list[str]:
     """Return channel names in lower case. Raises ValueError."""
     channels = [word.lower() for word in words[2:]]
     known = {axis + kind for axis in "xyz" for kind in ("position", "rotation")}
@@ -131,7 +131,7 @@ def _channels(words: list[str]) -> list[str]:
     return channels
 
 
-def _motion_header(path: Path, lines: list[str], line: int) -> tuple[int, float, int]:
+def _read_motion_header(path: Path, lines: list[str], line: int) -> tuple[int, float, int]:
     """Return the number of frames, frames a second and the line (0-based) after the header."""
     header: dict[str, tuple[str, int]] = {}
     while line < len(lines) and ("frame" in lines[line].lower() or not lines[line].strip()):
@@ -144,10 +144,10 @@ def _motion_header(path: Path, lines: list[str], line: int) -> tuple[int, float,
         raise FileFormatError(f"{path}, line {line}: expected 'Frames: count' and 'Frame Time: seconds' after MOTION") from error
     if n_frames < 1 or not (seconds > 0 and math.isfinite(seconds)):
         raise FileFormatError(f"{path}, line {line}: {n_frames} frames of {seconds} s; expected one or more, above 0 s")
-    return n_frames, _rate_hz(header["frame time"][0]), line
+    return n_frames, _compute_rate_hz(header["frame time"][0]), line
 
 
-def _rate_hz(frame_time: str) -> float:
+def _compute_rate_hz(frame_time: str) -> float:
     """Return frames a second of a frame time [s] as it is printed: a whole rate where its last digit leaves room for one.
 
     0.0333 and 0.033333 are 30 Hz, 0.0333667 is 29.97 Hz.
@@ -158,7 +158,7 @@ def _rate_hz(frame_time: str) -> float:
     return float(whole) if abs(1.0 / whole - seconds) < max(digit_s, SURELY * seconds) else 1.0 / seconds
 
 
-def _values(path: Path, lines: list[str], first: int, n_frames: int, n_channels: int) -> Floats:
+def _read_channel_values(path: Path, lines: list[str], first: int, n_frames: int, n_channels: int) -> Floats:
     """Return the channel values, (n_frames, n_channels)."""
     tokens = " ".join(lines[first:]).split()
     try:

@@ -13,7 +13,7 @@ import c3d
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 
 BLOCK = 512
 MAGIC = 0x50
@@ -42,11 +42,11 @@ def read_c3d(path: Path) -> C3dPoints:
         with path.open("rb") as file, warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # about parameters that are missing, and analog data, which is not used
             _check_start(path, file.read(2 * BLOCK), file)
-            return _points(path, c3d.Reader(file))
+            return _read_points(path, c3d.Reader(file))
     except FileFormatError:
         raise
     except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({reason(error)})") from error
+        raise FileFormatError(f"{path}: cannot be read ({describe_reason(error)})") from error
     except Exception as error:  # of many types: whatever the package meets in a damaged file
         detail = " ".join(str(error).split())[:100]
         raise FileFormatError(f"{path}: its header or parameters are damaged ({detail}); export it again") from error
@@ -63,14 +63,18 @@ def _check_start(path: Path, start: bytes, file: Any) -> None:
         raise FileFormatError(f"{path}: processor type {processor} is not read; {expected}")
 
 
-def _points(path: Path, reader: c3d.Reader) -> C3dPoints:
+def _read_points(path: Path, reader: c3d.Reader) -> C3dPoints:
     """Return the points of an opened file after its counts were compared with its size."""
     header = reader.header
     n_points, fps = int(header.point_count), float(header.frame_rate)
-    labels, units, up = _labels(reader, n_points), (_texts(reader, "UNITS") or ["mm"])[0].lower(), _texts(reader, "Y_SCREEN")
+    labels, units, up = (
+        _read_labels(reader, n_points),
+        (_read_texts(reader, "UNITS") or ["mm"])[0].lower(),
+        _read_texts(reader, "Y_SCREEN"),
+    )
     if units not in UNITS_M:
         raise FileFormatError(f"{path}: points are in {units[:20]!r}; expected one of {', '.join(UNITS_M)}")
-    n_frames = reader.last_frame - _first_frame(reader) + 1
+    n_frames = reader.last_frame - _read_first_frame(reader) + 1
     word = 4 if header.scale_factor < 0 else 2
     frame = word * (4 * n_points + int(header.analog_count))
     n_stored = max(path.stat().st_size - BLOCK * (int(header.data_block) - 1), 0) // max(frame, 1)
@@ -86,20 +90,20 @@ def _points(path: Path, reader: c3d.Reader) -> C3dPoints:
     return C3dPoints(labels, fps, points * UNITS_M[units], valid, up[0] if up else "")
 
 
-def _first_frame(reader: c3d.Reader) -> int:
+def _read_first_frame(reader: c3d.Reader) -> int:
     """Return the number of the first frame; the package takes TRIAL:ACTUAL_START_FIELD's second word 65535 times, not 65536."""
     start = reader.get("TRIAL:ACTUAL_START_FIELD")
     return int(reader.first_frame) if start is None else int(reader.first_frame) + int(start.uint16_array[1])
 
 
-def _labels(reader: c3d.Reader, n_points: int) -> tuple[str, ...]:
+def _read_labels(reader: c3d.Reader, n_points: int) -> tuple[str, ...]:
     """Return the points' names; past 255 they go on in LABELS2."""
-    names = _texts(reader, "LABELS") + _texts(reader, "LABELS2")
+    names = _read_texts(reader, "LABELS") + _read_texts(reader, "LABELS2")
     names += [f"point{index}" for index in range(len(names), n_points)]
     return tuple(name.rpartition(":")[2] for name in names[:n_points])
 
 
-def _texts(reader: c3d.Reader, name: str) -> list[str]:
+def _read_texts(reader: c3d.Reader, name: str) -> list[str]:
     """Return the texts of a parameter of the group POINT, none if it is missing."""
     parameter = reader.get(f"POINT:{name}")
     if parameter is None:

@@ -35,16 +35,16 @@ def match_joints(where: str, names: Sequence[str], parents: Sequence[int]) -> li
     names, parents: the file's joints, parents first. Raises FileFormatError: hips, arms or legs are not recognised.
     """
     found = [-1] * N_JOINTS
-    plain = [_split(name) for name in names]
-    for target, source in _limbs(plain):
+    plain = [_split_joint_name(name) for name in names]
+    for target, source in _match_limbs(plain):
         if found[JOINT_INDEX[target]] < 0:
             found[JOINT_INDEX[target]] = source
     hips = [k for k, (side, part) in enumerate(plain) if not side and part in HIPS]
     # `root` may be a node above `Hips`, and `Hip` may be the pelvis: the last of them above both thighs counts.
     legs = [found[JOINT_INDEX[name]] for name in ("leftUpperLeg", "rightUpperLeg")]
-    above = [k for k in hips if all(leg >= 0 and k in list(_ancestors(parents, leg)) for leg in legs)]
+    above = [k for k in hips if all(leg >= 0 and k in list(_list_ancestors(parents, leg)) for leg in legs)]
     found[JOINT_INDEX["hips"]] = above[-1] if above else 0
-    _trunk(found, [part if not side else "" for side, part in plain], parents)
+    _match_trunk(found, [part if not side else "" for side, part in plain], parents)
     missing = [name for name in NEEDED if found[JOINT_INDEX[name]] < 0]
     if missing:
         known = ", ".join(names[:12])
@@ -52,7 +52,7 @@ def match_joints(where: str, names: Sequence[str], parents: Sequence[int]) -> li
     return found
 
 
-def _split(name: str) -> tuple[str, str]:
+def _split_joint_name(name: str) -> tuple[str, str]:
     """Return the side ("left", "right" or "") and the part in lower case letters and digits."""
     bare = re.sub(r"^(J_Bip_[LRC]_|Bip\d+ )", lambda m: m[1][6:] if m[1].startswith("J_") else "", name.split(":")[-1])
     side, rest = "", bare
@@ -64,7 +64,7 @@ def _split(name: str) -> tuple[str, str]:
     return side, re.sub(r"[^a-z0-9]", "", rest.lower())
 
 
-def _limbs(plain: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int]]:
+def _match_limbs(plain: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int]]:
     """Return pairs of our limb joint and the file's, those nearest to the trunk first."""
     parts = {part for side, part in plain if side}
     for k, (side, part) in enumerate(plain):
@@ -81,7 +81,7 @@ def _limbs(plain: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int]]:
                 break
 
 
-def _ancestors(parents: Sequence[int], joint: int) -> Iterator[int]:
+def _list_ancestors(parents: Sequence[int], joint: int) -> Iterator[int]:
     """Return the joint's ancestors, nearest first."""
     joint = parents[joint]
     while joint >= 0:
@@ -89,18 +89,18 @@ def _ancestors(parents: Sequence[int], joint: int) -> Iterator[int]:
         joint = parents[joint]
 
 
-def _trunk(found: list[int], parts: Sequence[str], parents: Sequence[int]) -> None:
+def _match_trunk(found: list[int], parts: Sequence[str], parents: Sequence[int]) -> None:
     """Fill in spine, chest, upper chest, neck, upper neck and head."""
     hips, arm = found[JOINT_INDEX["hips"]], found[JOINT_INDEX["leftUpperArm"]]
     if arm < 0:
         return
     head = next((k for k, part in enumerate(parts) if part == "head"), -1)
-    to_arm = [k for k in reversed(list(_ancestors(parents, arm))) if k > hips and hips in list(_ancestors(parents, k))]
+    to_arm = [k for k in reversed(list(_list_ancestors(parents, arm))) if k > hips and hips in list(_list_ancestors(parents, k))]
     spine = [k for k in to_arm if k != found[JOINT_INDEX["leftShoulder"]]]
     if head >= 0:
-        to_head = [k for k in reversed(list(_ancestors(parents, head))) if k > hips]
+        to_head = [k for k in reversed(list(_list_ancestors(parents, head))) if k > hips]
         spine = [k for k in spine if k in to_head] or spine
-        neck = [k for k in to_head if k not in spine and hips in list(_ancestors(parents, k))]
+        neck = [k for k in to_head if k not in spine and hips in list(_list_ancestors(parents, k))]
         found[JOINT_INDEX["head"]] = head
         for name, joint in zip(("neck", "upperNeck"), neck, strict=False):
             found[JOINT_INDEX[name]] = joint

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class SourceMotion:
     metres_per_unit: float = 0.0
 
 
-def read_bytes(path: Path) -> bytes:
+def read_file_bytes(path: Path) -> bytes:
     """Return the content of a file. Raises FileFormatError."""
     try:
         return path.read_bytes()
     except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({reason(error)})") from error
+        raise FileFormatError(f"{path}: cannot be read ({describe_reason(error)})") from error

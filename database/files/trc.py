@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 
 UNITS_M = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 N_HEADER = 5  # lines before the first frame; a blank one may follow them
@@ -28,7 +28,7 @@ def read_trc(path: Path) -> TrcPoints:
     try:
         lines = path.read_text("utf-8-sig", errors="replace").splitlines()
     except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({reason(error)})") from error
+        raise FileFormatError(f"{path}: cannot be read ({describe_reason(error)})") from error
     if len(lines) < N_HEADER or not lines[0].startswith("PathFileType"):
         raise FileFormatError(f"{path}: no TRC file; expected it to begin with PathFileType and {N_HEADER} lines of header")
     fields = dict(zip(lines[1].split(), lines[2].split(), strict=False))
@@ -39,7 +39,7 @@ def read_trc(path: Path) -> TrcPoints:
     rows = [(number, line) for number, line in enumerate(lines[N_HEADER:], N_HEADER + 1) if line.strip()]
     if not labels or not rows:
         raise FileFormatError(f"{path}: no points in it; expected names in line 4 and a row for every frame")
-    values = np.array([_row(path, number, line, len(labels)) for number, line in rows])
+    values = np.array([_parse_row(path, number, line, len(labels)) for number, line in rows])
     seconds, point = values[:, 0], values[:, 1:].reshape(len(rows), len(labels), 3)
     if not (np.isfinite(seconds).all() and (np.diff(seconds) > 0.0).all()):
         raise FileFormatError(f"{path}: the times of its second column do not rise; export it again")
@@ -47,7 +47,7 @@ def read_trc(path: Path) -> TrcPoints:
     return TrcPoints(labels, seconds, np.where(valid[..., None], point, 0.0) * UNITS_M[units], valid)
 
 
-def _row(path: Path, number: int, line: str, n_labels: int) -> Floats:
+def _parse_row(path: Path, number: int, line: str, n_labels: int) -> Floats:
     """Return time and coordinates of a line, NaN where a cell is blank. Raises FileFormatError."""
     cells = line.split("\t")[1 : 2 + 3 * n_labels]
     try:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from config.arrays import Floats, Ints, read_only
+from config.arrays import Floats, Ints, make_read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -28,7 +28,7 @@ class KinematicChain(NamedTuple):
 
 
 class KinematicsWork(NamedTuple):
-    """Work of `_markers_and_jacobian`: G (J, 3, 3), p (J, 3), angular velocity spin and velocity (J, 3, B) by direction."""
+    """Work of `_write_markers_and_jacobian`: G (J, 3, 3), p (J, 3), angular velocity spin and velocity (J, 3, B) by direction."""
 
     G: Floats
     p: Floats
@@ -37,7 +37,7 @@ class KinematicsWork(NamedTuple):
 
 
 @kernel
-def _rodrigues(r: Floats, R: Floats, J: Floats) -> None:
+def _write_rotation_and_jacobian(r: Floats, R: Floats, J: Floats) -> None:
     """Write exp([r]x) to R and its left Jacobian to J, both (3, 3)."""
     x, y, z = r[0], r[1], r[2]
     t2 = x * x + y * y + z * z
@@ -56,7 +56,7 @@ def _rodrigues(r: Floats, R: Floats, J: Floats) -> None:
 
 
 @kernel
-def _rotation(r: Floats, R: Floats) -> None:
+def _write_rotation(r: Floats, R: Floats) -> None:
     """Write exp([r]x), (3, 3), to R."""
     x, y, z = r[0], r[1], r[2]
     t2 = x * x + y * y + z * z
@@ -71,7 +71,7 @@ def _rotation(r: Floats, R: Floats) -> None:
 
 
 @kernel
-def _product(A: Floats, B: Floats, out: Floats) -> None:
+def _multiply_matrices(A: Floats, B: Floats, out: Floats) -> None:
     """Write the product of two 3x3 matrices to `out`, which is neither of them."""
     for i in range(3):
         for j in range(3):
@@ -79,18 +79,18 @@ def _product(A: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _place(j: int, r: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats, R: Floats, L: Floats) -> None:
+def _place_joint(j: int, r: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats, R: Floats, L: Floats) -> None:
     """Write orientation and position of joint j with rotation vector r to G[j] and p[j]; its parent's are there."""
     parents, offsets_m, reference = chain
-    _rotation(r, R)
+    _write_rotation(r, R)
     parent = parents[j]
     if parent < 0:
-        _product(reference[j], R, G[j])
+        _multiply_matrices(reference[j], R, G[j])
         for i in range(3):
             p[j, i] = root_m[i]
     else:
-        _product(reference[j], R, L)
-        _product(G[parent], L, G[j])
+        _multiply_matrices(reference[j], R, L)
+        _multiply_matrices(G[parent], L, G[j])
         for i in range(3):
             p[j, i] = p[parent, i]
             for k in range(3):
@@ -98,22 +98,22 @@ def _place(j: int, r: Floats, root_m: Floats, chain: KinematicChain, G: Floats, 
 
 
 @kernel
-def _forward(rotvec: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats) -> None:
+def _compute_forward(rotvec: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats) -> None:
     """Write orientations G (J, 3, 3) and positions p (J, 3) of one pose."""
     R, L = np.empty((3, 3)), np.empty((3, 3))
     for j in range(rotvec.shape[0]):
-        _place(j, rotvec[j], root_m, chain, G, p, R, L)
+        _place_joint(j, rotvec[j], root_m, chain, G, p, R, L)
 
 
 @kernel
-def _forward_many(rotvec: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats) -> None:
+def _compute_forward_many(rotvec: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats) -> None:
     """Write G (N, J, 3, 3) and p (N, J, 3) of N poses."""
     for n in range(rotvec.shape[0]):
-        _forward(rotvec[n], root_m[n], chain, G[n], p[n])
+        _compute_forward(rotvec[n], root_m[n], chain, G[n], p[n])
 
 
 @kernel
-def _marker_positions_many(rotvec: Floats, chain: KinematicChain, joint: Ints, offset_m: Floats, out: Floats) -> None:
+def _write_marker_positions_many(rotvec: Floats, chain: KinematicChain, joint: Ints, offset_m: Floats, out: Floats) -> None:
     """Write marker positions (N, M, 3) of N poses with the root at the origin, unrotated (root row ignored)."""
     n_joints = rotvec.shape[1]
     G, p, R, L = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((3, 3)), np.empty((3, 3))
@@ -126,7 +126,7 @@ def _marker_positions_many(rotvec: Floats, chain: KinematicChain, joint: Ints, o
     for n in range(rotvec.shape[0]):
         for j in range(n_joints):
             if moves[j]:
-                _place(j, rotvec[n, j] if j > 0 else zero, zero, chain, G, p, R, L)
+                _place_joint(j, rotvec[n, j] if j > 0 else zero, zero, chain, G, p, R, L)
         for m in range(joint.shape[0]):
             j = joint[m]
             for i in range(3):
@@ -134,7 +134,7 @@ def _marker_positions_many(rotvec: Floats, chain: KinematicChain, joint: Ints, o
 
 
 @kernel
-def _markers_and_jacobian(
+def _write_markers_and_jacobian(
     rotvec: Floats,
     directions: Floats,
     chain: KinematicChain,
@@ -153,20 +153,20 @@ def _markers_and_jacobian(
     n_joints, n_directions = rotvec.shape[0], directions.shape[2]
     R, J, L, H = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for j in range(n_joints):
-        _rodrigues(rotvec[j], R, J)
+        _write_rotation_and_jacobian(rotvec[j], R, J)
         parent = parents[j]
         if parent < 0:
-            _product(reference[j], R, G[j])
-            _product(reference[j], J, H)
+            _multiply_matrices(reference[j], R, G[j])
+            _multiply_matrices(reference[j], J, H)
             for i in range(3):
                 p[j, i] = 0.0
                 for b in range(n_directions):
                     velocity[j, i, b] = 0.0
                     spin[j, i, b] = 0.0
         else:
-            _product(G[parent], reference[j], L)
-            _product(L, R, G[j])
-            _product(L, J, H)
+            _multiply_matrices(G[parent], reference[j], L)
+            _multiply_matrices(L, R, G[j])
+            _multiply_matrices(L, J, H)
             a0 = G[parent, 0, 0] * offsets_m[j, 0] + G[parent, 0, 1] * offsets_m[j, 1] + G[parent, 0, 2] * offsets_m[j, 2]
             a1 = G[parent, 1, 0] * offsets_m[j, 0] + G[parent, 1, 1] * offsets_m[j, 1] + G[parent, 1, 2] * offsets_m[j, 2]
             a2 = G[parent, 2, 0] * offsets_m[j, 0] + G[parent, 2, 1] * offsets_m[j, 1] + G[parent, 2, 2] * offsets_m[j, 2]
@@ -193,61 +193,72 @@ def _markers_and_jacobian(
             jacobian[m, 2, b] = velocity[j, 2, b] + w0 * a1 - w1 * a0
 
 
-def _chain(skeleton: Skeleton) -> KinematicChain:
+def _pack_chain(skeleton: Skeleton) -> KinematicChain:
     """Return a skeleton as the kernels take it."""
     return KinematicChain(PARENT_ARRAY, skeleton.offsets_m, REFERENCE)
 
 
-def forward(skeleton: Skeleton, rotvec: ArrayLike, root_m: ArrayLike) -> tuple[Floats, Floats]:
+def compute_forward_kinematics(skeleton: Skeleton, rotvec: ArrayLike, root_m: ArrayLike) -> tuple[Floats, Floats]:
     """Return world orientations and positions of all joints.
 
     rotvec: (..., J, 3) [rad], row 0 the root's orientation, charted as in `database.geometry.skeleton`; root_m: (..., 3) [m].
     Returns G (..., J, 3, 3) and p (..., J, 3) [m], world frame.
     """
-    r = read_only(np.asarray(rotvec, np.float64))
+    r = make_read_only(np.asarray(rotvec, np.float64))
     shape = r.shape[:-2]
     if not shape:
         G, p = np.empty((N_JOINTS, 3, 3)), np.empty((N_JOINTS, 3))
-        _forward(r, read_only(np.asarray(root_m, np.float64)), _chain(skeleton), G, p)
+        _compute_forward(r, make_read_only(np.asarray(root_m, np.float64)), _pack_chain(skeleton), G, p)
         return G, p
-    root = read_only(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
+    root = make_read_only(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
     G, p = np.empty((*shape, N_JOINTS, 3, 3)), np.empty((*shape, N_JOINTS, 3))
     out = (G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))
-    _forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _chain(skeleton), *out)
+    _compute_forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _pack_chain(skeleton), *out)
     return G, p
 
 
-def local_markers(skeleton: Skeleton, rotvec: ArrayLike, joint: Ints, offset_m: Floats) -> Floats:
+def compute_local_markers(skeleton: Skeleton, rotvec: ArrayLike, joint: Ints, offset_m: Floats) -> Floats:
     """Return c_n = f(q_n; s, v, z0), the markers with the root at the origin and unrotated (Chai & Hodgins 2005, eq. 1).
 
     rotvec: (N, J, 3) [rad]; joint: joint of each marker, (M,); offset_m: marker in its joint's frame, (M, 3) [m].
     Returns (N, M, 3) [m].
     """
-    r = read_only(np.asarray(rotvec, np.float64))
+    r = make_read_only(np.asarray(rotvec, np.float64))
     out = np.empty((len(r), len(joint), 3))
-    _marker_positions_many(r, _chain(skeleton), read_only(joint), read_only(np.asarray(offset_m, np.float64)), out)
+    _write_marker_positions_many(
+        r, _pack_chain(skeleton), make_read_only(joint), make_read_only(np.asarray(offset_m, np.float64)), out
+    )
     return out
 
 
 @kernel
-def _world_markers(rotvec: Floats, root_m: Floats, chain: KinematicChain, joint: Ints, offset_m: Floats, out: Floats) -> None:
+def _write_world_markers(
+    rotvec: Floats, root_m: Floats, chain: KinematicChain, joint: Ints, offset_m: Floats, out: Floats
+) -> None:
     """Write the markers of a pose, (M, 3), world frame."""
     G, p = np.empty((rotvec.shape[0], 3, 3)), np.empty((rotvec.shape[0], 3))
-    _forward(rotvec, root_m, chain, G, p)
+    _compute_forward(rotvec, root_m, chain, G, p)
     for m in range(joint.shape[0]):
         j = joint[m]
         for i in range(3):
             out[m, i] = p[j, i] + G[j, i, 0] * offset_m[m, 0] + G[j, i, 1] * offset_m[m, 1] + G[j, i, 2] * offset_m[m, 2]
 
 
-def world_markers(skeleton: Skeleton, rotvec: Floats, root_m: Floats, joint: Ints, offset_m: Floats) -> Floats:
-    """Return the markers of a pose, (M, 3) [m]: rotvec (J, 3) [rad], root_m (3,) [m]; markers as in `local_markers`."""
+def compute_world_markers(skeleton: Skeleton, rotvec: Floats, root_m: Floats, joint: Ints, offset_m: Floats) -> Floats:
+    """Return the markers of a pose, (M, 3) [m]: rotvec (J, 3) [rad], root_m (3,) [m]; markers as in `compute_local_markers`."""
     out = np.empty((len(joint), 3))
-    _world_markers(read_only(rotvec), read_only(root_m), _chain(skeleton), read_only(joint), read_only(offset_m), out)
+    _write_world_markers(
+        make_read_only(rotvec),
+        make_read_only(root_m),
+        _pack_chain(skeleton),
+        make_read_only(joint),
+        make_read_only(offset_m),
+        out,
+    )
     return out
 
 
-def markers_and_jacobian(
+def compute_markers_and_jacobian(
     skeleton: Skeleton, rotvec: ArrayLike, directions: ArrayLike, joint: Ints, offset_m: Floats
 ) -> tuple[Floats, Floats]:
     """Return markers and their derivatives along directions in the space of poses, the root's position at the origin.
@@ -255,21 +266,21 @@ def markers_and_jacobian(
     rotvec: (J, 3) [rad], row 0 the root's orientation; directions: (J, 3, B), change of `rotvec` per unit of each coordinate.
     Returns points (M, 3) [m] and jacobian (M, 3, B) [m per unit].
     """
-    U = read_only(np.asarray(directions, np.float64))
+    U = make_read_only(np.asarray(directions, np.float64))
     B = U.shape[2]
     points, jacobian = np.empty((len(joint), 3)), np.empty((len(joint), 3, B))
     G, p, spin, velocity = (np.empty((N_JOINTS, *shape)) for shape in ((3, 3), (3,), (3, B), (3, B)))
     work = KinematicsWork(G, p, spin, velocity)
-    r, offset = np.array(rotvec, np.float64, order="C"), read_only(np.asarray(offset_m, np.float64))
-    _markers_and_jacobian(r, U, _chain(skeleton), read_only(joint), offset, work, points, jacobian)
+    r, offset = np.array(rotvec, np.float64, order="C"), make_read_only(np.asarray(offset_m, np.float64))
+    _write_markers_and_jacobian(r, U, _pack_chain(skeleton), make_read_only(joint), offset, work, points, jacobian)
     return points, jacobian
 
 
-def local_rotations(rotvec: ArrayLike) -> Floats:
+def local_from_charted(rotvec: ArrayLike) -> Floats:
     """Return each joint's rotation relative to its parent from charted rotation vectors: (..., J, 3) -> (..., J, 3, 3)."""
     return REFERENCE @ matrix_from_rotvec(rotvec)
 
 
-def charted(local: ArrayLike) -> Floats:
+def charted_from_local(local: ArrayLike) -> Floats:
     """Return charted rotation vectors from rotations relative to the parent: (..., J, 3, 3) -> (..., J, 3) [rad]."""
     return rotvec_from_matrix(np.swapaxes(REFERENCE, -1, -2) @ np.asarray(local, float))

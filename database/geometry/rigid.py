@@ -44,7 +44,7 @@ class RigidMotion:
 
 
 @kernel
-def _jacobi_rotation(N: Floats, V: Floats, p: int, q: int) -> None:
+def _apply_jacobi_rotation(N: Floats, V: Floats, p: int, q: int) -> None:
     """Rotate coordinates p and q so that N[p, q] vanishes; V accumulates the rotations."""
     theta = 0.5 * (N[q, q] - N[p, p]) / N[p, q]
     t = 1.0 / (abs(theta) + math.sqrt(theta * theta + 1.0))
@@ -63,7 +63,7 @@ def _jacobi_rotation(N: Floats, V: Floats, p: int, q: int) -> None:
 
 
 @kernel
-def _largest_eigenvector(N: Floats, V: Floats) -> int:
+def _find_largest_eigenvector(N: Floats, V: Floats) -> int:
     """Write the eigenvectors of a symmetric matrix to the columns of V; return the index of the largest. Overwrites N."""
     n = N.shape[0]
     scale = 0.0
@@ -81,7 +81,7 @@ def _largest_eigenvector(N: Floats, V: Floats) -> int:
         for p in range(n - 1):
             for q in range(p + 1, n):
                 if N[p, q] * N[p, q] > 1e-40 * scale:
-                    _jacobi_rotation(N, V, p, q)
+                    _apply_jacobi_rotation(N, V, p, q)
     best = 0
     for i in range(1, n):
         if N[i, i] > N[best, best]:
@@ -90,7 +90,7 @@ def _largest_eigenvector(N: Floats, V: Floats) -> int:
 
 
 @kernel
-def _rigid_fit(a: Floats, b: Floats, w: Floats, R: Floats, t: Floats) -> None:
+def _fit_rigid(a: Floats, b: Floats, w: Floats, R: Floats, t: Floats) -> None:
     """Write the motion minimising sum w |R a + t - b|^2 to R (3, 3) and t (3,); a, b (n, 3), w (n,)."""
     total = 0.0
     mean_a, mean_b, S, N, V = np.zeros(3), np.zeros(3), np.zeros((3, 3)), np.empty((4, 4)), np.empty((4, 4))
@@ -113,7 +113,7 @@ def _rigid_fit(a: Floats, b: Floats, w: Floats, R: Floats, t: Floats) -> None:
     for i in range(4):
         for j in range(i):
             N[i, j] = N[j, i]
-    k = _largest_eigenvector(N, V)
+    k = _find_largest_eigenvector(N, V)
     q, x, y, z = V[0, k], V[1, k], V[2, k], V[3, k]
     R[0, 0], R[0, 1], R[0, 2] = q * q + x * x - y * y - z * z, 2.0 * (x * y - q * z), 2.0 * (x * z + q * y)
     R[1, 0], R[1, 1], R[1, 2] = 2.0 * (x * y + q * z), q * q - x * x + y * y - z * z, 2.0 * (y * z - q * x)
@@ -123,7 +123,7 @@ def _rigid_fit(a: Floats, b: Floats, w: Floats, R: Floats, t: Floats) -> None:
 
 
 @kernel
-def _cauchy_weights(a: Floats, b: Floats, weight: Floats, scale2: float, R: Floats, t: Floats, w: Floats) -> None:
+def _write_cauchy_weights(a: Floats, b: Floats, weight: Floats, scale2: float, R: Floats, t: Floats, w: Floats) -> None:
     """Write weight / (1 + weight |R a + t - b|^2 / scale2) to w, (n,)."""
     for m in range(weight.shape[0]):
         error2 = 0.0
@@ -134,16 +134,16 @@ def _cauchy_weights(a: Floats, b: Floats, weight: Floats, scale2: float, R: Floa
 
 
 @kernel
-def _robust_fit(a: Floats, b: Floats, weight: Floats, scale2: float, rounds: int, started: bool, R: Floats, t: Floats) -> None:
+def _fit_robust(a: Floats, b: Floats, weight: Floats, scale2: float, rounds: int, started: bool, R: Floats, t: Floats) -> None:
     """Fit `rounds` times with Cauchy weights of the previous motion, the first time of R and t if `started`, else without."""
     w = weight.copy()
     for k in range(rounds):
         if started or k > 0:
-            _cauchy_weights(a, b, weight, scale2, R, t, w)
-        _rigid_fit(a, b, w, R, t)
+            _write_cauchy_weights(a, b, weight, scale2, R, t, w)
+        _fit_rigid(a, b, w, R, t)
 
 
-def rigid_fit(source: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None) -> tuple[Floats, Floats]:
+def fit_rigid_motion(source: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None) -> tuple[Floats, Floats]:
     """Return R, t minimising sum w |R a + t - b|^2 (Horn 1987, without scale).
 
     source, target: corresponding points, (n, 3) [m], n >= 3; weights: (n,), default equal. Returns R (3, 3), t (3,) [m]. Where
@@ -152,11 +152,11 @@ def rigid_fit(source: ArrayLike, target: ArrayLike, weights: ArrayLike | None = 
     a, b = np.ascontiguousarray(source, np.float64), np.ascontiguousarray(target, np.float64)
     w = np.ones(len(a)) if weights is None else np.ascontiguousarray(weights, np.float64)
     R, t = np.empty((3, 3)), np.empty(3)
-    _rigid_fit(a, b, w, R, t)
+    _fit_rigid(a, b, w, R, t)
     return R, t
 
 
-def robust_rigid_fit(
+def fit_rigid_motion_robustly(
     source: Floats, target: Floats, weights: Floats, sigmas: float, rounds: int, start: tuple[Floats, Floats] | None
 ) -> tuple[Floats, Floats]:
     """Return R, t minimising sum rho(w |R a + t - b|^2), rho(s) = c^2 ln(1 + s / c^2), by iteratively reweighted fits.
@@ -168,5 +168,5 @@ def robust_rigid_fit(
     if start is not None:
         R[:], t[:] = start
     a, b = np.ascontiguousarray(source, np.float64), np.ascontiguousarray(target, np.float64)
-    _robust_fit(a, b, np.ascontiguousarray(weights, np.float64), sigmas**2, rounds, start is not None, R, t)
+    _fit_robust(a, b, np.ascontiguousarray(weights, np.float64), sigmas**2, rounds, start is not None, R, t)
     return R, t

@@ -16,7 +16,7 @@ NEXT_AXES = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}
 
 
 @kernel
-def _matrices(rotvec: Floats, out: Floats) -> None:
+def _write_matrices(rotvec: Floats, out: Floats) -> None:
     """Write exp([r]x) of rotation vectors (N, 3) to out (N, 3, 3)."""
     for n in range(rotvec.shape[0]):
         x, y, z = rotvec[n, 0], rotvec[n, 1], rotvec[n, 2]
@@ -32,7 +32,7 @@ def _matrices(rotvec: Floats, out: Floats) -> None:
 
 
 @kernel
-def _quaternions(R: Floats, out: Floats) -> None:
+def _write_quaternions(R: Floats, out: Floats) -> None:
     """Write unit quaternions xyzw, w >= 0, of matrices (N, 3, 3) to out (N, 4)."""
     for n in range(R.shape[0]):
         q, m0, m1, m2 = out[n], R[n, 0, 0], R[n, 1, 1], R[n, 2, 2]
@@ -57,19 +57,19 @@ def _quaternions(R: Floats, out: Floats) -> None:
 
 
 @kernel
-def _rotvecs(R: Floats, out: Floats) -> None:
+def _write_rotvecs(R: Floats, out: Floats) -> None:
     """Write the rotation vectors of smallest angle of matrices (N, 3, 3) to out (N, 3)."""
     quaternion = np.empty((1, 4))
     q = quaternion[0]
     for n in range(R.shape[0]):
-        _quaternions(R[n : n + 1], quaternion)
+        _write_quaternions(R[n : n + 1], quaternion)
         sine = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2])
         scale = 2.0 if sine < 1e-9 else 2.0 * math.atan2(sine, q[3]) / sine
         for i in range(3):
             out[n, i] = scale * q[i]
 
 
-def skew(vector: ArrayLike) -> Floats:
+def skew_from_vector(vector: ArrayLike) -> Floats:
     """Return [v]x with [v]x u = v x u: vector (..., 3) -> (..., 3, 3)."""
     v = np.asarray(vector, float)
     out = np.zeros((*v.shape, 3))
@@ -82,7 +82,7 @@ def matrix_from_rotvec(rotvec: ArrayLike) -> Floats:
     """Return exp([r]x) by Rodrigues' formula: rotvec (..., 3) [rad] -> (..., 3, 3)."""
     r = np.array(rotvec, np.float64, order="C")
     out = np.empty((*r.shape, 3))
-    _matrices(r.reshape(-1, 3), out.reshape(-1, 3, 3))
+    _write_matrices(r.reshape(-1, 3), out.reshape(-1, 3, 3))
     return out
 
 
@@ -111,7 +111,7 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Floats:
     """Return unit quaternions xyzw with w >= 0: matrix (..., 3, 3) -> (..., 4)."""
     R = np.array(matrix, np.float64, order="C")
     out = np.empty((*R.shape[:-2], 4))
-    _quaternions(R.reshape(-1, 3, 3), out.reshape(-1, 4))
+    _write_quaternions(R.reshape(-1, 3, 3), out.reshape(-1, 4))
     return out
 
 
@@ -119,7 +119,7 @@ def matrix_from_quaternion(quaternion_xyzw: ArrayLike) -> Floats:
     """Return the rotation of a quaternion, normalised first: (..., 4) xyzw -> (..., 3, 3)."""
     q = np.asarray(quaternion_xyzw, float)
     q = q / np.linalg.norm(q, axis=-1, keepdims=True)
-    K = skew(q[..., :3])
+    K = skew_from_vector(q[..., :3])
     return np.asarray(np.eye(3) + 2.0 * (q[..., 3, None, None] * K + K @ K))
 
 
@@ -127,18 +127,18 @@ def rotvec_from_matrix(matrix: ArrayLike) -> Floats:
     """Return the rotation vector of smallest angle, in [0, pi]: matrix (..., 3, 3) -> (..., 3) [rad]."""
     R = np.array(matrix, np.float64, order="C")
     out = np.empty(R.shape[:-1])
-    _rotvecs(R.reshape(-1, 3, 3), out.reshape(-1, 3))
+    _write_rotvecs(R.reshape(-1, 3, 3), out.reshape(-1, 3))
     return out
 
 
 def rotvec_between(source: Floats, target: Floats) -> Floats:
     """Return the rotation vector about the world's axes that turns one orientation, (3, 3), to another: (3,) [rad]."""
     out = np.empty(3)
-    _rotvecs((target @ source.T)[None], out[None])
+    _write_rotvecs((target @ source.T)[None], out[None])
     return out
 
 
-def geodesic_rad(first: ArrayLike, second: ArrayLike) -> Floats:
+def compute_geodesic_rad(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the angle between rotations: two matrices (..., 3, 3) -> (...) [rad]."""
     relative = np.swapaxes(np.asarray(first, float), -1, -2) @ np.asarray(second, float)
     return np.asarray(np.linalg.norm(rotvec_from_matrix(relative), axis=-1))

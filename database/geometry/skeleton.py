@@ -23,7 +23,7 @@ MIDDLE_OF_RANGE_RAD = {
 }
 
 
-def _reference_rotations() -> Floats:
+def _compute_reference_rotations() -> Floats:
     """Return the middle of each joint's natural range as a rotation from the T-pose, (J, 3, 3).
 
     Rounded means over 306,000 frames of the CMU motion database, left and right averaged.
@@ -37,7 +37,7 @@ def _reference_rotations() -> Floats:
 
 
 PARENT_ARRAY = np.array(PARENTS, np.int64)
-REFERENCE = _reference_rotations()
+REFERENCE = _compute_reference_rotations()
 PARENT_ARRAY.setflags(write=False)
 REFERENCE.setflags(write=False)
 

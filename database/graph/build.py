@@ -25,13 +25,13 @@ from database.graph.kernels import (
     PartnerTable,
     PoseRows,
     Segments,
-    _centres,
     _join_span,
-    _keys_of_rows,
     _merge_keys,
+    _write_row_keys,
+    _write_segment_centres,
 )
-from database.graph.neighbours import EPS_RAD, Graph, graph_arrays, graph_of
-from database.store import Derive, Progress, open_database, part_files
+from database.graph.neighbours import EPS_RAD, Graph, arrays_from_graph, find_graph
+from database.store import Derive, Progress, list_database_files, open_database
 
 # 46 of the 66 coordinates have a standard deviation of a degree or more over the CMU motions; the others, such as the second and
 # third of a knee, hardly move. A limit per joint angle is therefore multiplied by 46 for the L1 distance.
@@ -47,19 +47,19 @@ SPAN = 16  # segments joined in one call with all before them
 MAX_THREADS = 4  # each has a table of its own, 132 bytes a pose
 
 
-def limit_rad(rotvec: Singles, clip_start: Ints, fps: float, camera_fps: float, eps_rad: float = EPS_RAD) -> float:
+def compute_limit_rad(rotvec: Singles, clip_start: Ints, fps: float, camera_fps: float, eps_rad: float = EPS_RAD) -> float:
     """Return the L1 distance below which poses are joined: max(f_m dd / f_c, eps) of eq. 4, over all joint angles [rad].
 
     In the paper dd is the largest L1 distance of consecutive poses. One bad frame among thousands would then join all poses with
     each other, so the 2 largest steps (away and back) and one in a thousand do not count. Rounded up to `LIMIT_STEP_RAD`.
     """
-    steps = np.sort(np.concatenate([np.zeros(1), *_steps_rad(rotvec, clip_start)]))
+    steps = np.sort(np.concatenate([np.zeros(1), *_compute_steps_rad(rotvec, clip_start)]))
     counted = max(len(steps) - 1 - (2 + len(steps) // 1000), 0)
     per_angle = max(fps * float(steps[counted]) / camera_fps / JOINT_ANGLES, eps_rad)
     return JOINT_ANGLES * LIMIT_STEP_RAD * math.ceil(per_angle / LIMIT_STEP_RAD - 1e-9)
 
 
-def _steps_rad(rotvec: Singles, clip_start: Ints) -> Iterator[Floats]:
+def _compute_steps_rad(rotvec: Singles, clip_start: Ints) -> Iterator[Floats]:
     """Return the L1 distances of consecutive poses, clip by clip."""
     for first, stop in pairwise(clip_start):
         yield np.abs(np.diff(rotvec[first:stop, 1:].astype(np.float64), axis=0)).sum((1, 2))
@@ -83,15 +83,15 @@ def build_graph(
     direction. The previous and next pose of the clip are added at any distance. The balls are exact for coordinates rounded to
     `UNIT_RAD`, and never all in memory. Raises DatabaseError: coordinates that are no rotation vectors.
     """
-    limit = limit_rad(rotvec, clip_start, fps, camera_fps, eps_rad)
-    poses = pose_rows(rotvec, clip_start, fps, limit, seed)
-    table = _empty_table(len(rotvec), degree)
-    _join(poses, 0, table, progress)
-    start, neighbour = _csr(poses.follows, table.keys)
+    limit = compute_limit_rad(rotvec, clip_start, fps, camera_fps, eps_rad)
+    poses = pack_pose_rows(rotvec, clip_start, fps, limit, seed)
+    table = _make_empty_table(len(rotvec), degree)
+    _join_segments(poses, 0, table, progress)
+    start, neighbour = _pack_csr(poses.follows, table.keys)
     return Graph(start, neighbour, table.ball, poses.limit * UNIT_RAD, degree, seed, camera_fps, eps_rad)
 
 
-def extended(graph: Graph, rotvec: Singles, clip_start: Ints, *, fps: float, progress: Progress | None = None) -> Graph:
+def extend_graph(graph: Graph, rotvec: Singles, clip_start: Ints, *, fps: float, progress: Progress | None = None) -> Graph:
     """Return the graph of a database to whose end clips were added, equal to that of a new build.
 
     graph: of the first poses, which end where a clip ends; rotvec, clip_start, fps: of all poses. Only new poses are compared
@@ -101,33 +101,33 @@ def extended(graph: Graph, rotvec: Singles, clip_start: Ints, *, fps: float, pro
     old_n, degree, seed = graph.n_poses, graph.degree, graph.seed
     if old_n not in clip_start:
         raise DatabaseError(f"the neighbour graph ends at pose {old_n}, in the middle of a clip; build the database again")
-    limit = limit_rad(rotvec, clip_start, fps, graph.camera_fps, graph.eps_rad)
+    limit = compute_limit_rad(rotvec, clip_start, fps, graph.camera_fps, graph.eps_rad)
     if abs(limit - graph.radius_rad) > UNIT_RAD:
         rebuild = partial(build_graph, rotvec, clip_start, fps=fps, camera_fps=graph.camera_fps, eps_rad=graph.eps_rad)
         return rebuild(degree=degree, seed=seed, progress=progress)
-    poses = pose_rows(rotvec, clip_start, fps, limit, seed)
-    table = _empty_table(len(rotvec), degree)
+    poses = pack_pose_rows(rotvec, clip_start, fps, limit, seed)
+    table = _make_empty_table(len(rotvec), degree)
     table.ball[:old_n] = graph.ball
-    _keys_of_rows(np.asarray(graph.start), np.asarray(graph.neighbour), poses.follows, poses.salt, table.keys)
-    _join(poses, int(np.searchsorted(poses.segments.start, old_n)), table, progress)
-    start, neighbour = _csr(poses.follows, table.keys)
+    _write_row_keys(np.asarray(graph.start), np.asarray(graph.neighbour), poses.follows, poses.salt, table.keys)
+    _join_segments(poses, int(np.searchsorted(poses.segments.start, old_n)), table, progress)
+    start, neighbour = _pack_csr(poses.follows, table.keys)
     return replace(graph, start=start, neighbour=neighbour, ball=table.ball)
 
 
-def pose_rows(rotvec: Singles, clip_start: Ints, fps: float, radius_rad: float, seed: int) -> PoseRows:
+def pack_pose_rows(rotvec: Singles, clip_start: Ints, fps: float, radius_rad: float, seed: int) -> PoseRows:
     """Return a database's poses as the kernels take them."""
-    rows = _whole_rows(rotvec)
-    start = _segment_starts(clip_start, max(2, round(SEGMENT_S * fps)))
+    rows = _quantise_rows(rotvec)
+    start = _compute_segment_starts(clip_start, max(2, round(SEGMENT_S * fps)))
     centre = np.empty((len(start) - 1, rows.shape[1]), np.int32)
     radius = np.empty(len(start) - 1, np.int32)
-    _centres(rows, start, centre, radius)
+    _write_segment_centres(rows, start, centre, radius)
     follows = np.ones(len(rows), np.bool_)
     follows[clip_start[:-1]] = False
     salt = int(np.random.default_rng(seed).integers(1 << 32))
     return PoseRows(rows, Segments(start, centre, radius), follows, math.ceil(radius_rad / UNIT_RAD), salt)
 
 
-def _whole_rows(rotvec: Singles) -> NDArray[np.int32]:
+def _quantise_rows(rotvec: Singles) -> NDArray[np.int32]:
     """Return the coordinates in units of `UNIT_RAD`, (N, D), D a multiple of LANES, without those that never change."""
     n = len(rotvec)
     if n >= 1 << PARTNER_BITS:
@@ -145,23 +145,23 @@ def _whole_rows(rotvec: Singles) -> NDArray[np.int32]:
     return rows
 
 
-def _segment_starts(clip_start: Ints, length: int) -> Ints:
+def _compute_segment_starts(clip_start: Ints, length: int) -> Ints:
     """Return the first poses of segments of `length` poses, the last of a clip shorter, and N."""
     cuts = [np.arange(first, stop, length) for first, stop in pairwise(clip_start)]
     return np.concatenate([*cuts, clip_start[-1:]]).astype(np.int64)
 
 
-def _empty_table(n_poses: int, degree: int) -> PartnerTable:
+def _make_empty_table(n_poses: int, degree: int) -> PartnerTable:
     """Return a table without any pair."""
     return PartnerTable(np.full((n_poses, degree), NO_KEY, np.int64), np.zeros(n_poses, np.int32))
 
 
-def _join(poses: PoseRows, first_segment: int, table: PartnerTable, progress: Progress | None) -> None:
+def _join_segments(poses: PoseRows, first_segment: int, table: PartnerTable, progress: Progress | None) -> None:
     """Join the poses of segments from `first_segment` on with all before them; every thread fills a table of its own."""
     start = poses.segments.start
     spans = [(s, min(s + SPAN, len(start) - 1)) for s in range(first_segment, len(start) - 1, SPAN)]
     n_threads = max(1, min(os.cpu_count() or 1, MAX_THREADS, len(spans) // 8))
-    others = [_empty_table(*table.keys.shape) for _ in range(n_threads - 1)]
+    others = [_make_empty_table(*table.keys.shape) for _ in range(n_threads - 1)]
     free: SimpleQueue[PartnerTable] = SimpleQueue()
     for each in (table, *others):
         free.put(each)
@@ -190,7 +190,7 @@ def _join(poses: PoseRows, first_segment: int, table: PartnerTable, progress: Pr
         np.add(table.ball, other.ball, out=table.ball)
 
 
-def _csr(follows: Bools, keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
+def _pack_csr(follows: Bools, keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """Return start (N + 1,) and neighbour (E,): the sampled partners and the previous and next pose of the clip, ascending."""
     n, degree = keys.shape
     absent = np.int64(n)
@@ -205,23 +205,23 @@ def _csr(follows: Bools, keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
     return start, rows[present].astype(np.int32)
 
 
-def graph_deriver(progress: Progress | None = None) -> Derive:
+def make_graph_deriver(progress: Progress | None = None) -> Derive:
     """Return the function that computes the graph while a database is written."""
-    return lambda rotvec, clip_start, fps: graph_arrays(build_graph(rotvec, clip_start, fps=fps, progress=progress))
+    return lambda rotvec, clip_start, fps: arrays_from_graph(build_graph(rotvec, clip_start, fps=fps, progress=progress))
 
 
-def graph_extender(path: str | Path, progress: Progress | None = None) -> Derive | None:
+def make_graph_extender(path: str | Path, progress: Progress | None = None) -> Derive | None:
     """Return the function that extends a database's graph by clips that are added, None if it has no graph.
 
     Nothing of the file stays mapped, so that it can be replaced. Raises DatabaseError: the graph does not fit the poses.
     """
-    stored = graph_of(open_database(path))
+    stored = find_graph(open_database(path))
     if stored is None:
         return None
     rule = (stored.radius_rad, stored.degree, stored.seed, stored.camera_fps, stored.eps_rad)
     graph = Graph(np.array(stored.start), np.array(stored.neighbour), np.array(stored.ball), *rule)
     del stored
-    return lambda rotvec, clip_start, fps: graph_arrays(extended(graph, rotvec, clip_start, fps=fps, progress=progress))
+    return lambda rotvec, clip_start, fps: arrays_from_graph(extend_graph(graph, rotvec, clip_start, fps=fps, progress=progress))
 
 
 def store_graph(
@@ -231,10 +231,10 @@ def store_graph(
 
     Raises DatabaseError.
     """
-    for file in part_files(path):
+    for file in list_database_files(path):
         database = open_database(file)
         rule = {"fps": database.fps, "camera_fps": camera_fps}
         graph = build_graph(database.rotvec, database.clip_start, **rule, degree=degree, seed=seed, progress=progress)
         # Windows does not replace a file that is still mapped.
         del database
-        add_arrays(file, graph_arrays(graph))
+        add_arrays(file, arrays_from_graph(graph))

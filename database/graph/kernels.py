@@ -51,7 +51,9 @@ class PartnerTable(NamedTuple):
 
 
 @kernel
-def _near(row: ShortInts, n: int, others: ShortInts, slack: ShortInts, first: int, stop: int, bound: int, out: Ints) -> int:
+def _find_near_rows(
+    row: ShortInts, n: int, others: ShortInts, slack: ShortInts, first: int, stop: int, bound: int, out: Ints
+) -> int:
     """Write which rows j of `others`, first <= j < stop, have |row[n] - others[j]| < bound + slack[j]; return their number.
 
     row: (N, D); others: (M, D); slack: (M,), or (0,) for none; out: (>= stop - first,). One call for many rows, since passing
@@ -70,7 +72,7 @@ def _near(row: ShortInts, n: int, others: ShortInts, slack: ShortInts, first: in
 
 
 @kernel
-def _centres(rows: ShortInts, start: Ints, centre: ShortInts, radius: ShortInts) -> None:
+def _write_segment_centres(rows: ShortInts, start: Ints, centre: ShortInts, radius: ShortInts) -> None:
     """Write the centre of each segment's range (S, D) and the largest L1 distance of its rows from it (S,)."""
     for s in range(start.shape[0] - 1):
         for d in range(rows.shape[1]):
@@ -87,7 +89,7 @@ def _centres(rows: ShortInts, start: Ints, centre: ShortInts, radius: ShortInts)
 
 
 @kernel
-def _hash(x: int) -> int:
+def _hash_32(x: int) -> int:
     """Return a one-to-one hash of 32 bits; all intermediate values stay below 2^63."""
     x = ((x >> 16) ^ x) * 0x45D9F3B & 0xFFFFFFFF
     x = ((x >> 16) ^ x) * 0x45D9F3B & 0xFFFFFFFF
@@ -95,13 +97,13 @@ def _hash(x: int) -> int:
 
 
 @kernel
-def _key(pose: int, partner: int, salt: int) -> int:
+def _compute_pair_key(pose: int, partner: int, salt: int) -> int:
     """Return the key of an ordered pair: 32 bits of a hash, then the partner."""
-    return (_hash(_hash(pose ^ salt) ^ partner) << PARTNER_BITS) | partner
+    return (_hash_32(_hash_32(pose ^ salt) ^ partner) << PARTNER_BITS) | partner
 
 
 @kernel
-def _keep(keys: Ints, n: int, key: int) -> None:
+def _insert_key(keys: Ints, n: int, key: int) -> None:
     """Insert a key into row n, which holds the smallest keys so far, ascending."""
     k = keys.shape[1] - 1
     if k < 0 or key >= keys[n, k]:
@@ -123,11 +125,11 @@ def _join_pose(i: int, partners: Ints, n_partners: int, follows: Bools, salt: in
         ball[j] += 1
         # The previous and next poses of the clip are neighbours anyway and not part of the sample.
         if last >= 0 and (j != i - 1 or not follows[i]):
-            key, back = _key(i, j, salt), _key(j, i, salt)
+            key, back = _compute_pair_key(i, j, salt), _compute_pair_key(j, i, salt)
             if key < keys[i, last]:
-                _keep(keys, i, key)
+                _insert_key(keys, i, key)
             if back < keys[j, last]:
-                _keep(keys, j, back)
+                _insert_key(keys, j, back)
 
 
 @kernel
@@ -141,13 +143,13 @@ def _join_span(poses: PoseRows, first: int, stop: int, table: PartnerTable, work
     none = radius[:0]
     for tile in range(0, stop, TILE):
         for b in range(max(tile, first), stop):
-            n_near = _near(centre, b, centre, radius, tile, min(tile + TILE, b + 1), limit + radius[b], work[0])
+            n_near = _find_near_rows(centre, b, centre, radius, tile, min(tile + TILE, b + 1), limit + radius[b], work[0])
             for s in range(n_near):
                 a = work[0, s]
-                n_rows = _near(centre, a, rows, none, start[b], start[b + 1], limit + radius[a], work[1])
+                n_rows = _find_near_rows(centre, a, rows, none, start[b], start[b + 1], limit + radius[a], work[1])
                 for r in range(n_rows):
                     i = work[1, r]
-                    n_partners = _near(rows, i, rows, none, start[a], min(start[a + 1], i), limit, work[2])
+                    n_partners = _find_near_rows(rows, i, rows, none, start[a], min(start[a + 1], i), limit, work[2])
                     _join_pose(i, work[2], n_partners, poses.follows, poses.salt, table)
 
 
@@ -156,15 +158,15 @@ def _merge_keys(keys: Ints, more: Ints) -> None:
     """Merge the keys of another table into `keys`, row by row."""
     for n in range(keys.shape[0]):
         for k in range(more.shape[1]):
-            _keep(keys, n, more[n, k])
+            _insert_key(keys, n, more[n, k])
 
 
 @kernel
-def _keys_of_rows(start: Ints, neighbour: ShortInts, follows: Bools, salt: int, keys: Ints) -> None:
+def _write_row_keys(start: Ints, neighbour: ShortInts, follows: Bools, salt: int, keys: Ints) -> None:
     """Write the keys of a stored graph's sample, of which the previous and next poses of the clip are no part."""
     for n in range(start.shape[0] - 1):
         for e in range(start[n], start[n + 1]):
             m = int(neighbour[e])
             adjacent = (m == n + 1 and follows[m]) or (m == n - 1 and follows[n])
             if not adjacent:
-                _keep(keys, n, _key(n, m, salt))
+                _insert_key(keys, n, _compute_pair_key(n, m, salt))

@@ -50,14 +50,14 @@ class Graph:
         return self.neighbour[self.start[pose] : self.start[pose + 1]]
 
 
-def graph_of(database: PoseDatabase) -> Graph | None:
+def find_graph(database: PoseDatabase) -> Graph | None:
     """Return the graph stored with a database, memory-mapped, None if it was built without one.
 
     Of a database of several files the graphs are put side by side: no edge leads from one file to another, and the rule is that
     of the first. None if one of them has no graph. Raises DatabaseError: the arrays cannot be a graph over the poses.
     """
     if database.parts:
-        return _side_by_side([graph_of(part) for part in database.parts])
+        return _concatenate_graphs([find_graph(part) for part in database.parts])
     extra, n = database.extra, database.n_poses
     stored = [name for name in NAMES if name in extra]
     if not stored:
@@ -68,7 +68,7 @@ def graph_of(database: PoseDatabase) -> Graph | None:
     return Graph(extra[START], extra[NEIGHBOUR], extra[BALL], radius_rad, int(degree), int(seed), camera_fps, eps_rad)
 
 
-def _side_by_side(graphs: Sequence[Graph | None]) -> Graph | None:
+def _concatenate_graphs(graphs: Sequence[Graph | None]) -> Graph | None:
     """Return the graphs of successive poses as one."""
     whole = [graph for graph in graphs if graph is not None]
     if len(whole) < len(graphs):
@@ -85,7 +85,7 @@ def _side_by_side(graphs: Sequence[Graph | None]) -> Graph | None:
     )
 
 
-def graph_arrays(graph: Graph) -> Mapping[str, NDArray[Any]]:
+def arrays_from_graph(graph: Graph) -> Mapping[str, NDArray[Any]]:
     """Return a graph as the named arrays a database stores."""
     rule = np.array([graph.radius_rad, graph.degree, graph.seed, graph.camera_fps, graph.eps_rad])
     return {START: graph.start, NEIGHBOUR: graph.neighbour, BALL: graph.ball, RULE: rule}
@@ -127,7 +127,7 @@ class GraphSummary:
         return f"degree {self.degree_mean:.1f}; {balls}; {parts}"
 
 
-def graph_summary(graph: Graph) -> GraphSummary:
+def summarise_graph(graph: Graph) -> GraphSummary:
     """Return the figures of a graph."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -48,7 +48,7 @@ def follow_points(before: FootMotion | None, points_m: Floats, dt_s: float) -> F
     return FootMotion(ahead + g * innovation, before.velocity_m_s + (h / dt_s) * innovation)
 
 
-def label_share(labels: Bytes, rows: Ints, weights: Floats) -> Floats:
+def compute_contact_share(labels: Bytes, rows: Ints, weights: Floats) -> Floats:
     """Return the weighted share of neighbours in contact, (4,), NaN for no weight.
 
     labels: contacts of all poses, (N, 4); rows: the neighbours, (K,); weights: theirs, (K,).
@@ -59,7 +59,7 @@ def label_share(labels: Bytes, rows: Ints, weights: Floats) -> Floats:
     return np.asarray(weights @ labels[rows] / total)
 
 
-def contact_probability(share: Floats, speed_m_s: Floats, height_m: Floats | None = None) -> Floats:
+def compute_contact_probability(share: Floats, speed_m_s: Floats, height_m: Floats | None = None) -> Floats:
     """Return the probability of contact of each point, (4,).
 
     share: of the neighbours in contact, (4,), NaN where unknown; speed_m_s: (4,); height_m: over the point's height when it
@@ -79,7 +79,7 @@ def update_contacts(before: Bools, probability: Floats, settings: FeetSettings) 
     return np.asarray(np.where(before, probability > settings.leave, probability > settings.enter))
 
 
-def height_over_floor_m(points_m: Floats, ball_m: float, ball_to_ankle_m: Floats) -> Floats:
+def compute_floor_heights_m(points_m: Floats, ball_m: float, ball_to_ankle_m: Floats) -> Floats:
     """Return the height of each point over its height when it stands on the floor, (4,) [m].
 
     ball_m: height of the balls of standing feet [m]; ball_to_ankle_m: height of the ankles over the balls then, left and right,

@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.arrays import Bools, Floats, all_finite, read_only
+from config.arrays import Bools, Floats, is_all_finite, make_read_only
 from config.jit import kernel
 from config.joints import JOINT_INDEX
 from config.settings import FeetSettings
 from database.contacts import CONTACT_INDEX
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.finish.contacts import (
     N_POINTS,
     FootMotion,
-    contact_probability,
+    compute_contact_probability,
+    compute_floor_heights_m,
     follow_points,
-    height_over_floor_m,
     update_contacts,
 )
 from reconstruct.finish.leg import LEGS, solve_leg
@@ -83,9 +83,9 @@ class FeetLock:
         rotvec: charted, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; share: of the neighbours in contact, (4,),
         NaN if unknown; measured: whether a marker of the left, right foot is seen, (2,). A pose with NaN is returned as it is.
         """
-        G, p = forward(self._skeleton, rotvec, root_m)
+        G, p = compute_forward_kinematics(self._skeleton, rotvec, root_m)
         points_m = p[CONTACT_INDEX]
-        if not (all_finite(points_m) and all_finite(rotvec)):
+        if not (is_all_finite(points_m) and is_all_finite(rotvec)):
             self.forget()
             return FeetStep(rotvec, np.zeros(N_POINTS, bool), np.zeros(N_POINTS))
         dt_s = 0.0 if self._t_ns is None else (t_ns - self._t_ns) * 1e-9
@@ -95,26 +95,26 @@ class FeetLock:
         self._state, self._t_ns = state, t_ns
         if not self._settings.lock:
             return FeetStep(rotvec, state.contact, probability)
-        shift_m = corrections_m(state, points_m)
+        shift_m = compute_corrections_m(state, points_m)
         return FeetStep(_move_feet(self._skeleton, rotvec, (G[0], p[0]), points_m, shift_m), state.contact, probability)
 
     def _contacts(self, before: FeetState | None, points_m: Floats, dt_s: float, share: Floats) -> tuple[FeetState, Floats]:
         """Return the state with the new contacts, and their probability."""
         s = self._settings
         if before is None:
-            before = initial_state(points_m, s)
+            before = build_initial_state(points_m, s)
         motion = follow_points(before.motion, points_m, dt_s)
         height_m = None
         if self._ball_m is not None:
             ball_to_ankle_m = -self._skeleton.offsets_m[FOOT_JOINTS[:, 1], 1]
-            height_m = height_over_floor_m(points_m, self._ball_m, ball_to_ankle_m)
-        probability = contact_probability(share, motion.speed_m_s, height_m)
+            height_m = compute_floor_heights_m(points_m, self._ball_m, ball_to_ankle_m)
+        probability = compute_contact_probability(share, motion.speed_m_s, height_m)
         contact = update_contacts(before.contact, probability, s)
         anchors = (before.anchor_m, before.variance_m2, before.strength, before.limit_m)
         return FeetState(motion, contact, *anchors), probability
 
 
-def initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:
+def build_initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:
     """Return the state before the first frame: no contact, no anchor."""
     variance = np.full(N_POINTS, settings.sigma_m**2)
     motion = FootMotion(points_m.copy(), np.zeros((N_POINTS, 3)))
@@ -133,7 +133,7 @@ def update_anchors(state: FeetState, points_m: Floats, measured: Bools, dt_s: fl
     # A limit that changed at once when a marker is first seen would make the foot jump.
     limit_m = state.limit_m + fade * (np.where(measured, s.measured_limit_m, s.limit_m) - state.limit_m)
     arrays = (state.anchor_m.copy(), state.variance_m2.copy(), state.strength.copy(), limit_m)
-    seen = (read_only(points_m), read_only(state.motion.position_m), sigma_m, state.contact)
+    seen = (make_read_only(points_m), make_read_only(state.motion.position_m), sigma_m, state.contact)
     _follow_anchors(*seen, Anchors(*arrays), fade, s.slip_m**2 * dt_s)
     return FeetState(state.motion, state.contact, *arrays)
 
@@ -176,19 +176,19 @@ def _follow_anchors(
                 anchor[i] = points_m[n, i]
 
 
-def corrections_m(state: FeetState, points_m: Floats) -> Floats:
+def compute_corrections_m(state: FeetState, points_m: Floats) -> Floats:
     """Return how far each point is moved, (4, 3) [m]: by its own anchor and, as far as it is free, with the other of its foot.
 
     Ankle and ball keep their distance: with a shorter foot as its target, the leg would tip it up.
     """
     shift_m = np.empty((N_POINTS, 3))
-    _corrections(read_only(points_m), state.anchor_m, state.strength, shift_m)
+    _write_corrections(make_read_only(points_m), state.anchor_m, state.strength, shift_m)
     return shift_m
 
 
 @kernel
-def _corrections(points_m: Floats, anchor_m: Floats, strength: Floats, shift_m: Floats) -> None:
-    """Write `corrections_m`, (4, 3)."""
+def _write_corrections(points_m: Floats, anchor_m: Floats, strength: Floats, shift_m: Floats) -> None:
+    """Write `compute_corrections_m`, (4, 3)."""
     for first in range(0, points_m.shape[0], 2):
         length = true_length = 0.0
         for i in range(3):

@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, all_finite, read_only
+from config.arrays import Floats, is_all_finite, make_read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from config.settings import FilterSettings
-from database.geometry.kinematics import KinematicChain, _chain, _forward
+from database.geometry.kinematics import KinematicChain, _compute_forward, _pack_chain
 from reconstruct.finish.body import LEGS, MOVES_WITH, PART
 from reconstruct.pose import Pose, TrackingState
 
@@ -65,7 +65,7 @@ class FilterMemory(NamedTuple):
     activity: Floats
 
 
-def _no_memory() -> FilterMemory:
+def _build_empty_memory() -> FilterMemory:
     """Return the arrays of a memory."""
     joint_m, filtered_m, fast, slow, strayed = np.zeros((5, N_JOINTS, 3))
     return FilterMemory(joint_m, filtered_m, np.zeros((N_JOINTS, 4)), np.zeros(3), fast, slow, strayed, np.zeros(4))
@@ -75,9 +75,9 @@ class OutputFilter:
     """Filters the poses of one subject; the result depends on the poses and their times alone."""
 
     def __init__(self, settings: FilterSettings, subject: Subject) -> None:
-        self._settings, self._chain = settings, _chain(subject.skeleton)
+        self._settings, self._chain = settings, _pack_chain(subject.skeleton)
         self._limits = ActivityLimits(settings.fast_m_s, settings.slow_m_s, settings.stray_m)
-        self._memory = _no_memory()
+        self._memory = _build_empty_memory()
         self._last_ns: int | None = None
 
     def forget(self) -> None:
@@ -103,21 +103,21 @@ class OutputFilter:
         given = pose.rotvec, pose.root_m
         if not self._settings.output:
             return given
-        if pose.state is TrackingState.LOST or not (all_finite(pose.rotvec) and all_finite(pose.root_m)):
+        if pose.state is TrackingState.LOST or not (is_all_finite(pose.rotvec) and is_all_finite(pose.root_m)):
             self.forget()
             return given
         dt_s = 0.0 if self._last_ns is None else (pose.t_capture_ns - self._last_ns) * 1e-9
         self._last_ns = pose.t_capture_ns
         low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s) if 0.0 < dt_s <= MAX_GAP_S else 1.0
         rotvec, root_m = np.empty((N_JOINTS, 3)), np.empty(3)
-        solved = (read_only(pose.rotvec), read_only(pose.root_m))
-        if _filter(*solved, self._chain, (dt_s, low), self._limits, self._memory, rotvec, root_m):
+        solved = (make_read_only(pose.rotvec), make_read_only(pose.root_m))
+        if _filter_pose(*solved, self._chain, (dt_s, low), self._limits, self._memory, rotvec, root_m):
             return rotvec, root_m
         return given
 
 
 @kernel
-def _filter(
+def _filter_pose(
     rotvec: Floats,
     root_m: Floats,
     chain: KinematicChain,
@@ -134,7 +134,7 @@ def _filter(
     dt_s, low = passed
     n = rotvec.shape[0]
     G, joint_m, squared = np.empty((n, 3, 3)), np.empty((n, 3)), 0.0
-    _forward(rotvec, root_m, chain, G, joint_m)
+    _compute_forward(rotvec, root_m, chain, G, joint_m)
     for j in range(n):
         for i in range(3):
             squared += (joint_m[j, i] - memory.joint_m[j, i]) ** 2
@@ -148,14 +148,14 @@ def _filter(
         memory.quaternion[:], memory.quaternion[:, 3] = 0.0, 1.0
         memory.root_m[:] = root_m
         memory.fast[:], memory.slow[:], memory.strayed[:], memory.activity[:] = 0.0, 0.0, 0.0, 0.0
-    _rotate(memory.quaternion, rotvec, alpha, out)
+    _rotate_towards(memory.quaternion, rotvec, alpha, out)
     by_legs = low + (1.0 - low) * memory.activity[LEGS]
     for i in range(3):
         memory.root_m[i] += by_legs * (root_m[i] - memory.root_m[i])
     memory.joint_m[:], memory.filtered_m[:] = joint_m, joint_m
     if follows:
         out_root_m[:] = memory.root_m
-        _forward(out, memory.root_m, chain, G, memory.filtered_m)
+        _compute_forward(out, memory.root_m, chain, G, memory.filtered_m)
     return follows
 
 
@@ -189,7 +189,7 @@ def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memor
 
 
 @kernel
-def _rotate(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
+def _rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
     """Rotate filtered rotations (J, 4) xyzw, in place, by the share alpha (J,) of the shortest arc to `rotvec` (J, 3).
 
     (Shoemake 1985.) out: the same as rotation vectors, (J, 3): of r and the one a full turn shorter, the nearer to `rotvec`.

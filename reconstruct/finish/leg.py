@@ -18,7 +18,7 @@ import numpy as np
 from config.arrays import Floats
 from config.jit import kernel
 from config.joints import JOINT_INDEX
-from database.geometry.kinematics import _product, _rodrigues
+from database.geometry.kinematics import _multiply_matrices, _write_rotation_and_jacobian
 from database.geometry.skeleton import REFERENCE, Skeleton
 from numerics.definite import eliminate_rows, substitute_rows
 
@@ -55,12 +55,12 @@ def solve_leg(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], s
     x = np.ascontiguousarray(rotvec[leg[:3]], np.float64)
     rotation, position_m = np.ascontiguousarray(hips[0]), np.ascontiguousarray(hips[1])
     chain = LegChain(rotation, position_m, skeleton.offsets_m[leg], REFERENCE[leg[:3]])
-    _solve(x, chain, SIGMA_RAD.ravel(), np.array(target_m, np.float64))
+    _solve_angles(x, chain, SIGMA_RAD.ravel(), np.array(target_m, np.float64))
     return x
 
 
 @kernel
-def _leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
+def _compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
     """Write hip, knee, ankle and ball p (4, 3), and each joint's axes of rotation in the world H (3, 3, 3)."""
     offsets_m = chain.offsets_m
     G, A = chain.rotation.copy(), np.empty((3, 3))
@@ -68,17 +68,17 @@ def _leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
     for i in range(3):
         p[0, i] = chain.position_m[i] + G[i, 0] * offsets_m[0, 0] + G[i, 1] * offsets_m[0, 1] + G[i, 2] * offsets_m[0, 2]
     for j in range(3):
-        _rodrigues(x[j], R, J)
-        _product(G, chain.reference[j], A)
-        _product(A, J, H[j])
-        _product(A, R, G)
+        _write_rotation_and_jacobian(x[j], R, J)
+        _multiply_matrices(G, chain.reference[j], A)
+        _multiply_matrices(A, J, H[j])
+        _multiply_matrices(A, R, G)
         o = offsets_m[j + 1]
         for i in range(3):
             p[j + 1, i] = p[j, i] + G[i, 0] * o[0] + G[i, 1] * o[1] + G[i, 2] * o[2]
 
 
 @kernel
-def _jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
+def _compute_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
     """Write the derivative of ankle and ball, (6, 9): axis x (point - joint)."""
     for point in range(2):
         for j in range(3):
@@ -91,7 +91,7 @@ def _jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
 
 
 @kernel
-def _within_reach(p: Floats, target_m: Floats) -> None:
+def _limit_reach(p: Floats, target_m: Floats) -> None:
     """Move a target nearer, in place, that would straighten the leg: of the length left at most REACH is used."""
     length = then = now = 0.0
     for i in range(3):
@@ -112,7 +112,7 @@ def _within_reach(p: Floats, target_m: Floats) -> None:
 
 
 @kernel
-def _direction(p: Floats, u: Floats) -> None:
+def _compute_direction(p: Floats, u: Floats) -> None:
     """Write the unit vector from hip to ankle, zero where they coincide."""
     length = math.sqrt((p[2, 0] - p[0, 0]) ** 2 + (p[2, 1] - p[0, 1]) ** 2 + (p[2, 2] - p[0, 2]) ** 2)
     for i in range(3):
@@ -120,17 +120,17 @@ def _direction(p: Floats, u: Floats) -> None:
 
 
 @kernel
-def _solve(x: Floats, chain: LegChain, sigma_rad: Floats, target_m: Floats) -> None:
+def _solve_angles(x: Floats, chain: LegChain, sigma_rad: Floats, target_m: Floats) -> None:
     """Update x (3, 3), in place, towards the targets (2, 3), which are moved within reach."""
     start = x.copy()
     p, H, J = np.empty((4, 3)), np.empty((3, 3, 3)), np.zeros((6, 9))
     S, e, u = np.empty((6, 6)), np.empty(6), np.empty(3)
     for iteration in range(ITERATIONS):
-        _leg_points(x, chain, p, H)
-        _jacobian(p, H, J)
+        _compute_leg_points(x, chain, p, H)
+        _compute_jacobian(p, H, J)
         if iteration == 0:
-            _within_reach(p, target_m)
-            _direction(p, u)
+            _limit_reach(p, target_m)
+            _compute_direction(p, u)
         for a in range(6):
             e[a] = target_m[a // 3, a % 3] - p[2 + a // 3, a % 3]
             for d in range(9):

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, all_finite
-from database.geometry.kinematics import forward
+from config.arrays import Floats, is_all_finite
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.finish.body import markers_on, nearer_rotvec
+from reconstruct.finish.body import choose_nearer_rotvec, compute_marker_positions
 from reconstruct.pose import Pose, TrackingState
 
 MEMORY_S = 0.02
@@ -34,11 +34,11 @@ def predict(history: Sequence[Pose], ahead_s: float, subject: Subject) -> Pose:
     if len(history) < 2 or ahead_s <= 0.0:
         return last
     R = matrix_from_rotvec(last.rotvec)
-    angular, velocity = _velocities(R, last, history[:-1])
+    angular, velocity = _compute_velocities(R, last, history[:-1])
     ahead_s = min(ahead_s, MAX_AHEAD_S)
-    rotvec = nearer_rotvec(rotvec_from_matrix(R @ matrix_from_rotvec(ahead_s * angular)), last.rotvec)
+    rotvec = choose_nearer_rotvec(rotvec_from_matrix(R @ matrix_from_rotvec(ahead_s * angular)), last.rotvec)
     root_m = last.root_m + ahead_s * velocity
-    marker_m = markers_on(subject, *forward(subject.skeleton, rotvec, root_m))
+    marker_m = compute_marker_positions(subject, *compute_forward_kinematics(subject.skeleton, rotvec, root_m))
     return replace(last, rotvec=rotvec, root_m=root_m, marker_m=marker_m)
 
 
@@ -64,14 +64,14 @@ class Predictor:
         if pose.state is not TrackingState.TRACKING:
             self._history.clear()
             return pose, 0
-        if self._history and not _follows(self._history[-1], pose):
+        if self._history and not _is_continuous(self._history[-1], pose):
             self._history.clear()
         self._history.append(pose)
         predicted = predict(tuple(self._history), self.ahead_s, self._subject)
         return predicted, 0 if predicted is pose else round(self.ahead_s * 1e9)
 
 
-def _velocities(R: Floats, last: Pose, before: Sequence[Pose]) -> tuple[Floats, Floats]:
+def _compute_velocities(R: Floats, last: Pose, before: Sequence[Pose]) -> tuple[Floats, Floats]:
     """Return angular velocities (J, 3) [rad/s], about the joint's own axes, and the velocity of the root (3,) [m/s]."""
     tau = np.array([pose.t_capture_ns - last.t_capture_ns for pose in before]) * 1e-9
     share = np.exp((tau - tau[-1]) / MEMORY_S) * tau
@@ -80,10 +80,10 @@ def _velocities(R: Floats, last: Pose, before: Sequence[Pose]) -> tuple[Floats, 
     return np.tensordot(share, rotation, 1), share @ (np.stack([pose.root_m for pose in before]) - last.root_m)
 
 
-def _follows(before: Pose, pose: Pose) -> bool:
+def _is_continuous(before: Pose, pose: Pose) -> bool:
     """Return whether a body can have moved from one pose to the next."""
     gap_s = (pose.t_capture_ns - before.t_capture_ns) * 1e-9
-    if not 0.0 < gap_s <= MAX_GAP_S or not (all_finite(pose.rotvec) and all_finite(pose.root_m)):
+    if not 0.0 < gap_s <= MAX_GAP_S or not (is_all_finite(pose.rotvec) and is_all_finite(pose.root_m)):
         return False
     if np.linalg.norm(pose.root_m - before.root_m) > MAX_SPEED_M_S * gap_s:
         return False

@@ -16,9 +16,9 @@ import numpy as np
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.finish.body import MOVES_WITH, PART, markers_on, nearer_rotvec
+from reconstruct.finish.body import MOVES_WITH, PART, choose_nearer_rotvec, compute_marker_positions
 from reconstruct.pose import JointSource, Pose, TrackingState
 
 DEFAULT_S = 0.2
@@ -44,7 +44,7 @@ class MotionTrack:
     root_m: Floats
 
 
-def smooth(poses: Sequence[Pose], subject: Subject, window_s: float = DEFAULT_S) -> list[Pose]:
+def smooth_poses(poses: Sequence[Pose], subject: Subject, window_s: float = DEFAULT_S) -> list[Pose]:
     """Return the poses smoothed, each at its own time; poses outside tracked segments or with a repeated timestamp stay.
 
     window_s: full width of the window of a body in motion; 0 or less returns the poses as they are.
@@ -52,53 +52,53 @@ def smooth(poses: Sequence[Pose], subject: Subject, window_s: float = DEFAULT_S)
     result = list(poses)
     if window_s <= 0.0:
         return result
-    for segment in segments(poses, subject):
-        known = [n for n in segment if _measured(poses[n])]
-        track, slope = _smooth_track(_track(poses, known), _confidence(poses, known), subject, 0.5 * window_s)
+    for segment in find_segments(poses, subject):
+        known = [n for n in segment if _is_measured(poses[n])]
+        track, slope = _smooth_track(_build_track(poses, known), _compute_confidence(poses, known), subject, 0.5 * window_s)
         seconds = np.array([poses[n].t_capture_ns for n in segment]) * 1e-9
-        measured = np.array([_measured(poses[n]) for n in segment])
-        _write(result, segment, measured, subject, _interpolate(track, slope, seconds))
+        measured = np.array([_is_measured(poses[n]) for n in segment])
+        _write_poses(result, segment, measured, subject, _interpolate_track(track, slope, seconds))
     return result
 
 
-def _measured(pose: Pose) -> bool:
+def _is_measured(pose: Pose) -> bool:
     """Return whether a pose was measured."""
     return pose.state is TrackingState.TRACKING and bool(np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all())
 
 
-def segments(poses: Sequence[Pose], subject: Subject, max_gap_s: float = MAX_GAP_S) -> list[list[int]]:
+def find_segments(poses: Sequence[Pose], subject: Subject, max_gap_s: float = MAX_GAP_S) -> list[list[int]]:
     """Return the indices of frames that belong together, each segment from a tracked frame to a tracked frame.
 
     max_gap_s: between tracked frames of one segment.
     """
-    rising, known = _rising(poses), _known(poses)
+    rising, known = _find_rising_frames(poses), _find_measured_frames(poses)
     if not known:
         return []
-    seconds, joint_m = _joints(poses, known, subject)
-    cut = (np.diff(seconds) > max_gap_s) | _jumps(seconds, joint_m)
+    seconds, joint_m = _compute_joint_positions(poses, known, subject)
+    cut = (np.diff(seconds) > max_gap_s) | _find_jumps(seconds, joint_m)
     edges = [0, *(np.flatnonzero(cut) + 1), len(known)]
     ends = [(known[a], known[b - 1]) for a, b in pairwise(edges)]
     return [[n for n in rising if first <= n <= last] for first, last in ends]
 
 
-def without_excursions(poses: Sequence[Pose], subject: Subject) -> list[Pose]:
+def drop_excursions(poses: Sequence[Pose], subject: Subject) -> list[Pose]:
     """Return poses of which those between a jump and the way back are no longer tracked: labels were wrong there, for a moment.
 
     Of the tracked frames up to EXCURSION_S before a jump or after it the ones are taken away that leave no jump, the fewest over
     which the body moves least. A jump from which there is no way back so soon is a cut, and stays.
     """
-    known = _known(poses)
+    known = _find_measured_frames(poses)
     if len(known) < 2:
         return list(poses)
-    seconds, joint_m = _joints(poses, known, subject)
+    seconds, joint_m = _compute_joint_positions(poses, known, subject)
     kept, frame_s = np.ones(len(known), bool), float(np.median(np.diff(seconds)))
-    for k in np.flatnonzero(_jumps(seconds, joint_m)).tolist():
+    for k in np.flatnonzero(_find_jumps(seconds, joint_m)).tolist():
         if not kept[k : k + 2].all():
             continue
         before = np.flatnonzero(kept & (seconds <= seconds[k]) & (seconds > seconds[k] - EXCURSION_S))
         after = np.arange(k + 1, min(k + 1 + len(before), len(known)))  # by frames: the body may coast before it comes back
         a, b = (side.ravel() for side in np.meshgrid(before, after, indexing="ij"))
-        gap_s, moved_m = seconds[b] - seconds[a], _moved_m(joint_m[a], joint_m[b])
+        gap_s, moved_m = seconds[b] - seconds[a], _compute_distances_m(joint_m[a], joint_m[b])
         joined = (gap_s < MAX_GAP_S) & (moved_m < TELEPORT_M + MAX_SPEED_M_S * gap_s)
         cost_s = np.where(joined, (b - a) * frame_s + moved_m / MAX_SPEED_M_S, np.inf)
         if joined.any():
@@ -108,35 +108,35 @@ def without_excursions(poses: Sequence[Pose], subject: Subject) -> list[Pose]:
     return [replace(pose, state=TrackingState.COASTING) if n in astray else pose for n, pose in enumerate(poses)]
 
 
-def _rising(poses: Sequence[Pose]) -> list[int]:
+def _find_rising_frames(poses: Sequence[Pose]) -> list[int]:
     """Return the frames that are later than all before them."""
     latest = np.maximum.accumulate(np.array([pose.t_capture_ns for pose in poses], np.int64))
     return [n for n in range(len(poses)) if n == 0 or poses[n].t_capture_ns > latest[n - 1]]
 
 
-def _known(poses: Sequence[Pose]) -> list[int]:
-    """Return the frames of `_rising` that were measured."""
-    return [n for n in _rising(poses) if _measured(poses[n])]
+def _find_measured_frames(poses: Sequence[Pose]) -> list[int]:
+    """Return the frames of `_find_rising_frames` that were measured."""
+    return [n for n in _find_rising_frames(poses) if _is_measured(poses[n])]
 
 
-def _joints(poses: Sequence[Pose], frames: list[int], subject: Subject) -> tuple[Floats, Floats]:
+def _compute_joint_positions(poses: Sequence[Pose], frames: list[int], subject: Subject) -> tuple[Floats, Floats]:
     """Return times, (N,) [s], and joints, (N, J, 3) [m], of frames."""
     rotvec, root_m = np.stack([poses[n].rotvec for n in frames]), np.stack([poses[n].root_m for n in frames])
     seconds = np.array([poses[n].t_capture_ns - poses[frames[0]].t_capture_ns for n in frames]) * 1e-9
-    return seconds, forward(subject.skeleton, rotvec, root_m)[1]
+    return seconds, compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1]
 
 
-def _moved_m(first_m: Floats, second_m: Floats) -> Floats:
+def _compute_distances_m(first_m: Floats, second_m: Floats) -> Floats:
     """Return how far joints, (N, J, 3) [m], are from others, root mean square, (N,) [m]."""
     return np.asarray(np.sqrt(((second_m - first_m) ** 2).sum(axis=2).mean(axis=1)))
 
 
-def _jumps(seconds: Floats, joint_m: Floats) -> Bools:
+def _find_jumps(seconds: Floats, joint_m: Floats) -> Bools:
     """Return after which poses the body jumped, (N - 1,); seconds (N,), joints (N, J, 3) [m]."""
-    return _moved_m(joint_m[:-1], joint_m[1:]) > TELEPORT_M + MAX_SPEED_M_S * np.diff(seconds)
+    return _compute_distances_m(joint_m[:-1], joint_m[1:]) > TELEPORT_M + MAX_SPEED_M_S * np.diff(seconds)
 
 
-def _track(poses: Sequence[Pose], frames: list[int]) -> MotionTrack:
+def _build_track(poses: Sequence[Pose], frames: list[int]) -> MotionTrack:
     """Return the rotations and positions of frames."""
     seconds = np.array([poses[n].t_capture_ns for n in frames]) * 1e-9
     return MotionTrack(
@@ -144,7 +144,7 @@ def _track(poses: Sequence[Pose], frames: list[int]) -> MotionTrack:
     )
 
 
-def _confidence(poses: Sequence[Pose], frames: list[int]) -> Floats:
+def _compute_confidence(poses: Sequence[Pose], frames: list[int]) -> Floats:
     """Return the weights of each joint and the root's position, (N, J + 1)."""
     joint = np.clip(np.stack([poses[n].confidence for n in frames]), 0.05, 1.0)
     return np.column_stack([joint, joint[:, 0]])
@@ -152,7 +152,7 @@ def _confidence(poses: Sequence[Pose], frames: list[int]) -> Floats:
 
 def _smooth_track(track: MotionTrack, confidence: Floats, subject: Subject, half_s: float) -> tuple[MotionTrack, Floats]:
     """Fit a quadratic about every frame; return the values and the slopes (N, J + 1, 3) [rad/s about the joint's axes; m/s]."""
-    half = _half_windows_s(track, subject, half_s)[:, COLUMN]
+    half = _compute_half_windows_s(track, subject, half_s)[:, COLUMN]
     matrix, root_m = np.empty_like(track.matrix), np.empty_like(track.root_m)
     slope = np.empty((len(track.seconds), N_JOINTS + 1, 3))
     for n, now in enumerate(track.seconds):
@@ -160,13 +160,13 @@ def _smooth_track(track: MotionTrack, confidence: Floats, subject: Subject, half
         tau = track.seconds[near] - now
         rotation = rotvec_from_matrix(np.swapaxes(track.matrix[n], -1, -2) @ track.matrix[near])
         difference = np.concatenate([rotation, (track.root_m[near] - track.root_m[n])[:, None]], axis=1)
-        value, slope[n] = local_quadratic(tau, difference, confidence[near], half[n])
+        value, slope[n] = fit_local_quadratic(tau, difference, confidence[near], half[n])
         matrix[n] = track.matrix[n] @ matrix_from_rotvec(value[:-1])
         root_m[n] = track.root_m[n] + value[-1]
     return MotionTrack(track.seconds, matrix, root_m), slope
 
 
-def local_quadratic(tau: Floats, values: Floats, confidence: Floats, half_s: Floats) -> tuple[Floats, Floats]:
+def fit_local_quadratic(tau: Floats, values: Floats, confidence: Floats, half_s: Floats) -> tuple[Floats, Floats]:
     """Return value (C, 3) and slope (C, 3) [1/s] at 0 of quadratics fitted by weighted least squares.
 
     tau: times (K,) [s]; values: (K, C, 3); confidence: (K, C); half_s: where each column's tricube weights end, (C,) [s].
@@ -180,9 +180,9 @@ def local_quadratic(tau: Floats, values: Floats, confidence: Floats, half_s: Flo
     return solution[:, 0], solution[:, 1] / half_s[:, None]
 
 
-def _half_windows_s(track: MotionTrack, subject: Subject, half_s: float) -> Floats:
+def _compute_half_windows_s(track: MotionTrack, subject: Subject, half_s: float) -> Floats:
     """Return half the window of every part at every frame, (N, 4) [s]: wide where it and what it carries rest for a while."""
-    joint_m = forward(subject.skeleton, rotvec_from_matrix(track.matrix), track.root_m)[1]
+    joint_m = compute_forward_kinematics(subject.skeleton, rotvec_from_matrix(track.matrix), track.root_m)[1]
     speed = np.empty((len(track.seconds), 4))
     windows = np.searchsorted(track.seconds, track.seconds[:, None] + (0.5 * SPEED_S + 1e-6) * np.array([-1.0, 1.0]))
     for n, (first, last) in enumerate(windows):
@@ -195,7 +195,7 @@ def _half_windows_s(track: MotionTrack, subject: Subject, half_s: float) -> Floa
     return np.asarray(half_s * (1.0 + (REST_FACTOR - 1.0) * lasting))
 
 
-def _interpolate(track: MotionTrack, slope: Floats, seconds: Floats) -> MotionTrack:
+def _interpolate_track(track: MotionTrack, slope: Floats, seconds: Floats) -> MotionTrack:
     """Return the track at all of `seconds` (F,), which include its own and lie between its first and last.
 
     Between two frames it is the cubic with their slopes, in the tangent space of the first: rotations as log(R_a' R). In a long
@@ -220,17 +220,17 @@ def _interpolate(track: MotionTrack, slope: Floats, seconds: Floats) -> MotionTr
     return MotionTrack(seconds, matrix, track.root_m[before] + moved[:, -1])
 
 
-def _write(result: list[Pose], frames: list[int], known: Bools, subject: Subject, track: MotionTrack) -> None:
+def _write_poses(result: list[Pose], frames: list[int], known: Bools, subject: Subject, track: MotionTrack) -> None:
     """Write the track's poses to the result, and mark interpolated ones."""
-    rotvec = nearer_rotvec(rotvec_from_matrix(track.matrix), np.stack([result[n].rotvec for n in frames]))
-    G, joint_m = forward(subject.skeleton, rotvec, track.root_m)
-    marker_m = markers_on(subject, G, joint_m)
+    rotvec = choose_nearer_rotvec(rotvec_from_matrix(track.matrix), np.stack([result[n].rotvec for n in frames]))
+    G, joint_m = compute_forward_kinematics(subject.skeleton, rotvec, track.root_m)
+    marker_m = compute_marker_positions(subject, G, joint_m)
     for k, n in enumerate(frames):
         pose = replace(result[n], rotvec=rotvec[k], root_m=track.root_m[k], marker_m=marker_m[k])
-        result[n] = pose if known[k] else inferred(pose)
+        result[n] = pose if known[k] else mark_interpolated(pose)
 
 
-def inferred(pose: Pose) -> Pose:
+def mark_interpolated(pose: Pose) -> Pose:
     """Return a pose marked as interpolated."""
     source = np.full_like(pose.joint_source, JointSource.INFERRED)
     return replace(pose, state=TrackingState.COASTING, joint_source=source, confidence=np.full(len(source), GAP_CONFIDENCE))

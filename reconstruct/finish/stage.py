@@ -10,13 +10,13 @@ import numpy as np
 from calibration.subject.subject import Subject
 from calibration.world import BALL_M
 from config.arrays import Bools, Bytes, Floats, Ints
-from config.joints import N_JOINTS, mirrored
+from config.joints import N_JOINTS, mirror_joint_name
 from config.settings import FeetSettings, Settings
-from database.contacts import CONTACT_JOINTS, database_contacts
-from database.geometry.kinematics import forward, world_markers
+from database.contacts import CONTACT_JOINTS, label_database_contacts
+from database.geometry.kinematics import compute_forward_kinematics, compute_world_markers
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
-from reconstruct.finish.contacts import N_POINTS, label_share
+from reconstruct.finish.contacts import N_POINTS, compute_contact_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.leg import solve_leg
@@ -26,7 +26,7 @@ from reconstruct.search.examples import PoseTable, is_mirrored
 
 UNKNOWN = np.full(N_POINTS, np.nan)
 UNKNOWN.setflags(write=False)
-OTHER_FOOT = [CONTACT_JOINTS.index(mirrored(name)) for name in CONTACT_JOINTS]  # contacts of a mirror image
+OTHER_FOOT = [CONTACT_JOINTS.index(mirror_joint_name(name)) for name in CONTACT_JOINTS]  # contacts of a mirror image
 
 
 class PoseFeet:
@@ -45,7 +45,7 @@ class PoseFeet:
 
     def warm(self, pose: Pose) -> None:
         """Compile the kernels of the legs."""
-        _, joints = forward(self._subject.skeleton, pose.rotvec, pose.root_m)
+        _, joints = compute_forward_kinematics(self._subject.skeleton, pose.rotvec, pose.root_m)
         hips = (matrix_from_rotvec(pose.rotvec[0]), pose.root_m)
         for side, points in enumerate(FOOT_JOINTS):
             solve_leg(self._subject.skeleton, pose.rotvec, hips, side, joints[list(points)] + 0.01)
@@ -65,23 +65,23 @@ class PoseFeet:
             return replace(pose, contacts=np.zeros(N_POINTS, bool))
         share = UNKNOWN
         if rows is not None and self._labels is not None:
-            share = label_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
+            share = compute_contact_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
         rotvec, root_m = body
-        step = self._lock.step(pose.t_capture_ns, rotvec, root_m, share, feet_seen(self._subject, pose.seen))
+        step = self._lock.step(pose.t_capture_ns, rotvec, root_m, share, find_seen_feet(self._subject, pose.seen))
         worn = (self._subject.joint, self._subject.offset_m)
-        marker_m = world_markers(self._subject.skeleton, step.rotvec, root_m, *worn)
+        marker_m = compute_world_markers(self._subject.skeleton, step.rotvec, root_m, *worn)
         return replace(pose, rotvec=step.rotvec, root_m=root_m, marker_m=marker_m, contacts=step.contact)
 
 
-def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> PoseFeet:
+def build_pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> PoseFeet:
     """Return the feet of a subject; only a `PoseDatabase` has labels."""
-    labels = database_contacts(table) if isinstance(table, PoseDatabase) else None
+    labels = label_database_contacts(table) if isinstance(table, PoseDatabase) else None
     if labels is not None and is_mirrored(table):
         labels = np.concatenate([labels, labels[:, OTHER_FOOT]])
     return PoseFeet(subject, labels, settings)
 
 
-def feet_seen(subject: Subject, seen: Bools) -> Bools:
+def find_seen_feet(subject: Subject, seen: Bools) -> Bools:
     """Return whether a camera saw a marker of the left and the right foot, (2,): seen (V, M)."""
     shown = np.zeros(N_JOINTS, bool)
     shown[subject.joint[seen.any(axis=0)]] = True
@@ -95,7 +95,7 @@ class Finish:
     def __init__(self, subject: Subject, table: PoseTable, settings: Settings) -> None:
         self._filter = OutputFilter(settings.filter, subject)
         self._unseen = UnseenChains(subject, table)
-        self._feet = pose_feet(subject, table, settings.feet)
+        self._feet = build_pose_feet(subject, table, settings.feet)
 
     def forget(self) -> None:
         """Start again with the next pose."""

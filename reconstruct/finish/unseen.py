@@ -21,8 +21,8 @@ from calibration.subject.subject import Subject
 from config.arrays import Floats, Ints
 from config.jit import kernel
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
-from config.markers import unmarked_chains
-from database.geometry.kinematics import local_markers
+from config.markers import find_unmarked_chains
+from database.geometry.kinematics import compute_local_markers
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.search.examples import PosesInPlace, PoseTable, is_mirrored
 from reconstruct.search.remembered import RememberedRows
@@ -67,7 +67,7 @@ class UnseenChains:
     def warm() -> None:
         """Compile the kernel of the spring."""
         wanted, x, v = np.zeros((3, 1, 3))
-        _follow(wanted, 0.0, x, v)
+        _follow_spring(wanted, 0.0, x, v)
 
     def forget(self) -> None:
         """Start again with the next pose."""
@@ -87,7 +87,7 @@ class UnseenChains:
         if pose.state is TrackingState.LOST:
             self.forget()
             return rotvec
-        unmarked = unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
+        unmarked = find_unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
         for first, chain in self._chains.items():
             if first in unmarked:
                 rotvec = self._followed(chain, pose.t_capture_ns, rotvec, rows)
@@ -104,7 +104,7 @@ class UnseenChains:
             chain.waiting.clear()
             return rotvec
         x, v = chain.x.copy(), chain.v.copy()
-        _follow(wanted, seconds, x, v)
+        _follow_spring(wanted, seconds, x, v)
         if rows is not None:
             chain.waiting.append((t_ns, rows))
             share = self._allowed(chain, rotvec, x, seconds)
@@ -129,7 +129,7 @@ class UnseenChains:
         while chain.waiting and moved_m > chain.fastest_m_s * seconds:
             t_ns, rows = chain.waiting.pop()
             faded = math.exp((t_ns - chain.t_ns) * 1e-9 / MEMORY_S - seconds / MEMORY_S)
-            chain.fastest_m_s = max(chain.fastest_m_s, faded * _fastest(chain.speeds.of(rows)[:, 0]))
+            chain.fastest_m_s = max(chain.fastest_m_s, faded * _compute_fast_quantile(chain.speeds.of(rows)[:, 0]))
         return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
 
     def _speeds(self, end: Ints, rows: Ints) -> Floats:
@@ -143,11 +143,11 @@ class UnseenChains:
 
     def _ends(self, end: Ints, rotvec: Floats) -> Floats:
         """Return where the end of a chain, joint (1,), is relative to the root, (N, 3) [m]."""
-        return np.asarray(local_markers(self._subject.skeleton, rotvec, end, np.zeros((1, 3)))[:, 0])
+        return np.asarray(compute_local_markers(self._subject.skeleton, rotvec, end, np.zeros((1, 3)))[:, 0])
 
 
 @kernel
-def _follow(wanted: Floats, seconds: float, x: Floats, v: Floats) -> None:
+def _follow_spring(wanted: Floats, seconds: float, x: Floats, v: Floats) -> None:
     """Move coordinates and their rates, (C, 3), by the spring towards others for some time; x from whichever turn is nearer."""
     left = math.exp(-seconds / TAU_S)
     for c in range(x.shape[0]):
@@ -164,7 +164,7 @@ def _follow(wanted: Floats, seconds: float, x: Floats, v: Floats) -> None:
             x[c, i], v[c, i] = wanted[c, i] + (away + pull) * left, (v[c, i] - pull / TAU_S) * left
 
 
-def _fastest(speeds: Floats) -> float:
+def _compute_fast_quantile(speeds: Floats) -> float:
     """Return the quantile FASTEST of some speeds, (K,)."""
     ranked = np.sort(speeds)
     rank, share = divmod(FASTEST * (len(ranked) - 1), 1.0)

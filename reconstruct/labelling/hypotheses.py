@@ -19,7 +19,7 @@ N_LISTS = 6  # of the nearest centres, that are searched
 
 
 @kernel
-def _transform(x: Floats, root: Floats, out: Floats) -> None:
+def _transform_point(x: Floats, root: Floats, out: Floats) -> None:
     """Write a point of an example, (3,), placed in the world."""
     out[0] = root[0] * x[0] + root[1] * x[2] + root[2]
     out[1] = x[1] + root[3]
@@ -27,12 +27,12 @@ def _transform(x: Floats, root: Floats, out: Floats) -> None:
 
 
 @kernel
-def _misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
+def _compute_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
     """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound."""
     x = np.empty(3)
     total = 0.0
     for m in range(pose.shape[0]):
-        _transform(pose[m], root, x)
+        _transform_point(pose[m], root, x)
         near = gate2
         for p in range(points.shape[0]):
             d = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
@@ -45,7 +45,7 @@ def _misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: flo
 
 
 @kernel
-def _root_of_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
+def _place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
     """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint."""
     dx, dz, ex, ez = b[0] - a[0], b[2] - a[2], q[0] - p[0], q[2] - p[2]
     n = math.sqrt((dx * dx + dz * dz) * (ex * ex + ez * ez))
@@ -58,7 +58,9 @@ def _root_of_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> N
 
 
 @kernel
-def _place(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate2: float, scores: Floats, roots: Floats) -> None:
+def _place_by_pairs(
+    points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate2: float, scores: Floats, roots: Floats
+) -> None:
     """Write the best placement of every pose (K, M, 3) by every pair (Q, 2): scores (K, Q), inf for none; roots (K, Q, 5)."""
     n = points.shape[0]
     root = np.empty(5)
@@ -77,8 +79,8 @@ def _place(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate2: fl
                     seen = math.hypot(points[j, 0] - points[i, 0], points[j, 2] - points[i, 2])
                     if seen < 0.5 * MIN_ACROSS_M or abs(seen - across) > slack_m:
                         continue
-                    _root_of_pair(a, b, points[i], points[j], root)
-                    score = _misfit(points, poses[k], root, gate2, best)
+                    _place_by_pair(a, b, points[i], points[j], root)
+                    score = _compute_misfit(points, poses[k], root, gate2, best)
                     if score < best:
                         best = score
                         scores[k, q] = score
@@ -86,13 +88,13 @@ def _place(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate2: fl
 
 
 @kernel
-def _label(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
+def _label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
     """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once."""
     n_markers, n = pose.shape[0], points.shape[0]
     d, x = np.empty((n_markers, n)), np.empty(3)
     for m in range(n_markers):
         choice[m] = -1
-        _transform(pose[m], root, x)
+        _transform_point(pose[m], root, x)
         for p in range(n):
             d[m, p] = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
     for _ in range(n_markers):
@@ -111,7 +113,7 @@ def _label(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Int
 
 
 @kernel
-def _fit(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
+def _fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
     """Write the placement with the least squared distance of the labelled markers of a pose to their points."""
     n = 0
     a, b = np.zeros(3), np.zeros(3)
@@ -141,7 +143,7 @@ def _fit(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
 
 
 @kernel
-def _local(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
+def _write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
     """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are."""
     for m in range(choice.shape[0]):
         if choice[m] >= 0:
@@ -152,7 +154,7 @@ def _local(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
 
 
 @kernel
-def _apart(pose: Floats, local: Floats, choice: Ints, bound: float) -> float:
+def _sum_squared_distances(pose: Floats, local: Floats, choice: Ints, bound: float) -> float:
     """Return the sum of squared distances of labelled markers; stops beyond bound."""
     total = 0.0
     for m in range(choice.shape[0]):
@@ -164,25 +166,25 @@ def _apart(pose: Floats, local: Floats, choice: Ints, bound: float) -> float:
 
 
 @kernel
-def _nearest_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
+def _find_nearest_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
     """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres."""
     poses, centers, start, member = index.poses, index.centers, index.start, index.member
     distance = np.empty(centers.shape[0])
     for c in range(centers.shape[0]):
-        distance[c] = _apart(centers[c], local, choice, np.inf)
+        distance[c] = _sum_squared_distances(centers[c], local, choice, np.inf)
     best, found = np.inf, 0
     for _ in range(min(n_lists, centers.shape[0])):
         c = int(np.argmin(distance))
         distance[c] = np.inf
         for i in range(start[c], start[c + 1]):
-            d = _apart(poses[member[i]], local, choice, best)
+            d = _sum_squared_distances(poses[member[i]], local, choice, best)
             if d < best:
                 best, found = d, member[i]
     return found
 
 
 @kernel
-def _refine(
+def _refine_choices(
     points: Floats,
     index: PoseIndex,
     gates2: Floats,
@@ -197,22 +199,24 @@ def _refine(
     local = np.zeros(index.centers.shape[1:])
     for h in range(choices.shape[0]):
         for r in range(gates2.shape[0]):
-            _local(points, choices[h], roots[h], local)
-            found[h] = _nearest_pose(index, local, choices[h], n_lists)
-            _fit(points, poses[found[h]], choices[h], roots[h])
+            _write_upright_points(points, choices[h], roots[h], local)
+            found[h] = _find_nearest_pose(index, local, choices[h], n_lists)
+            _fit_placement(points, poses[found[h]], choices[h], roots[h])
             if relabel:
-                _label(points, poses[found[h]], roots[h], gates2[r], choices[h])
+                _label_markers(points, poses[found[h]], roots[h], gates2[r], choices[h])
 
 
 @kernel
-def _costs(points: Floats, poses: Floats, choices: Ints, roots: Floats, gate2: float, left_over2: float, out: Floats) -> None:
+def _compute_costs(
+    points: Floats, poses: Floats, choices: Ints, roots: Floats, gate2: float, left_over2: float, out: Floats
+) -> None:
     """Write the mean squared distance of labelled markers; a missing one counts gate2, left_over2 while points are left over."""
     x = np.empty(3)
     for h in range(choices.shape[0]):
         used, total = 0, 0.0
         for m in range(choices.shape[1]):
             if choices[h, m] >= 0:
-                _transform(poses[h, m], roots[h], x)
+                _transform_point(poses[h, m], roots[h], x)
                 p = points[choices[h, m]]
                 total += min(gate2, (x[0] - p[0]) ** 2 + (x[1] - p[1]) ** 2 + (x[2] - p[2]) ** 2)
                 used += 1
@@ -249,25 +253,25 @@ class Hypotheses:
         return self.take(order[np.sort(first)])
 
 
-def place(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate_m: float, count: int) -> tuple[Ints, Floats]:
+def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate_m: float, count: int) -> tuple[Ints, Floats]:
     """Place poses (K, M, 3) on points (P, 3) by pairs of markers (Q, 2).
 
     slack_m: by how much distances of points and markers may differ; gate_m: farthest a marker may be from its point.
     Return labellings (H, M) and placements (H, 5) of the best `count`.
     """
     scores, roots = np.empty((len(poses), len(pairs))), np.zeros((len(poses), len(pairs), 5))
-    _place(points, poses, pairs, slack_m, gate_m**2, scores, roots)
+    _place_by_pairs(points, poses, pairs, slack_m, gate_m**2, scores, roots)
     flat = scores.ravel()
     some = np.argpartition(flat, min(count, flat.size - 1))[:count]
     some = some[np.isfinite(flat[some])]
     some = some[np.argsort(flat[some], kind="stable")]
     choice, root = np.empty((len(some), poses.shape[1]), np.int64), np.ascontiguousarray(roots.reshape(-1, 5)[some])
     for row, k in enumerate(some // len(pairs)):
-        _label(points, poses[k], root[row], gate_m**2, choice[row])
+        _label_markers(points, poses[k], root[row], gate_m**2, choice[row])
     return choice, root
 
 
-def refine(
+def refine_hypotheses(
     points: Floats,
     index: PoseIndex,
     choice: Ints,
@@ -282,7 +286,7 @@ def refine(
     labelling may change.
     """
     choice, root, found = choice.copy(), root.copy(), np.zeros(len(choice), np.int64)
-    _refine(points, index, np.array(gates_m) ** 2, N_LISTS, relabel, choice, root, found)
+    _refine_choices(points, index, np.array(gates_m) ** 2, N_LISTS, relabel, choice, root, found)
     pose, cost2 = index.poses[found], np.empty(len(choice))
-    _costs(points, pose, choice, root, gates_m[-1] ** 2, left_over_m**2, cost2)
+    _compute_costs(points, pose, choice, root, gates_m[-1] ** 2, left_over_m**2, cost2)
     return Hypotheses(choice, root, pose, found, np.sqrt(cost2))

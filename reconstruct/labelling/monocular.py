@@ -13,16 +13,16 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Camera
 from calibration.subject.subject import Subject
-from calibration.world import UP, along_floor
+from calibration.world import UP, project_to_floor
 from config.arrays import Floats, Ints
 from config.jit import kernel
 from config.joints import N_JOINTS
-from database.geometry.kinematics import charted, local_markers
+from database.geometry.kinematics import charted_from_local, compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.history import BodyState
 from reconstruct.observations import Rays
 from reconstruct.search.examples import Examples
-from reconstruct.solve.root import root_from_rays
+from reconstruct.solve.root import fit_root_to_rays
 
 GATE_M = 0.18  # the most that a marker or blob counts that is far from all others
 N_REPRESENTATIVES, N_CHOSEN_FROM = 160, 3000
@@ -42,7 +42,7 @@ LEFT_OVER_M = 0.30  # distance that a marker without a blob counts while one is 
 
 
 @kernel
-def _score(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
+def _score_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
     """Return the mean squared distance [m^2] at the markers' depths, markers to blobs and blobs to markers, each at most gate2.
 
     blobs: ideal image points, (N, 2); y: rotated markers in the camera's axes, (M, 3); t: the root; nearest: work, (N,).
@@ -65,7 +65,9 @@ def _score(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -
 
 
 @kernel
-def _search(blobs: Floats, bodies: Floats, pairs: Ints, depths: Floats, slack: float, best: Floats, kept: Floats) -> None:
+def _search_placements(
+    blobs: Floats, bodies: Floats, pairs: Ints, depths: Floats, slack: float, best: Floats, kept: Floats
+) -> None:
     """Keep the best placements of all bodies (H, M, 3): scores in `best` (B,), body and root, camera frame, in `kept` (B, 4).
 
     Two markers on blobs i, j give the root t with u (z + t_z) = x + t_x for both: the differences give t_z, the means the rest.
@@ -92,12 +94,12 @@ def _search(blobs: Floats, bodies: Floats, pairs: Ints, depths: Floats, slack: f
                         continue
                     t[0] = 0.5 * (blobs[i, 0] * (a[2] + t[2]) - a[0] + blobs[j, 0] * (b[2] + t[2]) - b[0])
                     t[1] = 0.5 * (blobs[i, 1] * (a[2] + t[2]) - a[1] + blobs[j, 1] * (b[2] + t[2]) - b[1])
-                    score = _score(blobs, y, t, GATE_M * GATE_M, nearest)
-                    _keep(score, h, t, best, kept)
+                    score = _score_placement(blobs, y, t, GATE_M * GATE_M, nearest)
+                    _keep_placement(score, h, t, best, kept)
 
 
 @kernel
-def _keep(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
+def _keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
     """Put a placement among the best, at most one for each body, in place of the worst."""
     worst = 0
     for k in range(best.shape[0]):
@@ -113,7 +115,7 @@ def _keep(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> Non
 
 
 @kernel
-def _nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
+def _find_nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
     """Return the pose (P, M, 3) whose markers are nearest to the blobs, -1 for none; root: R (3, 3), t (3,), camera frame."""
     best, found = np.inf, -1
     y, nearest = np.empty((bodies.shape[1], 3)), np.empty(blobs.shape[0])
@@ -125,13 +127,13 @@ def _nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: fl
             nearer = min(nearer, y[m, 2] + t[2])
         if nearer < MIN_DEPTH_M:
             continue
-        score = _score(blobs, y, t, gate2, nearest)
+        score = _score_placement(blobs, y, t, gate2, nearest)
         if score < best:
             best, found = score, k
     return found
 
 
-def farthest_rows(features: Floats, count: int) -> Ints:
+def choose_farthest_rows(features: Floats, count: int) -> Ints:
     """Choose rows far from each other, each the farthest from those before it, (N, F) -> (count or N,)."""
     chosen = [0]
     far = np.sum((features - features[0]) ** 2, axis=1)
@@ -141,7 +143,7 @@ def farthest_rows(features: Floats, count: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
-def wide_pairs(markers: Floats, count: int) -> Ints:
+def choose_wide_pairs(markers: Floats, count: int) -> Ints:
     """Choose pairs of markers that are far apart in most poses (P, M, 3), each marker in two of them at most, (count, 2)."""
     apart = np.median(np.linalg.norm(markers[:, :, None] - markers[:, None], axis=3), axis=0)
     first, second = np.triu_indices(apart.shape[0], 1)
@@ -183,13 +185,13 @@ class ViewAcquirer:
     def __init__(self, subject: Subject, examples: Examples) -> None:
         """Prepare."""
         step = max(1, len(examples) // N_CHOSEN_FROM)
-        pose = examples.pose[::step][farthest_rows(examples.marker_m[::step].astype(float), N_REPRESENTATIVES)]
+        pose = examples.pose[::step][choose_farthest_rows(examples.marker_m[::step].astype(float), N_REPRESENTATIVES)]
         self._joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
         self._joints[1:, 1:] = pose.reshape(-1, N_JOINTS - 1, 3)
-        self._joints[0] = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        self._joints[0] = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
         self._subject = subject
         self._markers = self._local(self._joints)
-        self._pairs = wide_pairs(self._markers, N_PAIRS)
+        self._pairs = choose_wide_pairs(self._markers, N_PAIRS)
         self._min_labelled = max(5, round(0.6 * len(subject.markers)))
         self._n_frames = 0
 
@@ -215,17 +217,17 @@ class ViewAcquirer:
         pose, rotation = self._bodies(camera, ideal, last, len(joints) > len(self._joints))
         bodies = np.ascontiguousarray(np.einsum("hij,hmj->hmi", rotation, markers[pose]))
         best, kept = np.full(N_KEPT, np.inf), np.zeros((N_KEPT, 4))
-        _search(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
+        _search_placements(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
         found = []
         for row in kept[np.isfinite(best)]:
             h = int(row[0])
             known = pose[h] == 0 or pose[h] == len(self._joints)  # the T-pose, the last pose
-            found.append(_refine(ideal, markers, int(pose[h]), (rotation[h], row[1:]), not known))
+            found.append(_refine_candidate(ideal, markers, int(pose[h]), (rotation[h], row[1:]), not known))
         return self._best(camera, joints, found)
 
     def _local(self, joints: Floats) -> Floats:
         """Return the markers of poses relative to the root, (P, M, 3) [m]."""
-        return local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
+        return compute_local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
 
     def _bodies(self, camera: Camera, ideal: Floats, last: BodyState | None, try_last: bool) -> tuple[Ints, Floats]:
         """Return what to place in this frame: poses, (H,), and rotations of their roots to the camera's frame, (H, 3, 3).
@@ -250,7 +252,7 @@ class ViewAcquirer:
 
     def _facing(self, ahead: Floats) -> Floats:
         """Return the upright root that faces a direction, (3, 3) world."""
-        level = along_floor(ahead, UP)
+        level = project_to_floor(ahead, UP)
         return np.stack([np.cross(UP, level), UP, level], axis=1)
 
     def _best(self, camera: Camera, joints: Floats, found: list["_ViewCandidate"]) -> AcquiredView | None:
@@ -278,21 +280,21 @@ class _ViewCandidate:
     cost_m: float
 
 
-def _refine(ideal: Floats, markers: Floats, pose: int, root: tuple[Floats, Floats], free: bool) -> _ViewCandidate:
+def _refine_candidate(ideal: Floats, markers: Floats, pose: int, root: tuple[Floats, Floats], free: bool) -> _ViewCandidate:
     """Assign blobs and fit the root in turn; `free`: and choose the nearest pose (P, M, 3) again."""
     directions = np.column_stack([ideal, np.ones(len(ideal))])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     best = _ViewCandidate(np.full(markers.shape[1], -1, np.int64), pose, *root, np.inf)
     for gate in GATES_M:
         if free:
-            pose = max(_nearest_pose(ideal, markers, *root, gate**2), 0)
+            pose = max(_find_nearest_pose(ideal, markers, *root, gate**2), 0)
         blob, _ = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], gate)
         used = blob >= 0
         if used.sum() < 4:
             break
         direction = np.where(used[:, None], directions[blob], 0.0)
         rays = Rays(used, np.zeros_like(direction), direction, np.zeros(len(blob)))
-        root = root_from_rays(rays, used, markers[pose], root, LOOSE, FIT_SIGMA_M)
+        root = fit_root_to_rays(rays, used, markers[pose], root, LOOSE, FIT_SIGMA_M)
         blob, cost_m = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], GATE_M)
         if cost_m < best.cost_m:
             best = _ViewCandidate(blob, pose, *root, cost_m)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration.subject.constellation import assign
+from calibration.subject.constellation import assign_points
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints, Singles
 from config.jit import kernel
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirrored
-from database.geometry.kinematics import charted, local_markers
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirror_joint_name
+from database.geometry.kinematics import charted_from_local, compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
 
 MAX_PAIRS = 6
@@ -30,7 +30,7 @@ class PoseIndex(NamedTuple):
     member: Ints
 
 
-def pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
+def build_pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
     """Cover poses (N, M, 3) by centres and list the poses nearest to each.
 
     Half of the centres are each the pose farthest from those before it (Gonzalez 1985), so that no pose is far from all; the
@@ -55,7 +55,7 @@ def pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
 
 
 @kernel
-def _weighted_squares(poses: Singles, local: Singles, weight: Singles, out: Singles) -> None:
+def _compute_weighted_squares(poses: Singles, local: Singles, weight: Singles, out: Singles) -> None:
     """Write the weighted squared distances of rows (N, F) to one, (F,)."""
     for n in range(poses.shape[0]):
         total = np.float32(0.0)
@@ -65,30 +65,30 @@ def _weighted_squares(poses: Singles, local: Singles, weight: Singles, out: Sing
         out[n] = total
 
 
-def squared_distances(poses: Singles, local: Floats, choice: Ints) -> Singles:
+def compute_squared_distances(poses: Singles, local: Floats, choice: Ints) -> Singles:
     """Return the squared distances of labelled markers (M, 3), at the origin, to poses (N, M, 3), (N,) [m^2].
 
     choice: point of each marker, (M,), -1 for none.
     """
     weight = np.repeat(choice >= 0, 3).astype(np.float32)
     out = np.empty(len(poses), np.float32)
-    _weighted_squares(poses.reshape(len(poses), -1), local.ravel().astype(np.float32), weight, out)
+    _compute_weighted_squares(poses.reshape(len(poses), -1), local.ravel().astype(np.float32), weight, out)
     return out
 
 
-def placement_of(rotation: Floats, position_m: Floats) -> Floats:
+def placement_from_root(rotation: Floats, position_m: Floats) -> Floats:
     """Return the placement (5,) nearest to a root: the rotation of its heading, its position."""
     heading = np.arctan2(rotation[0, 2], rotation[2, 2])
     return np.array([np.cos(heading), np.sin(heading), *position_m])
 
 
-def without_heading(rotation: Floats) -> Floats:
+def remove_heading(rotation: Floats) -> Floats:
     """Return rotations (N, 3, 3) turned about Y so that their third axis has no component along X."""
     heading = np.arctan2(rotation[:, 0, 2], rotation[:, 2, 2])
     return np.asarray(matrix_from_rotvec(heading[:, None] * [0.0, -1.0, 0.0]) @ rotation)
 
 
-def torso_pairs(t_pose: Floats, torso: Bools) -> Ints:
+def choose_torso_pairs(t_pose: Floats, torso: Bools) -> Ints:
     """Choose the pairs of torso markers that are farthest apart seen from above, (Q, 2)."""
     first, second = np.triu_indices(int(torso.sum()), 1)
     index = np.flatnonzero(torso)
@@ -97,7 +97,7 @@ def torso_pairs(t_pose: Floats, torso: Bools) -> Ints:
     return pairs[np.argsort(-across, kind="stable")[:MAX_PAIRS]]
 
 
-def limb_swaps(opposite: Bools) -> Ints:
+def list_limb_swaps(opposite: Bools) -> Ints:
     """Return orders of the markers with one pair of opposite ones exchanged, (S, M)."""
     pairs = np.argwhere(np.triu(opposite))
     orders = np.tile(np.arange(len(opposite)), (len(pairs), 1))
@@ -106,41 +106,43 @@ def limb_swaps(opposite: Bools) -> Ints:
     return orders
 
 
-def mirror_order(subject: Subject) -> Ints:
+def compute_mirror_order(subject: Subject) -> Ints:
     """Return the order in which every marker is replaced by the one at its mirror image in the T-pose, (M,)."""
-    t_pose = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
-    local = local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
-    return assign(local * [-1.0, 1.0, 1.0], local, 10.0)
+    t_pose = charted_from_local(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
+    local = compute_local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
+    return assign_points(local * [-1.0, 1.0, 1.0], local, 10.0)
 
 
-def opposite_markers(subject: Subject) -> Bools:
+def find_opposite_markers(subject: Subject) -> Bools:
     """Return which markers are on a left and a right joint of one kind, off the torso, (M, M)."""
-    kind = np.array([min(joint, JOINT_INDEX[mirrored(JOINTS[joint])]) for joint in subject.joint])
+    kind = np.array([min(joint, JOINT_INDEX[mirror_joint_name(JOINTS[joint])]) for joint in subject.joint])
     limb = ~subject.markers.torso
     different = subject.joint[:, None] != subject.joint[None]
     return np.asarray((kind[:, None] == kind[None]) & different & limb[:, None] & limb[None])
 
 
-def limb_exchanges(subject: Subject) -> Ints:
+def list_limb_exchanges(subject: Subject) -> Ints:
     """Return orders of the markers that are mistaken for each other, (S, M).
 
     A left limb from some joint on and the right one, two markers of one foot or hand, those of both feet.
     """
-    n, other = len(subject.markers), other_side(subject)
-    limbs = [np.flatnonzero([_is_below(int(joint), start) for joint in subject.joint]) for start in _LEFT_STARTS]
+    n, other = len(subject.markers), find_mirror_markers(subject)
+    limbs = [np.flatnonzero([_is_descendant(int(joint), start) for joint in subject.joint]) for start in _LEFT_STARTS]
     pairs = [[(int(a), int(other[a])) for a in limb if other[a] >= 0] for limb in limbs]
     single = [[(m, int(other[m]))] for m in range(n) if m < other[m]]
-    feet = [np.flatnonzero([_is_below(int(j), JOINT_INDEX[f"{side}Foot"]) for j in subject.joint]) for side in ("left", "right")]
+    feet = [
+        np.flatnonzero([_is_descendant(int(j), JOINT_INDEX[f"{side}Foot"]) for j in subject.joint]) for side in ("left", "right")
+    ]
     ends = [[(int(foot[0]), int(foot[1]))] for foot in feet if len(foot) == 2]
-    orders = {tuple(_order(n, some)) for some in (*pairs, *single, *ends, [pair for end in ends for pair in end])}
+    orders = {tuple(_exchange_pairs(n, some)) for some in (*pairs, *single, *ends, [pair for end in ends for pair in end])}
     return np.array(sorted(orders - {tuple(range(n))}), np.int64).reshape(-1, n)
 
 
-def other_side(subject: Subject) -> Ints:
+def find_mirror_markers(subject: Subject) -> Ints:
     """Return the marker of the same kind on the other side of every one on a limb, (M,), -1 for none."""
     found = np.full(len(subject.markers), -1, np.int64)
     for m, joint in enumerate(subject.joint):
-        opposite = JOINT_INDEX[mirrored(JOINTS[joint])]
+        opposite = JOINT_INDEX[mirror_joint_name(JOINTS[joint])]
         if opposite == joint or subject.markers.torso[m]:
             continue
         candidates = np.flatnonzero(subject.joint == opposite)
@@ -153,14 +155,14 @@ def other_side(subject: Subject) -> Ints:
 _LEFT_STARTS = [JOINT_INDEX[f"left{name}"] for name in ("UpperLeg", "LowerLeg", "Foot", "UpperArm", "LowerArm")]
 
 
-def _is_below(joint: int, start: int) -> bool:
+def _is_descendant(joint: int, start: int) -> bool:
     """Return whether a joint is another one or moves with it."""
     while joint >= 0 and joint != start:
         joint = int(PARENTS[joint])
     return joint == start
 
 
-def _order(n: int, pairs: list[tuple[int, int]]) -> Ints:
+def _exchange_pairs(n: int, pairs: list[tuple[int, int]]) -> Ints:
     """Return the order of n markers with some pairs exchanged."""
     order = np.arange(n)
     for a, b in pairs:

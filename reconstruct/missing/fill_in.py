@@ -17,13 +17,13 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import compute_variances, factor_definite, solve_factored
 from reconstruct.history import BodyState
-from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, joined, weighted
+from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, join_prediction, weigh_prediction
 from reconstruct.models.local.model import DOFS
-from reconstruct.solve.certainty import information
+from reconstruct.solve.certainty import compute_information
 from reconstruct.solve.solver import FrameProblem, Solution
 
 WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of the pose model
@@ -40,7 +40,7 @@ USUAL_SURPRISE = 1.0  # surprise from which on a prediction counts less
 LIMBS = ("leftUpperLeg", "rightUpperLeg", "leftShoulder", "rightShoulder", "neck")
 
 
-def limb_of_joints() -> Ints:
+def find_joint_limbs() -> Ints:
     """Return the limb of every joint, (J,): its index in LIMBS, or their number for the trunk."""
     limb = np.full(N_JOINTS, len(LIMBS))
     for joint, name in enumerate(JOINTS):
@@ -48,7 +48,7 @@ def limb_of_joints() -> Ints:
     return limb
 
 
-LIMB = limb_of_joints()
+LIMB = find_joint_limbs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +157,13 @@ class FillIn:
         used = {name: weight for name, weight in self.weights().items() if weight.any()}
         if not used or share <= 0.0:
             return None
-        partial, filled = _partial_frame(problem, solution, information(problem, solution), t_ns), None
+        partial, filled = _build_partial_frame(problem, solution, compute_information(problem, solution), t_ns), None
         for name, weight in used.items():
-            prediction = _predicted(self.models[name], partial, held_out=False)
+            prediction = _ask_pose_model(self.models[name], partial, held_out=False)
             if prediction is not None:
                 by_joint = np.repeat(weight[LIMB[1:]], 3) / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
                 base = problem if filled is None else filled
-                model, root = joined(base.model, base.root, weighted(prediction, share * by_joint))
+                model, root = join_prediction(base.model, base.root, weigh_prediction(prediction, share * by_joint))
                 filled = replace(problem, model=model, root=root)
         return filled
 
@@ -193,10 +193,10 @@ class FillIn:
 
     def _evaluate(self, check: HeldOutCheck) -> None:
         """Add a check to the records."""
-        A = information(check.problem, check.solution)
-        partial = _partial_frame(check.problem, check.solution, A, check.frame.t_capture_ns)
+        A = compute_information(check.problem, check.solution)
+        partial = _build_partial_frame(check.problem, check.solution, A, check.frame.t_capture_ns)
         for name, model in self.models.items():
-            prediction = _predicted(model, partial, held_out=True)
+            prediction = _ask_pose_model(model, partial, held_out=True)
             error_m = None if prediction is None else self._errors_m(check, A, prediction)
             if error_m is not None:
                 self.records[name].add(int(self._limb[check.hidden][0]), error_m)
@@ -205,7 +205,7 @@ class FillIn:
         """Return the errors of a check's hidden markers at every weight of a prediction, (H, W) [m]; None: not finite."""
         weights = WEIGHTS / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
         apart = prediction.expected - check.solution.joints[1:].ravel()
-        found = [_step(A, weight * prediction.precision, apart) for weight in weights[1:]]
+        found = [_compute_newton_step(A, weight * prediction.precision, apart) for weight in weights[1:]]
         steps = np.array([np.zeros(DOFS + 6), *(step for step in found if step is not None)])  # no step without the pose model
         if len(steps) < len(WEIGHTS):
             return None
@@ -217,12 +217,12 @@ class FillIn:
         """Return the markers of a solution after steps in joints, rotation and position, (W, D + 6); world, (W, M, 3) [m]."""
         joints = np.tile(solution.joints, (len(steps), 1, 1))
         joints[:, 1:] += steps[:, :DOFS].reshape(len(steps), -1, 3)
-        local = local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
+        local = compute_local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
         R = matrix_from_rotvec(steps[:, DOFS : DOFS + 3]) @ solution.rotation
         return np.asarray(local @ np.swapaxes(R, 1, 2) + (solution.position_m + steps[:, DOFS + 3 :])[:, None])
 
 
-def _partial_frame(problem: FrameProblem, solution: Solution, A: Floats, t_ns: int) -> PartialFrame | None:
+def _build_partial_frame(problem: FrameProblem, solution: Solution, A: Floats, t_ns: int) -> PartialFrame | None:
     """Return what pose models are told of a frame, None where rounding leaves its information, (D + 6, D + 6), no inverse."""
     L = factor_definite(A)
     if L is None:
@@ -231,13 +231,13 @@ def _partial_frame(problem: FrameProblem, solution: Solution, A: Floats, t_ns: i
     return PartialFrame(problem.observations, state, compute_variances(L)[:DOFS])
 
 
-def _predicted(model: PoseModel, frame: PartialFrame | None, held_out: bool) -> PoseGaussian | None:
+def _ask_pose_model(model: PoseModel, frame: PartialFrame | None, held_out: bool) -> PoseGaussian | None:
     """Return a model's prediction, None where it gives none or no finite one."""
     prediction = None if frame is None else model.predict(frame, held_out)
     return prediction if prediction is not None and prediction.is_finite else None
 
 
-def _step(A: Floats, precision: Floats, apart: Floats) -> Floats | None:
+def _compute_newton_step(A: Floats, precision: Floats, apart: Floats) -> Floats | None:
     """Return Newton's step from a solution to the minimum with a prediction, (D + 6,); None where rounding leaves no minimum.
 
     Args:

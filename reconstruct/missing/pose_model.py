@@ -62,7 +62,7 @@ class PoseModel(Protocol):
         """Forget the past, as after a loss."""
 
 
-def weighted(prediction: PoseGaussian, weight: Floats | float) -> PoseGaussian:
+def weigh_prediction(prediction: PoseGaussian, weight: Floats | float) -> PoseGaussian:
     """Return a prediction that counts less; weight: of all coordinates, or of each, (D,), 0 to 1.
 
     A covariance S becomes V S V with V = 1 / sqrt(weight): a wider Gaussian of the same shape.
@@ -71,7 +71,7 @@ def weighted(prediction: PoseGaussian, weight: Floats | float) -> PoseGaussian:
     return PoseGaussian(prediction.expected, prediction.precision * root[:, None] * root, prediction.surprise)
 
 
-def joined(model: LocalModel, root: RootPrior, prediction: PoseGaussian) -> tuple[LocalModel, RootPrior]:
+def join_prediction(model: LocalModel, root: RootPrior, prediction: PoseGaussian) -> tuple[LocalModel, RootPrior]:
     """Multiply what is known of a frame, a model over all joint coordinates and the root, with a prediction of the joints.
 
     The root moves too, as far as it is known to go with the joints.

@@ -7,13 +7,13 @@ Where a point is not known, the dictionary alone says where it is. Gauss-Newton 
 import numpy as np
 
 from config.arrays import Floats
-from database.geometry.kinematics import markers_and_jacobian
+from database.geometry.kinematics import compute_markers_and_jacobian
 from database.geometry.skeleton import Skeleton
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.local.model import DOFS, FULL
-from reconstruct.models.sparse.body import body_points
-from reconstruct.models.sparse.dictionary import RestoreOptions, restore
+from reconstruct.models.sparse.body import build_body_points
+from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.model import PoseDictionary
 
 FLOOR_M = 0.01  # standard deviation of a known coordinate, at least
@@ -28,10 +28,12 @@ class SparsePoseModel:
 
     def __init__(self, model: PoseDictionary, skeleton: Skeleton) -> None:
         self._model, self._skeleton = model, skeleton
-        self._points = body_points(skeleton)
+        self._points = build_body_points(skeleton)
         self._scale = skeleton.height_m / model.skeleton.height_m
         mean = model.dictionary.mean[None]
-        restore(model.dictionary, mean, None, RestoreOptions(N_NONZERO, FLOOR_M, N_CODES))  # compiles, before any frame waits
+        restore_poses(
+            model.dictionary, mean, None, RestoreOptions(N_NONZERO, FLOOR_M, N_CODES)
+        )  # compiles, before any frame waits
 
     def predict(self, frame: PartialFrame, held_out: bool = False) -> PoseGaussian | None:
         """Return the Gaussian over the joints that the dictionary has for the points of a frame's pose."""
@@ -41,7 +43,7 @@ class SparsePoseModel:
         sigma = np.sqrt(J**2 @ frame.variance + FLOOR_M**2)
         weight = np.where(sigma < UNKNOWN_M, FLOOR_M / sigma, 0.0)
         options = RestoreOptions(N_NONZERO, FLOOR_M, N_CODES)
-        near = restore(self._model.dictionary, points[None] / self._scale, weight, options)[0] * self._scale
+        near = restore_poses(self._model.dictionary, points[None] / self._scale, weight, options)[0] * self._scale
         seen = sigma < SEEN_M
         surprise = float(np.mean(((near - points)[seen] / MODEL_M) ** 2)) if seen.any() else 0.0
         level = np.eye(DOFS) / LEVEL_RAD**2
@@ -54,7 +56,7 @@ class SparsePoseModel:
 
     def _linearised(self, joints: Floats) -> tuple[Floats, Floats]:
         """Return the points of a pose, (3 P,) [m], and their derivatives by the joint coordinates, (3 P, D)."""
-        points, J = markers_and_jacobian(self._skeleton, joints, FULL, self._points.joint, self._points.offset_m)
+        points, J = compute_markers_and_jacobian(self._skeleton, joints, FULL, self._points.joint, self._points.offset_m)
         return points.ravel(), J.reshape(-1, DOFS)
 
     def accept(self, state: BodyState) -> None:

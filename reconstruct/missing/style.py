@@ -24,7 +24,7 @@ from numerics.definite import solve_damped
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S
-from reconstruct.models.style.model import Style, StyleError, StyleEvaluator, evaluator_of
+from reconstruct.models.style.model import Style, StyleError, StyleEvaluator, build_evaluator
 
 STARTS, STEPS = 2, 4
 MIN_GAIN = 0.01  # of energy: a step that gains less ends the search for x
@@ -53,7 +53,7 @@ class FeatureQuery(NamedTuple):
     variance: Floats
 
 
-class Prediction(NamedTuple):
+class StylePrediction(NamedTuple):
     """What a style predicts at x: f and its derivatives by x (1 + Q, K); s2 and the mean squared residual in sigmas (2,)."""
 
     features: Floats
@@ -61,7 +61,7 @@ class Prediction(NamedTuple):
 
 
 @kernel
-def _predict(x: Floats, model: StyleArrays, V: Floats, solved: Floats, F: Floats) -> float:
+def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, F: Floats) -> float:
     """Write k(x) and its derivatives (1 + Q, M), K^-1 k (M,), f and its derivatives (1 + Q, K); give s2(x).
 
     Grochow et al. 2004, eqs. 4 and 5.
@@ -95,13 +95,13 @@ def _predict(x: Floats, model: StyleArrays, V: Floats, solved: Floats, F: Floats
 
 
 @kernel
-def _fit(x: Floats, model: StyleArrays, asked: FeatureQuery, found: Prediction, g: Floats, H: Floats) -> float:
+def _compute_energy(x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats) -> float:
     """Return the energy at x; write what comes out there, the gradient (Q,) and Gauss-Newton's Hessian (Q, Q)."""
     y, spread, variance = asked.y, asked.spread, asked.variance
     F, about = found.features, found.summary
     n_latent, n_features, n = x.shape[0], y.shape[0], model.latent.shape[0]
     V, solved, W, pull = np.empty((1 + n_latent, n)), np.empty(n), np.empty(n_features), np.empty(n_features)
-    s2 = _predict(x, model, V, solved, F)
+    s2 = _predict_features(x, model, V, solved, F)
     energy, misfit, by_s2 = 0.0, 0.0, 0.0
     for i in range(n_features):
         v = s2 * spread[i] + variance[i]
@@ -128,7 +128,7 @@ def _fit(x: Floats, model: StyleArrays, asked: FeatureQuery, found: Prediction, 
 
 
 @kernel
-def _nearest(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
+def _find_nearest_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
     """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first."""
     y, spread, variance = asked.y, asked.spread, asked.variance
     weight, nearest = np.empty(y.shape[0]), np.empty(rows.shape[0])
@@ -148,8 +148,8 @@ def _nearest(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> 
 
 
 @kernel
-def _find(
-    model: StyleArrays, training: tuple[Floats, Floats], asked: FeatureQuery, before: Floats, x: Floats, found: Prediction
+def _find_latent(
+    model: StyleArrays, training: tuple[Floats, Floats], asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
 ) -> float:
     """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
 
@@ -159,7 +159,7 @@ def _find(
     n, n_starts = x.shape[0], STARTS + before.shape[0]
     g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
     trial, step, C, rows = np.empty(n), np.zeros(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
-    _nearest(known, asked, TYPICAL * model.parameters[0], rows)
+    _find_nearest_rows(known, asked, TYPICAL * model.parameters[0], rows)
     energy, damping, searching = np.inf, 1e-3, True
     for turn in range(n_starts + STEPS + 1):  # one place that calls _fit: it is compiled into each
         if turn == n_starts + STEPS:
@@ -172,7 +172,7 @@ def _find(
                 trial[q] = latent[max(rows[turn], 0), q] if turn < STARTS else before[turn - STARTS, q]
             else:
                 trial[q] = x[q] + (step[q] if searching else 0.0)
-        new = _fit(trial, model, asked, found, g2, H2)
+        new = _compute_energy(trial, model, asked, found, g2, H2)
         if not start and not searching:
             return new
         gain = energy - new
@@ -189,8 +189,8 @@ def _find(
 
 
 @kernel
-def _gaussian(
-    found: Prediction,
+def _compute_pose_gaussian(
+    found: StylePrediction,
     taken: Floats,
     angle: Ints,
     share: Floats,
@@ -255,7 +255,7 @@ class FeatureSubset:
     of_angle: Floats
 
 
-def feature_subset(level: StyleEvaluator, column: Ints) -> FeatureSubset:
+def build_feature_subset(level: StyleEvaluator, column: Ints) -> FeatureSubset:
     """Prepare the first K features of a level, of the given static features."""
     n, p = len(column), level.parameters
     w2 = level.scale[:n] ** 2.0
@@ -275,9 +275,9 @@ class StyleModel:
             raise StyleError(
                 f"the style {style.name} has {style.features.shape[1]} features; expected {N_FEATURES}: learn it anew"
             )
-        level, self._modelled = evaluator_of(style, style.learned), np.flatnonzero(style.modelled)
+        level, self._modelled = build_evaluator(style, style.learned), np.flatnonzero(style.modelled)
         column, n_static = self._modelled % N_STATIC, int(np.searchsorted(self._modelled, N_STATIC))
-        self._static_subset, self._all = feature_subset(level, column[:n_static]), feature_subset(level, column)
+        self._static_subset, self._all = build_feature_subset(level, column[:n_static]), build_feature_subset(level, column)
         self._training = (np.ascontiguousarray(style.features[:, self._modelled]), np.ascontiguousarray(style.latent))
         self.forget()
 
@@ -310,13 +310,13 @@ class StyleModel:
         variance = np.concatenate([frame.variance, UP_VARIANCE])[part.column]
         n_latent = self._training[1].shape[1]
         before = np.empty((0, n_latent)) if held_out or self._x is None else self._x[None]
-        x, found = np.zeros(n_latent), Prediction(np.empty((1 + n_latent, len(y))), np.empty(2))
-        if not np.isfinite(_find(part.model, self._training, FeatureQuery(y, part.spread, variance), before, x, found)):
+        x, found = np.zeros(n_latent), StylePrediction(np.empty((1 + n_latent, len(y))), np.empty(2))
+        if not np.isfinite(_find_latent(part.model, self._training, FeatureQuery(y, part.spread, variance), before, x, found)):
             return None
         if not held_out:
             self._x = x
         expected, precision = np.empty(N_ANGLES), np.empty((N_ANGLES, N_ANGLES))
-        _gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
+        _compute_pose_gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
         return PoseGaussian(expected, precision, float(found.summary[1]))
 
     def _static(self, state: BodyState) -> Floats:
@@ -330,11 +330,11 @@ class StyleModel:
         """
         if len(self._past) < 2 or self._past[0][0] > t_ns - 2 * STEP_NS:
             return None
-        before, earlier = (_between(self._past, t_ns - n * STEP_NS) for n in (1, 2))
+        before, earlier = (_interpolate_features(self._past, t_ns - n * STEP_NS) for n in (1, 2))
         return np.concatenate([np.zeros(N_STATIC), before, 2.0 * before - earlier])
 
 
-def _between(past: list[tuple[int, Floats]], t: int) -> Floats:
+def _interpolate_features(past: list[tuple[int, Floats]], t: int) -> Floats:
     """Return static features at a time between those of two poses of the past, oldest first."""
     later = min(max(bisect_left(past, t, key=lambda one: one[0]), 1), len(past) - 1)
     (t_before, before), (t_later, after) = past[later - 1], past[later]
@@ -342,8 +342,8 @@ def _between(past: list[tuple[int, Floats]], t: int) -> Floats:
     return before + share * (after - before)
 
 
-def warm_style_model() -> None:
+def compile_style_model() -> None:
     """Compile the kernels, on next to nothing."""
-    one, row, found = np.ones((1, 1)), np.ones(1), Prediction(np.empty((2, 1)), np.empty(2))
-    _find(StyleArrays(one, one, one, row, np.ones(3)), (one, one), FeatureQuery(row, row, row), one, np.empty(1), found)
-    _gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)
+    one, row, found = np.ones((1, 1)), np.ones(1), StylePrediction(np.empty((2, 1)), np.empty(2))
+    _find_latent(StyleArrays(one, one, one, row, np.ones(3)), (one, one), FeatureQuery(row, row, row), one, np.empty(1), found)
+    _compute_pose_gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)

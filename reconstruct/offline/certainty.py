@@ -11,8 +11,8 @@ import numpy as np
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import markers_and_jacobian
-from database.geometry.rotations import skew
+from database.geometry.kinematics import compute_markers_and_jacobian
+from database.geometry.rotations import skew_from_vector
 from reconstruct.models.local.model import FULL
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.solve.certainty import MAX_ERROR_M
@@ -22,7 +22,7 @@ ERROR_SCALE: Final = 23.3
 BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.06, 0.94, 0.02
 
 
-def joint_deviations_m(subject: Subject, motion: TakeMotion, covariance: Floats) -> Floats:
+def compute_joint_deviations_m(subject: Subject, motion: TakeMotion, covariance: Floats) -> Floats:
     """Return the standard deviations of the joints' positions, (N, J) [m].
 
     covariance: of joint coordinates, rotation vector of the root about the world's axes and its position, (N, V, V).
@@ -31,15 +31,15 @@ def joint_deviations_m(subject: Subject, motion: TakeMotion, covariance: Floats)
     result = np.empty((len(motion), N_JOINTS))
     for n, block in enumerate(covariance):
         pose = np.concatenate([np.zeros((1, 3)), motion.joints[n, 1:]])
-        local, by_joints = markers_and_jacobian(subject.skeleton, pose, FULL, joints, origins)
+        local, by_joints = compute_markers_and_jacobian(subject.skeleton, pose, FULL, joints, origins)
         R = motion.rotation[n].T  # in the root's frame, where the deviation is the same as in the world
-        J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (N_JOINTS, 3, 3))], axis=2)
+        J = np.concatenate([by_joints, -skew_from_vector(local) @ R, np.broadcast_to(R, (N_JOINTS, 3, 3))], axis=2)
         flat = J.reshape(-1, J.shape[2])
         result[n] = np.sqrt(((flat @ block) * flat).sum(axis=1).reshape(-1, 3).sum(axis=1) / 3.0)
     return result
 
 
-def take_error_m(deviation_m: Floats, strange_rad: Floats) -> Floats:
+def estimate_take_error_m(deviation_m: Floats, strange_rad: Floats) -> Floats:
     """Return how far from the truth the joints of solved poses may be, (N, J) [m]: 68 % of them are nearer, 95 % twice as near.
 
     strange_rad: of every frame, root mean square of the joint coordinates' distance from the nearest example, (N,). The law is

@@ -20,13 +20,13 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
-from numerics.banded import eliminate_leading, marginal_blocks, solve_banded
+from numerics.banded import compute_marginal_blocks, eliminate_leading, solve_banded
 from numerics.definite import mirror_triangle
-from reconstruct.models.local.model import DOFS, FULL, Quadratic, model_around
+from reconstruct.models.local.model import DOFS, FULL, Quadratic, build_local_model
 from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
-from reconstruct.solve.energy import _energy
+from reconstruct.solve.energy import _compute_energy
 from reconstruct.solve.limits import Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem
@@ -44,7 +44,7 @@ MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class MarkerTrust:
     """What markers count for beside neighbours: how far they are from where the pose has them [m], and w_t for one frame of the
     database, where all markers are seen and where one is not.
     """
@@ -54,11 +54,11 @@ class Trust:
     gap_share: float
 
 
-EXACT = Trust(MARKER_SIGMA_M, 0.03, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
+EXACT = MarkerTrust(MARKER_SIGMA_M, 0.03, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
 # Errors of a calibration last: a marker that sits 2 cm elsewhere is wrong in all frames, which do not average it out. So poses
 # are found that depend on it little, then where the markers sit in them (`worn`), and poses again, with bones that are still off.
 # In gaps the motion on both sides knows more than neighbours do, whose errors last there, too.
-CALIBRATED, WORN = Trust(0.02, 0.3, 0.03), Trust(0.012, 0.1, 0.03)
+CALIBRATED, WORN = MarkerTrust(0.02, 0.3, 0.03), MarkerTrust(0.012, 0.1, 0.03)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Chain:
         limits: Limits,
         fixed: int = 0,
         head: ChainHead | None = None,
-        trust: Trust = EXACT,
+        trust: MarkerTrust = EXACT,
     ) -> None:
         self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
         self._pose_share = [trust.pose_share if frame.shown.all() else trust.gap_share for frame in frames]
@@ -144,7 +144,7 @@ class Chain:
         """Move the poses towards a minimum; return them and their energy by frames, (N,)."""
         system = self.system(motion)
         for _ in range(iterations):
-            step = newton_step(system, self._fixed)
+            step = compute_newton_step(system, self._fixed)
             if step is None:
                 break
             step *= min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-9))
@@ -189,7 +189,7 @@ class Chain:
         """
         blocks = self.system(motion).blocks
         blocks[: self._fixed, 0] += np.linalg.inv(before) / max(self._fixed, 1)
-        return marginal_blocks(blocks)
+        return compute_marginal_blocks(blocks)
 
     @property
     def _known(self) -> int:
@@ -211,13 +211,13 @@ class Chain:
         """Add the markers of a frame, its neighbours' poses and the joints' limits."""
         body, priors = self._subject, self._priors
         share = min(self._pose_share[t] * self._spacing(motion, t), 1.0)
-        model = model_around(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
+        model = build_local_model(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
         root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
         problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen, limits=self._limits)
         A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
         pose = motion.joints[t, 1:].ravel()
         x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])
-        energy = _energy(x, problem.energy(motion.rotation[t]), A, g)
+        energy = _compute_energy(x, problem.energy(motion.rotation[t]), A, g)
         system.gradient[t] += g
         system.blocks[t, 0] += mirror_triangle(A)
         system.energies[t] += energy
@@ -232,7 +232,7 @@ class Chain:
         h, pose = motion.step_frames, motion.joints[:, 1:].reshape(len(motion), -1)
         first = max(self._known - 1, 0)
         h, pose, new = h[first:], pose[first:], slice(first + 1, None)
-        residual, precision = _joints_only(
+        residual, precision = _expand_joint_term(
             np.diff(pose, axis=0) / h[:, None] - self._priors.step[new], self._priors.step_precision[new]
         )
         precision *= np.minimum(STEP_SHARE * h, 1.0)[:, None, None]
@@ -263,7 +263,7 @@ class Chain:
         system.add(innovation, precision[1:] / (1.0 - rho**2)[:, None, None], coefficients)
 
 
-def _joints_only(residual: Floats, precision: Floats) -> tuple[Floats, Floats]:
+def _expand_joint_term(residual: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """Return a term of the joints, (K, D) and (K, D, D), as one of all variables, (K, V) and (K, V, V)."""
     wide = np.zeros((len(residual), N_VARIABLES))
     square = np.zeros((len(residual), N_VARIABLES, N_VARIABLES))
@@ -271,7 +271,7 @@ def _joints_only(residual: Floats, precision: Floats) -> tuple[Floats, Floats]:
     return wide, square
 
 
-def newton_step(system: ChainSystem, fixed: int = 0) -> Floats | None:
+def compute_newton_step(system: ChainSystem, fixed: int = 0) -> Floats | None:
     """Return the step to the minimum of the quadratic, (N, V); None where rounding leaves none. fixed: first frames that stay."""
     blocks = system.blocks
     if fixed:

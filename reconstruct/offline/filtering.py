@@ -14,12 +14,12 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
-from database.geometry.kinematics import markers_and_jacobian
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix, skew
+from database.geometry.kinematics import compute_markers_and_jacobian
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix, skew_from_vector
 from reconstruct.models.local.model import DOFS, FULL
 from reconstruct.offline.chain import BLOCKS, N_VARIABLES, Chain, ChainHead
 from reconstruct.offline.motion import TakeMotion
-from reconstruct.offline.priors import FramePriors, NeighbourPriors, query_markers
+from reconstruct.offline.priors import FramePriors, NeighbourPriors, compute_query_markers
 from reconstruct.solve.limits import Limits
 
 HEAD = BLOCKS - 1
@@ -50,7 +50,7 @@ class TakeFilter:
         hessian = (
             np.kron(np.eye(HEAD), np.diag(deviation**-2.0 / HEAD)) + np.kron(step.T @ step, np.eye(N_VARIABLES)) / FIRST_STEP**2
         )
-        priors = self._priors.fit(motion, query_markers(self._subject, frames, motion), slice(0, HEAD), None)
+        priors = self._priors.fit(motion, compute_query_markers(self._subject, frames, motion), slice(0, HEAD), None)
         seen_s = np.full(len(self._subject.markers), motion.seconds[-1])
         return FilterState(ChainHead(motion, hessian, np.zeros(len(hessian)), 0.0), priors, seen_s)
 
@@ -59,10 +59,10 @@ class TakeFilter:
     ) -> tuple[FilterState, TakeMotion]:
         """Return the state after the next frames, and their poses."""
         head = state.belief.motion
-        new = extrapolated(head, seconds)
+        new = extrapolate_motion(head, seconds)
         valid = np.array([frame.valid for frame in frames])
         last_s = np.maximum.accumulate(np.where(valid, seconds[:, None], state.seen_s), axis=0)
-        query = query_markers(self._subject, frames, new, seconds[:, None] - last_s)
+        query = compute_query_markers(self._subject, frames, new, seconds[:, None] - last_s)
         priors = state.priors.then(self._priors.fit(new, query, slice(0, len(frames)), None))
         chain = Chain(self._subject, self._rig, [*frames[:1]] * HEAD + [*frames], priors, self._limits, head=state.belief)
         motion, _ = chain.solve(head.then(new), iterations)
@@ -74,14 +74,14 @@ class TakeFilter:
         body, motion = self._subject, state.belief.motion
         covariance = np.linalg.inv(state.belief.hessian)[-N_VARIABLES:, -N_VARIABLES:]
         pose = np.concatenate([np.zeros((1, 3)), motion.joints[-1, 1:]])
-        local, by_joints = markers_and_jacobian(body.skeleton, pose, FULL, body.joint, body.offset_m)
+        local, by_joints = compute_markers_and_jacobian(body.skeleton, pose, FULL, body.joint, body.offset_m)
         R = motion.rotation[-1]
         turned = local @ R.T
-        J = np.concatenate([R @ by_joints, -skew(turned), np.broadcast_to(np.eye(3), (len(local), 3, 3))], axis=2)
+        J = np.concatenate([R @ by_joints, -skew_from_vector(turned), np.broadcast_to(np.eye(3), (len(local), 3, 3))], axis=2)
         return turned + motion.position_m[-1], J @ covariance @ np.swapaxes(J, 1, 2)
 
 
-def extrapolated(motion: TakeMotion, seconds: Floats) -> TakeMotion:
+def extrapolate_motion(motion: TakeMotion, seconds: Floats) -> TakeMotion:
     """Return the poses at later times, as the last two move, ever more slowly."""
     ahead_s = seconds - motion.seconds[-1]
     share = ahead_s * np.exp(-ahead_s / FADE_S) / (motion.seconds[-1] - motion.seconds[-2])

@@ -14,10 +14,10 @@ from scipy.sparse import csr_array
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, Points, Views
-from capture.stereo.labels import marker_frame
+from capture.stereo.labels import build_marker_frame
 from config.arrays import Bools, Floats, Ints
-from reconstruct.offline.priors import seconds_to_seen
-from reconstruct.offline.tracks import Tracks
+from reconstruct.offline.priors import compute_seconds_to_seen
+from reconstruct.offline.tracks import PointTracks
 
 SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = (
     0.03,
@@ -44,7 +44,7 @@ class TrackCosts:
     none: Floats
 
 
-def live_votes(tracks: Tracks, frames: Sequence[MarkerFrame], used: Bools) -> Floats:
+def count_live_votes(tracks: PointTracks, frames: Sequence[MarkerFrame], used: Bools) -> Floats:
     """Return the share of frames in which live reconstruction gave a track each label, (K, M); used: frames that count, (N,)."""
     votes = np.zeros((tracks.count, len(frames[0].valid)))
     for n in np.flatnonzero(used).tolist():
@@ -57,9 +57,9 @@ def live_votes(tracks: Tracks, frames: Sequence[MarkerFrame], used: Bools) -> Fl
     return np.asarray(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1.0))
 
 
-def track_costs(tracks: Tracks, marker_m: Floats, seconds: Floats, known: Bools) -> TrackCosts:
+def compute_track_costs(tracks: PointTracks, marker_m: Floats, seconds: Floats, known: Bools) -> TrackCosts:
     """Compare tracks with the markers of solved poses, (N, M, 3) [m]; known: which markers these were solved with, (N, M)."""
-    far_s = seconds_to_seen(seconds, known)
+    far_s = compute_seconds_to_seen(seconds, known)
     sigma_m = SIGMA_M + np.minimum(UNSEEN_M_S * far_s, MAX_UNSEEN_M)
     expected, variance = marker_m[tracks.frame], sigma_m[tracks.frame] ** 2
     S = tracks.covariance_m2[:, None] + variance[..., None, None] * np.eye(3)
@@ -67,20 +67,20 @@ def track_costs(tracks: Tracks, marker_m: Floats, seconds: Floats, known: Bools)
     squared = np.einsum("pmi,pmij,pmj->pm", difference, np.linalg.inv(S), difference)
     volume = np.linalg.slogdet(S)[1]
     length = np.maximum(np.bincount(tracks.track, minlength=tracks.count), 1)[:, None]
-    squared, volume = (_sums(tracks, np.minimum(values, 4.0 * GATE2)) / length for values in (squared, volume))
+    squared, volume = (_sum_by_track(tracks, np.minimum(values, 4.0 * GATE2)) / length for values in (squared, volume))
     independent = np.minimum(1.0 + tracks.seconds(seconds) / INDEPENDENT_S, MAX_INDEPENDENT)
     cost = independent[:, None] * (squared + volume)
     return TrackCosts(squared, cost, independent * (GATE2 + volume.max(axis=1)))
 
 
-def _sums(tracks: Tracks, values: Floats) -> Floats:
+def _sum_by_track(tracks: PointTracks, values: Floats) -> Floats:
     """Return the sums over the points of every track, (P, M) -> (K, M)."""
     result = np.zeros((tracks.count, values.shape[1]))
     np.add.at(result, tracks.track, values)
     return result
 
 
-def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats) -> Ints:
+def assign_labels(tracks: PointTracks, costs: TrackCosts, votes: Floats) -> Ints:
     """Return the label of every track, (K,): the likeliest together, no marker on two tracks of one moment."""
     allowed = costs.squared < GATE2
     allowed[votes > 0.0] = True
@@ -101,20 +101,20 @@ def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats) -> Ints:
     )
     result = np.full(tracks.count, NO_LABEL)
     if found.x is None:
-        return votes_only(votes)
+        return choose_by_votes(votes)
     chosen = found.x > 0.5
     result[track[chosen]] = label[chosen]
     return result
 
 
-def votes_only(votes: Floats) -> Ints:
+def choose_by_votes(votes: Floats) -> Ints:
     """Return the label that most frames of a track have, NO_LABEL where there is none."""
     return np.where(votes.max(axis=1) > 0.0, votes.argmax(axis=1), NO_LABEL)
 
 
-def labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
+def build_labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
     """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free."""
-    frame = marker_frame(views, points, choice)
+    frame = build_marker_frame(views, points, choice)
     alone = live.seen & ~live.valid & ~frame.valid
     if not alone.any():
         return frame

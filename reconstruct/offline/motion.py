@@ -68,6 +68,6 @@ class TakeMotion:
         )
 
 
-def take_motion(seconds: Floats, rotvec: Floats, root_m: Floats, fps: float) -> TakeMotion:
+def build_take_motion(seconds: Floats, rotvec: Floats, root_m: Floats, fps: float) -> TakeMotion:
     """Return poses with rotation vectors (N, J, 3), row 0 the root's, as a take's motion."""
     return TakeMotion(seconds, rotvec.copy(), matrix_from_rotvec(rotvec[:, 0]), root_m.copy(), fps)

@@ -12,17 +12,17 @@ from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats, Ints
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.finish.body import nearer_rotvec
-from reconstruct.finish.smoother import inferred, segments, without_excursions
-from reconstruct.finish.stage import pose_feet
+from reconstruct.finish.body import choose_nearer_rotvec
+from reconstruct.finish.smoother import drop_excursions, find_segments, mark_interpolated
+from reconstruct.finish.stage import build_pose_feet
 from reconstruct.history import BodyState
-from reconstruct.offline.motion import TakeMotion, take_motion
-from reconstruct.offline.relabel import TakeViews, relabelled
+from reconstruct.offline.motion import TakeMotion, build_take_motion
+from reconstruct.offline.relabel import TakeViews, relabel_take
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
-from reconstruct.pose import Pose, TrackingState, pose_packet
+from reconstruct.pose import Pose, TrackingState, build_pose_packet
 from reconstruct.search.examples import PoseTable
-from reconstruct.search.index import search_index
-from reconstruct.track.publish import state_of
+from reconstruct.search.index import load_search_index
+from reconstruct.track.publish import judge_tracking_state
 
 MAX_GAP_S = 2.0  # longer times in which the performer was not tracked stay as they were live
 MIN_FRAMES = 8  # that are solved together
@@ -60,21 +60,21 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     followed into it. Poses are called by their expected errors; those that are not tracked are marked as inferred. Longer gaps,
     and what comes before the first pose that is followed, stay as they were.
     """
-    stretch = Stretch(options)
+    stretch = StretchSolver(options)
     # A pose that a few markers hold is not to be trusted, but to begin with, and so are its labels.
     held = (pose.state is TrackingState.COASTING and bool(pose.seen.any()) for pose in live.poses)
     believed = [replace(p, state=TrackingState.TRACKING) if few else p for p, few in zip(live.poses, held, strict=True)]
-    followed = replace(live, poses=without_excursions(believed, options.subject))
-    found = [s for s in segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
+    followed = replace(live, poses=drop_excursions(believed, options.subject))
+    found = [s for s in find_segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
     total = sum(map(len, found))
     poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
     for segment in found:
         part = followed.part(segment)
-        solved, rows = stretch.solve(part, partial(_progress_of_part, progress, (done, len(segment), total)))
+        solved, rows = stretch.solve(part, partial(_report_part_progress, progress, (done, len(segment), total)))
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
         done += len(segment)
-    feet = pose_feet(options.subject, options.database, options.settings.feet)
+    feet = build_pose_feet(options.subject, options.database, options.settings.feet)
     for n, pose in enumerate(poses):
         if n in near:
             poses[n] = feet.step(pose, near[n])
@@ -83,16 +83,16 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     return LiveTake(poses, markers, live.views)
 
 
-def _progress_of_part(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
+def _report_part_progress(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
     """Report the progress of a part as that of the whole; part: frames before, in it, and in all."""
     progress(part[0] + done * part[1] // (total or 1), part[2])
 
 
-class Stretch:
+class StretchSolver:
     """Solves stretches of frames of one subject, each without long gaps."""
 
     def __init__(self, options: OfflineOptions) -> None:
-        index = search_index(options.subject, options.database)
+        index = load_search_index(options.subject, options.database)
         self._options, self._fps = options, index.examples.fps
         self._solver = TakeSolver(options.subject, index, options.rig)
 
@@ -100,16 +100,16 @@ class Stretch:
         """Return the frames solved together, and the nearest poses of the database to each, (N, K)."""
         options = self._options
         tracked = np.array([pose.state is TrackingState.TRACKING for pose in live.poses])
-        start, nothing = bridged(live.poses, tracked, self._fps), np.zeros(len(options.visible), bool)
+        start, nothing = bridge_untracked(live.poses, tracked, self._fps), np.zeros(len(options.visible), bool)
         frames = [used if known else used.only(nothing) for used, known in zip(live.markers, tracked, strict=True)]
         used, motion = list(live.markers), start
         if live.views:
-            first = self._solver.solve(frames, start, _rounds_from(progress, 0, ROUNDS + 2), 1)
+            first = self._solver.solve(frames, start, _report_round_progress(progress, 0, ROUNDS + 2), 1)
             views = TakeViews(live.markers, live.views, tracked)
-            frames, motion = relabelled(
-                views, first, self._solver, options.rig, options.settings.match, _rounds_from(progress, 1, ROUNDS + 2)
+            frames, motion = relabel_take(
+                views, first, self._solver, options.rig, options.settings.match, _report_round_progress(progress, 1, ROUNDS + 2)
             )
-            used, progress = frames, _rounds_from(progress, 2, ROUNDS + 2)
+            used, progress = frames, _report_round_progress(progress, 2, ROUNDS + 2)
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
         seen = [frame.only(options.visible) for frame in frames]
@@ -119,26 +119,26 @@ class Stretch:
     def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], solved: SolvedTake) -> list[Pose]:
         """Return the packets of solved poses."""
         rig, subject, limits = self._options.rig, self._options.subject, self._options.settings.label
-        rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
+        rotvec = choose_nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
         world_m, error_m = self._solver.markers(solved.motion, solved.offset_m), solved.error_m
         assert error_m is not None  # asked for
         result = []
         for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
-            state = state_of(frame, subject, error_m[k], limits)
-            packet = pose_packet(frame, state, body, world_m[k], rig, subject, error_m[k])
+            state = judge_tracking_state(frame, subject, error_m[k], limits)
+            packet = build_pose_packet(frame, state, body, world_m[k], rig, subject, error_m[k])
             packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
-            result.append(packet if state is TrackingState.TRACKING else inferred(packet))
+            result.append(packet if state is TrackingState.TRACKING else mark_interpolated(packet))
         return result
 
 
-def _rounds_from(progress: Progress, done: int, rounds: int) -> Progress:
+def _report_round_progress(progress: Progress, done: int, rounds: int) -> Progress:
     """Report the progress of what comes after some of the rounds as that of all of them."""
     share = (ROUNDS if done == rounds - ROUNDS else 1) / rounds
     return lambda n, total: progress(round((total or 1) * (done / rounds + share * n / (total or 1))), total)
 
 
-def bridged(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:
+def bridge_untracked(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:
     """Return poses as the motion of a take; those that were not tracked lie between the tracked ones before and after.
 
     tracked: (N,), true for the first and the last; fps: of the database.
@@ -150,11 +150,11 @@ def bridged(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:
         after = int(np.searchsorted(known, n))
         a, b = known[after - 1], known[after]
         share = (seconds[n] - seconds[a]) / (seconds[b] - seconds[a])
-        rotvec[n], root_m[n] = between(rotvec[a], rotvec[b], share), root_m[a] + share * (root_m[b] - root_m[a])
-    return take_motion(seconds, rotvec, root_m, fps)
+        rotvec[n], root_m[n] = interpolate_rotations(rotvec[a], rotvec[b], share), root_m[a] + share * (root_m[b] - root_m[a])
+    return build_take_motion(seconds, rotvec, root_m, fps)
 
 
-def between(first: Floats, last: Floats, share: float) -> Floats:
+def interpolate_rotations(first: Floats, last: Floats, share: float) -> Floats:
     """Return the rotations, (J, 3) [rad], a share of the way from one pose to another."""
     start = matrix_from_rotvec(first)
     turn = rotvec_from_matrix(np.swapaxes(start, -1, -2) @ matrix_from_rotvec(last))

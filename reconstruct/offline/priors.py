@@ -12,10 +12,16 @@ import numpy as np
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
-from database.geometry.kinematics import local_markers
-from reconstruct.models.local.gaussian import local_gaussian
+from database.geometry.kinematics import compute_local_markers
+from reconstruct.models.local.gaussian import fit_local_gaussian
 from reconstruct.models.local.model import DOFS
-from reconstruct.models.local.motion import bend_covariance, drift_shape, example_ends, example_starts, weighted_moments
+from reconstruct.models.local.motion import (
+    compute_bend_covariance,
+    compute_drift_shape,
+    compute_weighted_moments,
+    find_example_ends,
+    find_example_starts,
+)
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query
@@ -73,10 +79,10 @@ class NeighbourPriors:
     def __init__(self, subject: Subject, examples: Examples, search: PoseSearch, covariance: Floats) -> None:
         """Prepare; covariance: of the database's poses, (D, D) [rad^2]."""
         self._subject, self._examples, self._search = subject, examples, search
-        self._background, self._drift = BACKGROUND * covariance, STEP_DRIFT_RAD**2 * drift_shape(covariance)
-        self._starts = example_starts(examples)
-        self._ends = example_ends(self._starts)
-        self._usual_bend = bend_covariance(examples)[:DOFS, :DOFS]
+        self._background, self._drift = BACKGROUND * covariance, STEP_DRIFT_RAD**2 * compute_drift_shape(covariance)
+        self._starts = find_example_starts(examples)
+        self._ends = find_example_ends(self._starts)
+        self._usual_bend = compute_bend_covariance(examples)[:DOFS, :DOFS]
 
     def fit(self, motion: TakeMotion, markers: "QueryMarkers", part: slice, own: "OwnExamples | None") -> FramePriors:
         """Return the priors of some frames; markers: of all frames."""
@@ -105,13 +111,13 @@ class NeighbourPriors:
             order = np.argsort(distance, kind="stable")
             near, distance = near.with_others(other).at(order), distance[order]
         weight = np.exp(-0.5 * (distance - distance[0]) / max(float(distance[len(distance) // 2] - distance[0]), 1e-9))
-        model = local_gaussian(near.pose, weight, self._background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
+        model = fit_local_gaussian(near.pose, weight, self._background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
         found.pose[k], found.pose_precision[k] = model.mean[1:].ravel(), model.precision
-        found.step[k], covariance = weighted_moments(near.step, weight)
+        found.step[k], covariance = compute_weighted_moments(near.step, weight)
         found.step_precision[k] = np.linalg.inv(STEP_SPREAD * covariance + self._drift)
         usual, inside = BEND_SHARE * self._usual_bend, near.inside
         if inside.sum() >= ENOUGH:
-            found.bend[k], covariance = weighted_moments(near.bend[inside], weight[inside])
+            found.bend[k], covariance = compute_weighted_moments(near.bend[inside], weight[inside])
             found.bend_precision[k] = np.linalg.inv(covariance + usual)
         else:
             found.bend[k], found.bend_precision[k] = 0.0, np.linalg.inv(usual)
@@ -156,22 +162,22 @@ class QueryMarkers:
     weight: Floats
 
 
-def query_markers(
+def compute_query_markers(
     subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion, far_s: Floats | None = None
 ) -> QueryMarkers:
     """Return what the frames of a take are compared by; far_s: time from each to where a marker is seen, (N, M) [s], in these."""
     valid = np.array([frame.valid for frame in frames])
     point = np.array([frame.point_m for frame in frames])
     variance = np.array([np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 for frame in frames]) + MARKER_SIGMA_M**2
-    estimated = local_markers(subject.skeleton, motion.joints, subject.joint, subject.offset_m)
+    estimated = compute_local_markers(subject.skeleton, motion.joints, subject.joint, subject.offset_m)
     seen = np.einsum("nmi,nij->nmj", point - motion.position_m[:, None], motion.rotation)
-    far_s = seconds_to_seen(motion.seconds, valid) if far_s is None else far_s
+    far_s = compute_seconds_to_seen(motion.seconds, valid) if far_s is None else far_s
     unseen_m = np.minimum(UNSEEN_SIGMA_M + UNSEEN_M_S * far_s, MAX_UNSEEN_M)
     weight = np.where(valid, 1.0 / variance, 1.0 / (MARKER_SIGMA_M**2 + unseen_m**2))
     return QueryMarkers(np.where(valid[..., None], seen, estimated), weight)
 
 
-def seconds_to_seen(seconds: Floats, valid: Bools) -> Floats:
+def compute_seconds_to_seen(seconds: Floats, valid: Bools) -> Floats:
     """Return the time from every frame to the nearest one in which a marker is seen, (N, M) [s]; infinite where there is none."""
     result = np.full(valid.shape, np.inf)
     for m in range(valid.shape[1]):

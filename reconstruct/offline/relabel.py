@@ -14,17 +14,17 @@ import numpy as np
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, Points, Views
-from capture.stereo.labels import marker_frame
+from capture.stereo.labels import build_marker_frame
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
 from config.settings import MatchSettings
-from reconstruct.labelling.upright import opposite_markers
+from reconstruct.labelling.upright import find_opposite_markers
 from reconstruct.offline.filtering import HEAD
-from reconstruct.offline.labels import assigned, labelled_frame, live_votes, track_costs
+from reconstruct.offline.labels import assign_labels, build_labelled_frame, compute_track_costs, count_live_votes
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.sweep import LabelSweep
 from reconstruct.offline.take import Progress, SolvedTake, TakeSolver
-from reconstruct.offline.tracks import Tracks, join_points
+from reconstruct.offline.tracks import PointTracks, join_points
 
 HIGH, MIN_HIGH = 3.0, 3.0  # times the median of a take, and energy of a frame, from which other labels are tried
 SMOOTH_S, JOIN_S = 0.15, 1.0  # over which energies are averaged; between places that are one
@@ -44,7 +44,7 @@ class TakeViews:
     tracked: Bools
 
 
-def relabelled(
+def relabel_take(
     views: TakeViews,
     live: SolvedTake,
     solver: TakeSolver,
@@ -72,16 +72,16 @@ class LabelSearch:
     def __init__(self, views: TakeViews, live: SolvedTake, solver: TakeSolver, rig: Rig, settings: MatchSettings) -> None:
         self._views, self._solver, self._rig = views, solver, rig
         self.motion, self._energies = live.motion, live.energies
-        self._opposite = opposite_markers(solver.subject)
+        self._opposite = find_opposite_markers(solver.subject)
         marker_m = solver.markers(live.motion)
         self._points: list[Points] = [
             match(pair, rig, settings, expected) for pair, expected in zip(views.pairs, marker_m, strict=True)
         ]
-        self._tracks: Tracks = join_points(self._points, live.motion.seconds, marker_m)
+        self._tracks: PointTracks = join_points(self._points, live.motion.seconds, marker_m)
         self._begin, self._end = self._tracks.spans()
-        votes = live_votes(self._tracks, views.frames, views.tracked)
+        votes = count_live_votes(self._tracks, views.frames, views.tracked)
         valid = np.array([frame.valid for frame in views.frames]) & views.tracked[:, None]
-        self.label = assigned(self._tracks, track_costs(self._tracks, marker_m, live.motion.seconds, valid), votes)
+        self.label = assign_labels(self._tracks, compute_track_costs(self._tracks, marker_m, live.motion.seconds, valid), votes)
 
     def frames(self, label: Ints) -> list[MarkerFrame]:
         """Return the frames with labels of tracks, (K,)."""
@@ -92,8 +92,8 @@ class LabelSearch:
         live, views = self._views.frames[n], self._views.pairs[n]
         choice = self._tracks.choice(n, label, len(live.valid))
         if not alone:
-            return marker_frame(views, self._points[n], choice)
-        return labelled_frame(live, views, self._points[n], self._rig, choice)
+            return build_marker_frame(views, self._points[n], choice)
+        return build_labelled_frame(live, views, self._points[n], self._rig, choice)
 
     def places(self) -> list[slice]:
         """Return the frames where the energy is high, in order."""

@@ -18,7 +18,7 @@ from reconstruct.offline.chain import MARKER_SIGMA_M
 from reconstruct.offline.filtering import HEAD, FilterState, TakeFilter
 from reconstruct.offline.labels import NO_LABEL
 from reconstruct.offline.motion import TakeMotion
-from reconstruct.offline.tracks import Tracks
+from reconstruct.offline.tracks import PointTracks
 
 FOLLOWED, BRANCHES = 6, 5  # hypotheses that are followed, and as how many each may go on where tracks begin
 HOPELESS, FAR = 40.0, 80.0  # energy above the least beyond which a hypothesis, or a branch by what is expected, is dropped
@@ -32,7 +32,7 @@ FrameOf = Callable[[int, Ints], MarkerFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
+class LabelHypothesis:
     """Labels of the tracks so far, (K,), NO_LABEL for later ones; cost: of these by themselves; state: what their frames say.
 
     path: the poses since the beginning, the last first, each with what was before it.
@@ -63,11 +63,11 @@ class Hypothesis:
 class LabelSweep:
     """Follows hypotheses through a take. frame_of: returns a frame with labels of tracks; seconds: of all frames, (N,)."""
 
-    def __init__(self, tracks: Tracks, frame_of: FrameOf, seconds: Floats, filtering: TakeFilter) -> None:
+    def __init__(self, tracks: PointTracks, frame_of: FrameOf, seconds: Floats, filtering: TakeFilter) -> None:
         self._tracks, self._frame_of, self._seconds, self._filter = tracks, frame_of, seconds, filtering
         self._begin = tracks.spans()[0]
 
-    def run(self, first: int, last: int, motion: TakeMotion, label: Ints) -> Hypothesis:
+    def run(self, first: int, last: int, motion: TakeMotion, label: Ints) -> LabelHypothesis:
         """Return the likeliest hypothesis after the frames from first to last - 1.
 
         motion: poses of the three frames before the first; label: of all tracks, of which those that begin later are not used.
@@ -75,7 +75,7 @@ class LabelSweep:
         before = np.arange(first - HEAD, first)
         known = np.where(self._begin < first, label, NO_LABEL)
         state = self._filter.begin([self._frame_of(n, known) for n in before.tolist()], motion)
-        beam = [Hypothesis(known, 0.0, state)]
+        beam = [LabelHypothesis(known, 0.0, state)]
         births = [*np.unique(self._begin[(self._begin >= first) & (self._begin < last)]).tolist(), last]
         at = first
         for birth in births:
@@ -89,15 +89,15 @@ class LabelSweep:
                 at = birth + 1
         return beam[0]
 
-    def _advanced(self, hypothesis: Hypothesis, first: int, stop: int) -> Hypothesis:
+    def _advanced(self, hypothesis: LabelHypothesis, first: int, stop: int) -> LabelHypothesis:
         """Return a hypothesis after some frames more."""
         frames = [self._frame_of(n, hypothesis.label) for n in range(first, stop)]
         state, motion = self._filter.advance(hypothesis.state, frames, self._seconds[first:stop])
         return replace(hypothesis, state=state, path=(motion, hypothesis.path))
 
-    def _likeliest(self, hypotheses: list[Hypothesis], n: int) -> list[Hypothesis]:
+    def _likeliest(self, hypotheses: list[LabelHypothesis], n: int) -> list[LabelHypothesis]:
         """Return the hypotheses to follow on after frame n: no two with the same labels of what is seen and the same pose."""
-        tracks, kept = self._tracks.track[self._tracks.of_frame(n)], list[tuple[Hypothesis, Floats]]()
+        tracks, kept = self._tracks.track[self._tracks.of_frame(n)], list[tuple[LabelHypothesis, Floats]]()
         for each in sorted(hypotheses, key=lambda each: each.total):
             if len(kept) == FOLLOWED or (kept and each.total > kept[0][0].total + HOPELESS):
                 break
@@ -109,7 +109,7 @@ class LabelSweep:
                 kept.append((each, marker_m))
         return [each for each, _ in kept]
 
-    def _branches(self, hypothesis: Hypothesis, n: int) -> list[Hypothesis]:
+    def _branches(self, hypothesis: LabelHypothesis, n: int) -> list[LabelHypothesis]:
         """Return a hypothesis with the likeliest labels of the tracks that begin in frame n, by where it expects the markers."""
         here, label = self._tracks.of_frame(n), hypothesis.label
         tracks = self._tracks.track[here]
@@ -126,19 +126,23 @@ class LabelSweep:
         cost, own = (np.append(part, np.full((len(born), 1), UNLABELLED), axis=1) for part in (cost, volume))
         rows = np.arange(len(born))
         return [
-            replace(hypothesis, label=_with(label, tracks[born], choice), cost=hypothesis.cost + float(own[rows, choice].sum()))
-            for choice in best_choices(cost)
+            replace(
+                hypothesis,
+                label=_replace_labels(label, tracks[born], choice),
+                cost=hypothesis.cost + float(own[rows, choice].sum()),
+            )
+            for choice in find_best_choices(cost)
         ]
 
 
-def _with(label: Ints, tracks: Ints, choice: Ints) -> Ints:
+def _replace_labels(label: Ints, tracks: Ints, choice: Ints) -> Ints:
     """Return the labels with those of some tracks, the number after the last marker for none."""
     result = label.copy()
     result[tracks] = choice
     return result
 
 
-def best_choices(cost: Floats) -> list[Ints]:
+def find_best_choices(cost: Floats) -> list[Ints]:
     """Return the columns of every row that cost least together, the least first, no column twice but the last.
 
     cost: (B, M + 1); at most BRANCHES, none that costs more than the least by FAR.

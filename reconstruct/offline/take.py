@@ -11,17 +11,17 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from reconstruct.models.local.model import DOFS
-from reconstruct.offline.certainty import joint_deviations_m, take_error_m
+from reconstruct.offline.certainty import compute_joint_deviations_m, estimate_take_error_m
 from reconstruct.offline.chain import BLOCKS, CALIBRATED, EXACT, N_VARIABLES, WORN, Chain
 from reconstruct.offline.filtering import TakeFilter
 from reconstruct.offline.motion import TakeMotion
-from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
-from reconstruct.offline.worn import worn_m
+from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, compute_query_markers
+from reconstruct.offline.worn import estimate_marker_offsets_m
 from reconstruct.search.index import SearchIndex
-from reconstruct.solve.certainty import with_calibration
-from reconstruct.solve.limits import limits_of
+from reconstruct.solve.certainty import add_calibration_error
+from reconstruct.solve.limits import compute_limits
 
 ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
 ITERATIONS = 3
@@ -53,7 +53,7 @@ class TakeSolver:
     def __init__(self, subject: Subject, index: SearchIndex, rig: Rig) -> None:
         examples = index.examples
         sample = examples.pose[:: max(1, len(examples) // SAMPLE)]
-        self._subject, self._rig, self._limits = subject, rig, limits_of(sample)
+        self._subject, self._rig, self._limits = subject, rig, compute_limits(sample)
         covariance: Floats = np.cov(sample.T.astype(np.float64), bias=True)
         self._search, self._examples = index.search(), examples
         self._priors = NeighbourPriors(subject, examples, self._search, covariance)
@@ -72,7 +72,7 @@ class TakeSolver:
     def markers(self, motion: TakeMotion, offset_m: Floats | None = None) -> Floats:
         """Return the markers of poses in the world, (N, M, 3) [m]; offset_m: where they sit, default as calibrated."""
         body = self._subject
-        local = local_markers(body.skeleton, motion.joints, body.joint, body.offset_m if offset_m is None else offset_m)
+        local = compute_local_markers(body.skeleton, motion.joints, body.joint, body.offset_m if offset_m is None else offset_m)
         return np.asarray(local @ np.swapaxes(motion.rotation, 1, 2) + motion.position_m[:, None])
 
     def solve(
@@ -100,7 +100,7 @@ class TakeSolver:
             last_round = done == rounds - 1
             trust = EXACT if not worn else WORN if last_round else CALIBRATED
             self._search.forget()
-            markers = query_markers(body, frames, motion)
+            markers = compute_query_markers(body, frames, motion)
             others = OwnExamples(body, frames, motion) if done or own else None
             solved, departure, before = motion, np.zeros((2, DOFS)), np.zeros((0, N_VARIABLES, N_VARIABLES))
             for first, last in pairwise(starts):
@@ -114,20 +114,20 @@ class TakeSolver:
                 rows[part] = priors.rows
                 if errors and last_round:
                     covariance = chain.covariance(found, before)
-                    deviation_m[part] = joint_deviations_m(self._subject, found, covariance)
+                    deviation_m[part] = compute_joint_deviations_m(self._subject, found, covariance)
                     before = covariance[fixed + last - first - BLOCKS + 1 : fixed + last - first]
                 progress(done * n + last, rounds * n)
             # Where the performer moves as nobody in the database does, the neighbours say less than they seem to.
             motion, wider = solved, np.clip(departure[0] / departure[1], 1.0, MAX_WIDER)
             if worn and not last_round:
-                body = replace(body, offset_m=worn_m(self._subject, body.offset_m, frames, motion))
+                body = replace(body, offset_m=estimate_marker_offsets_m(self._subject, body.offset_m, frames, motion))
         error_m = self._error_m(motion, rows, deviation_m) if errors else None
         return SolvedTake(motion, energies, rows, error_m, body.offset_m if worn else None)
 
     def _error_m(self, motion: TakeMotion, rows: Ints, deviation_m: Floats) -> Floats:
         """Return how far from the truth the joints may be, (N, J) [m]; rows: the nearest poses, (N, K)."""
         apart = motion.joints[:, 1:].reshape(len(motion), -1) - self._examples.pose[rows[:, 0]]
-        return with_calibration(take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1))), self._subject)
+        return add_calibration_error(estimate_take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1))), self._subject)
 
     def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
         """Solve some frames of a take as if they were all there is; return that part.
@@ -140,7 +140,7 @@ class TakeSolver:
         for k in range(PART_ROUNDS + (anew is not None)):
             motion = motion.with_part(part, solved)
             others = OwnExamples(self._subject, frames, motion)
-            priors = self._priors.fit(motion, query_markers(self._subject, frames, motion), part, others)
+            priors = self._priors.fit(motion, compute_query_markers(self._subject, frames, motion), part, others)
             if k == 0 and anew is not None:
                 which = slice(anew.start - part.start, anew.stop - part.start)
                 solved = solved.with_joints(which, priors.pose[which])

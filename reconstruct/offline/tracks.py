@@ -16,7 +16,7 @@ MAX_STEP_S = 0.12  # between frames that are linked
 
 
 @dataclass(frozen=True, slots=True)
-class Tracks:
+class PointTracks:
     """Points of all frames in their order: frame (P,), point_m (P, 3), covariance_m2 (P, 3, 3), track (P,) from 0 to count - 1.
 
     first: of every frame, the number of its first point, (N + 1,).
@@ -57,7 +57,7 @@ class Tracks:
         return result
 
 
-def join_points(points: Sequence[Points], seconds: Floats, marker_m: Floats) -> Tracks:
+def join_points(points: Sequence[Points], seconds: Floats, marker_m: Floats) -> PointTracks:
     """Return the tracks of the points of N frames.
 
     A point is expected to move as the nearest marker of the solved poses does, (N, M, 3) [m]. Where two points of a frame could
@@ -68,13 +68,13 @@ def join_points(points: Sequence[Points], seconds: Floats, marker_m: Floats) -> 
     for n, now in enumerate(points):
         own = np.full(len(now.point_m), -1, np.int64)
         if n and seconds[n] - seconds[n - 1] < MAX_STEP_S:
-            before, after = certain_links(points[n - 1], now, marker_m[n - 1], marker_m[n])
+            before, after = find_certain_links(points[n - 1], now, marker_m[n - 1], marker_m[n])
             own[after] = track[first[n - 1] + before]
         new = own < 0
         own[new] = count + np.arange(new.sum())
         count += int(new.sum())
         track[first[n] : first[n + 1]] = own
-    return Tracks(
+    return PointTracks(
         np.repeat(np.arange(len(points)), np.diff(first)),
         np.concatenate([np.zeros((0, 3)), *(p.point_m for p in points)]),
         np.concatenate([np.zeros((0, 3, 3)), *(p.covariance_m2 for p in points)]),
@@ -83,7 +83,7 @@ def join_points(points: Sequence[Points], seconds: Floats, marker_m: Floats) -> 
     )
 
 
-def certain_links(before: Points, now: Points, marker_m: Floats, moved_m: Floats) -> tuple[Ints, Ints]:
+def find_certain_links(before: Points, now: Points, marker_m: Floats, moved_m: Floats) -> tuple[Ints, Ints]:
     """Return which points of two frames are certainly the same, as two lists; marker_m, moved_m: of the poses, (M, 3) [m]."""
     if not (len(before.point_m) and len(now.point_m)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -94,11 +94,11 @@ def certain_links(before: Points, now: Points, marker_m: Floats, moved_m: Floats
     S = before.covariance_m2[:, None] + now.covariance_m2[None] + sigma_m[:, None, None, None] ** 2 * np.eye(3)
     squared = np.einsum("abi,abij,abj->ab", difference, np.linalg.inv(S), difference)
     rows, columns = linear_sum_assignment(np.minimum(squared, 1e6))
-    sure = (squared[rows, columns] < GATE2) & clearly_nearest(squared, rows, columns)
+    sure = (squared[rows, columns] < GATE2) & is_clearly_nearest(squared, rows, columns)
     return rows[sure], columns[sure]
 
 
-def clearly_nearest(squared: Floats, rows: Ints, columns: Ints) -> Bools:
+def is_clearly_nearest(squared: Floats, rows: Ints, columns: Ints) -> Bools:
     """Return which of the chosen elements, (K,), are less than all others of their row and column by a margin."""
     own = squared[rows, columns]
     others = squared.copy()

@@ -11,19 +11,19 @@ import numpy as np
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.offline.motion import TakeMotion
 
 CALIBRATION_FRAMES: Final = 10.0  # that the calibrated place of a marker is worth
 FAR_M: Final = 0.06  # markers so much farther from where they are expected count half: wrong labels
 
 
-def worn_m(subject: Subject, offset_m: Floats, frames: Sequence[MarkerFrame], motion: TakeMotion) -> Floats:
+def estimate_marker_offsets_m(subject: Subject, offset_m: Floats, frames: Sequence[MarkerFrame], motion: TakeMotion) -> Floats:
     """Return where the markers sit in their joints' frames, (M, 3) [m]: where the cameras saw them on bodies in solved poses.
 
     offset_m: where they were expected, (M, 3). The mean of what was seen, with robust weights, and of the calibrated places.
     """
-    orientation, place_m = forward(subject.skeleton, motion.rotvec, motion.position_m)
+    orientation, place_m = compute_forward_kinematics(subject.skeleton, motion.rotvec, motion.position_m)
     point_m, valid = np.array([frame.point_m for frame in frames]), np.array([frame.valid for frame in frames])
     from_joint = np.where(valid[..., None], point_m - place_m[:, subject.joint], 0.0)
     seen_m = np.einsum("nmji,nmj->nmi", orientation[:, subject.joint], from_joint)

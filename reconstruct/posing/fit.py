@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from config.arrays import Floats, Ints
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.local.model import FULL, LocalModel
-from reconstruct.models.style.synthesis.problem import constraint_errors, targets_of
+from reconstruct.models.style.synthesis.problem import build_targets, measure_constraint_errors
 from reconstruct.observations import Observations
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.root import RootPrior
-from reconstruct.solve.solver import FrameProblem, Solution, solve
+from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
 
 LEVER_M = 0.2  # of the points that stand for an orientation
 ROUNDS = 3  # of orientations, whose points move with their joint
@@ -61,7 +61,7 @@ class PoseStart:
     root_m: Floats
 
 
-def fitted(
+def fit_pose(
     skeleton: Skeleton,
     model: LocalModel,
     limits: Limits | None,
@@ -71,22 +71,22 @@ def fitted(
     max_iterations: int = MAX_ITERATIONS,
 ) -> PoseResult:
     """Return the pose that meets constraints and expectations best; `variance` is 1, for the model to judge."""
-    model, now = _with_fixed(model, constraints), start
+    model, now = _add_fixed_joints(model, constraints), start
     for _ in range(ROUNDS if len(constraints.orientations.joint) else 1):
-        parts = [_handle_points(constraints), _orientation_points(skeleton, constraints, now)]
+        parts = [_build_handle_points(constraints), _build_orientation_points(skeleton, constraints, now)]
         if expected is not None:
             parts.append(expected)
-        solution = _solved(skeleton, model, limits, constraints, now, parts, max_iterations)
+        solution = _solve_pose(skeleton, model, limits, constraints, now, parts, max_iterations)
         now = PoseStart(solution.joints, solution.rotation, solution.position_m)
     rotvec = solution.joints.copy()
     rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ solution.rotation)
-    errors = constraint_errors(skeleton, rotvec, solution.position_m, constraints, targets_of(constraints))
+    errors = measure_constraint_errors(skeleton, rotvec, solution.position_m, constraints, build_targets(constraints))
     e = solution.energies
     converged = len(e) <= max_iterations or bool(e[-2] - e[-1] <= TOLERANCE * max(float(e[-1]), 1.0))
     return PoseResult(rotvec, solution.position_m.copy(), 1.0, *errors, converged, float(e[-1]))
 
 
-def _solved(
+def _solve_pose(
     skeleton: Skeleton,
     model: LocalModel,
     limits: Limits | None,
@@ -127,21 +127,21 @@ def _solved(
         NO_LIMITS if limits is None else limits,
     )
     w = (start.joints - model.mean)[1:].ravel()
-    return solve(problem, (start.rotation, start.root_m), start=w, max_iterations=max_iterations)
+    return solve_pose(problem, (start.rotation, start.root_m), start=w, max_iterations=max_iterations)
 
 
-def _handle_points(constraints: Constraints) -> ExpectedPoints:
+def _build_handle_points(constraints: Constraints) -> ExpectedPoints:
     """Return the handles."""
     handles = constraints.handles
     return ExpectedPoints(handles.joint, handles.offset_m, constraints.observations.point_m, np.full(len(handles.joint), np.inf))
 
 
-def _orientation_points(skeleton: Skeleton, constraints: Constraints, now: PoseStart) -> ExpectedPoints:
+def _build_orientation_points(skeleton: Skeleton, constraints: Constraints, now: PoseStart) -> ExpectedPoints:
     """Return points that have a joint's orientation where that joint now is."""
     asked = constraints.orientations
     pose = now.joints.copy()
     pose[0] = rotvec_from_matrix(REFERENCE[0].T @ now.rotation)
-    p = forward(skeleton, pose, now.root_m)[1]
+    p = compute_forward_kinematics(skeleton, pose, now.root_m)[1]
     axes = LEVER_M * np.concatenate([np.eye(3), -np.eye(3)])
     at_m = [p[j] + axes @ R.T for j, R in zip(asked.joint, asked.rotation, strict=True)]
     sigma_m = np.repeat(LEVER_M * asked.sigma_rad, len(axes))
@@ -149,7 +149,7 @@ def _orientation_points(skeleton: Skeleton, constraints: Constraints, now: PoseS
     return ExpectedPoints(np.repeat(asked.joint, len(axes)), offset_m, np.reshape(at_m, (-1, 3)), sigma_m)
 
 
-def _with_fixed(model: LocalModel, constraints: Constraints) -> LocalModel:
+def _add_fixed_joints(model: LocalModel, constraints: Constraints) -> LocalModel:
     """Return a model over all coordinates with fixed joints at their rotation; values that are not finite are skipped."""
     fixed = constraints.fixed
     if not len(fixed.joint):
@@ -164,7 +164,7 @@ def _with_fixed(model: LocalModel, constraints: Constraints) -> LocalModel:
     return replace(model, center=np.asarray(np.linalg.solve(precision, pull), np.float64), precision=precision)
 
 
-def gaussian(mean: Floats, covariance: Floats) -> LocalModel:
+def build_pose_gaussian(mean: Floats, covariance: Floats) -> LocalModel:
     """Return a Gaussian over all joint coordinates: mean (J, 3) [rad], covariance (D, D) [rad^2]."""
     joints = mean.copy()
     joints[0] = 0.0

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from calibration.world import UP
 from config.arrays import Floats, Ints
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
@@ -20,7 +20,7 @@ MIN_DEPTH_M = 0.3
 SIGMA_M = 0.1  # by which a known pose differs from the one asked for, added to every handle's own
 
 
-class Placed(NamedTuple):
+class PosePlacements(NamedTuple):
     """Poses in the world, best first: which row they are of those given (N,), root rotation (N, 3, 3), position (N, 3) [m], and
     squared error by the handles' deviations, (N,)."""
 
@@ -30,7 +30,7 @@ class Placed(NamedTuple):
     error2: Floats
 
 
-class Sight(NamedTuple):
+class PlacementTargets(NamedTuple):
     """Where each of P handles should be: at `at_m`, (P, 3) [m], weighted by `information`, (P, 3, 3) [1/m^2]: of a point in all
     directions, of an image point across its ray, zero without either; direction of the ray from the camera, (P, 3), or zero."""
 
@@ -39,7 +39,7 @@ class Sight(NamedTuple):
     direction: Floats
 
 
-def sight_of(constraints: Constraints, extra_m: float = SIGMA_M) -> Sight:
+def compute_placement_targets(constraints: Constraints, extra_m: float = SIGMA_M) -> PlacementTargets:
     """Return the handles' targets; values that are not finite are none. extra_m: deviation added to each handle's own."""
     seen = constraints.observations
     n = len(seen.point_m)
@@ -57,23 +57,23 @@ def sight_of(constraints: Constraints, extra_m: float = SIGMA_M) -> Sight:
                 sigma_m = DEPTH_M / (seen.view_focal[view] * np.sqrt(seen.weight_px[view, p]))
                 at_m[p], direction[p] = -R.T @ seen.view_translation[view], ray
                 information[p] += (np.eye(3) - np.outer(ray, ray)) / (sigma_m**2 + extra_m**2)
-    return Sight(at_m, information, direction)
+    return PlacementTargets(at_m, information, direction)
 
 
-def placed(skeleton: Skeleton, rotvec: ArrayLike, constraints: Constraints) -> Placed:
+def place_poses(skeleton: Skeleton, rotvec: ArrayLike, constraints: Constraints) -> PosePlacements:
     """Place poses, (N, J, 3) [rad], turned about the vertical."""
-    handles, sight = constraints.handles, sight_of(constraints)
+    handles, sight = constraints.handles, compute_placement_targets(constraints)
     poses = np.asarray(rotvec, np.float64)
-    local = local_markers(skeleton, poses, handles.joint, handles.offset_m)
+    local = compute_local_markers(skeleton, poses, handles.joint, handles.offset_m)
     own = REFERENCE[0] @ matrix_from_rotvec(poses[:, 0])
-    rotation, root_m, error2 = _turned(local, own, sight, COARSE)
+    rotation, root_m, error2 = _try_turns(local, own, sight, COARSE)
     best = np.argsort(error2, kind="stable")[:REFINED]
-    rotation[best], root_m[best], error2[best] = _turned(local[best], rotation[best], sight, FINE)
+    rotation[best], root_m[best], error2[best] = _try_turns(local[best], rotation[best], sight, FINE)
     order = np.argsort(error2, kind="stable")
-    return Placed(order, rotation[order], root_m[order], error2[order])
+    return PosePlacements(order, rotation[order], root_m[order], error2[order])
 
 
-def _turned(local: Floats, own: Floats, sight: Sight, angles: Floats) -> tuple[Floats, Floats, Floats]:
+def _try_turns(local: Floats, own: Floats, sight: PlacementTargets, angles: Floats) -> tuple[Floats, Floats, Floats]:
     """Try angles about the vertical; return rotations (N, 3, 3), positions (N, 3) [m] and squared errors (N,) of the best."""
     turn = matrix_from_rotvec(angles[:, None] * UP)
     points = np.einsum("tij,njk,npk->ntpi", turn, own, local, optimize=True)

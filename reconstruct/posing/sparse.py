@@ -14,16 +14,16 @@ import numpy as np
 
 from calibration.world import UP
 from config.arrays import Floats
-from database.geometry.kinematics import forward, markers_and_jacobian
+from database.geometry.kinematics import compute_forward_kinematics, compute_markers_and_jacobian
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
-from reconstruct.models.sparse.body import normalised
-from reconstruct.models.sparse.dictionary import RestoreOptions, covariance_at, restore
+from reconstruct.models.sparse.body import normalise_bone_lengths
+from reconstruct.models.sparse.dictionary import RestoreOptions, compute_covariance_at, restore_poses
 from reconstruct.models.sparse.model import PoseDictionary
-from reconstruct.posing.fit import PoseResult, PoseStart, fitted
-from reconstruct.posing.local import start_of
-from reconstruct.posing.placement import Placed, Sight, placed, sight_of
+from reconstruct.posing.fit import PoseResult, PoseStart, fit_pose
+from reconstruct.posing.local import start_from_found
+from reconstruct.posing.placement import PlacementTargets, PosePlacements, compute_placement_targets, place_poses
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.solve.limits import Limits
 
@@ -63,11 +63,11 @@ class SparsePoser:
     def pose(self, constraints: Constraints, start: FoundPose | None = None) -> PoseResult:
         """Return the pose; from a start a few alternations from there, else from the examples that fit best."""
         if start is not None:
-            return self._posed(constraints, start_of(start))
-        near = placed(self._skeleton, self.model.examples, constraints)
+            return self._posed(constraints, start_from_found(start))
+        near = place_poses(self._skeleton, self.model.examples, constraints)
         return self._posed(constraints, self._mean_start(near))
 
-    def _mean_start(self, near: Placed) -> PoseStart:
+    def _mean_start(self, near: PosePlacements) -> PoseStart:
         """Return the mean of the examples that fit best, nearer ones counting more, where the best is."""
         weights = np.exp(-0.5 * (near.error2[:NEIGHBOURS] - near.error2[0]))
         joints = np.einsum("n,nji->ji", weights / weights.sum(), self.model.examples[near.row[:NEIGHBOURS]])
@@ -75,7 +75,7 @@ class SparsePoser:
 
     def _posed(self, constraints: Constraints, begin: PoseStart) -> PoseResult:
         """Return the pose found from one start."""
-        sight = sight_of(constraints, KNOWN_M)
+        sight = compute_placement_targets(constraints, KNOWN_M)
         now, vector = begin, self._vector(begin)
         for _ in range(ROUNDS):
             target, weight = self._targets(constraints, sight, now, vector)
@@ -83,12 +83,12 @@ class SparsePoser:
             now = self._aligned(constraints, sight, now, vector)
         prior = self._prior(begin.joints, vector)
         now = replace(now, joints=prior.mean.copy())
-        found = fitted(self._skeleton, prior, self._limits, constraints, now)
+        found = fit_pose(self._skeleton, prior, self._limits, constraints, now)
         return replace(found, variance=self._unknown(found))
 
     def _prior(self, joints: Floats, vector: Floats) -> LocalModel:
         """Return the Gaussian over the joints of the poses about restored points, (3 P,) [m]."""
-        points = normalised(vector.reshape(1, -1, 3), self._body, self._lengths_m)[0].ravel()
+        points = normalise_bone_lengths(vector.reshape(1, -1, 3), self._body, self._lengths_m)[0].ravel()
         joints = joints.copy()
         joints[0] = 0.0
         start = joints.copy()
@@ -99,21 +99,23 @@ class SparsePoser:
             step = np.linalg.solve(J.T @ J / FIT_M**2 + level, J.T @ (points - now) / FIT_M**2 + back)
             joints[1:] += step.reshape(-1, 3)
         _, J = self._linearised(joints)
-        C = SPREAD**2 * self._scale**2 * covariance_at(self.model.dictionary, vector / self._scale, NEAR_ATOMS)
+        C = SPREAD**2 * self._scale**2 * compute_covariance_at(self.model.dictionary, vector / self._scale, NEAR_ATOMS)
         C += FIT_M**2 * np.eye(len(C))
         precision = J.T @ np.linalg.solve(C, J) + np.eye(DOFS) / LEVEL_RAD**2
         return LocalModel(joints, FULL, np.zeros(DOFS), precision)
 
     def _linearised(self, joints: Floats) -> tuple[Floats, Floats]:
         """Return the points of a pose, (3 P,) [m], and their derivatives by the joint coordinates, (3 P, D)."""
-        points, J = markers_and_jacobian(self._skeleton, joints, FULL, self._body.joint, self._body.offset_m)
+        points, J = compute_markers_and_jacobian(self._skeleton, joints, FULL, self._body.joint, self._body.offset_m)
         return points.ravel(), J.reshape(-1, DOFS)
 
     def _vector(self, start: PoseStart) -> Floats:
         """Return the body's points relative to the unrotated root, (3 P,) [m]."""
         return np.asarray(self._body.vectors(self._skeleton, start.joints[None])[0])
 
-    def _targets(self, constraints: Constraints, sight: Sight, now: PoseStart, vector: Floats) -> tuple[Floats, Floats]:
+    def _targets(
+        self, constraints: Constraints, sight: PlacementTargets, now: PoseStart, vector: Floats
+    ) -> tuple[Floats, Floats]:
         """Return where points should be, in the root's frame, and their weights, (3 P,) each."""
         target, sigma = vector.reshape(-1, 3).copy(), np.full(vector.size // 3, KEPT_M)
         handles = constraints.handles
@@ -123,7 +125,7 @@ class SparsePoser:
             row = int(handles.joint[p]) - 1
             here = now.rotation @ vector.reshape(-1, 3)[row] + now.root_m
             arm = self._arm(now, int(handles.joint[p]), handles.offset_m[p])
-            there = _nearest(sight, p, here + arm) - arm
+            there = _find_handle_target(sight, p, here + arm) - arm
             target[row] = now.rotation.T @ (there - now.root_m)
             sigma[row] = np.sqrt(1.0 / max(float(np.linalg.eigvalsh(sight.information[p])[-1]), 1e-9))
         return target.ravel(), np.repeat(RESTORE.sigma / sigma, 3)
@@ -134,14 +136,16 @@ class SparsePoser:
             return np.zeros(3)
         pose = now.joints.copy()
         pose[0] = 0.0
-        G = forward(self._skeleton, pose, np.zeros(3))[0]
+        G = compute_forward_kinematics(self._skeleton, pose, np.zeros(3))[0]
         return np.asarray(now.rotation @ G[0].T @ G[joint] @ offset_m)
 
     def _restored(self, target: Floats, weight: Floats) -> Floats:
         """Return the pose that the dictionary knows nearest to a target, of the skeleton's size, (3 P,) [m]."""
-        return np.asarray(restore(self.model.dictionary, target[None] / self._scale, weight, self._restoring)[0] * self._scale)
+        return np.asarray(
+            restore_poses(self.model.dictionary, target[None] / self._scale, weight, self._restoring)[0] * self._scale
+        )
 
-    def _aligned(self, constraints: Constraints, sight: Sight, now: PoseStart, vector: Floats) -> PoseStart:
+    def _aligned(self, constraints: Constraints, sight: PlacementTargets, now: PoseStart, vector: Floats) -> PoseStart:
         """Return the root where the points of a pose meet their targets best, and its up direction the world's."""
         handles = constraints.handles
         local, world, weight = [], [], []
@@ -151,7 +155,7 @@ class SparsePoser:
             x = np.zeros(3) if handles.joint[p] == 0 else vector.reshape(-1, 3)[handles.joint[p] - 1]
             arm = self._arm(now, int(handles.joint[p]), handles.offset_m[p])
             local.append(x + now.rotation.T @ arm)
-            world.append(_nearest(sight, p, now.rotation @ local[-1] + now.root_m))
+            world.append(_find_handle_target(sight, p, now.rotation @ local[-1] + now.root_m))
             weight.append(float(np.trace(sight.information[p])) / 3.0)
         if not local:
             return now
@@ -170,11 +174,11 @@ class SparsePoser:
         pose = found.rotvec.copy()
         pose[0] = 0.0
         vector = self._body.vectors(self._skeleton, pose[None])[0] / self._scale
-        near = restore(self.model.dictionary, vector[None], None, JUDGE)[0]
+        near = restore_poses(self.model.dictionary, vector[None], None, JUDGE)[0]
         return float(min(1.0, np.sqrt(((vector - near) ** 2).mean()) / FAR_M))
 
 
-def _nearest(sight: Sight, p: int, point: Floats) -> Floats:
+def _find_handle_target(sight: PlacementTargets, p: int, point: Floats) -> Floats:
     """Return where handle p should be: at its target, or on its ray nearest to a point, (3,) [m]."""
     ray = sight.direction[p]
     if not ray.any():

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgpack
 
 from capture.process.control import CameraStatusOrder, EventOrder, Order, StopOrder, decode_order, encode_order
-from capture.sockets.wire import MalformedMessageError, SentBlobs, decode_blobs, encode_blobs, int_of, unpacked_map
+from capture.sockets.wire import MalformedMessageError, SentBlobs, decode_blobs, encode_blobs, read_int_field, unpack_map
 from reconstruct.models.style.task import LearnedStyle, decode_learned, encode_learned
 
 BLOBS, TURN, ORDER, STYLE = TOPICS = ("blobs", "turn", "order", "style")
@@ -117,12 +117,12 @@ def read_journal(entries: Iterable[JournalEntry]) -> Iterator[JournalTurn | Orde
         elif entry.topic == STYLE:
             yield decode_learned(entry.data)
         elif entry.topic == TURN:
-            content = unpacked_map(entry.data)
-            turn, n_blobs = int_of(content, "turn"), int_of(content, "blobs")
+            content = unpack_map(entry.data)
+            turn, n_blobs = read_int_field(content, "turn"), read_int_field(content, "blobs")
             if turn != n_turns or n_blobs != len(received):
                 yield JournalGap(turn, n_turns, n_blobs, len(received))
             n_turns = turn + 1
-            yield JournalTurn(tuple(received), int_of(content, "t_ns"))
+            yield JournalTurn(tuple(received), read_int_field(content, "t_ns"))
             received = []
         else:
             raise MalformedMessageError(f"unknown topic {entry.topic[:20]!r} in a journal; expected {', '.join(TOPICS)}")

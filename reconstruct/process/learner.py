@@ -12,13 +12,13 @@ import zmq
 from capture.clock import now_ns
 from capture.process.control import Order, ReportKind, StartOrder, StopOrder
 from capture.process.link import SupervisorAddress, SupervisorLink, run_child
-from capture.process.priority import NICE, give_way
+from capture.process.priority import NICE, lower_priority
 from capture.sockets.wire import MalformedMessageError
 from config.errors import DuocapError
 from reconstruct.models.style.file import StyleOrigin, write_style
-from reconstruct.models.style.learn.train import learn
+from reconstruct.models.style.learn.train import fit_style
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.task import MAX_TASK_BYTES, LearnTask, decode_task, encode_learned, learned_part
+from reconstruct.models.style.task import MAX_TASK_BYTES, LearnTask, decode_task, encode_learned, extract_learned_part
 from reconstruct.process.learner_connection import GO_ON, REST, LearnerMessage
 
 log = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ class _StoppedError(Exception):
 
 def learner_main(link: SupervisorAddress, plan: LearnerPlan) -> None:
     """Run the learning process; the target of its supervisor."""
-    run_child(link, lambda supervisor: _serve(supervisor, link.session, plan))
+    run_child(link, lambda supervisor: _serve_tasks(supervisor, link.session, plan))
 
 
-def _serve(supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
+def _serve_tasks(supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
     """Learn tasks until a stop order."""
     if plan.nice:
-        give_way(idle=True, nice=plan.nice)
+        lower_priority(idle=True, nice=plan.nice)
     supervisor.report(ReportKind.HELLO)
     learner = _Learner(supervisor, session, plan)
     supervisor.report(ReportKind.READY)
@@ -108,8 +108,8 @@ class _Learner:
         """Learn a task and send the result or the reason of a failure; write the style to the file of the plan."""
         begun_ns = now_ns()
         try:
-            style = learn(task.poses, task.skeleton, task.name, task.options, self._progress, self._last)
-            self._send(LearnerMessage.LEARNED, encode_learned(learned_part(task, style, 1e-9 * (now_ns() - begun_ns))))
+            style = fit_style(task.poses, task.skeleton, task.name, task.options, self._progress, self._last)
+            self._send(LearnerMessage.LEARNED, encode_learned(extract_learned_part(task, style, 1e-9 * (now_ns() - begun_ns))))
         except DuocapError as error:
             self._send_failure(error)
             return

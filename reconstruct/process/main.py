@@ -29,12 +29,12 @@ from reconstruct.process.sink import Sink
 TURN_MS = 20
 
 
-def no_journal(sink: Sink) -> Journal:
+def build_no_journal(sink: Sink) -> Journal:
     """Return the journal of a run that is not recorded."""
     return NoJournal()
 
 
-def no_session_style(pipeline: Stepper) -> SessionStyle | None:
+def make_no_session_style(pipeline: Stepper) -> SessionStyle | None:
     """Return None: no style is learned."""
     return None
 
@@ -56,8 +56,8 @@ class ReconstructionPlan:
     nodes: str = ""
     keys: KeySettings | None = None
     time: TimeSettings = field(default_factory=TimeSettings)
-    journal: Callable[[Sink], Journal] = no_journal
-    session_style: Callable[[Stepper], SessionStyle | None] = no_session_style
+    journal: Callable[[Sink], Journal] = build_no_journal
+    session_style: Callable[[Stepper], SessionStyle | None] = make_no_session_style
     learner: LearnerPlan = field(default_factory=LearnerPlan)
     part: int = 1
     sink_again: Callable[[int], Sink] | None = None
@@ -69,10 +69,10 @@ class ReconstructionPlan:
 
 def reconstruction_main(link: SupervisorAddress, plan: ReconstructionPlan) -> None:
     """Run the reconstruction process; the target of its supervisor."""
-    run_child(link, lambda supervisor: _serve(supervisor, link.session, plan))
+    run_child(link, lambda supervisor: _serve_turns(supervisor, link.session, plan))
 
 
-def _serve(supervisor: SupervisorLink, session: str, plan: ReconstructionPlan) -> None:
+def _serve_turns(supervisor: SupervisorLink, session: str, plan: ReconstructionPlan) -> None:
     """Make everything, compile every kernel, report ready, then take turns until a stop order."""
     inbox, sink = Inbox(plan.nodes, plan.keys), plan.make_sink()
     supervisor.report(ReportKind.HELLO, inbox.address, details={"nodes": inbox.nodes_address})
@@ -83,12 +83,12 @@ def _serve(supervisor: SupervisorLink, session: str, plan: ReconstructionPlan) -
     journal, learner = plan.journal(sink), None if run.session_style is None else LearnerConnection(session)
     freeze_objects()
     supervisor.report(ReportKind.READY)
-    while not any(_record_and_obey(order, run, sink, journal) for order in supervisor.orders(0)):
+    while not any(_record_and_follow_order(order, run, sink, journal) for order in supervisor.orders(0)):
         received, t_ns = inbox.drain(TURN_MS), now_ns()
         journal.turn(received, t_ns)
         run.turn(received, t_ns)
         if learner is not None:
-            _learn(learner, run, sink, journal, supervisor)
+            _exchange_with_learner(learner, run, sink, journal, supervisor)
         t_ns = now_ns()
         sink.serve(t_ns)
         for ask in sink.asks():
@@ -101,7 +101,9 @@ def _serve(supervisor: SupervisorLink, session: str, plan: ReconstructionPlan) -
         learner.close()
 
 
-def _learn(learner: LearnerConnection, run: Reconstruction, sink: Sink, journal: Journal, supervisor: SupervisorLink) -> None:
+def _exchange_with_learner(
+    learner: LearnerConnection, run: Reconstruction, sink: Sink, journal: Journal, supervisor: SupervisorLink
+) -> None:
     """Offer a task if there is one, and use the results that came; never waits."""
     learner.rest(run.is_late)
     task = None if run.session_style is None or run.is_late else run.session_style.task()
@@ -116,13 +118,13 @@ def _learn(learner: LearnerConnection, run: Reconstruction, sink: Sink, journal:
             journal.style(result, t_ns)
 
 
-def _record_and_obey(order: Order, run: Reconstruction, sink: Sink, journal: Journal) -> bool:
+def _record_and_follow_order(order: Order, run: Reconstruction, sink: Sink, journal: Journal) -> bool:
     """Record an order and follow it; return True for stop."""
     journal.order(order, now_ns())
-    return obey(order, run, sink)
+    return follow_order(order, run, sink)
 
 
-def obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
+def follow_order(order: Order, run: Reconstruction, sink: Sink) -> bool:
     """Follow one order; return True for stop. A replay follows the orders of its journal again."""
     match order:
         case EventOrder():

@@ -71,7 +71,7 @@ class Stepper(Protocol):
         """From the next step on have the performer over the origin, looking along +Z; return whether somebody was seen."""
 
 
-class Waiting(NamedTuple):
+class WaitingViews(NamedTuple):
     """Views to step on, the blobs that completed them, and when these came [ns]."""
 
     views: Views
@@ -168,7 +168,7 @@ class Reconstruction:
         """Time without a frame after which a camera is silent."""
         return self._synchroniser.grouping.silent_ns
 
-    def _take_newest(self, came: list[Waiting], t_ns: int) -> list[Waiting]:
+    def _take_newest(self, came: list[WaitingViews], t_ns: int) -> list[WaitingViews]:
         """Return those moments of a turn that there is time for; tell when there is too little, and when no longer."""
         was_late, n_kept = self._load.late, self._load.take_turn(len(came), t_ns)
         if self._load.late is not was_late:
@@ -176,16 +176,16 @@ class Reconstruction:
         self._n_overrun += len(came) - n_kept
         return came[len(came) - n_kept :]
 
-    def _grouped(self, received: Iterable[Received]) -> list[Waiting]:
+    def _grouped(self, received: Iterable[Received]) -> list[WaitingViews]:
         """Return the moments that the blobs complete."""
-        moments: list[Waiting] = []
+        moments: list[WaitingViews] = []
         for sent, t_received_ns in received:
             if sent.blobs.camera >= len(self._seen):
                 continue  # of another rig
             self._seen[sent.blobs.camera].add(t_received_ns)
             views = self._synchroniser.push(sent.blobs)
             if views is not None:
-                moments.append(Waiting(views, sent, t_received_ns))
+                moments.append(WaitingViews(views, sent, t_received_ns))
         return moments
 
     def _watch_silence(self, t_ns: int) -> None:
@@ -194,7 +194,7 @@ class Reconstruction:
         for key, text in self._silence.step(t_ns, self._silent_ns, self._alone if apart else None):
             self._notices.add(key, text, t_ns)
 
-    def _watch_rig(self, waiting: Waiting) -> None:
+    def _watch_rig(self, waiting: WaitingViews) -> None:
         """Check whether the cameras are where they were at the calibration; a camera that was moved may be why poses are lost."""
         watch = self._rig_watch
         if watch is None or (self._load.late and self._state is TrackingState.TRACKING and not watch.moved):
@@ -203,7 +203,7 @@ class Reconstruction:
         for text in watch.notices():
             self._sink.event(waiting.t_received_ns, "calibration", text)
 
-    def _step(self, waiting: Waiting) -> None:
+    def _step(self, waiting: WaitingViews) -> None:
         """Solve one moment and publish the pose, with the latencies of the latest view.
 
         A moment older than the last pose is dropped, as when a slower camera is back. The view of a camera that was moved is
@@ -294,7 +294,7 @@ class Reconstruction:
         period_ns = COASTING_PERIOD_NS if self._state is TrackingState.COASTING else LOST_PERIOD_NS
         if self._state is not before or t_ns - self._t_coasted_ns >= period_ns:
             self._t_coasted_ns = t_ns
-            self._sink.pose(_unmeasured(last, self._state))
+            self._sink.pose(_mark_unmeasured(last, self._state))
 
     def report(self, t_ns: int, n_malformed: int) -> None:
         """Send the sink the status of the run once a second."""
@@ -341,7 +341,7 @@ class Reconstruction:
         return {**details, **alone, **clock, "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
 
 
-def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
+def _mark_unmeasured(pose: Pose, state: TrackingState) -> Pose:
     """Return a pose of which nothing is measured any more."""
     return replace(
         pose,

@@ -65,18 +65,18 @@ class SilenceWatch:
         """Return what is wrong with the cameras, empty for nothing."""
         sending = [camera for camera in range(len(self._seen)) if camera not in self._silent]
         if not sending:
-            return f"no views any more: {_silent_words(sorted(self._silent))}"
+            return f"no views any more: {_format_silent_cameras(sorted(self._silent))}"
         if self._silent:
-            return f"{_silent_words(sorted(self._silent))}; poses go on from {_camera_words(sending)}"
-        return "" if alone is None else f"the cameras' stamps are too far apart; poses go on from {_camera_words([alone])}"
+            return f"{_format_silent_cameras(sorted(self._silent))}; poses go on from {_format_cameras(sending)}"
+        return "" if alone is None else f"the cameras' stamps are too far apart; poses go on from {_format_cameras([alone])}"
 
 
-def _silent_words(cameras: Sequence[int]) -> str:
+def _format_silent_cameras(cameras: Sequence[int]) -> str:
     """Return which cameras are silent."""
     return " and ".join(f"the {CAMERA_NAMES[camera]} camera is silent" for camera in cameras)
 
 
-def _camera_words(cameras: Sequence[int]) -> str:
+def _format_cameras(cameras: Sequence[int]) -> str:
     """Return some cameras by name."""
     names = [CAMERA_NAMES[camera] for camera in cameras]
     if len(names) == 1:

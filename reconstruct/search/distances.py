@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.arrays import Floats, Ints, Singles
-from config.jit import inlined, kernel
+from config.jit import inline_kernel, kernel
 from database.files.resample import OTHER_SIDE, ROTVEC_SIGN
 
 VALID, NOT_FINITE, NEGATIVE = 0, -1, -2  # of a query
@@ -52,7 +52,7 @@ class Features(NamedTuple):
 
 
 @kernel
-def _status(raw: RawQuery) -> int:
+def _check_query(raw: RawQuery) -> int:
     """Return VALID, NOT_FINITE or NEGATIVE; values without weight may be anything."""
     for m in range(raw.marker_weight.shape[0]):
         weight = raw.marker_weight[m]
@@ -72,7 +72,7 @@ def _status(raw: RawQuery) -> int:
 
 
 @kernel
-def _prepare(raw: RawQuery) -> KernelQuery:
+def _convert_query(raw: RawQuery) -> KernelQuery:
     """Convert a valid query to single precision."""
     n_markers, n_pose, n_rays = raw.marker_weight.shape[0], raw.pose.shape[0], 0
     marker, marker_weight = np.zeros(3 * n_markers, np.float32), np.zeros(3 * n_markers, np.float32)
@@ -105,8 +105,8 @@ def _prepare(raw: RawQuery) -> KernelQuery:
     return KernelQuery(marker, marker_weight, on_ray[:n_rays], ray[:n_rays], pose, pose_weight)
 
 
-@inlined
-def _marker_distance(markers: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
+@inline_kernel
+def _compute_marker_distance(markers: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
     """Return the markers' part of the squared distance of one pose; of markers on a ray only what is across it."""
     q, w, on_ray, ray = query.marker, query.marker_weight, query.on_ray, query.ray
     s = np.float32(0.0)
@@ -121,8 +121,8 @@ def _marker_distance(markers: Singles, row: int | np.signedinteger, query: Kerne
     return s
 
 
-@inlined
-def _pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
+@inline_kernel
+def _compute_pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
     """Return the joints' part of the squared distance of one pose."""
     D = query.pose.shape[0] // 2
     there, half = row, 0
@@ -139,17 +139,17 @@ def _pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQue
 
 # Distances of many poses are computed in one call: a call costs more than the distance of one pose.
 @kernel
-def _marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
+def _compute_marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
     """Write the markers' part of the squared distance of all poses, (N,)."""
     for row in range(markers.shape[0]):
-        out[row] = _marker_distance(markers, row, query)
+        out[row] = _compute_marker_distance(markers, row, query)
 
 
 @kernel
-def _marker_distances_of(markers: Singles, query: KernelQuery, rows: Ints, out: Singles) -> None:
+def _compute_row_distances(markers: Singles, query: KernelQuery, rows: Ints, out: Singles) -> None:
     """Write the markers' part of the squared distance of some poses, (R,)."""
     for k in range(rows.shape[0]):
-        out[k] = _marker_distance(markers, rows[k], query)
+        out[k] = _compute_marker_distance(markers, rows[k], query)
 
 
 @kernel
@@ -157,21 +157,21 @@ def _add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit
     """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`."""
     for k in range(rows.shape[0]):
         if out[k] < limit:
-            out[k] += _pose_distance(poses, rows[k], query)
+            out[k] += _compute_pose_distance(poses, rows[k], query)
 
 
 @kernel
-def _distances(features: Features, raw: RawQuery, limit: np.float32, out: Singles) -> int:
+def _compute_distances(features: Features, raw: RawQuery, limit: np.float32, out: Singles) -> int:
     """Write the squared distances of all poses, (N,); where the markers' part alone exceeds `limit`, that part.
 
     Return the status of the query.
     """
-    status = _status(raw)
+    status = _check_query(raw)
     if status != VALID:
         return status
-    query = _prepare(raw)
-    _marker_distances(features.marker_m, query, out)
+    query = _convert_query(raw)
+    _compute_marker_distances(features.marker_m, query, out)
     for row in range(out.shape[0]):
         if out[row] <= limit:
-            out[row] += _pose_distance(features.pose, row, query)
+            out[row] += _compute_pose_distance(features.pose, row, query)
     return status

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, Ints, Singles, read_only
+from config.arrays import Floats, Ints, Singles, make_read_only
 from config.errors import DatabaseError
 from config.jit import kernel
 from config.joints import N_JOINTS
-from database.files.resample import mirrored_rotvec
-from database.geometry.kinematics import local_markers
-from database.geometry.rotations import _matrices, _rotvecs, matrix_from_rotvec
+from database.files.resample import mirror_rotvec
+from database.geometry.kinematics import compute_local_markers
+from database.geometry.rotations import _write_matrices, _write_rotvecs, matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.search.distances import Features
 
@@ -53,7 +53,7 @@ class PosesInPlace:
     """
 
     def __init__(self, rotvec: Singles, mirrored: bool) -> None:
-        self.rows = read_only(rotvec.reshape(len(rotvec), -1))
+        self.rows = make_read_only(rotvec.reshape(len(rotvec), -1))
         self.mirrored = mirrored
         self.shape = ((1 + mirrored) * len(rotvec), self.rows.shape[1] - 3)
 
@@ -66,7 +66,7 @@ class PosesInPlace:
         n = len(self.rows)
         poses = self.rows[many % n].reshape(len(many), -1, 3)
         image = many >= n
-        poses[image] = mirrored_rotvec(poses[image])
+        poses[image] = mirror_rotvec(poses[image])
         found = np.ascontiguousarray(poses[:, 1:]).reshape(len(many), -1)
         return found if np.ndim(wanted) else found[0]
 
@@ -97,14 +97,14 @@ def _write_steps(before: Floats, after: Floats, moved: Floats, out: Floats) -> N
     """Write turn and shift in the axes of `after`, (K, 6), of rotation vectors (K, 3) and shifts in the world (K, 3)."""
     n = len(moved)
     A, B, turn, vector = np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n, 3, 3)), np.empty((n, 3))
-    _matrices(before, A)
-    _matrices(after, B)
+    _write_matrices(before, A)
+    _write_matrices(after, B)
     for k in range(n):
         for i in range(3):
             out[k, 3 + i] = B[k, 0, i] * moved[k, 0] + B[k, 1, i] * moved[k, 1] + B[k, 2, i] * moved[k, 2]
             for j in range(3):
                 turn[k, i, j] = A[k, 0, i] * B[k, 0, j] + A[k, 1, i] * B[k, 1, j] + A[k, 2, i] * B[k, 2, j]
-    _rotvecs(turn, vector)  # the same about the axes of either pose
+    _write_rotvecs(turn, vector)  # the same about the axes of either pose
     out[:, :3] = vector
 
 
@@ -135,23 +135,25 @@ class Examples:
     @property
     def features(self) -> Features:
         """What queries are compared with, for the kernels."""
-        return Features(read_only(self.marker_m), self.pose.rows if isinstance(self.pose, PosesInPlace) else read_only(self.pose))
+        return Features(
+            make_read_only(self.marker_m), self.pose.rows if isinstance(self.pose, PosesInPlace) else make_read_only(self.pose)
+        )
 
 
-def examples_for(subject: Subject, table: PoseTable) -> Examples:
+def compute_examples(subject: Subject, table: PoseTable) -> Examples:
     """Compute the features of every pose for this subject's skeleton and markers.
 
     Raises DatabaseError: no poses.
     """
-    marker = np.empty((n_examples(table), 3 * len(subject.markers)), np.float32)
+    marker = np.empty((count_examples(table), 3 * len(subject.markers)), np.float32)
     first = 0
-    for block in marker_blocks(subject, table):
+    for block in iterate_marker_blocks(subject, table):
         marker[first : first + len(block)] = block
         first += len(block)
-    return examples_from(table, marker)
+    return build_examples(table, marker)
 
 
-def n_examples(table: PoseTable) -> int:
+def count_examples(table: PoseTable) -> int:
     """Return the number of poses, with mirror images. Raises DatabaseError: there are none."""
     n = len(table.rotvec)
     if n == 0:
@@ -164,28 +166,32 @@ def is_mirrored(table: PoseTable) -> bool:
     return isinstance(table, PoseDatabase) and table.mirrored
 
 
-def marker_blocks(subject: Subject, table: PoseTable) -> Iterator[Singles]:
+def iterate_marker_blocks(subject: Subject, table: PoseTable) -> Iterator[Singles]:
     """Return the markers of successive poses and then of their mirror images, (n, 3M) float32 [m]."""
-    for poses in _pose_blocks(table):
-        yield local_markers(subject.skeleton, poses, subject.joint, subject.offset_m).reshape(len(poses), -1).astype(np.float32)
+    for poses in _iterate_pose_blocks(table):
+        yield (
+            compute_local_markers(subject.skeleton, poses, subject.joint, subject.offset_m)
+            .reshape(len(poses), -1)
+            .astype(np.float32)
+        )
 
 
-def _pose_blocks(table: PoseTable) -> Iterator[Singles]:
+def _iterate_pose_blocks(table: PoseTable) -> Iterator[Singles]:
     """Return successive poses and then their mirror images, (n, J, 3) [rad]."""
     for image in (False, True)[: 1 + is_mirrored(table)]:
         for first in range(0, len(table.rotvec), CHUNK):
             poses = table.rotvec[first : first + CHUNK]
-            yield mirrored_rotvec(poses) if image else poses
+            yield mirror_rotvec(poses) if image else poses
 
 
-def root_rotvec(table: PoseTable) -> Singles:
+def collect_root_rotvec(table: PoseTable) -> Singles:
     """Return the root's orientation in every example, (N, 3) [rad]."""
     if not is_mirrored(table):
         return table.rotvec[:, 0]
-    return np.concatenate([poses[:, 0] for poses in _pose_blocks(table)])
+    return np.concatenate([poses[:, 0] for poses in _iterate_pose_blocks(table)])
 
 
-def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
+def build_examples(table: PoseTable, marker_m: Singles) -> Examples:
     """Combine the poses of a database and their markers, (N, 3M) float32 [m].
 
     Poses of one file are copied out of it, so that a search waits for no disk; those of several files are in memory already.
@@ -199,14 +205,14 @@ def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
     n_clips = len(table.clip_start) - 1
     clip = np.repeat(np.arange(n_clips, dtype=np.int32), np.diff(table.clip_start))
     clip = np.concatenate([clip, clip + np.int32(n_clips)]) if is_mirrored(table) else clip
-    up = np.concatenate([matrix_from_rotvec(poses[:, 0])[:, 1].astype(np.float32) for poses in _pose_blocks(table)])
+    up = np.concatenate([matrix_from_rotvec(poses[:, 0])[:, 1].astype(np.float32) for poses in _iterate_pose_blocks(table)])
     for array in (marker_m, clip, up):
         array.setflags(write=False)
     roots = RootsInPlace(table.rotvec[:, 0], table.root_m, is_mirrored(table))
     return Examples(pose, marker_m, clip, table.fps, up, roots)
 
 
-def every(examples: Examples, stride: int) -> Examples:
+def thin_examples(examples: Examples, stride: int) -> Examples:
     """Return every `stride`-th example."""
     pose, marker, clip = examples.pose[::stride], examples.marker_m[::stride], examples.clip[::stride]
     up = None if examples.up is None else np.ascontiguousarray(examples.up[::stride])

@@ -16,14 +16,14 @@ import platformdirs
 
 from calibration.subject.subject import Subject
 from config.errors import DatabaseError
-from config.files import keep_last_used, mark_used
+from config.files import mark_used, remove_least_used
 from database.container import open_container, write_container
 from database.geometry.skeleton import REFERENCE
-from database.graph.neighbours import Graph, graph_of
-from database.store import PoseDatabase, poses_checksum
-from reconstruct.search.examples import CHUNK, Examples, PoseTable, examples_for, examples_from, marker_blocks
+from database.graph.neighbours import Graph, find_graph
+from database.store import PoseDatabase, compute_poses_checksum
+from reconstruct.search.examples import CHUNK, Examples, PoseTable, build_examples, compute_examples, iterate_marker_blocks
 from reconstruct.search.kernels import Lists
-from reconstruct.search.lists import build_lists, group_markers, lists_recipe
+from reconstruct.search.lists import build_lists, describe_lists_recipe, group_markers
 from reconstruct.search.walk import PoseSearch
 
 logger = logging.getLogger(__name__)
@@ -35,41 +35,41 @@ NAMES: Final = ("marker_m", "center_m", "start", "row", "list_marker_m")
 GROUPS: Final = "group_m"  # only where lists are in groups
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Return the folder of the cache."""
     return Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / "examples"
 
 
-def examples_and_lists(subject: Subject, table: PoseTable, folder: Path | None = None) -> tuple[Examples, Lists]:
+def load_examples_and_lists(subject: Subject, table: PoseTable, folder: Path | None = None) -> tuple[Examples, Lists]:
     """Return the features of a database's poses and their lists for one subject, from the cache if possible.
 
-    folder: of the cache, by default `cache_folder()`. Only databases in a file are cached; a cache that cannot be written is no
-    error. Raises DatabaseError: no poses.
+    folder: of the cache, by default `find_cache_folder()`. Only databases in a file are cached; a cache that cannot be written
+    is no error. Raises DatabaseError: no poses.
     """
     path = None
     if isinstance(table, PoseDatabase) and table.path is not None and table.n_poses:
-        path = (cache_folder() if folder is None else folder) / (_key(subject, table) + SUFFIX)
-        known = _read(path, table)
-        if known is None and _write(path, subject, table):
-            known = _read(path, table)
+        path = (find_cache_folder() if folder is None else folder) / (_compute_cache_key(subject, table) + SUFFIX)
+        known = _read_cache_file(path, table)
+        if known is None and _write_cache_file(path, subject, table):
+            known = _read_cache_file(path, table)
         if known is not None:
             return known
-    examples = examples_for(subject, table)
+    examples = compute_examples(subject, table)
     return examples, build_lists(examples.marker_m, seed=SEED)
 
 
-def _key(subject: Subject, database: PoseDatabase) -> str:
+def _compute_cache_key(subject: Subject, database: PoseDatabase) -> str:
     """Return a hash of what the features depend on. Raises DatabaseError: the database file is gone."""
     assert database.path is not None
-    poses = poses_checksum(database.path)
-    recipe = f"{VERSION} {database.rotvec.shape} {poses} {SEED} {lists_recipe()}"
+    poses = compute_poses_checksum(database.path)
+    recipe = f"{VERSION} {database.rotvec.shape} {poses} {SEED} {describe_lists_recipe()}"
     digest = hashlib.blake2b(recipe.encode(), digest_size=12)
     for part in (REFERENCE, subject.skeleton.offsets_m, subject.joint, subject.offset_m):
         digest.update(np.ascontiguousarray(part, "<f8").tobytes() + b"/")
     return digest.hexdigest()
 
 
-def _read(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
+def _read_cache_file(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
     """Map a file of the cache; None where it is missing or damaged."""
     if not path.is_file():
         return None
@@ -84,10 +84,10 @@ def _read(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
     arrays = container.arrays
     group_m = arrays.get(GROUPS, arrays["center_m"][:0])
     lists = Lists(arrays["center_m"], arrays["start"], arrays["row"], arrays["list_marker_m"], group_m)
-    return examples_from(database, arrays["marker_m"]), lists
+    return build_examples(database, arrays["marker_m"]), lists
 
 
-def _write(path: Path, subject: Subject, database: PoseDatabase) -> bool:
+def _write_cache_file(path: Path, subject: Subject, database: PoseDatabase) -> bool:
     """Write a file of the cache and remove the least recently used; return whether it could be written.
 
     What is computed goes to the file at once: it is the file that is mapped into memory, block by block.
@@ -95,7 +95,7 @@ def _write(path: Path, subject: Subject, database: PoseDatabase) -> bool:
     try:
         with write_container(path) as writer:
             width = (3 * len(subject.markers),)
-            writer.stream("marker_m", np.dtype(np.float32), width, marker_blocks(subject, database))
+            writer.stream("marker_m", np.dtype(np.float32), width, iterate_marker_blocks(subject, database))
             marker_m = writer.read_back("marker_m")
             center_m, start, row, group_m = group_markers(marker_m, seed=SEED)
             writer.add("center_m", center_m)
@@ -109,7 +109,7 @@ def _write(path: Path, subject: Subject, database: PoseDatabase) -> bool:
     except DatabaseError as error:
         logger.info("the examples are not cached: %s", error)
         return False
-    keep_last_used(path.parent, f"*{SUFFIX}", MAX_FILES)
+    remove_least_used(path.parent, f"*{SUFFIX}", MAX_FILES)
     return True
 
 
@@ -126,7 +126,7 @@ class SearchIndex:
         return PoseSearch(self.examples, self.graph, self.lists)
 
 
-def search_index(subject: Subject, table: PoseTable) -> SearchIndex:
+def load_search_index(subject: Subject, table: PoseTable) -> SearchIndex:
     """Return the index of a database for a subject. Raises DatabaseError: no poses, or the graph of another database."""
-    examples, lists = examples_and_lists(subject, table)
-    return SearchIndex(examples, lists, graph_of(table) if isinstance(table, PoseDatabase) else None)
+    examples, lists = load_examples_and_lists(subject, table)
+    return SearchIndex(examples, lists, find_graph(table) if isinstance(table, PoseDatabase) else None)

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Ints, Singles, read_only
+from config.arrays import Ints, Singles, make_read_only
 from config.jit import kernel
 from reconstruct.search.kernels import Lists
 
@@ -30,7 +30,7 @@ LISTS_PER_GROUP = 32
 
 
 @kernel
-def _nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out: NDArray[np.int32]) -> None:
+def _find_nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out: NDArray[np.int32]) -> None:
     """Write the nearest centre of every pose, (N,), the first of equals; columns: centres, (3M, L); squared: work, (L,)."""
     for n in range(marker_m.shape[0]):
         for center in range(columns.shape[1]):
@@ -47,7 +47,7 @@ def _nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out:
         out[n] = best
 
 
-def lists_recipe() -> str:
+def describe_lists_recipe() -> str:
     """Return what lists depend on beside the markers and the seed."""
     return f"{LISTS_PER_ROOT} {SAMPLES_PER_LIST} {ITERATIONS} {GROUPS_FROM} {LISTS_PER_GROUP}"
 
@@ -80,14 +80,16 @@ def group_markers(
     sample = marker_m[np.sort(rng.choice(n, min(n, SAMPLES_PER_LIST * n_lists), replace=False))]
     center = sample[np.sort(rng.choice(len(sample), n_lists, replace=False))]
     for _ in range(ITERATIONS):
-        center = _means(sample, assign_centers(sample, center), center)
+        center = _compute_means(sample, assign_centers(sample, center), center)
     owner = assign_centers(marker_m, center)
     row = np.argsort(owner, kind="stable").astype(np.int32)
     start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_lists))]).astype(np.int64)
-    return (*divided(marker_m, center, start, row), center) if in_groups else (center, start, row, center[:0])
+    return (*divide_lists(marker_m, center, start, row), center) if in_groups else (center, start, row, center[:0])
 
 
-def divided(marker_m: Singles, center_m: Singles, start: Ints, row: NDArray[np.int32]) -> tuple[Singles, Ints, NDArray[np.int32]]:
+def divide_lists(
+    marker_m: Singles, center_m: Singles, start: Ints, row: NDArray[np.int32]
+) -> tuple[Singles, Ints, NDArray[np.int32]]:
     """Divide each of some lists into LISTS_PER_GROUP by k-means of its own; return the centres, starts and rows of these."""
     centers, rows = np.repeat(center_m, LISTS_PER_GROUP, axis=0), row.copy()
     sizes = np.zeros(len(centers), np.int64)
@@ -96,7 +98,7 @@ def divided(marker_m: Singles, center_m: Singles, start: Ints, row: NDArray[np.i
         poses = marker_m[row[first:end]]
         center = poses[np.linspace(0, end - first, LISTS_PER_GROUP, endpoint=False).astype(int)] if end > first else centers[own]
         for _ in range(ITERATIONS):
-            center = _means(poses, assign_centers(poses, center), center)
+            center = _compute_means(poses, assign_centers(poses, center), center)
         owner = assign_centers(poses, center)
         rows[first:end] = row[first:end][np.argsort(owner, kind="stable")]
         centers[own], sizes[own] = center, np.bincount(owner, minlength=LISTS_PER_GROUP)
@@ -105,12 +107,12 @@ def divided(marker_m: Singles, center_m: Singles, start: Ints, row: NDArray[np.i
 
 def assign_centers(marker_m: Singles, center_m: Singles) -> NDArray[np.int32]:
     """Return the nearest of centres (L, 3M) for every pose (N, 3M), (N,), the first of equals; blocks of poses side by side."""
-    poses, columns = read_only(marker_m), read_only(np.ascontiguousarray(center_m.T))
+    poses, columns = make_read_only(marker_m), make_read_only(np.ascontiguousarray(center_m.T))
     out = np.empty(len(poses), np.int32)
 
     def assign(first: int) -> None:
         part = slice(first, first + BLOCK)
-        _nearest_centers(poses[part], columns, np.empty(len(center_m), np.float32), out[part])
+        _find_nearest_centers(poses[part], columns, np.empty(len(center_m), np.float32), out[part])
 
     blocks = range(0, len(poses), BLOCK)
     if len(blocks) < 2:
@@ -122,7 +124,7 @@ def assign_centers(marker_m: Singles, center_m: Singles) -> NDArray[np.int32]:
     return out
 
 
-def _means(marker_m: Singles, owner: NDArray[np.int32], center_m: Singles) -> Singles:
+def _compute_means(marker_m: Singles, owner: NDArray[np.int32], center_m: Singles) -> Singles:
     """Return each centre's mean pose; a centre without poses stays where it was."""
     count = np.bincount(owner, minlength=len(center_m))
     columns = [np.bincount(owner, column, minlength=len(center_m)) for column in marker_m.T]

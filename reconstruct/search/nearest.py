@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats, Ints, Singles
-from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _distances
+from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _compute_distances
 from reconstruct.search.examples import Examples
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
@@ -42,7 +42,7 @@ def check_fit(examples: Examples, raw: RawQuery) -> None:
         raise ValueError(f"a query of {came} does not fit examples of {examples.marker_m.shape[1]} and {D}")
 
 
-def raw_query(query: Query) -> RawQuery:
+def convert_raw_query(query: Query) -> RawQuery:
     """Return a query's arrays, empty ones for what is None."""
     ray = NO_RAYS if query.ray is None else np.ascontiguousarray(query.ray, np.float64)
     pose = NO_POSE if query.pose is None else np.ascontiguousarray(query.pose, np.float64)
@@ -63,26 +63,26 @@ def check_status(status: int) -> None:
         raise ValueError("a query holds a negative weight; expected 1/m^2 and 1/rad^2, or 0 for what is not seen")
 
 
-def distances_of(examples: Examples, query: Query, limit: float = np.inf) -> Singles:
+def compute_distances(examples: Examples, query: Query, limit: float = np.inf) -> Singles:
     """Return the query's squared distance to every example, (N,) float32.
 
     limit: of examples whose markers alone are farther, only the markers' part is computed. Raises ValueError: NaN in the query.
     """
-    raw = raw_query(query)
+    raw = convert_raw_query(query)
     check_fit(examples, raw)
     out = np.empty(len(examples), np.float32)
-    check_status(_distances(examples.features, raw, np.float32(limit), out))
+    check_status(_compute_distances(examples.features, raw, np.float32(limit), out))
     return out
 
 
-def nearest(distances: Singles, count: int) -> Ints:
+def find_nearest(distances: Singles, count: int) -> Ints:
     """Return the indices of the `count` smallest distances, nearest first."""
     count = min(count, len(distances))
     chosen = np.argpartition(distances, count - 1)[:count]
     return chosen[np.argsort(distances[chosen], kind="stable")]
 
 
-def nearest_examples(examples: Examples, query: Query, count: int, seeds: Ints | None = None) -> tuple[Ints, Singles]:
+def find_nearest_examples(examples: Examples, query: Query, count: int, seeds: Ints | None = None) -> tuple[Ints, Singles]:
     """Return the `count` nearest examples, nearest first, and their squared distances: (K,) and (K,) float32.
 
     seeds: examples likely to be near, such as those of the previous frame. The `count`-th distance among them and the poses that
@@ -92,14 +92,14 @@ def nearest_examples(examples: Examples, query: Query, count: int, seeds: Ints |
     n = len(examples)
     count = min(count, n)
     if seeds is None or count == n:
-        distances = distances_of(examples, query)
-        chosen = nearest(distances, count)
+        distances = compute_distances(examples, query)
+        chosen = find_nearest(distances, count)
         return chosen, distances[chosen]
     near = np.unique(np.clip(seeds[:, None] + np.arange(3), 0, n - 1))
-    known = distances_of(Examples(examples.pose[near], examples.marker_m[near], examples.clip[near], examples.fps), query)
+    known = compute_distances(Examples(examples.pose[near], examples.marker_m[near], examples.clip[near], examples.fps), query)
     # Slack: single precision may round the same distance differently in the two loops.
     limit = 1.0001 * float(np.partition(known, count - 1)[count - 1]) + 1e-6 if len(known) >= count else np.inf
-    found = distances_of(examples, query, limit)
+    found = compute_distances(examples, query, limit)
     rows = np.flatnonzero(found <= np.float32(limit))
-    chosen = rows[nearest(found[rows], count)]
+    chosen = rows[find_nearest(found[rows], count)]
     return chosen, found[chosen]

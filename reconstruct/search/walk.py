@@ -8,12 +8,12 @@ best pose is far nearer than the best of the last ones), and where the best pose
 
 import numpy as np
 
-from config.arrays import Ints, Singles, read_only
+from config.arrays import Ints, Singles, make_read_only
 from database.graph.neighbours import Graph
 from reconstruct.search.distances import RawQuery
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, _search
-from reconstruct.search.nearest import Query, check_fit, check_status, nearest_examples, raw_query
+from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, _search_poses
+from reconstruct.search.nearest import Query, check_fit, check_status, convert_raw_query, find_nearest_examples
 
 FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss
 TIMES_IN_GROUPS = 6  # as many where lists are in groups, since these are smaller
@@ -23,8 +23,8 @@ RENEWED = 0.1  # weight of the newest frame in the usual distance
 FEW_POSES = 2000  # up to here all poses are tried
 LAST_STAMP = np.iinfo(np.uint8).max
 NO_ROWS: Ints = np.zeros(0, np.int64)
-NO_CENTERS = read_only(np.zeros((0, 0), np.float32))
-NO_LISTS = Lists(NO_CENTERS, read_only(np.zeros(1, np.int64)), read_only(np.zeros(0, np.int32)), NO_CENTERS, NO_CENTERS)
+NO_CENTERS = make_read_only(np.zeros((0, 0), np.float32))
+NO_LISTS = Lists(NO_CENTERS, make_read_only(np.zeros(1, np.int64)), make_read_only(np.zeros(0, np.int32)), NO_CENTERS, NO_CENTERS)
 
 
 class PoseSearch:
@@ -74,7 +74,7 @@ class PoseSearch:
         n = len(self.examples)
         if self._graph is None or n <= max(FEW_POSES, 4 * count) or (self._last is None and self._lists is None):
             return self._exhaustive(query, count)
-        raw = raw_query(query)
+        raw = convert_raw_query(query)
         check_fit(self.examples, raw)
         self.wide, self.examined = self._last is None, 0
         rows, distances, nearest_last = self._search(self._graph, raw, count, MANY_LISTS if self.wide else FEW_LISTS)
@@ -89,7 +89,7 @@ class PoseSearch:
     def _exhaustive(self, query: Query, count: int) -> tuple[Ints, Singles]:
         """Try all poses."""
         self.wide, self.examined = False, len(self.examples)
-        return self._remember(*nearest_examples(self.examples, query, count, self._last))
+        return self._remember(*find_nearest_examples(self.examples, query, count, self._last))
 
     def _search(self, graph: Graph, raw: RawQuery, count: int, n_lists: int) -> tuple[Ints, Singles, float]:
         """Search the lists and walk; also return the least squared distance of the last query's poses.
@@ -100,7 +100,7 @@ class PoseSearch:
         n_lists *= TIMES_IN_GROUPS if len(lists.group_m) else 1
         arrays = SearchArrays(self.examples.features, GraphEdges(graph.start, graph.neighbour), lists)
         last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
-        best, status, n_examined, nearest_last = _search(arrays, raw, count, n_lists, last, self._stamps, stamp)
+        best, status, n_examined, nearest_last = _search_poses(arrays, raw, count, n_lists, last, self._stamps, stamp)
         check_status(status)
         self.examined += n_examined
         return best.rows, best.squared, float(nearest_last)

@@ -9,8 +9,8 @@ from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from numerics.definite import mirror_triangle
-from reconstruct.models.local.model import FULL_SPAN, span_of
-from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
+from reconstruct.models.local.model import FULL_SPAN, find_direction_span
+from reconstruct.solve.energy import Energy, _compute_energy, _compute_joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
@@ -19,7 +19,7 @@ MAX_ERROR_M: Final = 1.0
 CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
 
-def information(problem: FrameProblem, solution: Solution) -> Floats:
+def compute_information(problem: FrameProblem, solution: Solution) -> Floats:
     """Return the inverse covariance of joints, rotation vector of the root about the world's axes and its position.
 
     problem: its local model over all coordinates. Returns (D + 6, D + 6).
@@ -27,7 +27,7 @@ def information(problem: FrameProblem, solution: Solution) -> Floats:
     n = len(problem.model.center) + 6
     A, g = np.empty((n, n)), np.empty(n)
     w = (solution.joints - problem.model.mean)[1:].ravel()
-    _energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
+    _compute_energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
     return mirror_triangle(A)
 
 
@@ -42,25 +42,25 @@ class Minimum:
     hessian: Floats
 
 
-def minimum_of(problem: FrameProblem, solution: Solution) -> Minimum:
+def build_minimum(problem: FrameProblem, solution: Solution) -> Minimum:
     """Return the minimum that a problem's solution is."""
     model, terms = problem.model, problem.energy(solution.rotation)
     n = len(model.center) + 6
     w = (solution.joints - model.mean)[1:].ravel()
-    if span_of(model.directions) is not FULL_SPAN:
+    if find_direction_span(model.directions) is not FULL_SPAN:
         w = model.directions[1:].reshape(-1, n - 6).T @ w
     x, A, g = np.concatenate([w, np.zeros(3), solution.position_m]), np.empty((n, n)), np.empty(n)
-    return Minimum(x, terms, _energy(x, terms, A, g), g, A)
+    return Minimum(x, terms, _compute_energy(x, terms, A, g), g, A)
 
 
-def with_calibration(error_m: Floats, subject: Subject) -> Floats:
+def add_calibration_error(error_m: Floats, subject: Subject) -> Floats:
     """Return expected errors, (..., J) [m], with what the calibration adds."""
     if not subject.is_calibrated:
         return error_m
     return np.asarray(np.minimum(np.hypot(error_m, CALIBRATION_M), MAX_ERROR_M))
 
 
-def joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
+def estimate_joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
     """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
 
     Laplace's sigma takes the errors of consecutive frames for independent and those of neighbours for the same everywhere: it is
@@ -68,6 +68,6 @@ def joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
     The two constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
     """
     laplace_m = np.empty(N_JOINTS)
-    if not _joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
+    if not _compute_joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
         return np.full(N_JOINTS, MAX_ERROR_M)
     return np.asarray(np.minimum(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), MAX_ERROR_M))

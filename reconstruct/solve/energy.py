@@ -23,7 +23,7 @@ from config.joints import N_JOINTS
 from numerics.definite import solve_damped
 from reconstruct.models.local.model import Quadratic
 from reconstruct.solve.limits import Limits, _add_limits
-from reconstruct.solve.linearise import MarkerBody, PoseSpace, _marker_jacobian, _posed_markers
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, _compute_marker_jacobian, _compute_posed_markers
 from reconstruct.solve.markers import MarkerTerm, _add_markers
 from reconstruct.solve.prior import _add_prior
 from reconstruct.solve.views import ViewTerm, _add_views
@@ -46,11 +46,11 @@ class Energy(NamedTuple):
 
 
 @kernel
-def _energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
+def _compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
     """Return the energy at x; write its gradient to g and the lower triangle of its Gauss-Newton Hessian to A."""
     A[:] = 0.0
     g[:] = 0.0
-    posed = _posed_markers(x, terms.space, terms.body)
+    posed = _compute_posed_markers(x, terms.space, terms.body)
     energy = _add_markers(terms.markers, posed, A, g)
     energy += _add_views(terms.views, posed, A, g)
     energy += _add_prior(terms.prior, x, A, g)
@@ -59,12 +59,12 @@ def _energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
 
 
 @kernel
-def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history: Floats) -> int:
+def _run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history: Floats) -> int:
     """Move x to a minimum; write the energy after every iteration to history; return the number of iterations."""
     n = x.shape[0]
     A, g, C, step = np.empty((n, n)), np.empty(n), np.zeros((n, n)), np.empty(n)
     A2, g2 = np.empty((n, n)), np.empty(n)
-    energy = _energy(x, terms, A, g)
+    energy = _compute_energy(x, terms, A, g)
     history[0] = energy
     damping = FIRST_DAMPING
     for iteration in range(max_iterations):
@@ -80,7 +80,7 @@ def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history:
             history[iteration + 1] = energy - expected
             return iteration + 1
         trial = x + step
-        new = _energy(trial, terms, A2, g2)
+        new = _compute_energy(trial, terms, A2, g2)
         if not new <= energy:
             damping = max(MORE * damping, MIN_DAMPING)
             continue
@@ -96,7 +96,7 @@ def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history:
 
 
 @kernel
-def _joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
+def _compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
     """Write the standard deviation of every joint's position at a minimum, (J,) [m]; return whether it has a curvature.
 
     That of a Gaussian with the curvature A = C'C of the energy, its lower triangle given: |C'^-1 D'| / sqrt(3), with D the
@@ -108,9 +108,9 @@ def _joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
         return False
     body = terms.body
     origins = MarkerBody(body.parents, body.offsets_m, body.reference, ALL_JOINTS, AT_JOINTS)
-    posed = _posed_markers(x, terms.space, origins)
+    posed = _compute_posed_markers(x, terms.space, origins)
     for j in range(n_joints):
-        for k in range(_marker_jacobian(posed, j)):
+        for k in range(_compute_marker_jacobian(posed, j)):
             for i in range(3):
                 B[posed.columns[k], 3 * j + i] = posed.by_x[k, i]
     out[:] = 0.0

@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 NO_LIMITS = Limits(np.full(DOFS, -np.inf), np.full(DOFS, np.inf))
 
 
-def limits_of(poses: NDArray[np.float32]) -> Limits:
+def compute_limits(poses: NDArray[np.float32]) -> Limits:
     """Return the limits that poses, (N, D) [rad], keep to."""
     low, high = np.percentile(poses, [RARE_PERCENT, 100.0 - RARE_PERCENT], axis=0).astype(np.float64)
     margin = np.where(high - low < STILL_RAD, np.inf, MARGIN_RAD + MARGIN_SHARE * (high - low))
@@ -38,7 +38,7 @@ def limits_of(poses: NDArray[np.float32]) -> Limits:
 
 
 @kernel
-def _coordinate(space: PoseSpace, i: int, w: Floats) -> float:
+def _compute_coordinate(space: PoseSpace, i: int, w: Floats) -> float:
     """Return a joint coordinate of the pose at w, (B,)."""
     joint, axis = 1 + i // 3, i % 3
     q: float = space.mean[joint, axis]
@@ -55,7 +55,7 @@ def _add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Float
     """
     U, energy, stiff = space.directions, 0.0, SIGMA_RAD**-2.0
     for i in range(limits.low.shape[0]):
-        q = _coordinate(space, i, x)
+        q = _compute_coordinate(space, i, x)
         beyond = q - min(max(q, limits.low[i]), limits.high[i])
         if beyond == 0.0:
             continue

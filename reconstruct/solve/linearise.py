@@ -12,7 +12,7 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
-from database.geometry.kinematics import _product, _rodrigues
+from database.geometry.kinematics import _multiply_matrices, _write_rotation_and_jacobian
 
 
 class MarkerBody(NamedTuple):
@@ -60,7 +60,7 @@ class PosedMarkers(NamedTuple):
 
 
 @kernel
-def _widest(span: Ints) -> int:
+def _find_widest_span(span: Ints) -> int:
     """Return the most directions that move a joint."""
     most = 0
     for j in range(span.shape[0]):
@@ -69,16 +69,16 @@ def _widest(span: Ints) -> int:
 
 
 @kernel
-def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
+def _compute_posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
     """Return the markers of the pose at x."""
     U, span, n_joints, n_markers, n = space.directions, space.span, body.parents.shape[0], body.joint.shape[0], x.shape[0]
     G, p = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3))
-    turns = np.empty((n_joints, _widest(span), 3))
+    turns = np.empty((n_joints, _find_widest_span(span), 3))
     r, R, J, L, H = np.empty(3), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     # d is a rotation from where it starts; its left Jacobian is within 1e-3 of I for the rotations of one frame.
-    _rodrigues(x[n - 6 : n - 3], R, J)
-    _product(R, space.rotation, L)
-    _product(L, body.reference[0], G[0])
+    _write_rotation_and_jacobian(x[n - 6 : n - 3], R, J)
+    _multiply_matrices(R, space.rotation, L)
+    _multiply_matrices(L, body.reference[0], G[0])
     for i in range(3):
         p[0, i] = x[n - 3 + i]
     for j in range(1, n_joints):
@@ -92,10 +92,10 @@ def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarker
         if first == last:
             G[j] = G[parent]
             continue
-        _rodrigues(r, R, J)
-        _product(G[parent], body.reference[j], L)
-        _product(L, R, G[j])
-        _product(L, J, H)
+        _write_rotation_and_jacobian(r, R, J)
+        _multiply_matrices(G[parent], body.reference[j], L)
+        _multiply_matrices(L, R, G[j])
+        _multiply_matrices(L, J, H)
         for b in range(first, last):
             for i in range(3):
                 turns[j, b - first, i] = H[i, 0] * U[j, 0, b] + H[i, 1] * U[j, 1, b] + H[i, 2] * U[j, 2, b]
@@ -110,7 +110,7 @@ def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarker
 
 
 @kernel
-def _marker_jacobian(posed: PosedMarkers, m: int) -> int:
+def _compute_marker_jacobian(posed: PosedMarkers, m: int) -> int:
     """Write the derivative of marker m in the world by x to `by_x` (n, 3) and its rising columns to `columns`; return n."""
     span, parents, columns, full = posed.span, posed.parents, posed.columns, posed.by_x
     n, before, j = 0, -1, posed.joint[m]
@@ -147,13 +147,13 @@ def _marker_jacobian(posed: PosedMarkers, m: int) -> int:
 
 
 @kernel
-def _markers_by_pose(x: Floats, space: PoseSpace, body: MarkerBody, world_m: Floats, by_x: Floats) -> None:
+def _derive_markers_by_pose(x: Floats, space: PoseSpace, body: MarkerBody, world_m: Floats, by_x: Floats) -> None:
     """Write the markers of the pose at x, (M, 3), and their derivatives by x, (3 M, B + 6)."""
-    posed = _posed_markers(x, space, body)
+    posed = _compute_posed_markers(x, space, body)
     world_m[:] = posed.world_m
     by_x[:] = 0.0
     for m in range(world_m.shape[0]):
-        for k in range(_marker_jacobian(posed, m)):
+        for k in range(_compute_marker_jacobian(posed, m)):
             for i in range(3):
                 by_x[3 * m + i, posed.columns[k]] = posed.by_x[k, i]
 
@@ -174,12 +174,12 @@ def _add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: flo
 
 
 @kernel
-def _robust(s: float, scale2: float) -> float:
+def _compute_robust_loss(s: float, scale2: float) -> float:
     """Return rho(s) = c^2 (sqrt(1 + s / c^2) - 1) of a squared distance (pseudo-Huber), scale2 = c^2."""
     return scale2 * (math.sqrt(1.0 + s / scale2) - 1.0)
 
 
 @kernel
-def _robust_weight(s: float, scale2: float) -> float:
+def _compute_robust_weight(s: float, scale2: float) -> float:
     """Return 2 rho'(s), the weight of a squared distance in the linearised problem."""
     return 1.0 / math.sqrt(1.0 + s / scale2)

@@ -12,7 +12,13 @@ import numpy as np
 
 from config.arrays import Floats
 from config.jit import kernel
-from reconstruct.solve.linearise import PosedMarkers, _add_residual, _marker_jacobian, _robust, _robust_weight
+from reconstruct.solve.linearise import (
+    PosedMarkers,
+    _add_residual,
+    _compute_marker_jacobian,
+    _compute_robust_loss,
+    _compute_robust_weight,
+)
 
 
 class MarkerTerm(NamedTuple):
@@ -36,6 +42,6 @@ def _add_markers(term: MarkerTerm, posed: PosedMarkers, A: Floats, g: Floats) ->
             for k in range(3):
                 e[i] += L[i, k] * (posed.world_m[m, k] - term.point_m[m, k])
         s = e[0] * e[0] + e[1] * e[1] + e[2] * e[2]
-        energy += _robust(s, term.robust2)
-        _add_residual(posed, _marker_jacobian(posed, m), e, L, _robust_weight(s, term.robust2), A, g)
+        energy += _compute_robust_loss(s, term.robust2)
+        _add_residual(posed, _compute_marker_jacobian(posed, m), e, L, _compute_robust_weight(s, term.robust2), A, g)
     return energy

@@ -10,8 +10,8 @@ import numpy as np
 
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
-from database.geometry.rigid import robust_rigid_fit
-from database.geometry.rotations import matrix_from_rotvec, skew
+from database.geometry.rigid import fit_rigid_motion_robustly
+from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 from reconstruct.observations import Rays
 
 Root = tuple[Floats, Floats]  # rotation (3, 3), position (3,) [m]
@@ -45,7 +45,7 @@ class RootPrior:
         return precision
 
 
-def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:
+def fit_root_to_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:
     """Fit the root to the triangulated torso markers; None where fewer than three points are to be had.
 
     local_m: markers relative to the root in the predicted pose, (M, 3) [m]; torso: (M,); predicted: stands in for what is
@@ -62,10 +62,10 @@ def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted
         weight[missing], chosen = STAND_IN_SIGMA_M**-2.0, torso
     # Robustly: a torso marker that was mislabelled must not tilt the whole body. From the prediction: a plain fit may lie
     # nearer to a wrong marker than to the right ones, and stay there.
-    return robust_rigid_fit(local_m[chosen], target[chosen], weight[chosen], ROBUST_SIGMAS, ROUNDS, predicted)
+    return fit_rigid_motion_robustly(local_m[chosen], target[chosen], weight[chosen], ROBUST_SIGMAS, ROUNDS, predicted)
 
 
-def root_from_rays(
+def fit_root_to_rays(
     rays: Rays, use: Bools, local_m: Floats, root: Root, sigmas: tuple[float, float], marker_sigma_m: float = RAY_SIGMA_M
 ) -> Root:
     """Fit the root to rays by Gauss-Newton from where it is expected, and near there.
@@ -93,7 +93,7 @@ def root_from_rays(
         depth = np.maximum(np.einsum("mi,mi->m", r, arm + t - o), MIN_DEPTH_M)
         variance = marker_sigma_m**2 + (depth * rays.sigma_rad[which]) ** 2
         w = 1.0 / (variance * (1.0 + (e * e).sum(axis=1) / (ROBUST_SIGMAS**2 * variance)))
-        J = np.concatenate([-np.einsum("mij,mjk->mik", P, skew(arm)), P], axis=2)  # d x arm = -[arm]x d
+        J = np.concatenate([-np.einsum("mij,mjk->mik", P, skew_from_vector(arm)), P], axis=2)  # d x arm = -[arm]x d
         A = np.einsum("m,mij,mik->jk", w, J, J) + np.diag(prior)
         g = np.einsum("m,mij,mi->j", w, J, e) + prior * moved
         step = -np.linalg.solve(A, g)

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from config.arrays import Floats, Ints, read_only
-from database.geometry.kinematics import _chain
+from config.arrays import Floats, Ints, make_read_only
+from database.geometry.kinematics import _pack_chain
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.local.model import FULL_SPAN, LocalModel, Quadratic, span_of
+from reconstruct.models.local.model import FULL_SPAN, LocalModel, Quadratic, find_direction_span
 from reconstruct.observations import Observations
-from reconstruct.solve.energy import Energy, _levenberg_marquardt
+from reconstruct.solve.energy import Energy, _run_levenberg_marquardt
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -41,8 +41,8 @@ class FrameProblem:
         in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
         cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         terms = (
-            MarkerBody(*_chain(self.skeleton), *map(read_only, self.markers)),
-            MarkerTerm(read_only(seen.point_m), seen.root_info, robust2),
+            MarkerBody(*_pack_chain(self.skeleton), *map(make_read_only, self.markers)),
+            MarkerTerm(make_read_only(seen.point_m), seen.root_info, robust2),
             ViewTerm(seen.ideal, in_one, *cameras, robust2),
         )
         object.__setattr__(self, "fixed", terms)
@@ -50,7 +50,7 @@ class FrameProblem:
     def energy(self, rotation: Floats) -> Energy:
         """Return the terms of the energy, for rotation vectors of the root that count from a rotation, (3, 3)."""
         model, (body, markers, views) = self.model, self.fixed
-        space = PoseSpace(model.mean, model.directions, span_of(model.directions), np.ascontiguousarray(rotation))
+        space = PoseSpace(model.mean, model.directions, find_direction_span(model.directions), np.ascontiguousarray(rotation))
         return Energy(space, body, self._prior(rotation), self.limits, markers, views)
 
     def _prior(self, rotation: Floats) -> Quadratic:
@@ -74,7 +74,7 @@ class Solution:
     energies: Floats
 
 
-def solve(problem: FrameProblem, root: Root, *, start: Floats | None = None, max_iterations: int = 12) -> Solution:
+def solve_pose(problem: FrameProblem, root: Root, *, start: Floats | None = None, max_iterations: int = 12) -> Solution:
     """Minimise the energy of a frame from a root.
 
     start: coordinates w, (B,), by default the local model's centre.
@@ -82,8 +82,8 @@ def solve(problem: FrameProblem, root: Root, *, start: Floats | None = None, max
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])
     history = np.zeros(max_iterations + 1)
-    n = _levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
-    if span_of(model.directions) is FULL_SPAN:
+    n = _run_levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
+    if find_direction_span(model.directions) is FULL_SPAN:
         joints = model.mean.copy()
         joints[1:] += x[:n_w].reshape(-1, 3)
     else:

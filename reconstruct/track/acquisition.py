@@ -10,29 +10,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.subject.constellation import assign
+from calibration.subject.constellation import assign_points
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints, Singles
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
-from database.geometry.kinematics import charted, local_markers
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import charted_from_local, compute_local_markers
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.history import BodyState
-from reconstruct.labelling.hypotheses import Hypotheses, place, refine
+from reconstruct.labelling.hypotheses import Hypotheses, place_on_points, refine_hypotheses
 from reconstruct.labelling.upright import (
-    limb_swaps,
-    mirror_order,
-    opposite_markers,
-    placement_of,
-    pose_index,
-    squared_distances,
-    torso_pairs,
-    without_heading,
+    build_pose_index,
+    choose_torso_pairs,
+    compute_mirror_order,
+    compute_squared_distances,
+    find_opposite_markers,
+    list_limb_swaps,
+    placement_from_root,
+    remove_heading,
 )
 from reconstruct.models.local.model import Neighbours, weigh_neighbours
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import nearest
+from reconstruct.search.nearest import find_nearest
 from reconstruct.track.estimator import Estimator
 
 # Whether a labelling is trusted.
@@ -140,19 +140,19 @@ class Acquirer:
         pose = examples.pose[::stride].reshape(-1, N_JOINTS - 1, 3)
         joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
         joints[1:, 1:] = pose
-        joints[0] = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        joints[0] = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
         tilt = np.tile(np.eye(3), (len(joints), 1, 1))
         if root_rotvec is not None:
-            tilt[1:] = without_heading(matrix_from_rotvec(np.asarray(root_rotvec[::stride], float)))
+            tilt[1:] = remove_heading(matrix_from_rotvec(np.asarray(root_rotvec[::stride], float)))
         self._joints, self._tilt = joints, tilt
-        local = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)
+        local = compute_local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)
         upright = np.einsum("nij,nmj->nmi", tilt, local)
         self._every = max(1, len(upright) // N_LISTED)
-        self._index = pose_index(upright[:: self._every], N_CENTERS)
+        self._index = build_pose_index(upright[:: self._every], N_CENTERS)
         self._flat = upright.astype(np.float32)
-        self._pairs = torso_pairs(upright[0], subject.markers.torso)
-        self._swaps = limb_swaps(opposite_markers(subject))
-        self._mirror = mirror_order(subject)
+        self._pairs = choose_torso_pairs(upright[0], subject.markers.torso)
+        self._swaps = list_limb_swaps(find_opposite_markers(subject))
+        self._mirror = compute_mirror_order(subject)
         self._min_labelled = max(5, round(0.6 * len(subject.markers)))
         self.forget()
 
@@ -199,7 +199,7 @@ class Acquirer:
         """Add to the energy what the cameras' position, the pose before a short loss and the previous frames tell."""
         energy = candidate.energy + self._averted(candidate.state)
         if last is not None:
-            energy += _elsewhere(candidate.state, last, 1e-9 * (t_ns - last.t_ns))
+            energy += _compute_relocation_energy(candidate.state, last, 1e-9 * (t_ns - last.t_ns))
         earlier = [other.energy for other in self._ambiguous]
         before = [other.energy for other in self._ambiguous if candidate.follows(other)]
         if before:
@@ -236,12 +236,12 @@ class Acquirer:
 
     def _hypotheses(self, points: Floats, last: BodyState | None) -> Hypotheses:
         """Return the best few labellings of points in an upright world."""
-        choice, root = place(points, self._index.centers, self._pairs, SLACK_M, GATE_M, N_PLACED)
+        choice, root = place_on_points(points, self._index.centers, self._pairs, SLACK_M, GATE_M, N_PLACED)
         _, first = np.unique(choice, axis=0, return_index=True)
         first = np.sort(first)[:N_REFINED]
-        found = refine(points, self._index, choice[first], root[first], GATES_M, LEFT_OVER_M).distinct()
+        found = refine_hypotheses(points, self._index, choice[first], root[first], GATES_M, LEFT_OVER_M).distinct()
         choice, root = self._variants(found, points, last)
-        variants = refine(points, self._index, choice, root, GATES_M[-1:], LEFT_OVER_M, relabel=False)
+        variants = refine_hypotheses(points, self._index, choice, root, GATES_M[-1:], LEFT_OVER_M, relabel=False)
         both = Hypotheses(*(np.concatenate([getattr(found, n), getattr(variants, n)]) for n in Hypotheses.__slots__)).distinct()
         return both.take(np.flatnonzero((both.choice >= 0).sum(axis=1) >= self._min_labelled)[:N_SOLVED])
 
@@ -259,8 +259,8 @@ class Acquirer:
         past = [(c.state, c.marker_m) for c in self._ambiguous]
         past += [] if last is None else [(last, self._estimator.world(last))]
         for state, marker_m in past:
-            choices.append(assign(points, marker_m, GATE_M)[None])
-            roots.append(placement_of(state.rotation, state.position_m)[None])
+            choices.append(assign_points(points, marker_m, GATE_M)[None])
+            roots.append(placement_from_root(state.rotation, state.position_m)[None])
         return np.concatenate(choices), np.concatenate(roots)
 
     def _solve(self, points: Floats, frame_of: FrameOf, hypotheses: Hypotheses, h: int, known: float) -> Candidate | None:
@@ -274,21 +274,21 @@ class Acquirer:
         estimate = self._estimator.estimate(frame_of(choice), start, near)
         if estimate is None:
             return None
-        better = assign(points, estimate.marker_m, SOLVED_GATE_M)
+        better = assign_points(points, estimate.marker_m, SOLVED_GATE_M)
         if not np.array_equal(better, choice):
             choice = better
             estimate = self._estimator.estimate(frame_of(choice), estimate.state, near)
         if estimate is None or (choice >= 0).sum() < self._min_labelled or not np.isfinite(estimate.marker_m).all():
             return None
-        first_choice, incomplete = hypotheses.choice[h], _incomplete(choice, len(points))
-        energy = known + MISSING * (sum(incomplete) - sum(_incomplete(first_choice, len(points)))) + estimate.energy
-        base = MISSING * sum(incomplete) + _example_energy(_missing_cost_m2(first_choice, len(points)))
+        first_choice, incomplete = hypotheses.choice[h], _count_missing(choice, len(points))
+        energy = known + MISSING * (sum(incomplete) - sum(_count_missing(first_choice, len(points)))) + estimate.energy
+        base = MISSING * sum(incomplete) + _compute_example_energy(_compute_missing_cost_m2(first_choice, len(points)))
         return Candidate(choice, estimate.state, estimate.marker_m, points[choice], energy, base, sum(incomplete))
 
     def _known_energy(self, hypotheses: Hypotheses, h: int, n_points: int) -> float:
         """Return the part of a labelling's energy that needs no solving: distance from examples, missing, left over."""
         total_m2 = len(self._torso) * float(hypotheses.cost_m[h]) ** 2
-        return _example_energy(total_m2) + MISSING * sum(_incomplete(hypotheses.choice[h], n_points))
+        return _compute_example_energy(total_m2) + MISSING * sum(_count_missing(hypotheses.choice[h], n_points))
 
     def _neighbours(self, points: Floats, choice: Ints, heading: Floats, position: Floats) -> Neighbours:
         """Return the examples nearest to a labelling."""
@@ -296,34 +296,34 @@ class Acquirer:
         used = choice >= 0
         local = np.zeros((len(choice), 3))
         local[used] = (points[choice[used]] - position) @ heading
-        d = squared_distances(self._flat, local, choice) / s.query_marker_sigma_m**2
-        chosen = nearest(d, s.neighbours)
+        d = compute_squared_distances(self._flat, local, choice) / s.query_marker_sigma_m**2
+        chosen = find_nearest(d, s.neighbours)
         poses = self._joints[chosen, 1:].reshape(len(chosen), -1).astype(np.float32)
         return weigh_neighbours(np.maximum(chosen - 1, 0) * self._stride, poses, d[chosen], s.sharpness)
 
 
-def _incomplete(choice: Ints, n_points: int) -> tuple[int, int]:
+def _count_missing(choice: Ints, n_points: int) -> tuple[int, int]:
     """Return how many markers have no point, and how many of those could have one that is left over."""
     used = int((choice >= 0).sum())
     missing = len(choice) - used
     return missing, min(missing, n_points - used)
 
 
-def _missing_cost_m2(choice: Ints, n_points: int) -> float:
+def _compute_missing_cost_m2(choice: Ints, n_points: int) -> float:
     """Return what missing markers add to the squared distances from an example, as `hypotheses.refine` counts them."""
-    missing, left_over = _incomplete(choice, n_points)
+    missing, left_over = _count_missing(choice, n_points)
     return left_over * LEFT_OVER_M**2 + (missing - left_over) * GATES_M[-1] ** 2
 
 
-def _example_energy(total_m2: float) -> float:
+def _compute_example_energy(total_m2: float) -> float:
     """Return the energy of a sum of squared distances from the nearest example."""
     return 0.5 * EXAMPLE_WEIGHT * total_m2 / EXAMPLE_SIGMA_M**2
 
 
-def _elsewhere(state: BodyState, last: BodyState, gone_s: float) -> float:
+def _compute_relocation_energy(state: BodyState, last: BodyState, gone_s: float) -> float:
     """Return the energy of a root far from the last pose, at most FAR and zero after NEAR_S."""
     if not 0.0 <= gone_s < NEAR_S:
         return 0.0
     away = float(np.linalg.norm(state.position_m - last.position_m)) / (NEAR_M + 3.0 * gone_s)
-    turned = float(geodesic_rad(state.rotation, last.rotation)) / (NEAR_RAD + 4.0 * gone_s)
+    turned = float(compute_geodesic_rad(state.rotation, last.rotation)) / (NEAR_RAD + 4.0 * gone_s)
     return FAR * (1.0 - gone_s / NEAR_S) * min(1.0, away**2 + turned**2)

@@ -21,14 +21,14 @@ from itertools import combinations
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.epipolar import epipolar_distances
+from calibration.epipolar import compute_epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
-from capture.stereo.labels import marker_frame
-from capture.stereo.matching import complement
-from config.arrays import Floats, Ints, read_only
+from capture.stereo.labels import build_marker_frame
+from capture.stereo.matching import list_untaken
+from config.arrays import Floats, Ints, make_read_only
 from config.jit import kernel
 from config.settings import LabelSettings
-from numerics.assignment import IMPOSSIBLE, likeliest_assignments
+from numerics.assignment import IMPOSSIBLE, find_likeliest_assignments
 
 GATE2 = 36.0  # squared distance in standard deviations beyond which a point is no candidate
 ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
@@ -38,7 +38,7 @@ MORE, MAX_ROUNDS = 4, 6  # choices that are weighed for each that is returned; e
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedMarkers:
     """Where markers are expected: point_m (M, 3) [m] world, covariance (M, 3, M, 3) [m^2], and the probability to see each, (M,).
 
     orders: of the markers with those of limbs exchanged that are mistaken for each other, (S, M).
@@ -74,14 +74,16 @@ class Association:
     likeliness: float
 
 
-def associate(views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, count: int) -> list[Association]:
+def associate(
+    views: Views, points: Points, rig: Rig, expected: ExpectedMarkers, s: LabelSettings, count: int
+) -> list[Association]:
     """Return the likeliest ways to label a moment, the first the best; at most `count`, none that is hopeless beside it."""
-    near = point_costs(points, expected, s)
+    near = compute_point_costs(points, expected, s)
     missed = -np.log1p(-expected.seen)
-    found = likeliest_assignments(near, missed, MORE * count, s.branch)
+    found = find_likeliest_assignments(near, missed, MORE * count, s.branch)
     if len(found) > 1:
         found = TogetherCost(points, expected, near, s).improve(found, count)
-    result = [_associated(views, points, rig, expected, s, *choice) for choice in found]
+    result = [_build_association(views, points, rig, expected, s, *choice) for choice in found]
     return sorted(result, key=lambda each: each.likeliness)
 
 
@@ -91,7 +93,7 @@ class TogetherCost:
     near: cost of every marker at every point, (M, P). Markers and points that are clearly each other's narrow down the others.
     """
 
-    def __init__(self, points: Points, expected: Expected, near: Floats, s: LabelSettings) -> None:
+    def __init__(self, points: Points, expected: ExpectedMarkers, near: Floats, s: LabelSettings) -> None:
         missed = -np.log1p(-expected.seen)
         possible = near < missed[:, None] + s.branch
         clear = (
@@ -105,7 +107,7 @@ class TogetherCost:
         self._point_m, self._covariance = self._given_clear(expected)
         self._costs: dict[bytes, tuple[float, Ints]] = {}
 
-    def _given_clear(self, expected: Expected) -> tuple[Floats, Floats]:
+    def _given_clear(self, expected: ExpectedMarkers) -> tuple[Floats, Floats]:
         """Return where the open markers are expected given the others, (K, 3), and their covariance, (K, 3, K, 3)."""
         known, open_ones, n = np.flatnonzero(self._clear >= 0), self._open, len(self._open)
         own = expected.covariance[open_ones][:, :, open_ones]
@@ -156,9 +158,9 @@ class TogetherCost:
         cost += 0.5 * float(apart @ pulled) + 0.5 * float(np.linalg.slogdet(2.0 * math.pi * S)[1])
         own, pull, alone = np.asarray(Q).reshape(n, 3, n, 3)[every, :, every], pulled.reshape(n, 3), apart.reshape(n, 3)
         # What is saved where a marker is left out of the Gaussian, and what it costs by itself.
-        saved = _half_squares(own, pull) - 0.5 * np.linalg.slogdet(own / (2.0 * math.pi))[1]
+        saved = _compute_half_squares(own, pull) - 0.5 * np.linalg.slogdet(own / (2.0 * math.pi))[1]
         wide = self._covariance[shown, :, shown] + s.stray_m**2 * np.eye(3)
-        stray = _half_squares(wide, alone) + 0.5 * np.linalg.slogdet(2.0 * math.pi * wide)[1] - math.log(s.stray)
+        stray = _compute_half_squares(wide, alone) + 0.5 * np.linalg.slogdet(2.0 * math.pi * wide)[1] - math.log(s.stray)
         return cost + min(float((stray - saved).min()), 0.0)
 
     def _exchanged(self, choice: Ints) -> list[Ints]:
@@ -179,37 +181,37 @@ class TogetherCost:
         return found
 
 
-def _half_squares(S: Floats, apart: Floats) -> Floats:
+def _compute_half_squares(S: Floats, apart: Floats) -> Floats:
     """Return a' S^-1 a / 2 of vectors (M, 3) and matrices (M, 3, 3), (M,)."""
     return np.asarray(0.5 * np.einsum("mi,mi->m", apart, np.linalg.solve(S, apart[:, :, None])[:, :, 0]))
 
 
-def _associated(
-    views: Views, points: Points, rig: Rig, expected: Expected, s: LabelSettings, likeliness: float, choice: Ints
+def _build_association(
+    views: Views, points: Points, rig: Rig, expected: ExpectedMarkers, s: LabelSettings, likeliness: float, choice: Ints
 ) -> Association:
     """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
-    frame, more = marker_frame(views, points, choice), 0.0
+    frame, more = build_marker_frame(views, points, choice), 0.0
     open_markers = np.flatnonzero(choice < 0)
     if len(open_markers):
-        unused = complement(len(points.point_m), choice[choice >= 0])
+        unused = list_untaken(len(points.point_m), choice[choice >= 0])
         loose = (row[row >= 0] for row in points.blob[:, unused])
         free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
         if any(len(each) for each in free):
             blob, more = _label_singles(views, rig, free, open_markers, expected, s)
-            blob = _without_points(blob, points.blob[:, unused])
-            frame = with_blobs(frame, views, open_markers, blob)
-    cost = labels_cost(frame, expected, s)
+            blob = _remove_point_blobs(blob, points.blob[:, unused])
+            frame = add_blobs(frame, views, open_markers, blob)
+    cost = compute_label_cost(frame, expected, s)
     return Association(choice, frame, cost, likeliness + more)
 
 
-def _without_points(blob: Ints, of_points: Ints) -> Ints:
+def _remove_point_blobs(blob: Ints, of_points: Ints) -> Ints:
     """Return blobs of single views, (V, K), without those that are a point, (V, P), which is then not that marker."""
     for point in of_points.T:
         blob[:, ((blob == point[:, None]) & (point >= 0)[:, None]).sum(axis=0) > 1] = -1
     return blob
 
 
-def labels_cost(frame: MarkerFrame, expected: Expected, s: LabelSettings) -> float:
+def compute_label_cost(frame: MarkerFrame, expected: ExpectedMarkers, s: LabelSettings) -> float:
     """Return what the labels of a frame cost but for distances: markers seen and not, and points that are false."""
     shown = frame.shown
     cost = -float(np.log(expected.seen[shown]).sum() + np.log1p(-expected.seen[~shown]).sum())
@@ -223,7 +225,7 @@ def labels_cost(frame: MarkerFrame, expected: Expected, s: LabelSettings) -> flo
     return cost
 
 
-def point_costs(points: Points, expected: Expected, s: LabelSettings) -> Floats:
+def compute_point_costs(points: Points, expected: ExpectedMarkers, s: LabelSettings) -> Floats:
     """Return the cost of every marker at every point, (M, P), IMPOSSIBLE beyond the gate."""
     n = len(expected.point_m)
     cost = np.full((n, len(points.point_m)), IMPOSSIBLE)
@@ -231,17 +233,19 @@ def point_costs(points: Points, expected: Expected, s: LabelSettings) -> Floats:
         known = math.log(s.false_points_m3) - np.log(expected.seen)
         S = expected.covariance_m2 + s.marker_sigma_m**2 * np.eye(3)
         given, stray = (
-            (read_only(points.point_m), read_only(points.covariance_m2), expected.point_m),
+            (make_read_only(points.point_m), make_read_only(points.covariance_m2), expected.point_m),
             np.full_like(cost, IMPOSSIBLE),
         )
-        _write_costs(*given, S, known, cost)
-        _write_costs(*given, S + s.stray_m**2 * np.eye(3), known - math.log(s.stray), stray)
+        _compute_gated_costs(*given, S, known, cost)
+        _compute_gated_costs(*given, S + s.stray_m**2 * np.eye(3), known - math.log(s.stray), stray)
         np.minimum(cost, stray, out=cost)
     return cost
 
 
 @kernel
-def _write_costs(point_m: Floats, covariance_m2: Floats, marker_m: Floats, S: Floats, known: Floats, cost: Floats) -> None:
+def _compute_gated_costs(
+    point_m: Floats, covariance_m2: Floats, marker_m: Floats, S: Floats, known: Floats, cost: Floats
+) -> None:
     """Write d' C^-1 d / 2 + ln det(2 pi C) / 2 + known of every marker at every point within the gate, C = S + covariance."""
     for m in range(marker_m.shape[0]):
         for p in range(point_m.shape[0]):
@@ -260,7 +264,7 @@ def _write_costs(point_m: Floats, covariance_m2: Floats, marker_m: Floats, S: Fl
 
 
 def _label_singles(
-    views: Views, rig: Rig, free: list[Ints], open_markers: Ints, expected: Expected, s: LabelSettings
+    views: Views, rig: Rig, free: list[Ints], open_markers: Ints, expected: ExpectedMarkers, s: LabelSettings
 ) -> tuple[Ints, float]:
     """Return the likeliest blob of each of some markers in each view, (V, K), -1 for none, and by how much less they cost.
 
@@ -274,33 +278,35 @@ def _label_singles(
     missed = -np.log1p(-expected.seen[open_markers])
     for c, each in enumerate(free):
         if len(each):
-            cost = _blob_costs(views[c], rig.cameras[c], each, open_markers, expected, s)
-            column = likeliest_assignments(cost, missed, 1, s.branch)[0][1]
+            cost = _compute_blob_costs(views[c], rig.cameras[c], each, open_markers, expected, s)
+            column = find_likeliest_assignments(cost, missed, 1, s.branch)[0][1]
             has = np.flatnonzero(column >= 0)
             blob[c, has], saved[c, has] = each[column[has]], (cost - missed[:, None])[has, column[has]]
     for a, b in combinations(range(len(free)), 2):
         for m in np.flatnonzero((blob[a] >= 0) & (blob[b] >= 0)):
             px = views[a].points_px[blob[a, m], None], views[b].points_px[blob[b, m], None]
-            if epipolar_distances((rig.cameras[a], rig.cameras[b]), *px)[0, 0] > ONE_POINT_PX:
+            if compute_epipolar_distances((rig.cameras[a], rig.cameras[b]), *px)[0, 0] > ONE_POINT_PX:
                 worse = a if saved[a, m] > saved[b, m] else b
                 blob[worse, m], saved[worse, m] = -1, 0.0
     return blob, float(saved.sum())
 
 
-def _blob_costs(blobs: Blobs, camera: Camera, free: Ints, markers: Ints, expected: Expected, s: LabelSettings) -> Floats:
+def _compute_blob_costs(
+    blobs: Blobs, camera: Camera, free: Ints, markers: Ints, expected: ExpectedMarkers, s: LabelSettings
+) -> Floats:
     """Return the cost of some markers, (K,), at some blobs of a view, (F,): (K, F), IMPOSSIBLE beyond the gate."""
     at_m = expected.point_m[markers]
-    predicted, J = camera.project(at_m), _image_derivatives(camera, at_m)
+    predicted, J = camera.project(at_m), _compute_image_derivatives(camera, at_m)
     apart, sigma_px = predicted[:, None] - blobs.points_px[free], blobs.sigma_px[free]
     known = (math.log(s.false_blobs_px2) - np.log(expected.seen[markers]))[:, None]
     costs = []
     for wider_m, cost in ((0.0, 0.0), (s.stray_m, -math.log(s.stray))):
         world = expected.covariance_m2[markers] + (s.marker_sigma_m**2 + wider_m**2) * np.eye(3)
-        costs.append(_image_costs(J @ world @ np.swapaxes(J, 1, 2), apart, sigma_px) + known + cost)
+        costs.append(_compute_image_costs(J @ world @ np.swapaxes(J, 1, 2), apart, sigma_px) + known + cost)
     return np.minimum(*costs)
 
 
-def _image_costs(S: Floats, apart: Floats, sigma_px: Floats) -> Floats:
+def _compute_image_costs(S: Floats, apart: Floats, sigma_px: Floats) -> Floats:
     """Return d' C^-1 d / 2 + ln det(2 pi C) / 2 within the gate, IMPOSSIBLE beyond, (K, F), C = S + sigma^2.
 
     Args:
@@ -315,7 +321,7 @@ def _image_costs(S: Floats, apart: Floats, sigma_px: Floats) -> Floats:
     return np.where(d2 < GATE2, 0.5 * d2 + np.log(2.0 * math.pi * np.sqrt(det)), IMPOSSIBLE)
 
 
-def _image_derivatives(camera: Camera, point_m: Floats) -> Floats:
+def _compute_image_derivatives(camera: Camera, point_m: Floats) -> Floats:
     """Return the derivatives of image points by points in the world, (K, 2, 3) [px/m], but for what the lens bends."""
     at = camera.to_camera(point_m)
     depth = np.maximum(at[:, 2], MIN_DEPTH_M)
@@ -323,7 +329,7 @@ def _image_derivatives(camera: Camera, point_m: Floats) -> Floats:
     return np.asarray(camera.focal_px * (camera.rotation[:2] - along) / depth[:, None, None])
 
 
-def with_blobs(frame: MarkerFrame, views: Views, markers: Ints, blob: Ints) -> MarkerFrame:
+def add_blobs(frame: MarkerFrame, views: Views, markers: Ints, blob: Ints) -> MarkerFrame:
     """Return a frame in which some markers, (K,), have blobs of single views, (V, K), -1 for none."""
     seen, image_px, sigma_px = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
     for c, each in enumerate(views.blobs):

@@ -19,19 +19,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from config.arrays import Floats, Ints, read_only
+from config.arrays import Floats, Ints, make_read_only
 from config.jit import kernel
 from config.settings import SolveSettings
-from database.geometry.kinematics import _chain
+from database.geometry.kinematics import _pack_chain
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from database.geometry.skeleton import Skeleton
-from numerics.definite import factor_definite, half_log_det, invert_definite, mirror_triangle, solve_factored, solve_triangle
+from numerics.definite import (
+    compute_half_log_det,
+    factor_definite,
+    invert_definite,
+    mirror_triangle,
+    solve_factored,
+    solve_triangle,
+)
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
-from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Neighbours, Quadratic, model_around
+from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Neighbours, Quadratic, build_local_model
 from reconstruct.solve.certainty import Minimum
-from reconstruct.solve.linearise import MarkerBody, PoseSpace, _markers_by_pose
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, _derive_markers_by_pose
 from reconstruct.solve.root import RootPrior
 
 N_POSE = DOFS + 6
@@ -68,7 +75,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NeighbourTerms:
     """What the neighbours tell of a frame, as changes of what is predicted.
 
     pose: of joints and root, (V,) and (V, V); velocity: (V,), with the covariance it is known by, (V, V); counted: as how many
@@ -82,7 +89,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class VelocityUpdate:
     """A prediction that a share of the neighbours' velocity has led.
 
     factor: L of the covariance of how far apart the two velocities are, (V, V); change: of the mean of pose and velocity, (2 V,);
@@ -108,9 +115,9 @@ class Prior:
     """
 
     predicted: Belief
-    told: Told | None
-    led: Led | None
-    carried: Led | None
+    told: NeighbourTerms | None
+    led: VelocityUpdate | None
+    carried: VelocityUpdate | None
     certainty: float
     model: LocalModel
     root: RootPrior
@@ -125,19 +132,19 @@ class Tilt:
     variance: float
 
 
-def begin_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
+def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
     """Return what is believed of a performer who was just found, with a root and neighbours and before any marker counts."""
     joints = start.joints.copy()
     joints[1:] = n.pose.reshape(-1, 3)
     covariance = np.zeros((2 * N_POSE, 2 * N_POSE))
     covariance[:DOFS, :DOFS] = n.pose_covariance
     covariance[range(DOFS, N_POSE), range(DOFS, N_POSE)] = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M], 3) ** 2
-    n = in_the_world(n, start.rotation)
+    n = turn_to_world(n, start.rotation)
     covariance[VELOCITY, VELOCITY] = n.velocity_covariance
     return Belief(replace(start, joints=joints), n.velocity, covariance, n.acceleration, n.noise)
 
 
-def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
+def turn_to_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
     """Return what neighbours say with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
     velocity, acceleration, noise, spread = n.velocity.copy(), n.acceleration.copy(), n.noise.copy(), n.velocity_covariance.copy()
     turn, root = np.zeros((6, 6)), slice(DOFS, N_POSE)
@@ -153,12 +160,12 @@ def in_the_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
     """Return what is believed of a later time before anything is seen of it."""
     seconds = max((t_ns - belief.state.t_ns) * 1e-9, 0.0)
-    kept, ahead = kept_velocity(seconds, s)
+    kept, ahead = compute_kept_velocity(seconds, s)
     velocity = kept * belief.velocity + ahead * belief.acceleration
     step = ahead * belief.velocity + 0.5 * ahead**2 * belief.acceleration
     covariance = np.empty_like(belief.covariance)
-    _write_predicted(read_only(belief.covariance), read_only(belief.noise), seconds, kept, ahead, covariance)
-    return replace(belief, state=stepped(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
+    _write_predicted(make_read_only(belief.covariance), make_read_only(belief.noise), seconds, kept, ahead, covariance)
+    return replace(belief, state=apply_pose_change(belief.state, step, t_ns), velocity=velocity, covariance=covariance)
 
 
 @kernel
@@ -174,7 +181,7 @@ def _write_predicted(P: Floats, W: Floats, seconds: float, kept: Floats, ahead: 
             out[n + i, n + j] = kept[i] * kept[j] * velocity + seconds * noise
 
 
-def foresee(before: Belief, predicted: Belief, change: Floats, spread: Floats, s: SolveSettings) -> Belief:
+def predict_with_neighbours(before: Belief, predicted: Belief, change: Floats, spread: Floats, s: SolveSettings) -> Belief:
     """Return a prediction joined with how neighbours went on in the same time.
 
     Args:
@@ -183,30 +190,30 @@ def foresee(before: Belief, predicted: Belief, change: Floats, spread: Floats, s
         spread: its covariance, (V, V).
     """
     seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
-    kept, ahead = kept_velocity(seconds, s)
+    kept, ahead = compute_kept_velocity(seconds, s)
     P, W, turn = before.covariance, before.noise, np.eye(N_POSE)
     for first in (DOFS, DOFS + 3):
         turn[first : first + 3, first : first + 3] = before.state.rotation
     across, of_velocity = P[POSE, VELOCITY], P[VELOCITY, VELOCITY]
     moved = (ahead[:, None] * ahead) * of_velocity + (seconds**3 / 3.0) * W  # covariance of the change itself
     with_change = np.concatenate([across * ahead + moved, kept[:, None] * of_velocity * ahead + (0.5 * seconds**2) * W])
-    gain = with_change @ _inverse(moved + turn @ spread @ turn.T)
-    step = gain @ (turn @ change - pose_change(before.state, predicted.state))
+    gain = with_change @ _invert_definite(moved + turn @ spread @ turn.T)
+    step = gain @ (turn @ change - compute_pose_change(before.state, predicted.state))
     covariance = predicted.covariance - gain @ with_change.T
-    state = stepped(predicted.state, step[POSE], predicted.state.t_ns)
+    state = apply_pose_change(predicted.state, step[POSE], predicted.state.t_ns)
     return replace(
         predicted, state=state, velocity=predicted.velocity + step[VELOCITY], covariance=0.5 * (covariance + covariance.T)
     )
 
 
-def kept_velocity(seconds: float, s: SolveSettings) -> tuple[Floats, Floats]:
+def compute_kept_velocity(seconds: float, s: SolveSettings) -> tuple[Floats, Floats]:
     """Return the share of a velocity that is left after some time, (V,), and for how long of it the velocity counts, (V,) [s]."""
     fade = np.repeat([s.joint_velocity_s, s.root_velocity_s], [DOFS, 6])
     kept = np.exp(-seconds / fade)
     return kept, fade * (1.0 - kept)
 
 
-def stepped(state: BodyState, step: Floats, t_ns: int) -> BodyState:
+def apply_pose_change(state: BodyState, step: Floats, t_ns: int) -> BodyState:
     """Return a pose after a change of joints, rotation vector about the world's axes and position, (V,)."""
     joints = state.joints.copy()
     joints[1:] += step[:DOFS].reshape(-1, 3)
@@ -214,7 +221,7 @@ def stepped(state: BodyState, step: Floats, t_ns: int) -> BodyState:
     return BodyState(t_ns, joints, turned, state.position_m + step[DOFS + 3 :])
 
 
-def pose_change(before: BodyState, after: BodyState) -> Floats:
+def compute_pose_change(before: BodyState, after: BodyState) -> Floats:
     """Return the change of joints, rotation vector about the world's axes and position from one pose to another, (V,)."""
     turn = rotvec_between(before.rotation, after.rotation)
     return np.concatenate([(after.joints - before.joints)[1:].ravel(), turn, after.position_m - before.position_m])
@@ -225,33 +232,35 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
 
     tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
     """
-    n = in_the_world(n, predicted.state.rotation)
-    told = weigh_told(predicted, n, tilt, seconds, s)
-    led = lead(predicted.covariance, told, 1.0, POSE)
-    carried = lead(predicted.covariance, told, n.certainty, BOTH)
-    pose, _ = meet(led, told.pose, 1.0)
-    model = model_around(predicted.state.joints[1:].ravel(), FULL, Quadratic(pose.center[:DOFS], pose.precision))
-    expected = stepped(predicted.state, pose.center, predicted.state.t_ns)
+    n = turn_to_world(n, predicted.state.rotation)
+    told = weigh_neighbour_terms(predicted, n, tilt, seconds, s)
+    led = update_by_velocity(predicted.covariance, told, 1.0, POSE)
+    carried = update_by_velocity(predicted.covariance, told, n.certainty, BOTH)
+    pose, _ = update_by_pose(led, told.pose, 1.0)
+    model = build_local_model(predicted.state.joints[1:].ravel(), FULL, Quadratic(pose.center[:DOFS], pose.precision))
+    expected = apply_pose_change(predicted.state, pose.center, predicted.state.t_ns)
     root = RootPrior(expected.rotation, expected.position_m, np.nan, np.nan)
     return Prior(
         replace(predicted, acceleration=n.acceleration, noise=n.noise), told, led, carried, n.certainty, model, root, seconds
     )
 
 
-def weigh_told(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Told:
+def weigh_neighbour_terms(
+    predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings
+) -> NeighbourTerms:
     """Return what neighbours tell of a frame by as much as they count in it; arguments as of `join_neighbours`, in the world."""
     precision, apart = np.zeros((N_POSE, N_POSE)), np.zeros(N_POSE)
     apart[:DOFS] = n.pose - predicted.state.joints[1:].ravel()
     if (share := min(s.pose_rate * seconds, MOST_COUNTED)) > 0.0:
-        precision[:DOFS, :DOFS] = share * _inverse(n.pose_covariance)
+        precision[:DOFS, :DOFS] = share * _invert_definite(n.pose_covariance)
     if tilt is not None and (share := min(s.tilt_rate * seconds, MOST_COUNTED)) > 0.0:
-        apart[DOFS : DOFS + 3] = tilt_apart(predicted.state.rotation, tilt.up)
+        apart[DOFS : DOFS + 3] = compute_tilt_error(predicted.state.rotation, tilt.up)
         precision[[DOFS, DOFS + 2], [DOFS, DOFS + 2]] = share / tilt.variance
     counted = min(s.velocity_rate * seconds, MOST_COUNTED)
-    return Told(Quadratic(apart, precision), n.velocity - predicted.velocity, n.velocity_covariance, counted)
+    return NeighbourTerms(Quadratic(apart, precision), n.velocity - predicted.velocity, n.velocity_covariance, counted)
 
 
-def lead(covariance: Floats, told: Told, certainty: float, of: slice) -> Led:
+def update_by_velocity(covariance: Floats, told: NeighbourTerms, certainty: float, of: slice) -> VelocityUpdate:
     """Return a prediction led by a share of the neighbours' velocity.
 
     Args:
@@ -261,23 +270,23 @@ def lead(covariance: Floats, told: Told, certainty: float, of: slice) -> Led:
         of: of what the covariance is asked for, the pose or both.
     """
     spread = covariance[VELOCITY, VELOCITY]
-    L = _factor(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
+    L = _factor_definite(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
     half, pulled = solve_triangle(L, covariance[VELOCITY, of].T), solve_factored(L, told.velocity)
     left = covariance[of, of] - half @ half.T
     change = covariance[:, VELOCITY] @ pulled
-    return Led(L, change, left, _inverse(left[POSE, POSE]), 0.5 * float(told.velocity @ pulled))
+    return VelocityUpdate(L, change, left, _invert_definite(left[POSE, POSE]), 0.5 * float(told.velocity @ pulled))
 
 
-def meet(led: Led, told: Quadratic, certainty: float) -> tuple[Quadratic, float]:
+def update_by_pose(led: VelocityUpdate, told: Quadratic, certainty: float) -> tuple[Quadratic, float]:
     """Return the pose of a led prediction joined with a share of what neighbours tell of it, and their energy at its best."""
     precision = led.precision + certainty * told.precision
     apart = told.center - led.change[POSE]
     pull = certainty * (told.precision @ apart)
-    step = solve_factored(_factor(precision), pull)
+    step = solve_factored(_factor_definite(precision), pull)
     return Quadratic(led.change[POSE] + step, precision), led.disagreement + 0.5 * float(pull @ (apart - step))
 
 
-def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
+def update_belief(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     """Return what is believed after the markers of a frame.
 
     Args:
@@ -289,21 +298,21 @@ def conclude(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     assert told is not None and led is not None and carried is not None
     solved = minimum.terms.prior.precision
     added = minimum.hessian - solved + prior.certainty * (solved - prior.model.precision + told.pose.precision)
-    pulled = led.precision @ (pose_change(predicted.state, state) - led.change[POSE])
+    pulled = led.precision @ (compute_pose_change(predicted.state, state) - led.change[POSE])
     across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
     velocity = predicted.velocity + led.change[VELOCITY] + across - spread @ solve_factored(led.factor, across)
     covariance = carry_covariance(carried, added)
     return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near)
 
 
-def carry_covariance(carried: Led, added: Floats) -> Floats:
+def carry_covariance(carried: VelocityUpdate, added: Floats) -> Floats:
     """Return the covariance of pose and velocity after a frame, (2 V, 2 V).
 
     Args:
         carried: what is known before, of both.
         added: lower triangle of the information of the pose that is added, (V, V).
     """
-    before, pose = carried.covariance, _inverse(carried.precision + added)
+    before, pose = carried.covariance, _invert_definite(carried.precision + added)
     by_pose = before[VELOCITY, POSE] @ carried.precision
     after, across = np.empty_like(before), by_pose @ pose
     after[POSE, POSE], after[VELOCITY, POSE], after[POSE, VELOCITY] = pose, across, across.T
@@ -311,7 +320,7 @@ def carry_covariance(carried: Led, added: Floats) -> Floats:
     return after
 
 
-def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum: Minimum) -> float:
+def compute_surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum: Minimum) -> float:
     """Return -ln of the probability of a frame's markers where they are, by Laplace's approximation (MacKay 1992).
 
     Args:
@@ -323,27 +332,27 @@ def surprise(predicted: BodyState, before: Quadratic, state: BodyState, minimum:
     pulled = solved.precision @ (minimum.x - solved.center)
     markers = minimum.energy - 0.5 * float((minimum.x - solved.center) @ pulled)
     hessian = mirror_triangle(minimum.hessian) - solved.precision + before.precision
-    moved = pose_change(predicted, state) - before.center
+    moved = compute_pose_change(predicted, state) - before.center
     held = before.precision @ moved
     gradient = minimum.gradient - pulled + held
-    L = _factor(hessian)
+    L = _factor_definite(hessian)
     gained = 0.5 * float(gradient @ solve_factored(L, gradient))  # by a step to where the energy is least
-    volume = float(np.log(L.diagonal()).sum()) - half_log_det(before.precision)
+    volume = float(np.log(L.diagonal()).sum()) - compute_half_log_det(before.precision)
     return markers + 0.5 * float(moved @ held) - gained + volume
 
 
-def expect_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
+def predict_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Floats) -> tuple[Floats, Floats]:
     """Return where points of the body are, (N, 3) [m], and their covariance, (N, 3, N, 3) [m^2]; joint (N,), offset_m (N, 3)."""
     state, n = belief.state, len(joint)
     space = PoseSpace(state.joints.copy(), FULL, FULL_SPAN, np.ascontiguousarray(state.rotation))
-    body = MarkerBody(*_chain(skeleton), read_only(joint), read_only(offset_m))
+    body = MarkerBody(*_pack_chain(skeleton), make_read_only(joint), make_read_only(offset_m))
     point_m, J = np.empty((n, 3)), np.empty((3 * n, N_POSE))
-    _markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
+    _derive_markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
     covariance = J @ belief.covariance[POSE, POSE] @ J.T
     return point_m, covariance.reshape(n, 3, n, 3)
 
 
-def tilt_of(up: Floats, weights: Floats) -> Tilt:
+def compute_tilt(up: Floats, weights: Floats) -> Tilt:
     """Return the neighbours' tilt; up: the vertical in the root's frame of each, (K, 3), with weights (K,)."""
     share = weights / weights.sum()
     mean = share @ up
@@ -351,7 +360,7 @@ def tilt_of(up: Floats, weights: Floats) -> Tilt:
     return Tilt(mean, 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2)
 
 
-def tilt_apart(rotation: Floats, up: Floats) -> Floats:
+def compute_tilt_error(rotation: Floats, up: Floats) -> Floats:
     """Return the turn about a horizontal axis that raises a vertical in the root's frame, (3,), to the world's, (3,) [rad]."""
     theirs = rotation @ up
     sine = float(np.hypot(theirs[0], theirs[2]))
@@ -359,7 +368,7 @@ def tilt_apart(rotation: Floats, up: Floats) -> Floats:
     return np.array([-theirs[2], 0.0, theirs[0]]) * (angle / max(sine, 1e-9))
 
 
-def _inverse(A: Floats) -> Floats:
+def _invert_definite(A: Floats) -> Floats:
     """Return the inverse of a covariance or information. Raises LinAlgError: it is not positive definite."""
     inverse = invert_definite(A)
     if inverse is None:
@@ -367,7 +376,7 @@ def _inverse(A: Floats) -> Floats:
     return inverse
 
 
-def _factor(A: Floats) -> Floats:
+def _factor_definite(A: Floats) -> Floats:
     """Return the Cholesky factor of an information. Raises LinAlgError: it is not positive definite."""
     L = factor_definite(A)
     if L is None:

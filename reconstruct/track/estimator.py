@@ -12,22 +12,22 @@ from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
-from reconstruct.labelling.upright import limb_exchanges
+from reconstruct.labelling.upright import list_limb_exchanges
 from reconstruct.missing.fill_in import FillIn
-from reconstruct.models.local.model import LocalModel, Neighbours, strangeness_rad, weigh_neighbours
-from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
-from reconstruct.search.examples import Examples, every
+from reconstruct.models.local.model import LocalModel, Neighbours, compute_strangeness_rad, weigh_neighbours
+from reconstruct.observations import Observations, find_monocular_rays, find_single_view_markers, observations_from_markers
+from reconstruct.search.examples import Examples, thin_examples
 from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, with_calibration
-from reconstruct.solve.limits import NO_LIMITS, limits_of
-from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso
-from reconstruct.solve.solver import FrameProblem, Solution, solve
-from reconstruct.track.belief import Belief, Prior, tilt_of
-from reconstruct.track.models import model_for
+from reconstruct.solve.certainty import Minimum, add_calibration_error, build_minimum, estimate_joint_error_m
+from reconstruct.solve.limits import NO_LIMITS, compute_limits
+from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
+from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
+from reconstruct.track.belief import Belief, Prior, compute_tilt
+from reconstruct.track.models import build_frame_model
 
 N_MINIMA = 4
 SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
@@ -76,7 +76,7 @@ class Estimator:
         self.subject, self.examples = subject, examples
         self.belief: Belief | None = None
         self.filler: FillIn | None = None
-        sample = every(examples, max(1, len(examples) // SAMPLE))
+        sample = thin_examples(examples, max(1, len(examples) // SAMPLE))
         self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
@@ -85,12 +85,12 @@ class Estimator:
         self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
-        self._model = model_for(settings, examples, covariance)
+        self._model = build_frame_model(settings, examples, covariance)
         self.joins_models = self._model.carries
-        self._limits = limits_of(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
-        self._solve = partial(solve, max_iterations=settings.max_iterations)
+        self._limits = compute_limits(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
+        self._solve = partial(solve_pose, max_iterations=settings.max_iterations)
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
-        self.limb_orders = limb_exchanges(subject)
+        self.limb_orders = list_limb_exchanges(subject)
         self._marker_sigma_m = np.full(len(subject.markers), settings.marker_sigma_m)
 
     @property
@@ -115,7 +115,7 @@ class Estimator:
         """Return the markers of a pose relative to the root, (M, 3) [m]; those of the last pose asked for are remembered."""
         asked, marker_m = self._local
         if asked is not joints:
-            marker_m = local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)[0]
+            marker_m = compute_local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)[0]
             self._local = joints, marker_m
         return marker_m
 
@@ -167,7 +167,7 @@ class Estimator:
             return self._model.begin(replace(reference, rotation=rotation, position_m=position_m), neighbours)
         tilt, torso = None, self.subject.markers.torso
         if self.examples.up is not None and not frame.seen[:, torso].any(axis=0).all():
-            tilt = tilt_of(self.examples.up[neighbours.rows].astype(np.float64), neighbours.weights)
+            tilt = compute_tilt(self.examples.up[neighbours.rows].astype(np.float64), neighbours.weights)
         seconds = (frame.t_capture_ns - self.belief.state.t_ns) * 1e-9
         return self._model.join(predicted, neighbours, tilt, seconds)
 
@@ -176,8 +176,8 @@ class Estimator:
         minimum = self._minimum_of(estimate)
         if not self._model.carries:
             return None
-        strange_rad = strangeness_rad(estimate.near, estimate.state.joints[1:].ravel())
-        return with_calibration(joint_error_m(minimum, strange_rad), self.subject)
+        strange_rad = compute_strangeness_rad(estimate.near, estimate.state.joints[1:].ravel())
+        return add_calibration_error(estimate_joint_error_m(minimum, strange_rad), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given what was known before."""
@@ -188,7 +188,7 @@ class Estimator:
         for asked, minimum in self._minima:
             if asked is estimate:
                 return minimum
-        self._minima.appendleft((estimate, minimum_of(*estimate.solved)))
+        self._minima.appendleft((estimate, build_minimum(*estimate.solved)))
         return self._minima[0][1]
 
     def accept(self, estimate: Estimate) -> None:
@@ -235,9 +235,9 @@ class Estimator:
         R, t = root
         s, pose_weight = self._settings, self._query_weight
         weight = frame.valid / (frame.variance_m2 + s.query_marker_sigma_m**2)
-        if frame.all_valid or not alone(frame).any():
+        if frame.all_valid or not find_single_view_markers(frame).any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
-        rays = monocular_rays(frame, self.rig)
+        rays = find_monocular_rays(frame, self.rig)
         distance = np.linalg.norm(rays.from_m - t, axis=1)
         across2 = (distance * rays.sigma_rad) ** 2 + s.query_marker_sigma_m**2
         point = np.where(rays.monocular[:, None], rays.from_m, frame.point_m)
@@ -246,11 +246,11 @@ class Estimator:
     def _root(self, frame: MarkerFrame, reference: BodyState) -> Root | None:
         """Fit the root to the torso's markers, or to their rays where one camera alone sees the torso."""
         torso, local_m = self.subject.markers.torso, self.local(reference.joints)
-        root = root_from_torso(frame, local_m, torso, (reference.rotation, reference.position_m))
+        root = fit_root_to_torso(frame, local_m, torso, (reference.rotation, reference.position_m))
         if root is None or np.count_nonzero(frame.valid & torso):
             return root
         sigmas = (self._settings.root_sigma_rad, self._settings.root_sigma_m)
-        return root_from_rays(monocular_rays(frame, self.rig), torso, local_m, root, sigmas)
+        return fit_root_to_rays(find_monocular_rays(frame, self.rig), torso, local_m, root, sigmas)
 
     def _neighbours(self, query: Query) -> Neighbours:
         """Return the nearest examples."""

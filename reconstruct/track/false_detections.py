@@ -11,9 +11,9 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from capture.packets import Blobs, MarkerFrame, Points, Views
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Floats, make_read_only
 from config.jit import kernel
-from reconstruct.track.association import Expected
+from reconstruct.track.association import ExpectedMarkers
 
 STAY_PX = 1.5  # a blob this near to its last position has stayed
 LEARN_S = 0.5  # this long without a label makes a false detection; longer than labels need to be doubted
@@ -45,7 +45,7 @@ class FalseDetections:
         self._n = [0] * self.n_cameras
         self._last_s = self._tracked_s = -np.inf
 
-    def without(self, views: Views, rig: Rig, expected: Expected | None) -> Views:
+    def without(self, views: Views, rig: Rig, expected: ExpectedMarkers | None) -> Views:
         """Return the views without false detections."""
         if 1e-9 * views.t_capture_ns - self._tracked_s > UNTRACKED_S:
             return views
@@ -56,7 +56,7 @@ class FalseDetections:
         single = []
         for c, (blobs, lone) in enumerate(zip(views.blobs, points.single, strict=True)):
             if blobs is not None and len(lone):
-                lone = lone[~standing(blobs.points_px[lone], self._spots[c], self._n[c])]
+                lone = lone[~find_standing_points(blobs.points_px[lone], self._spots[c], self._n[c])]
             single.append(lone)
         return replace(points, single=tuple(single))
 
@@ -74,28 +74,28 @@ class FalseDetections:
             if blobs is None:
                 continue
             labelled_px = frame.image_px[c][frame.seen[c]]
-            self._n[c] = update_spots(read_only(blobs.points_px), labelled_px, self._spots[c], self._n[c], t_s, step_s)
+            self._n[c] = update_spots(make_read_only(blobs.points_px), labelled_px, self._spots[c], self._n[c], t_s, step_s)
 
-    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: Expected | None) -> Blobs:
+    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
         """Return one camera's blobs without its false detections."""
-        out = standing(blobs.points_px, self._spots[index], self._n[index])
+        out = find_standing_points(blobs.points_px, self._spots[index], self._n[index])
         if not np.count_nonzero(out):
             return blobs
         if expected is not None:
             depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)
             sigma_px = camera.focal_px * expected.sigma_m / depth_m
-            keep_near(out, read_only(blobs.points_px), camera.project(expected.point_m), sigma_px)
-        return _subset(blobs, ~out) if out.any() else blobs
+            clear_near_expected(out, make_read_only(blobs.points_px), camera.project(expected.point_m), sigma_px)
+        return _select_blobs(blobs, ~out) if out.any() else blobs
 
 
-def _subset(blobs: Blobs, keep: Bools) -> Blobs:
+def _select_blobs(blobs: Blobs, keep: Bools) -> Blobs:
     """Return some of the blobs."""
     parts = (blobs.points_px[keep], blobs.area_px[keep], blobs.color_rgb[keep], blobs.sigma_px[keep])
     return Blobs(blobs.camera, blobs.index, blobs.t_capture_ns, *parts, blobs.light)
 
 
 @kernel
-def _nearest(x: float, y: float, spots: Floats, n: int) -> int:
+def _find_nearest_spot(x: float, y: float, spots: Floats, n: int) -> int:
     """Return the nearest of n spots within STAY_PX, -1 for none."""
     best, found = STAY_PX * STAY_PX, -1
     for k in range(n):
@@ -106,17 +106,17 @@ def _nearest(x: float, y: float, spots: Floats, n: int) -> int:
 
 
 @kernel
-def standing(points_px: Floats, spots: Floats, n: int) -> Bools:
+def find_standing_points(points_px: Floats, spots: Floats, n: int) -> Bools:
     """Return which points (N, 2) are at a known false detection, (N,), among n spots of a table (S, 4)."""
     out = np.zeros(len(points_px), np.bool_)
     for i in range(len(points_px)):
-        k = _nearest(points_px[i, 0], points_px[i, 1], spots, n)
+        k = _find_nearest_spot(points_px[i, 0], points_px[i, 1], spots, n)
         out[i] = k >= 0 and spots[k, UNLABELLED] >= LEARN_S
     return out
 
 
 @kernel
-def keep_near(out: Bools, points_px: Floats, expected_px: Floats, sigma_px: Floats) -> None:
+def clear_near_expected(out: Bools, points_px: Floats, expected_px: Floats, sigma_px: Floats) -> None:
     """Clear `out` (N,), in place, for points (N, 2) near an expected marker, (M, 2), by its standard deviation, (M,) [px]."""
     for i in range(len(out)):
         for m in range(len(expected_px)):
@@ -136,7 +136,7 @@ def update_spots(points_px: Floats, labelled_px: Floats, spots: Floats, n: int, 
         labelled = False
         for m in range(len(labelled_px)):
             labelled = labelled or (labelled_px[m, 0] == x and labelled_px[m, 1] == y)
-        k = _nearest(x, y, spots, n)
+        k = _find_nearest_spot(x, y, spots, n)
         if k >= 0:
             spots[k, X] += FOLLOW * (x - spots[k, X])
             spots[k, Y] += FOLLOW * (y - spots[k, Y])

@@ -15,8 +15,8 @@ from capture.packets import MarkerFrame, Points, Views
 from config.arrays import Bools, Floats
 from config.settings import LabelSettings
 from database.geometry.rigid import RigidMotion
-from reconstruct.track.association import Association, Expected, associate
-from reconstruct.track.belief import Belief, expect_points
+from reconstruct.track.association import Association, ExpectedMarkers, associate
+from reconstruct.track.belief import Belief, predict_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 
 UNUSUAL = 5.0  # misfit of a marker beyond which a pose is less sure, and a body is sought anywhere
@@ -65,19 +65,19 @@ class Branch:
     score: float
 
 
-def expect_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: LabelSettings) -> Expected:
+def predict_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: LabelSettings) -> ExpectedMarkers:
     """Return where a hypothesis expects the markers at a time."""
     estimator.memory = hypothesis.memory
     predicted, subject = estimator.predict_belief(t_ns), estimator.subject
     assert predicted is not None
-    point_m, covariance = expect_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
+    point_m, covariance = predict_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
     seen = np.where(hypothesis.seen, s.stays_seen, s.seen_again)
-    return Expected(point_m + hypothesis.lasting_m, covariance, seen, estimator.limb_orders)
+    return ExpectedMarkers(point_m + hypothesis.lasting_m, covariance, seen, estimator.limb_orders)
 
 
 def track(
     hypotheses: Sequence[Hypothesis],
-    expected: Sequence[Expected],
+    expected: Sequence[ExpectedMarkers],
     views: Views,
     points: Points,
     rig: Rig,
@@ -95,7 +95,7 @@ def track(
     for each, way in others[: s.beam]:
         branches += solve_branch(each, way, estimator)
     branches.sort(key=lambda branch: -branch.score)
-    return [follow_branch(branch, estimator) for branch in distinct_branches(branches, s)]
+    return [follow_branch(branch, estimator) for branch in select_distinct_branches(branches, s)]
 
 
 def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator, alone: bool = False) -> list[Branch]:
@@ -116,7 +116,7 @@ def solve_branch(origin: Hypothesis, association: Association, estimator: Estima
     return [Branch(origin, association, estimate, FADING * origin.score + gained)]
 
 
-def distinct_branches(branches: Sequence[Branch], s: LabelSettings) -> list[Branch]:
+def select_distinct_branches(branches: Sequence[Branch], s: LabelSettings) -> list[Branch]:
     """Return the likeliest of the branches, given the likeliest first, no two with the same labels and pose."""
     kept = list[Branch]()
     for branch in branches:
@@ -153,7 +153,7 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     return Hypothesis(memory, branch.score, seen, lasting_m, frame, estimate)
 
 
-def misfit(hypothesis: Hypothesis) -> float:
+def compute_misfit(hypothesis: Hypothesis) -> float:
     """Return how far a pose is from what is seen, for every marker and point left over; about 1.5 for right labels."""
     frame, estimate = hypothesis.frame, hypothesis.estimate
     if estimate is None:

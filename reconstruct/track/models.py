@@ -9,11 +9,11 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import SettingsError
 from config.settings import SolveSettings
-from numerics.definite import half_log_det
+from numerics.definite import compute_half_log_det
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import GaussianFitter
 from reconstruct.models.local.model import DOFS, Neighbours
-from reconstruct.models.local.pca import local_pca
+from reconstruct.models.local.pca import fit_local_pca
 from reconstruct.search.examples import Examples
 from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.root import RootPrior
@@ -22,14 +22,14 @@ from reconstruct.track.belief import (
     Belief,
     Prior,
     Tilt,
-    begin_belief,
-    conclude,
-    foresee,
+    build_initial_belief,
+    compute_pose_change,
+    compute_surprise,
     join_neighbours,
-    meet,
-    pose_change,
     predict,
-    surprise,
+    predict_with_neighbours,
+    update_belief,
+    update_by_pose,
 )
 
 FRAME_S = 1.0 / 60.0
@@ -77,7 +77,7 @@ class GaussianModel:
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame: the neighbours' Gaussian."""
         gaussians = self._fitter.fit(neighbours, None)
-        prior = join_neighbours(begin_belief(start, gaussians), gaussians, None, 0.0, self._settings)
+        prior = join_neighbours(build_initial_belief(start, gaussians), gaussians, None, 0.0, self._settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def predict(self, belief: Belief, t_ns: int) -> Belief:
@@ -86,7 +86,7 @@ class GaussianModel:
         if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
             return predicted
         found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9)
-        return predicted if found is None else foresee(belief, predicted, *found, self._settings)
+        return predicted if found is None else predict_with_neighbours(belief, predicted, *found, self._settings)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame."""
@@ -96,13 +96,13 @@ class GaussianModel:
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
         """Return what is believed after the markers."""
-        return conclude(prior, state, minimum)
+        return update_belief(prior, state, minimum)
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
         assert prior.told is not None and prior.carried is not None
-        before, disagreement = meet(prior.carried, prior.told.pose, prior.certainty)
-        return disagreement + surprise(prior.predicted.state, before, state, minimum)
+        before, disagreement = update_by_pose(prior.carried, prior.told.pose, prior.certainty)
+        return disagreement + compute_surprise(prior.predicted.state, before, state, minimum)
 
 
 class PaperModel:
@@ -117,7 +117,7 @@ class PaperModel:
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
         gaussians = self._gaussians.fit(neighbours, None)
-        believed = begin_belief(start, gaussians)
+        believed = build_initial_belief(start, gaussians)
         return self._prior(replace(believed, state=start, velocity=np.zeros(N_POSE)), neighbours, None, 0.0)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
@@ -133,7 +133,7 @@ class PaperModel:
         s, state = self._settings, predicted.state
         inflation = min(max(seconds / FRAME_S, MIN_INFLATION), MAX_INFLATION) ** 1.5 if seconds > 0.0 else 1.0
         poses = neighbours.poses.astype(np.float64)
-        model = local_pca(
+        model = fit_local_pca(
             poses,
             joints,
             dimensions=s.dimensions,
@@ -147,20 +147,20 @@ class PaperModel:
         """Return the solved pose and its velocity, as sure as ever."""
         before, share = prior.predicted, VELOCITY_SHARE if prior.seconds > 0.0 else 0.0
         gain = share / max(prior.seconds, FRAME_S)
-        velocity = before.velocity + gain * pose_change(before.state, state)
+        velocity = before.velocity + gain * compute_pose_change(before.state, state)
         deviation = np.append(self._deviation, np.full(N_POSE, PAPER_RATE))
         return replace(before, state=state, velocity=velocity, covariance=np.diag(deviation**2))
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
-        return minimum.energy + half_log_det(minimum.hessian) - half_log_det(minimum.terms.prior.precision)
+        return minimum.energy + compute_half_log_det(minimum.hessian) - compute_half_log_det(minimum.terms.prior.precision)
 
 
 # By `solve.model`: what makes a model from all examples and their covariance (D, D) [rad^2].
 MODELS: dict[str, Callable[[Examples, Floats, SolveSettings], FrameModel]] = {"gaussian": GaussianModel, "paper": PaperModel}
 
 
-def model_for(settings: SolveSettings, examples: Examples, covariance: Floats) -> FrameModel:
+def build_frame_model(settings: SolveSettings, examples: Examples, covariance: Floats) -> FrameModel:
     """Return the model that the settings name. Raises SettingsError: there is none of that name."""
     check_model(settings.model)
     return MODELS[settings.model](examples, covariance, settings)

@@ -15,8 +15,8 @@ from capture.packets import Views
 from config.settings import SolveSettings
 from database.geometry.rigid import RigidMotion
 from reconstruct.track.hypotheses import Hypothesis
-from reconstruct.track.smooth import Moment, carry_moment, smooth_back
-from reconstruct.track.tracker import Tracked
+from reconstruct.track.smooth import Moment, carry_moment, smooth_backwards
+from reconstruct.track.tracker import TrackedMoment
 
 Kept = TypeVar("Kept")
 
@@ -63,7 +63,7 @@ class KeptMoment:
     tracked: as all hypotheses together had it at the time; views: what it was labelled in; hypothesis, moment: None for nobody.
     """
 
-    tracked: Tracked
+    tracked: TrackedMoment
     views: Views
     hypothesis: Hypothesis | None
     moment: Moment | None
@@ -97,7 +97,7 @@ class Delay:
         self._paths.replace([tuple(moved[id(each)] for each in path) for path in self._paths.every])
         self._told = None if self._told is None else moved.get(id(self._told))
 
-    def step(self, before: Sequence[Hypothesis], tracked: Tracked, views: Views) -> tuple[Tracked, Views]:
+    def step(self, before: Sequence[Hypothesis], tracked: TrackedMoment, views: Views) -> tuple[TrackedMoment, Views]:
         """Take a moment and return the newest that is old enough, smoothed, and its views.
 
         Before there is one: a moment of nobody, as long ago. before: hypotheses of the last moment.
@@ -110,15 +110,15 @@ class Delay:
         self._last_ns = now_ns
         due_ns = now_ns - self._lag_ns + step_ns // 2  # the nearest, where frames do not come evenly
         whole = self._paths.likeliest
-        self._paths.replace([_from(path, due_ns) for path in self._paths.every])
+        self._paths.replace([_trim_path(path, due_ns) for path in self._paths.every])
         oldest = self._paths.likeliest[0]
         if oldest.views.t_capture_ns > due_ns:
             nothing = tracked.frame.only(np.zeros(len(tracked.frame.valid), bool))
-            return Tracked(replace(nothing, t_capture_ns=now_ns - self._lag_ns), ()), views
+            return TrackedMoment(replace(nothing, t_capture_ns=now_ns - self._lag_ns), ()), views
         switched = self._told is not None and all(each is not self._told for each in whole)
         return self._tell(oldest, switched)
 
-    def rest(self) -> Iterator[tuple[Tracked, Views]]:
+    def rest(self) -> Iterator[tuple[TrackedMoment, Views]]:
         """Yield the moments that are still to be published, each with its views, once nothing more comes."""
         if self._told is None and self._paths.likeliest:
             yield self._tell(self._paths.likeliest[0], switched=False)
@@ -126,12 +126,12 @@ class Delay:
             self._paths.replace([path[1:] for path in self._paths.every])
             yield self._tell(self._paths.likeliest[0], switched=False)
 
-    def _tell(self, oldest: KeptMoment, switched: bool) -> tuple[Tracked, Views]:
+    def _tell(self, oldest: KeptMoment, switched: bool) -> tuple[TrackedMoment, Views]:
         """Return the oldest moment as it is published, and its views."""
         self._told = oldest
         return self._published(oldest, switched), oldest.views
 
-    def _keep(self, before: Sequence[Hypothesis], tracked: Tracked, hypothesis: Hypothesis, views: Views) -> KeptMoment:
+    def _keep(self, before: Sequence[Hypothesis], tracked: TrackedMoment, hypothesis: Hypothesis, views: Views) -> KeptMoment:
         """Return what is kept of a hypothesis after a moment."""
         estimate, parent = hypothesis.estimate, find_parents(before, [hypothesis])[0]
         moment = Moment(hypothesis.belief)
@@ -139,7 +139,7 @@ class Delay:
             moment = carry_moment(before[parent].belief, estimate.prior.predicted, hypothesis.belief, self._settings)
         return KeptMoment(tracked, views, hypothesis, moment)
 
-    def _published(self, oldest: KeptMoment, switched: bool) -> Tracked:
+    def _published(self, oldest: KeptMoment, switched: bool) -> TrackedMoment:
         """Return the oldest moment as the likeliest hypothesis has it by now, and others as far as they differ."""
         if oldest.hypothesis is None or oldest.hypothesis.frame is None:
             return replace(oldest.tracked, hypotheses=(), switched=False)
@@ -148,7 +148,7 @@ class Delay:
             first, last = path[0].hypothesis, path[-1].hypothesis
             if first is not None and last is not None:
                 found.setdefault(id(path[0]), replace(first, score=last.score))
-        memory = replace(oldest.hypothesis.memory, belief=smooth_back(self._moments(), covariance=False))
+        memory = replace(oldest.hypothesis.memory, belief=smooth_backwards(self._moments(), covariance=False))
         found[id(oldest)] = replace(found.get(id(oldest), oldest.hypothesis), memory=memory)
         hypotheses = tuple(sorted(found.values(), key=lambda each: each.memory is not memory))
         return replace(oldest.tracked, frame=oldest.hypothesis.frame, hypotheses=hypotheses, switched=switched)
@@ -159,7 +159,7 @@ class Delay:
         return [each for each in followed if each is not None]
 
 
-def _from(path: tuple[KeptMoment, ...], due_ns: int) -> tuple[KeptMoment, ...]:
+def _trim_path(path: tuple[KeptMoment, ...], due_ns: int) -> tuple[KeptMoment, ...]:
     """Return a path from its newest moment that is no later than some time, all of it where there is none."""
     early = sum(each.views.t_capture_ns <= due_ns for each in path)
     return path[max(early - 1, 0) :]

@@ -18,7 +18,7 @@ import numpy as np
 from config.arrays import Floats
 from config.settings import SolveSettings
 from numerics.definite import invert_definite
-from reconstruct.track.belief import N_POSE, POSE, VELOCITY, Belief, kept_velocity, pose_change, stepped
+from reconstruct.track.belief import N_POSE, POSE, VELOCITY, Belief, apply_pose_change, compute_kept_velocity, compute_pose_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ def carry_moment(before: Belief, predicted: Belief, after: Belief, s: SolveSetti
         s: with which it was predicted.
     """
     seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
-    kept, ahead = kept_velocity(seconds, s)
+    kept, ahead = compute_kept_velocity(seconds, s)
     P = before.covariance
     carried = np.concatenate([P[:, POSE] + P[:, VELOCITY] * ahead, P[:, VELOCITY] * kept], axis=1)
     inverse = invert_definite(predicted.covariance)
     return Moment(after, predicted, None if inverse is None else carried @ inverse)
 
 
-def smooth_back(moments: Sequence[Moment], covariance: bool = True) -> Belief:
+def smooth_backwards(moments: Sequence[Moment], covariance: bool = True) -> Belief:
     """Return what the first of some moments is believed to have been, given all of them.
 
     Args:
@@ -59,18 +59,20 @@ def smooth_back(moments: Sequence[Moment], covariance: bool = True) -> Belief:
     """
     found = moments[-1].belief
     for now, after in reversed(list(pairwise(moments))):
-        found = _smoothed(now.belief, after, found, covariance)
+        found = _smooth_belief(now.belief, after, found, covariance)
     return found
 
 
-def _smoothed(now: Belief, after: Moment, found: Belief, covariance: bool) -> Belief:
+def _smooth_belief(now: Belief, after: Moment, found: Belief, covariance: bool) -> Belief:
     """Return the belief of a moment given the next one, which is believed to have been as found."""
     predicted, gain = after.predicted, after.gain
     if predicted is None or gain is None:
         return now
-    apart = np.concatenate([pose_change(predicted.state, found.state), found.velocity - predicted.velocity])
+    apart = np.concatenate([compute_pose_change(predicted.state, found.state), found.velocity - predicted.velocity])
     step = gain @ apart
-    result = replace(now, state=stepped(now.state, step[:N_POSE], now.state.t_ns), velocity=now.velocity + step[N_POSE:])
+    result = replace(
+        now, state=apply_pose_change(now.state, step[:N_POSE], now.state.t_ns), velocity=now.velocity + step[N_POSE:]
+    )
     if not covariance:
         return result
     narrower = gain @ (found.covariance - predicted.covariance) @ gain.T

@@ -8,16 +8,16 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
-from capture.stereo.labels import frame_of_view, marker_frame
+from capture.stereo.labels import build_marker_frame, frame_from_view
 from capture.stereo.matching import match
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.track.acquisition import Acquirer
-from reconstruct.track.association import Association, Expected, labels_cost
+from reconstruct.track.association import Association, ExpectedMarkers, compute_label_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, expect_markers, follow_branch, misfit, track
+from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, compute_misfit, follow_branch, predict_markers, track
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
@@ -29,7 +29,7 @@ ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natura
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class TrackedMoment:
     """What is known after a moment.
 
     frame: labelled; hypotheses: the likeliest first; acquired: whether the first was found anew; switched: whether it does not go
@@ -72,17 +72,17 @@ class Tracker:
         self.hypotheses = tuple(each.moved(motion) for each in self.hypotheses)
         self._acquirer.forget()
 
-    def expect(self, t_ns: int) -> list[Expected]:
+    def expect(self, t_ns: int) -> list[ExpectedMarkers]:
         """Return where each hypothesis expects the markers at a time."""
         if self._last_ns is not None and not 0 < t_ns - self._last_ns < MAX_GAP_S * 1e9:
             self.hypotheses = ()
-        return [expect_markers(each, t_ns, self._estimator, self._settings.label) for each in self.hypotheses]
+        return [predict_markers(each, t_ns, self._estimator, self._settings.label) for each in self.hypotheses]
 
-    def step(self, views: Views, points: Points, expected: Sequence[Expected]) -> Tracked:
+    def step(self, views: Views, points: Points, expected: Sequence[ExpectedMarkers]) -> TrackedMoment:
         """Return what is known after a moment; points: of the views; expected: of this moment."""
         before, estimator, t_ns = self.hypotheses, self._estimator, views.t_capture_ns
         found = track(before, expected, views, points, estimator.rig, estimator, self._settings.label) if before else []
-        switched = bool(found) and len(before) > 1 and not _goes_on(found[0], before[0])
+        switched = bool(found) and len(before) > 1 and not _continues_from(found[0], before[0])
         acquired = False
         if not found or self._is_due(found[0], t_ns, len(points.point_m)):
             anew = self._acquired(views, points, found, expected)
@@ -94,24 +94,24 @@ class Tracker:
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
             nothing = np.full(len(self._subject.markers), -1, np.int64)
-            return Tracked(marker_frame(views, points, nothing), ())
+            return TrackedMoment(build_marker_frame(views, points, nothing), ())
         first = self.hypotheses[0]
         estimator.memory = first.memory
         if first.estimate is not None:
             estimator.teach(first.estimate)
         self._judge(first, acquired)
-        return Tracked(first.frame, self.hypotheses, acquired, switched, self._misfit > UNUSUAL)
+        return TrackedMoment(first.frame, self.hypotheses, acquired, switched, self._misfit > UNUSUAL)
 
     def _judge(self, first: Hypothesis, acquired: bool) -> None:
         """Average how far the likeliest pose is from what is seen."""
-        now = misfit(first)
+        now = compute_misfit(first)
         self._misfit = now if acquired else self._misfit + (1.0 - math.exp(-1.0 / (60.0 * AVERAGE_S))) * (now - self._misfit)
 
     def _is_due(self, first: Hypothesis, t_ns: int, n_points: int) -> bool:
         """Return whether a body is to be sought anywhere, among so many points."""
         sought_ns, among, times = self._sought
         is_new = n_points > among or t_ns - sought_ns > 1e9 * min(SEEK_S * 2.0 ** (times - MANY_TIMES), SEEK_S)
-        return is_new and max(self._misfit, misfit(first)) > UNUSUAL
+        return is_new and max(self._misfit, compute_misfit(first)) > UNUSUAL
 
     def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses that still say where the body is."""
@@ -119,7 +119,7 @@ class Tracker:
         return [each for each in found if np.trace(each.belief.covariance[69:72, 69:72]) < 3.0 * limit2]
 
     def _acquired(
-        self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[Expected]
+        self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[ExpectedMarkers]
     ) -> Hypothesis | None:
         """Return a hypothesis of a body that is sought anywhere, None where there is none, or it is a known one."""
         camera = find_lone_view(views, MIN_BLOBS)
@@ -143,9 +143,9 @@ class Tracker:
         association = Association(np.zeros(0, np.int64), frame, 0.0, 0.0)
         return follow_branch(Branch(origin, association, estimate, score), self._estimator)
 
-    def _gain(self, frame: MarkerFrame, estimate: Estimate, expected: Expected) -> float:
+    def _gain(self, frame: MarkerFrame, estimate: Estimate, expected: ExpectedMarkers) -> float:
         """Return ln of the probability of a frame's labels and of the markers where they are."""
-        return self._estimator.log_evidence(estimate) - labels_cost(frame, expected, self._settings.label)
+        return self._estimator.log_evidence(estimate) - compute_label_cost(frame, expected, self._settings.label)
 
     def _acquire(self, views: Views, points: Points, last: BodyState | None) -> tuple[MarkerFrame, BodyState] | None:
         """Return labels without a prediction, and the pose to start from."""
@@ -153,11 +153,11 @@ class Tracker:
         if last is not None:  # what was expected may have led the matching of the views astray
             points = match(views, rig, self._settings.match, None)
         found = self._acquirer.acquire(
-            points.point_m, lambda choice: marker_frame(views, points, choice), views.t_capture_ns, last
+            points.point_m, lambda choice: build_marker_frame(views, points, choice), views.t_capture_ns, last
         )
         if found is None or not found.trusted:
             return None
-        return marker_frame(views, points, found.point_of_marker), found.state
+        return build_marker_frame(views, points, found.point_of_marker), found.state
 
     def _acquire_in_view(
         self, views: Views, camera: int, last: BodyState | None, followed: bool
@@ -167,9 +167,9 @@ class Tracker:
         if found is None or not found.trusted(np.inf):
             return None
         start = BodyState(views.t_capture_ns, found.joints, found.rotation, found.position_m)
-        return frame_of_view(views, camera, found.blob_of_marker), start
+        return frame_from_view(views, camera, found.blob_of_marker), start
 
 
-def _goes_on(after: Hypothesis, before: Hypothesis) -> bool:
+def _continues_from(after: Hypothesis, before: Hypothesis) -> bool:
     """Return whether a hypothesis goes on from another: its prediction began at that pose."""
     return after.estimate is not None and after.estimate.origin is before.belief

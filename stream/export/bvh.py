@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.rate import frame_period_s
+from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.skeleton import Skeleton
-from stream.export.resampling import evenly_timed, without_gaps
+from stream.export.resampling import fill_lost_frames, resample_evenly
 from stream.export.take import Take
 
 Triple = tuple[float, float, float]
@@ -33,26 +33,26 @@ CHILDREN = tuple(tuple(child for child in range(N_JOINTS) if PARENTS[child] == j
 
 def write_bvh(file: Path, take: Take) -> None:
     """Write a take as BVH, resampled to equal frame times."""
-    atomic_write(file, bvh_text(take))
+    write_atomically(file, format_bvh(take))
 
 
-def bvh_text(take: Take) -> str:
+def format_bvh(take: Take) -> str:
     """Return a take as the text of a BVH file."""
-    even = without_gaps(evenly_timed(take))
-    lines = ["HIERARCHY", *_joint_lines(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
-    lines.append(f"Frame Time: {frame_period_s(even.seconds):.9f}")
-    values = _channel_values(even)
+    even = fill_lost_frames(resample_evenly(take))
+    lines = ["HIERARCHY", *_format_joint(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
+    lines.append(f"Frame Time: {estimate_frame_period_s(even.seconds):.9f}")
+    values = _compute_channel_values(even)
     cells = " ".join(["%.6f"] * values.shape[1])
     lines += [cells % tuple(row) for row in values.tolist()]
     return "\n".join(lines) + "\n"
 
 
-def euler_order(joint: int) -> tuple[int, int, int]:
+def find_euler_order(joint: int) -> tuple[int, int, int]:
     """Return the axes (0 X, 1 Y, 2 Z) of a joint's rotation channels in the order of multiplication."""
     return ARM_ORDER if JOINTS[joint] in ARM_JOINTS else LIMB_ORDER
 
 
-def euler_rad(rotation: Floats, order: tuple[int, int, int]) -> Floats:
+def euler_from_matrix(rotation: Floats, order: tuple[int, int, int]) -> Floats:
     """Return angles with R = R_a(x) R_b(y) R_c(z): (N, 3, 3) -> (N, 3) [rad], continuous from frame to frame.
 
     order: a, b, c, a cyclic permutation of the axes. The other solution (x + pi, pi - y, z + pi) and multiples of 2 pi are used
@@ -70,11 +70,11 @@ def euler_rad(rotation: Floats, order: tuple[int, int, int]) -> Floats:
     angles = list(zip(x.tolist(), y.tolist(), z.tolist(), strict=True))
     for n, is_regular in enumerate(regular.tolist()):
         if n:
-            angles[n] = _closest(angles[n], angles[n - 1], is_regular)
+            angles[n] = _choose_closest_angles(angles[n], angles[n - 1], is_regular)
     return np.array(angles, float).reshape(-1, 3)
 
 
-def _closest(angles: Triple, before: Triple, regular: bool) -> Triple:
+def _choose_closest_angles(angles: Triple, before: Triple, regular: bool) -> Triple:
     """Return the angles of the same rotation that are closest to `before`."""
     x, y, z = angles
     if regular and abs(x - before[0]) < NEAR_RAD and abs(y - before[1]) < NEAR_RAD and abs(z - before[2]) < NEAR_RAD:
@@ -82,45 +82,45 @@ def _closest(angles: Triple, before: Triple, regular: bool) -> Triple:
     if not regular:
         # R depends on x + sign(y) z alone; z is kept.
         x, z = x - math.copysign(before[2], y * before[2]), before[2]
-    plain, other = _near((x, y, z), before), _near((x + math.pi, math.pi - y, z + math.pi), before)
+    plain, other = _unwrap_angles((x, y, z), before), _unwrap_angles((x + math.pi, math.pi - y, z + math.pi), before)
     return min(plain, other, key=lambda v: abs(v[0] - before[0]) + abs(v[1] - before[1]) + abs(v[2] - before[2]))
 
 
-def _near(angles: Triple, before: Triple) -> Triple:
+def _unwrap_angles(angles: Triple, before: Triple) -> Triple:
     """Return angles modulo 2 pi, each within pi of the one before."""
     x, y, z = (v + math.tau * round((w - v) / math.tau) for v, w in zip(angles, before, strict=True))
     return x, y, z
 
 
-def _channel_values(take: Take) -> Floats:
+def _compute_channel_values(take: Take) -> Floats:
     """Return one row a frame in the order of the hierarchy: hips' position [cm], then rotations [deg]."""
     local = take.local_rotations()
     columns = [take.root_m * CM_PER_M]
-    columns += [np.degrees(euler_rad(local[:, joint], euler_order(joint))) for joint in _depth_first(0)]
+    columns += [np.degrees(euler_from_matrix(local[:, joint], find_euler_order(joint))) for joint in _list_depth_first(0)]
     return np.concatenate(columns, axis=1)
 
 
-def _depth_first(joint: int) -> Iterator[int]:
+def _list_depth_first(joint: int) -> Iterator[int]:
     """Return the joints in the order of the hierarchy."""
     yield joint
     for child in CHILDREN[joint]:
-        yield from _depth_first(child)
+        yield from _list_depth_first(child)
 
 
-def _joint_lines(skeleton: Skeleton, joint: int, depth: int) -> list[str]:
+def _format_joint(skeleton: Skeleton, joint: int, depth: int) -> list[str]:
     """Return the hierarchy of a joint and its descendants; a leaf has an End Site at its tail."""
     tab = "\t" * depth
-    rotations = " ".join(f"{'XYZ'[axis]}rotation" for axis in euler_order(joint))
+    rotations = " ".join(f"{'XYZ'[axis]}rotation" for axis in find_euler_order(joint))
     channels = f"3 {rotations}" if depth else f"6 Xposition Yposition Zposition {rotations}"
     lines = [f"{tab}{'JOINT' if depth else 'ROOT'} {JOINTS[joint]}", f"{tab}{{"]
-    lines += [f"{tab}\tOFFSET {_offset(skeleton.offsets_m[joint] * (depth > 0))}", f"{tab}\tCHANNELS {channels}"]
+    lines += [f"{tab}\tOFFSET {_format_offset_cm(skeleton.offsets_m[joint] * (depth > 0))}", f"{tab}\tCHANNELS {channels}"]
     for child in CHILDREN[joint]:
-        lines += _joint_lines(skeleton, child, depth + 1)
+        lines += _format_joint(skeleton, child, depth + 1)
     if not CHILDREN[joint]:
-        lines += [f"{tab}\tEnd Site", f"{tab}\t{{", f"{tab}\t\tOFFSET {_offset(skeleton.tails_m[joint])}", f"{tab}\t}}"]
+        lines += [f"{tab}\tEnd Site", f"{tab}\t{{", f"{tab}\t\tOFFSET {_format_offset_cm(skeleton.tails_m[joint])}", f"{tab}\t}}"]
     return [*lines, f"{tab}}}"]
 
 
-def _offset(offset_m: NDArray[np.float64]) -> str:
+def _format_offset_cm(offset_m: NDArray[np.float64]) -> str:
     """Return an offset in centimetres."""
     return " ".join(f"{value:.6f}" for value in offset_m * CM_PER_M)

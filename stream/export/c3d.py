@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.rate import frame_period_s
+from capture.rate import estimate_frame_period_s
 from config.arrays import Floats, Ints
-from config.files import atomic_write
-from stream.export.plates import ForcePlates, plates_of
-from stream.export.points import PointTable, ascii_text, points_of
-from stream.export.resampling import evenly_timed
-from stream.export.take import Take, software_version
+from config.files import write_atomically
+from stream.export.plates import ForcePlates, plates_from_forces
+from stream.export.points import PointTable, convert_to_ascii, points_from_take
+from stream.export.resampling import resample_evenly
+from stream.export.take import Take, find_software_version
 
 BLOCK = 512
 INTEL = 84
@@ -36,28 +36,28 @@ Value = str | int | float | Sequence[str] | Sequence[int] | Floats | Ints
 Groups = Mapping[str, Mapping[str, Value]]
 
 
-def parameter_bytes(groups: Groups) -> bytes:
+def encode_parameters(groups: Groups) -> bytes:
     """Return the parameter section in whole blocks; its size does not depend on the values of numbers."""
     records = b""
     for number, (group, parameters) in enumerate(groups.items(), 1):
-        records += _named(-number, group, b"\0")
+        records += _encode_record(-number, group, b"\0")
         for name, value in parameters.items():
-            records += _named(number, name, _value(value) + b"\0")
+            records += _encode_record(number, name, _encode_value(value) + b"\0")
     size = 4 + len(records) + 2  # two zeros: no more records
     n_blocks = -(-size // BLOCK)
     assert n_blocks <= MAX_BLOCKS
     return (struct.pack("<4B", 1, 0x50, n_blocks, INTEL) + records).ljust(n_blocks * BLOCK, b"\0")
 
 
-def _named(group: int, name: str, body: bytes) -> bytes:
+def _encode_record(group: int, name: str, body: bytes) -> bytes:
     """Return one record; the offset of the next is relative to its own position."""
     return struct.pack("<bb", len(name), group) + name.encode("ascii") + struct.pack("<H", 2 + len(body)) + body
 
 
-def _value(value: Value) -> bytes:
+def _encode_value(value: Value) -> bytes:
     """Return type, dimensions and values; integers are unsigned words, for more than 32767 frames."""
     if isinstance(value, str):
-        return struct.pack("<bBB", -1, 1, len(_cell(value))) + _cell(value)
+        return struct.pack("<bBB", -1, 1, len(_encode_cell(value))) + _encode_cell(value)
     if isinstance(value, int):
         return struct.pack("<bBH", 2, 0, value)
     if isinstance(value, float):
@@ -68,51 +68,51 @@ def _value(value: Value) -> bytes:
         return head + np.ascontiguousarray(value, dtype).tobytes()
     if all(isinstance(item, int) for item in value):
         return struct.pack(f"<bBB{len(value)}H", 2, 1, len(value), *value)
-    cells = [_cell(str(item)) for item in value]
+    cells = [_encode_cell(str(item)) for item in value]
     width = max((len(cell) for cell in cells), default=1)
     return struct.pack("<bBBB", -1, 2, width, len(cells)) + b"".join(cell.ljust(width) for cell in cells)
 
 
-def _cell(text: str) -> bytes:
+def _encode_cell(text: str) -> bytes:
     """Return a text of 1 to MAX_TEXT letters: its length is one byte, and some readers fail at zero."""
     return (text[:MAX_TEXT] or " ").encode("ascii", "replace")
 
 
 def write_c3d(file: Path, take: Take) -> None:
     """Write joint centres and markers, resampled to equal frame times."""
-    atomic_write(file, c3d_bytes(take))
+    write_atomically(file, encode_c3d(take))
 
 
-def c3d_bytes(take: Take) -> bytes:
+def encode_c3d(take: Take) -> bytes:
     """Return a take as the bytes of a C3D file."""
-    even = evenly_timed(take)
-    points, plates = points_of(even), plates_of(even.forces, len(even))
-    rate_hz = 1.0 / frame_period_s(even.seconds)
+    even = resample_evenly(take)
+    points, plates = points_from_take(even), plates_from_forces(even.forces, len(even))
+    rate_hz = 1.0 / estimate_frame_period_s(even.seconds)
     largest_mm = float(np.abs(points.point_m).max(initial=0.0)) * MM_PER_M
     # Negative: the data are floats. Its magnitude would scale them as integers.
     scale = -max(largest_mm / 32000.0, 0.01)
-    n_blocks = len(parameter_bytes(_groups(take, points, plates, rate_hz, scale, 0))) // BLOCK
+    n_blocks = len(encode_parameters(_build_groups(take, points, plates, rate_hz, scale, 0))) // BLOCK
     data_block = 2 + n_blocks
-    parameters = parameter_bytes(_groups(take, points, plates, rate_hz, scale, data_block))
-    frames = np.concatenate([_frames(points), plates.channels], axis=1)
-    return _header(points, plates, rate_hz, scale, data_block) + parameters + frames.astype("<f4").tobytes()
+    parameters = encode_parameters(_build_groups(take, points, plates, rate_hz, scale, data_block))
+    frames = np.concatenate([_build_frames(points), plates.channels], axis=1)
+    return _encode_header(points, plates, rate_hz, scale, data_block) + parameters + frames.astype("<f4").tobytes()
 
 
-def _header(points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> bytes:
+def _encode_header(points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> bytes:
     """Return the first block."""
     n_frames, n_points = points.valid.shape
     counts = struct.pack("<BB5H", 2, 0x50, n_points, len(plates.labels), 1, min(n_frames, MAX_WORD), 10)
     return (counts + struct.pack("<fHHf", scale, data_block, 1, rate_hz)).ljust(BLOCK, b"\0")
 
 
-def _frames(points: PointTable) -> Floats:
+def _build_frames(points: PointTable) -> Floats:
     """Return four numbers a point, (N, 4 P)."""
     fourth = np.where(points.valid, (points.cameras & SEVEN_CAMERAS).astype(float) * 256.0, UNSEEN)
     n_frames, n_points = points.valid.shape
     return np.concatenate([points.point_m * MM_PER_M, fourth[..., None]], axis=2).reshape(n_frames, 4 * n_points)
 
 
-def _groups(take: Take, points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> Groups:
+def _build_groups(take: Take, points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> Groups:
     """Return the parameters; take: as recorded, before resampling."""
     n_frames, n_points = points.valid.shape
     info = take.info
@@ -126,8 +126,8 @@ def _groups(take: Take, points: PointTable, plates: ForcePlates, rate_hz: float,
         "UNITS": "mm",
         "X_SCREEN": "+X",
         "Y_SCREEN": "+Y",
-        **_listed("LABELS", points.names),
-        **_listed("DESCRIPTIONS", points.descriptions),
+        **_split_texts("LABELS", points.names),
+        **_split_texts("DESCRIPTIONS", points.descriptions),
     }
     trial = {
         "ACTUAL_START_FIELD": [1, 0],
@@ -136,9 +136,9 @@ def _groups(take: Take, points: PointTable, plates: ForcePlates, rate_hz: float,
         "DATE": info.recorded[:10],
     }
     ours = {
-        "SESSION": ascii_text(info.session),
-        "RECORDED": ascii_text(info.recorded),
-        "SOURCE": ascii_text(info.source),
+        "SESSION": convert_to_ascii(info.session),
+        "RECORDED": convert_to_ascii(info.recorded),
+        "SOURCE": convert_to_ascii(info.source),
         "FLOOR_KNOWN": 1,
         "ORIGINAL_FRAMES": float(len(take)),
         "ORIGINAL_SECONDS": float(np.ptp(take.seconds)) if len(take) else 0.0,
@@ -150,13 +150,13 @@ def _groups(take: Take, points: PointTable, plates: ForcePlates, rate_hz: float,
         "ANALOG": {"USED": len(plates.labels), "GEN_SCALE": 1.0, "RATE": rate_hz, **plates.analog()},
         "FORCE_PLATFORM": plates.parameters(),
         "TRIAL": trial,
-        "SUBJECTS": {"IS_STATIC": 0, "USES_PREFIXES": 0, "USED": 1, "NAMES": [ascii_text(info.subject)]},
-        "MANUFACTURER": {"COMPANY": "duocap", "SOFTWARE": "duocap", "VERSION_LABEL": software_version()},
+        "SUBJECTS": {"IS_STATIC": 0, "USES_PREFIXES": 0, "USED": 1, "NAMES": [convert_to_ascii(info.subject)]},
+        "MANUFACTURER": {"COMPANY": "duocap", "SOFTWARE": "duocap", "VERSION_LABEL": find_software_version()},
         "DUOCAP": ours,
     }
 
 
-def _listed(name: str, texts: Sequence[str]) -> dict[str, Sequence[str]]:
+def _split_texts(name: str, texts: Sequence[str]) -> dict[str, Sequence[str]]:
     """Return texts as NAME, NAME2, ... of at most MAX_TEXTS each."""
     starts = range(0, max(len(texts), 1), MAX_TEXTS)
     return {f"{name}{k if k > 1 else ''}": texts[start : start + MAX_TEXTS] for k, start in enumerate(starts, 1)}

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.errors import DuocapError
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import JOINTS
 from stream.export.take import Take
 
 
 def write_csv(file: Path, take: Take) -> None:
     """Write the joint positions of a take, one row a frame; the cells of a lost frame are empty."""
-    atomic_write(file, csv_text(take))
+    write_atomically(file, format_csv(take))
 
 
 def write_markers_csv(file: Path, take: Take) -> None:
@@ -27,13 +27,13 @@ def write_markers_csv(file: Path, take: Take) -> None:
 
     Raises DuocapError: the take has no markers.
     """
-    atomic_write(file, markers_csv_text(take))
+    write_atomically(file, format_markers_csv(take))
 
 
-def csv_text(take: Take) -> str:
+def format_csv(take: Take) -> str:
     """Return a take as the text of a CSV file."""
     known = np.repeat(~take.lost[:, None], len(JOINTS), axis=1)
-    table = _table(take, JOINTS, take.positions_m(), known)
+    table = _format_point_table(take, JOINTS, take.positions_m(), known)
     if take.error_m is None:
         return table
     head, *rows = table.splitlines()
@@ -43,14 +43,14 @@ def csv_text(take: Take) -> str:
     return "\n".join(lines) + "\n"
 
 
-def markers_csv_text(take: Take) -> str:
+def format_markers_csv(take: Take) -> str:
     """Return the markers of a take as the text of a CSV file."""
     if take.markers is None:
         raise DuocapError("this take holds no measured markers; export joint positions (--format csv)")
-    return _table(take, take.markers.names, take.markers.point_m, take.markers.valid)
+    return _format_point_table(take, take.markers.names, take.markers.point_m, take.markers.valid)
 
 
-def _table(take: Take, names: Sequence[str], point_m: Floats, valid: NDArray[np.bool_]) -> str:
+def _format_point_table(take: Take, names: Sequence[str], point_m: Floats, valid: NDArray[np.bool_]) -> str:
     """Return one row a frame: number, time, state, and x, y, z of every point, empty where not valid."""
     lines = [",".join(["frame", "seconds", "state", *(f"{name}.{axis}" for name in names for axis in "xyz")])]
     rows = zip(take.seconds, take.states, point_m, valid, strict=True)

@@ -15,14 +15,14 @@ from config.joints import JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
 from config.settings import CAMERA_NAMES
 from database.contacts import CONTACT_JOINTS
-from database.geometry.kinematics import charted
+from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
-from stream.export.ground import GroundForces, forces_of_messages
-from stream.export.resampling import markers_at
-from stream.export.take import MarkerTracks, Take, TakeInfo, increasing, take_from_poses
-from stream.protocol.codec import decode
+from stream.export.ground import GroundForces, forces_from_messages
+from stream.export.resampling import resample_markers
+from stream.export.take import MarkerTracks, Take, TakeInfo, build_take, find_increasing_times
+from stream.protocol.codec import decode_message
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.recording import Recording
 
@@ -51,23 +51,23 @@ class RecordedMotion:
     def take(self, poses: Sequence[Pose] | None = None) -> Take:
         """Return the poses, or others instead (smoothed ones, of the same times), as a take."""
         chosen = self.poses if poses is None else poses
-        take = take_from_poses(self.subject.skeleton, chosen, self.marker_names, self.info)
+        take = build_take(self.subject.skeleton, chosen, self.marker_names, self.info)
         if self.forces is None or len(chosen) != len(self.forces):
             return take
-        return replace(take, forces=self.forces.rows(increasing([pose.t_capture_ns for pose in chosen])))
+        return replace(take, forces=self.forces.rows(find_increasing_times([pose.t_capture_ns for pose in chosen])))
 
 
-def motion_from_recording(recording: Recording, progress: Progress = lambda done, total: None) -> RecordedMotion:
+def read_longest_motion(recording: Recording, progress: Progress = lambda done, total: None) -> RecordedMotion:
     """Return the longest run of poses of one session and skeleton. Raises FileFormatError: no poses, or other joints.
 
     progress: called with the number of poses read, and of all poses.
     """
-    read, n_damaged = _read(recording, progress)
+    read, n_damaged = _read_poses(recording, progress)
     runs = [list(run) for _, run in groupby(read, key=lambda pose: (pose.session, pose.hash))]
     if not runs:
         raise FileFormatError("the recording holds no poses that can be read; record while somebody is tracked")
     messages = max(runs, key=len)
-    skeleton = _skeleton_message(recording, messages[0].hash)
+    skeleton = _find_skeleton_message(recording, messages[0].hash)
     metadata = recording.metadata
     info = TakeInfo(
         subject=skeleton.subject,
@@ -75,13 +75,15 @@ def motion_from_recording(recording: Recording, progress: Progress = lambda done
         recorded=metadata.get("when", ""),
         source=recording.file.name,
     )
-    subject = _subject(skeleton)
-    note = "; ".join(text for text in (_changes(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text)
-    forces = forces_of_messages(messages, skeleton.mass_kg)
-    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, note, forces)
+    subject = _subject_from_message(skeleton)
+    note = "; ".join(
+        text for text in (_format_left_out(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text
+    )
+    forces = forces_from_messages(messages, skeleton.mass_kg)
+    return RecordedMotion(subject, _convert_poses(messages, skeleton), skeleton.markers, info, note, forces)
 
 
-def _read(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:
+def _read_poses(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:
     """Return the poses that can be read, and the number of those that cannot."""
     found, total = [], len(recording.poses)
     for n in range(total):
@@ -92,7 +94,7 @@ def _read(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], 
     return found, total - len(found)
 
 
-def _changes(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
+def _format_left_out(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
     """Describe what is left out where session or skeleton change."""
     if len(runs) == 1:
         return ""
@@ -103,38 +105,38 @@ def _changes(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
     )
 
 
-def _skeleton_message(recording: Recording, wanted: str) -> SkeletonMessage:
+def _find_skeleton_message(recording: Recording, wanted: str) -> SkeletonMessage:
     """Find the skeleton of a hash."""
     if recording.skeleton.hash == wanted:
         return recording.skeleton
     for _, payload in recording.payloads():
         if payload.startswith(b"skeleton "):
-            message = decode(payload)
+            message = decode_message(payload)
             if isinstance(message, SkeletonMessage) and message.hash == wanted:
                 return message
     raise FileFormatError(f"the recording lacks the skeleton {wanted} of its poses; it was cut, take an earlier copy")
 
 
-def _subject(message: SkeletonMessage) -> Subject:
+def _subject_from_message(message: SkeletonMessage) -> Subject:
     """Return the performer of a skeleton message, without markers."""
     if set(message.names) != set(JOINTS):
         odd = sorted(set(message.names) ^ set(JOINTS))
         raise FileFormatError(f"the recording is of a body with other joints ({', '.join(odd[:4])}); expected {N_JOINTS} as here")
-    order = _order(message)
+    order = _find_joint_order(message)
     offsets_m = np.ascontiguousarray(message.offsets_m[order], float)
     offsets_m[0] = 0.0
-    tails_m = default_tails_m(offsets_m) if message.tails_m is None else np.ascontiguousarray(message.tails_m[order], float)
+    tails_m = estimate_tails_m(offsets_m) if message.tails_m is None else np.ascontiguousarray(message.tails_m[order], float)
     none = np.zeros((0, 3))
     markers = MarkerSet((), np.zeros(0, np.int64), np.zeros(0, bool), none, none, np.zeros(0, bool))
     return Subject(message.subject, Skeleton(message.subject, offsets_m, tails_m), markers, none, np.zeros(0))
 
 
-def _order(message: SkeletonMessage) -> list[int]:
+def _find_joint_order(message: SkeletonMessage) -> list[int]:
     """Return the index of each of our joints in the message."""
     return [message.names.index(joint) for joint in JOINTS]
 
 
-def default_tails_m(offsets_m: Floats) -> Floats:
+def estimate_tails_m(offsets_m: Floats) -> Floats:
     """Return the ends of the bones if they are unknown: at the first child, for a leaf half of the bone before, (J, 3) [m]."""
     tails_m = LEAF_SHARE * offsets_m
     for joint in reversed(range(1, N_JOINTS)):
@@ -142,20 +144,20 @@ def default_tails_m(offsets_m: Floats) -> Floats:
     return np.ascontiguousarray(tails_m)
 
 
-def _poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[Pose]:
+def _convert_poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[Pose]:
     """Return the poses of messages, as far as the messages contain them."""
-    order = _order(skeleton)
+    order = _find_joint_order(skeleton)
     if any(len(message.rotations_xyzw) != len(order) for message in messages):
         raise FileFormatError(
             f"the recording has poses that do not fit its skeleton of {len(order)} joints; take an earlier copy"
         )
     xyzw = np.array([message.rotations_xyzw[order] for message in messages], float)
-    rotvec = charted(matrix_from_quaternion(xyzw / np.linalg.norm(xyzw, axis=2, keepdims=True)))
-    points = _points(messages, skeleton.markers)
-    return [_pose(n, message, rotvec[n], order, points) for n, message in enumerate(messages)]
+    rotvec = charted_from_local(matrix_from_quaternion(xyzw / np.linalg.norm(xyzw, axis=2, keepdims=True)))
+    points = _collect_points(messages, skeleton.markers)
+    return [_build_pose(n, message, rotvec[n], order, points) for n, message in enumerate(messages)]
 
 
-def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTracks:
+def _collect_points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTracks:
     """Return measured markers at the times of the poses: predicted poses are ahead of their measurements."""
     column = {name: m for m, name in enumerate(names)}
     point_m, valid = np.zeros((len(messages), len(names), 3)), np.zeros((len(messages), len(names)), bool)
@@ -171,31 +173,31 @@ def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTr
     tracks = MarkerTracks(names, point_m, valid, cameras)
     if not any(message.predicted_ns for message in messages):
         return tracks
-    kept = increasing([message.t_capture_ns for message in messages])
+    kept = find_increasing_times([message.t_capture_ns for message in messages])
     first_ns = messages[0].t_capture_ns
     own_s = np.array([messages[n].t_capture_ns - first_ns for n in kept]) * 1e-9
-    wanted_s = np.array([_time_ns(message) - first_ns for message in messages]) * 1e-9
-    return markers_at(tracks.rows(kept), own_s, wanted_s)
+    wanted_s = np.array([_find_pose_time_ns(message) - first_ns for message in messages]) * 1e-9
+    return resample_markers(tracks.rows(kept), own_s, wanted_s)
 
 
-def _seen(points: MarkerTracks, n: int) -> Bools:
+def _build_visibility(points: MarkerTracks, n: int) -> Bools:
     """Return which cameras saw each marker in a frame, a row for every camera that there can be, (V, M)."""
     assert points.cameras is not None
     return np.unpackbits(points.cameras[n][None], axis=0, bitorder="little").astype(bool)
 
 
-def _time_ns(message: PoseMessage) -> int:
+def _find_pose_time_ns(message: PoseMessage) -> int:
     """Return the time of a pose."""
     return message.t_capture_ns + message.predicted_ns
 
 
-def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points: MarkerTracks) -> Pose:
+def _build_pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points: MarkerTracks) -> Pose:
     """Return one pose."""
     readings = {marker.name: marker for marker in message.markers}
     known = [readings.get(name) for name in points.names]
     return Pose(
         index=n,
-        t_capture_ns=_time_ns(message),
+        t_capture_ns=_find_pose_time_ns(message),
         skew_ns=message.skew_ns,
         state=message.state,
         rotvec=rotvec,
@@ -205,7 +207,7 @@ def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points
         marker_m=np.array([(0.0,) * 3 if reading is None else reading.xyz for reading in known]).reshape(-1, 3),
         measured=points.valid[n],
         residual_m=np.array([0.0 if reading is None else reading.residual or 0.0 for reading in known]),
-        seen=_seen(points, n),
+        seen=_build_visibility(points, n),
         residual_px=np.zeros((len(SEEN_BY), len(known))),
         latency_ns=dict(message.latency_ns),
         contacts=np.array([joint in message.contacts for joint in CONTACT_JOINTS], bool),

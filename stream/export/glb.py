@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from stream.export.gltf import (
     ARRAY_BUFFER,
     ELEMENT_ARRAY_BUFFER,
     GltfDocument,
     Tree,
-    animation,
-    extras_of,
-    joint_nodes,
-    keys_of,
-    quaternions_of,
-    standing_positions_m,
+    add_animation,
+    build_extras,
+    build_joint_nodes,
+    compute_standing_positions_m,
+    quaternions_from_matrices,
+    sample_keys,
 )
-from stream.export.mesh.mesh import BodyMesh, body_mesh
+from stream.export.mesh.mesh import BodyMesh, load_body_mesh
 from stream.export.take import Take
 
 SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB
@@ -35,36 +35,36 @@ def write_glb(file: Path, take: Take) -> None:
 
     Raises FileFormatError: every frame is lost, or the file cannot be written.
     """
-    atomic_write(file, glb_bytes(take))
+    write_atomically(file, encode_glb(take))
 
 
-def glb_bytes(take: Take) -> bytes:
+def encode_glb(take: Take) -> bytes:
     """Return a take as the bytes of a GLB file."""
-    keys = keys_of(take)
+    keys = sample_keys(take)
     document = GltfDocument()
-    rest = standing_positions_m(take.skeleton)
-    mesh = body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
+    rest = compute_standing_positions_m(take.skeleton)
+    mesh = load_body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
     body = {"name": "body", "mesh": 0, "skin": 0}
-    rotations = {joint: quaternions_of(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
+    rotations = {joint: quaternions_from_matrices(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [0, BODY]}],
-        "nodes": [*joint_nodes(JOINTS, PARENTS, rest), body],
-        "materials": [_material()],
-        "meshes": [_mesh(document, mesh, rest)],
-        "skins": [_skin(document, rest)],
-        "animations": [animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
-        "extras": extras_of(take),
+        "nodes": [*build_joint_nodes(JOINTS, PARENTS, rest), body],
+        "materials": [_build_material()],
+        "meshes": [_add_mesh(document, mesh, rest)],
+        "skins": [_add_skin(document, rest)],
+        "animations": [add_animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
+        "extras": build_extras(take),
     }
     return document.binary()
 
 
-def _material() -> Tree:
+def _build_material() -> Tree:
     """Return a neutral, matt material."""
     surface = {"baseColorFactor": list(SKIN_COLOR), "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
     return {"name": "body", "pbrMetallicRoughness": surface}
 
 
-def _mesh(document: GltfDocument, mesh: BodyMesh, rest_m: np.ndarray) -> Tree:
+def _add_mesh(document: GltfDocument, mesh: BodyMesh, rest_m: np.ndarray) -> Tree:
     """Store the body in the standing T-pose."""
     dtype = np.uint16 if len(mesh.vertices_m) < 0xFFFF else np.uint32
     attributes = {
@@ -77,7 +77,7 @@ def _mesh(document: GltfDocument, mesh: BodyMesh, rest_m: np.ndarray) -> Tree:
     return {"name": "body", "primitives": [{"attributes": attributes, "indices": faces, "material": 0}]}
 
 
-def _skin(document: GltfDocument, rest_m: np.ndarray) -> Tree:
+def _add_skin(document: GltfDocument, rest_m: np.ndarray) -> Tree:
     """Store the transforms from the rest pose to each joint's frame, in column order: translations alone."""
     inverse = np.tile(np.eye(4, dtype=np.float32), (N_JOINTS, 1, 1))
     inverse[:, 3, :3] = -rest_m

@@ -17,7 +17,7 @@ from config.arrays import Floats
 from config.errors import FileFormatError
 from database.geometry.rotations import quaternion_from_matrix
 from database.geometry.skeleton import Skeleton
-from stream.export.take import Take, software_version
+from stream.export.take import Take, find_software_version
 
 MAGIC, JSON_CHUNK, BINARY_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
@@ -31,7 +31,7 @@ class GltfDocument:
 
     def __init__(self) -> None:
         self.tree: Tree = {
-            "asset": {"version": "2.0", "generator": f"duocap {software_version()}".removesuffix(" source")},
+            "asset": {"version": "2.0", "generator": f"duocap {find_software_version()}".removesuffix(" source")},
             "scene": 0,
         }
         self._views: list[Tree] = []
@@ -66,18 +66,18 @@ class GltfDocument:
         if self._accessors:
             tree |= {"accessors": self._accessors, "bufferViews": self._views, "buffers": [{"byteLength": len(self._buffer)}]}
         text = json.dumps(tree, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
-        chunks = _chunk(JSON_CHUNK, text + b" " * (-len(text) % 4))
+        chunks = _encode_chunk(JSON_CHUNK, text + b" " * (-len(text) % 4))
         if self._buffer:
-            chunks += _chunk(BINARY_CHUNK, bytes(self._buffer))
+            chunks += _encode_chunk(BINARY_CHUNK, bytes(self._buffer))
         return struct.pack("<III", MAGIC, 2, 12 + len(chunks)) + chunks
 
 
-def _chunk(kind: int, content: bytes) -> bytes:
+def _encode_chunk(kind: int, content: bytes) -> bytes:
     """Return a chunk with its length and kind before it."""
     return struct.pack("<II", len(content), kind) + content
 
 
-def joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m: Floats) -> list[Tree]:
+def build_joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m: Floats) -> list[Tree]:
     """Return one node a joint, in order, with translations from the parent; positions_m: of the rest pose, (J, 3) [m]."""
     nodes: list[Tree] = []
     for joint, (name, parent) in enumerate(zip(names, parents, strict=True)):
@@ -87,7 +87,9 @@ def joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m: Float
     return nodes
 
 
-def animation(document: GltfDocument, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root_m: Floats) -> Tree:
+def add_animation(
+    document: GltfDocument, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root_m: Floats
+) -> Tree:
     """Return an animation with a key at each time: translation of node 0, rotations of nodes; linear between the keys.
 
     seconds: increasing also as float32, (N,); rotations_xyzw: node -> (N, 4); root_m: (N, 3) [m].
@@ -101,7 +103,7 @@ def animation(document: GltfDocument, name: str, seconds: Floats, rotations_xyzw
     return {"name": name, "channels": channels, "samplers": samplers}
 
 
-def continuous(quaternions: Floats) -> Floats:
+def make_quaternions_continuous(quaternions: Floats) -> Floats:
     """Return the same rotations with signs such that neighbours have a positive inner product, (N, ..., 4).
 
     q and -q are one rotation, but programs may interpolate between them the long way.
@@ -123,7 +125,7 @@ class SampledKeys:
     root_m: Floats
 
 
-def keys_of(take: Take) -> SampledKeys:
+def sample_keys(take: Take) -> SampledKeys:
     """Return the frames that become keys: players interpolate over lost frames; lost at either end, the pose beside is held.
 
     Raises FileFormatError: every frame is lost.
@@ -138,18 +140,18 @@ def keys_of(take: Take) -> SampledKeys:
     return SampledKeys(take.seconds[at], take.local_rotations()[shown], take.root_m[shown])
 
 
-def quaternions_of(rotations: Floats) -> Floats:
+def quaternions_from_matrices(rotations: Floats) -> Floats:
     """Return quaternions xyzw without changes of sign over time: (K, 3, 3) -> (K, 4)."""
-    return continuous(quaternion_from_matrix(rotations))
+    return make_quaternions_continuous(quaternion_from_matrix(rotations))
 
 
-def standing_positions_m(skeleton: Skeleton) -> Floats:
+def compute_standing_positions_m(skeleton: Skeleton) -> Floats:
     """Return the joints of the T-pose standing on the ground at the origin, (J, 3) [m]."""
     rest = skeleton.rest_positions_m()
     return rest - [0.0, float((rest + skeleton.tails_m)[:, 1].min()), 0.0]
 
 
-def extras_of(take: Take) -> Tree:
+def build_extras(take: Take) -> Tree:
     """Return `extras`: the origin of the take, its units, and the tracking state of each span of frames."""
     info, seconds = take.info, take.seconds
     spans = []

@@ -89,7 +89,7 @@ class GroundForces:
         return tuple(FootForce(joint, tuple(f), tuple(c) if f[1] > 0.0 else None, tuple(m)) for joint, f, c, m in rows)
 
 
-def forces_of_points(points_n: Floats, point_m: Floats, joints: Sequence[str], mass_kg: float) -> GroundForces:
+def forces_from_points(points_n: Floats, point_m: Floats, joints: Sequence[str], mass_kg: float) -> GroundForces:
     """Return the forces of contact points as one force a foot: (N, P, 3) [N], (N, P, 3) [m] world; joints: of the points, P of
     `CONTACT_JOINTS`.
     """
@@ -108,7 +108,7 @@ def forces_of_points(points_n: Floats, point_m: Floats, joints: Sequence[str], m
     return GroundForces(force_n, center_m, moment_nm, np.ones(n, bool), contacts, mass_kg)
 
 
-def in_frames(parts: Sequence[tuple[int, GroundForces]], n: int) -> GroundForces:
+def place_in_frames(parts: Sequence[tuple[int, GroundForces]], n: int) -> GroundForces:
     """Return the forces of parts of a take, each from its first frame on, as those of all its n frames."""
     force_n, center_m, moment_nm = (np.zeros((n, len(FEET), 3)) for _ in range(3))
     known, contacts = np.zeros(n, bool), np.zeros((n, len(CONTACT_JOINTS)), bool)
@@ -119,7 +119,7 @@ def in_frames(parts: Sequence[tuple[int, GroundForces]], n: int) -> GroundForces
     return GroundForces(force_n, center_m, moment_nm, known, contacts, parts[0][1].mass_kg)
 
 
-def forces_of_messages(messages: Sequence[PoseMessage], mass_kg: float | None) -> GroundForces | None:
+def forces_from_messages(messages: Sequence[PoseMessage], mass_kg: float | None) -> GroundForces | None:
     """Return the forces that poses carry; None where they carry none, or the mass of the body is unknown."""
     if mass_kg is None or not any(message.ground_forces for message in messages):
         return None

@@ -60,11 +60,11 @@ class ForcePlates:
         }
 
 
-def plates_of(forces: GroundForces | None, n: int) -> ForcePlates:
+def plates_from_forces(forces: GroundForces | None, n: int) -> ForcePlates:
     """Return the plates of both feet in n frames; none without forces. Where forces are unknown they are zero."""
     if forces is None or not forces.loaded.any():
         return ForcePlates((), np.zeros((n, 0)), np.zeros((4, 3)))
-    middle_m, R, half_m = _surface(forces.center_m[forces.loaded])
+    middle_m, R, half_m = _fit_plate_surface(forces.center_m[forces.loaded])
     loaded = forces.loaded[..., None]
     arm_m = np.where(loaded, forces.center_m - middle_m, 0.0)
     moment_nm = forces.moment_nm + np.cross(arm_m, forces.force_n)
@@ -74,7 +74,7 @@ def plates_of(forces: GroundForces | None, n: int) -> ForcePlates:
     return ForcePlates(labels, channels.reshape(n, -1), MM_PER_M * corners_m)
 
 
-def _surface(center_m: Floats) -> tuple[Floats, Floats, Floats]:
+def _fit_plate_surface(center_m: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the middle of a surface at centres of pressure (S, 3), its axes as columns (3, 3), and half its sides (2,) [m]."""
     A = center_m[:, [0, 2]] - center_m[:, [0, 2]].mean(axis=0)
     slope = np.linalg.solve(A.T @ A / len(A) + NARROW_M**2 * np.eye(2), A.T @ (center_m[:, 1] - center_m[:, 1].mean()) / len(A))

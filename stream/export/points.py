@@ -31,7 +31,7 @@ class PointTable:
     cameras: NDArray[np.uint8]
 
 
-def points_of(take: Take) -> PointTable:
+def points_from_take(take: Take) -> PointTable:
     """Return joint centres, valid except in lost frames, and markers, valid where they were measured."""
     joint_m = take.positions_m()
     known = np.repeat(~take.lost[:, None], len(JOINTS), axis=1)
@@ -42,7 +42,7 @@ def points_of(take: Take) -> PointTable:
     n, cameras = len(take.markers.names), take.markers.cameras
     seen = np.zeros(take.markers.valid.shape, np.uint8) if cameras is None else cameras
     return PointTable(
-        names=unique_names([*JOINTS, *take.markers.names]),
+        names=make_names_unique([*JOINTS, *take.markers.names]),
         descriptions=(JOINT_DESCRIPTION,) * len(JOINTS) + (MARKER_DESCRIPTION,) * n,
         point_m=np.concatenate([joint_m, np.where(take.markers.valid[..., None], take.markers.point_m, 0.0)], axis=1),
         valid=np.concatenate([known, take.markers.valid], axis=1),
@@ -50,12 +50,12 @@ def points_of(take: Take) -> PointTable:
     )
 
 
-def unique_names(names: Sequence[str]) -> tuple[str, ...]:
+def make_names_unique(names: Sequence[str]) -> tuple[str, ...]:
     """Return names in ASCII, unique without regard to case: a repeated one gets the suffix `_marker`, then a number."""
     taken: set[str] = set()
     result = []
     for name in names:
-        plain = _plain(name)
+        plain = _replace_special_characters(name)
         tries = [plain, f"{plain}_marker", *(f"{plain}_{k}" for k in range(2, len(names) + 2))]
         chosen = next(text for text in tries if text.lower() not in taken)
         taken.add(chosen.lower())
@@ -63,11 +63,11 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _plain(name: str) -> str:
+def _replace_special_characters(name: str) -> str:
     """Replace everything but letters, digits, `_`, `.` and `-`."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", ascii_text(name)).strip("_")[:MAX_NAME] or "point"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", convert_to_ascii(name)).strip("_")[:MAX_NAME] or "point"
 
 
-def ascii_text(text: str) -> str:
+def convert_to_ascii(text: str) -> str:
     """Remove accents and all other characters outside ASCII."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")

@@ -10,42 +10,42 @@ from pathlib import Path
 
 import numpy as np
 
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import quaternion_from_matrix
 from reconstruct.pose import JointSource, TrackingState
 from stream.export.take import Take
-from stream.protocol.codec import encode
-from stream.protocol.compose import bare_skeleton_message
+from stream.protocol.codec import encode_message
+from stream.protocol.compose import compose_bare_skeleton_message
 from stream.protocol.messages import MarkerReading, PoseMessage, SkeletonMessage
-from stream.recording.outputs import recording_metadata
-from stream.recording.recorder import FLOOR_KNOWN, recording_bytes
+from stream.recording.outputs import build_recording_metadata
+from stream.recording.recorder import FLOOR_KNOWN, build_recording
 
 SESSION = "take"
 
 
 def write_recording(file: Path, take: Take) -> None:
     """Write a take as a recording."""
-    atomic_write(file, recorded_bytes(take))
+    write_atomically(file, encode_recording(take))
 
 
-def recorded_bytes(take: Take) -> bytes:
+def encode_recording(take: Take) -> bytes:
     """Return a take as the bytes of a recording."""
     info = take.info
     session = info.session or SESSION
     names = () if take.markers is None else take.markers.names
-    skeleton = bare_skeleton_message(take.skeleton, info.subject, names)
+    skeleton = compose_bare_skeleton_message(take.skeleton, info.subject, names)
     skeleton = replace(skeleton, mass_kg=None if take.forces is None else take.forces.mass_kg)
-    metadata = recording_metadata(skeleton, session) | {"source": info.source, FLOOR_KNOWN: "yes"}
+    metadata = build_recording_metadata(skeleton, session) | {"source": info.source, FLOOR_KNOWN: "yes"}
     if info.recorded:
         metadata |= {"when": info.recorded, "when_ns": "0"}
-    return recording_bytes(metadata, _messages(take, skeleton, session))
+    return build_recording(metadata, _encode_messages(take, skeleton, session))
 
 
-def _messages(take: Take, skeleton: SkeletonMessage, session: str) -> Iterator[tuple[bytes, int, int]]:
+def _encode_messages(take: Take, skeleton: SkeletonMessage, session: str) -> Iterator[tuple[bytes, int, int]]:
     """Return the payloads with their times and numbers: the skeleton, then every pose."""
-    yield encode(skeleton), 0, 0
+    yield encode_message(skeleton), 0, 0
     xyzw = quaternion_from_matrix(take.local_rotations()).astype(np.float32)
     source = np.full(N_JOINTS, JointSource.INFERRED, np.uint8)
     for n, seconds in enumerate(take.seconds.tolist()):
@@ -65,14 +65,14 @@ def _messages(take: Take, skeleton: SkeletonMessage, session: str) -> Iterator[t
             joint_source=source,
             confidence=np.full(N_JOINTS, 0.0 if lost else 1.0, np.float32),
             contacts=() if take.forces is None else tuple(np.array(CONTACT_JOINTS)[take.forces.contacts[n]].tolist()),
-            markers=_markers(take, n),
+            markers=_build_markers(take, n),
             latency_ns={},
             ground_forces=feet,
         )
-        yield encode(pose), t_ns, n
+        yield encode_message(pose), t_ns, n
 
 
-def _markers(take: Take, n: int) -> tuple[MarkerReading, ...]:
+def _build_markers(take: Take, n: int) -> tuple[MarkerReading, ...]:
     """Return the measured markers of a frame."""
     if take.markers is None:
         return ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.rate import MIN_GAP, frame_period_s, missing_frames
+from capture.rate import MIN_GAP, count_missing_frames, estimate_frame_period_s
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
@@ -15,41 +15,43 @@ AT_FRAME = 0.05  # periods within which a marker's position is that of the frame
 MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated
 
 
-def evenly_timed(take: Take, fps: float | None = None) -> Take:
+def resample_evenly(take: Take, fps: float | None = None) -> Take:
     """Resample to equal steps: rotations along the shortest arc, positions linearly.
 
-    fps: frames a second; None: the recorded rate (`frame_period_s`). The last frame is the one nearest to the take's end, where
-    the pose is held. A frame has the state of its nearest neighbour in time; next
+    fps: frames a second; None: the recorded rate (`estimate_frame_period_s`). The last frame is the one nearest to the take's
+    end, where the pose is held. A frame has the state of its nearest neighbour in time; next
     to a lost frame it has the pose of the other neighbour. In a gap of the recording it is coasting, in one longer than
     MAX_BRIDGE_S lost. Markers are interpolated between neighbouring frames that both have them, so their gaps remain. An evenly
     timed take is unchanged up to rounding.
     """
     if len(take) < 2:
         return take
-    recorded_s = frame_period_s(take.seconds)
+    recorded_s = estimate_frame_period_s(take.seconds)
     period_s = recorded_s if fps is None else 1.0 / fps
     count = round(float(take.seconds[-1]) / period_s)
     seconds = take.seconds[0] + np.arange(count + 1) * period_s
     after = np.clip(np.searchsorted(take.seconds, seconds), 1, len(take) - 1)
     gap_s = take.seconds[after] - take.seconds[after - 1]
     share = np.clip((seconds - take.seconds[after - 1]) / gap_s, 0.0, 1.0)
-    pose_share = _share_without_lost(share, take.lost[after - 1], take.lost[after])
+    pose_share = _exclude_lost_poses(share, take.lost[after - 1], take.lost[after])
     R = matrix_from_rotvec(take.rotvec)
     step = rotvec_from_matrix(np.swapaxes(R[after - 1], -1, -2) @ R[after])
     return Take(
         skeleton=take.skeleton,
         seconds=seconds,
-        states=_states(take.states, after, share, np.where(missing_frames(take.seconds)[after - 1] > 0, gap_s, 0.0), recorded_s),
+        states=_resample_states(
+            take.states, after, share, np.where(count_missing_frames(take.seconds)[after - 1] > 0, gap_s, 0.0), recorded_s
+        ),
         rotvec=rotvec_from_matrix(R[after - 1] @ matrix_from_rotvec(pose_share[:, None, None] * step)),
-        root_m=_between(take.root_m, after, pose_share),
-        markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
+        root_m=_interpolate_linearly(take.root_m, after, pose_share),
+        markers=None if take.markers is None else resample_markers(take.markers, take.seconds, seconds),
         info=take.info,
         forces=None if take.forces is None else take.forces.between(after, share),
         error_m=None if take.error_m is None else np.maximum(take.error_m[after - 1], take.error_m[after]),
     )
 
 
-def without_gaps(take: Take) -> Take:
+def fill_lost_frames(take: Take) -> Take:
     """Return a take whose lost frames have the last known pose, the first known one at the start: for formats without gaps."""
     known = np.flatnonzero(~take.lost)
     if not len(known) or len(known) == len(take):
@@ -58,18 +60,18 @@ def without_gaps(take: Take) -> Take:
     return replace(take, rotvec=take.rotvec[source], root_m=take.root_m[source])
 
 
-def _between(values: Floats, after: NDArray[np.int64], share: Floats) -> Floats:
+def _interpolate_linearly(values: Floats, after: NDArray[np.int64], share: Floats) -> Floats:
     """Interpolate linearly between the rows before and at `after`, (K, ...)."""
     s = share.reshape(-1, *[1] * (values.ndim - 1))
     return np.ascontiguousarray(values[after - 1] * (1.0 - s) + values[after] * s)
 
 
-def _share_without_lost(share: Floats, lost_before: NDArray[np.bool_], lost_after: NDArray[np.bool_]) -> Floats:
+def _exclude_lost_poses(share: Floats, lost_before: NDArray[np.bool_], lost_after: NDArray[np.bool_]) -> Floats:
     """Return the share without lost poses: 0 where only the later one is lost, 1 where only the earlier one is."""
     return np.where(lost_before == lost_after, share, np.where(lost_after, 0.0, 1.0))
 
 
-def _states(
+def _resample_states(
     states: tuple[TrackingState, ...], after: NDArray[np.int64], share: Floats, gap_s: Floats, period_s: float
 ) -> tuple[TrackingState, ...]:
     """Return the state of every new frame. gap_s: between the frames around it, 0 where none is missing."""
@@ -83,7 +85,7 @@ def _states(
     return tuple(result)
 
 
-def markers_at(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> MarkerTracks:
+def resample_markers(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> MarkerTracks:
     """Return markers at other times: interpolated between two neighbouring frames that both have one, or of a frame at that time.
 
     own_s: times of the frames, increasing, (N,) [s]; wanted_s: (K,) [s].
@@ -92,16 +94,16 @@ def markers_at(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> Marker
         same = len(wanted_s) == len(own_s) and np.allclose(wanted_s, own_s)
         none = np.zeros((len(wanted_s), len(markers.names)), bool)
         return markers if same else MarkerTracks(markers.names, np.zeros((*none.shape, 3)), none)
-    period_s = frame_period_s(own_s)
+    period_s = estimate_frame_period_s(own_s)
     after = np.clip(np.searchsorted(own_s, wanted_s), 1, len(own_s) - 1)
     gap_s = own_s[after] - own_s[after - 1]
     share = (wanted_s - own_s[after - 1]) / gap_s
     before, later = markers.valid[after - 1], markers.valid[after]
-    bridged = (missing_frames(own_s)[after - 1] == 0) & (share >= 0.0) & (share <= 1.0)
+    bridged = (count_missing_frames(own_s)[after - 1] == 0) & (share >= 0.0) & (share <= 1.0)
     between = before & later & bridged[:, None]
     first = before & (np.abs(share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between
     second = later & (np.abs(1.0 - share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between & ~first
-    point_m = np.where(between[..., None], _between(markers.point_m, after, share), 0.0)
+    point_m = np.where(between[..., None], _interpolate_linearly(markers.point_m, after, share), 0.0)
     point_m = np.where(first[..., None], markers.point_m[after - 1], point_m)
     point_m = np.where(second[..., None], markers.point_m[after], point_m)
     cameras = None if markers.cameras is None else markers.cameras[np.where(share < 0.5, after - 1, after)]

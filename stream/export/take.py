@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.errors import DuocapError
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.pose import Pose, TrackingState
@@ -30,7 +30,7 @@ class TakeInfo:
     source: str = ""
 
 
-def software_version() -> str:
+def find_software_version() -> str:
     """Return the version of the installed package, "source" if it is not installed."""
     try:
         return metadata.version("duocap")
@@ -105,21 +105,19 @@ class Take:
 
     def positions_m(self) -> Floats:
         """Return all joint positions, (N, J, 3) [m] world."""
-        return forward(self.skeleton, self.rotvec, self.root_m)[1]
+        return compute_forward_kinematics(self.skeleton, self.rotvec, self.root_m)[1]
 
     def local_rotations(self) -> Floats:
         """Return each joint's rotation relative to its parent, L_j = reference_j exp([r_j]x), (N, J, 3, 3)."""
         return np.asarray(REFERENCE @ matrix_from_rotvec(self.rotvec))
 
 
-def take_from_poses(
-    skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence[str] = (), info: TakeInfo = TakeInfo()
-) -> Take:
+def build_take(skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence[str] = (), info: TakeInfo = TakeInfo()) -> Take:
     """Return poses as a take; poses with a repeated or earlier time stamp are left out.
 
     marker_names: in the order of the poses' markers; without them the take has no markers.
     """
-    kept = increasing([pose.t_capture_ns for pose in poses])
+    kept = find_increasing_times([pose.t_capture_ns for pose in poses])
     stamps = np.array([poses[i].t_capture_ns for i in kept], np.int64)
     return Take(
         skeleton=skeleton,
@@ -127,13 +125,13 @@ def take_from_poses(
         states=tuple(poses[i].state for i in kept),
         rotvec=np.array([poses[i].rotvec for i in kept], float).reshape(len(kept), -1, 3),
         root_m=np.array([poses[i].root_m for i in kept], float).reshape(-1, 3),
-        markers=_tracks(tuple(marker_names), [poses[i] for i in kept]) if marker_names else None,
+        markers=_collect_tracks(tuple(marker_names), [poses[i] for i in kept]) if marker_names else None,
         info=info,
-        error_m=_errors_m([poses[i] for i in kept]),
+        error_m=_collect_errors_m([poses[i] for i in kept]),
     )
 
 
-def _errors_m(poses: Sequence[Pose]) -> Floats | None:
+def _collect_errors_m(poses: Sequence[Pose]) -> Floats | None:
     """Return the expected errors of the joints, (N, J) [m]; None unless every pose has them, but for those before the first."""
     known = [len(pose.error_m) > 0 for pose in poses]
     if not any(known) or not all(known[known.index(True) :]):
@@ -142,14 +140,14 @@ def _errors_m(poses: Sequence[Pose]) -> Floats | None:
     return np.stack([pose.error_m if there else np.full_like(first, np.inf) for pose, there in zip(poses, known, strict=True)])
 
 
-def increasing(stamps_ns: Sequence[int]) -> list[int]:
+def find_increasing_times(stamps_ns: Sequence[int]) -> list[int]:
     """Return the indices of the time stamps that are larger than all before them."""
     stamps = np.array(stamps_ns, np.int64)
     latest = np.maximum.accumulate(stamps) if len(stamps) else stamps
     return [i for i in range(len(stamps)) if i == 0 or stamps[i] > latest[i - 1]]
 
 
-def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
+def _collect_tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
     """Return the triangulated markers of poses."""
     point_m, valid = np.zeros((len(poses), len(names), 3)), np.zeros((len(poses), len(names)), bool)
     cameras = np.zeros((len(poses), len(names)), np.uint8)
@@ -161,7 +159,7 @@ def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
     return MarkerTracks(names, point_m, valid, cameras)
 
 
-def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
+def cut_take(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
     """Return the frames between two times since the first frame [s]; the part begins at 0.
 
     Raises DuocapError: there are no frames between them.
@@ -183,7 +181,7 @@ def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
     )
 
 
-def in_place(take: Take) -> Take:
+def remove_root_motion(take: Take) -> Take:
     """Remove the horizontal motion of the hips, for engines that move a character themselves; heights stay."""
     horizontal_m = take.root_m * (1.0, 0.0, 1.0)
     markers = take.markers

@@ -7,26 +7,26 @@ well, but OpenSim refuses a row whose last cell is blank.
 import re
 from pathlib import Path
 
-from capture.rate import frame_period_s
+from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
-from config.files import atomic_write
-from stream.export.points import PointTable, ascii_text, points_of
-from stream.export.resampling import evenly_timed
-from stream.export.take import Take, software_version
+from config.files import write_atomically
+from stream.export.points import PointTable, convert_to_ascii, points_from_take
+from stream.export.resampling import resample_evenly
+from stream.export.take import Take, find_software_version
 
 MM_PER_M = 1000.0
 
 
 def write_trc(file: Path, take: Take) -> None:
     """Write joint centres and measured markers of a take."""
-    atomic_write(file, trc_text(take, file.name))
+    write_atomically(file, format_trc(take, file.name))
 
 
-def trc_text(take: Take, name: str) -> str:
+def format_trc(take: Take, name: str) -> str:
     """Return a take as the text of a TRC file called `name`."""
-    even = evenly_timed(take)
-    points = points_of(even)
-    rate, count = f"{1.0 / frame_period_s(even.seconds):.9g}", len(even)
+    even = resample_evenly(take)
+    points = points_from_take(even)
+    rate, count = f"{1.0 / estimate_frame_period_s(even.seconds):.9g}", len(even)
     fields = {
         "DataRate": rate,
         "CameraRate": rate,
@@ -38,29 +38,32 @@ def trc_text(take: Take, name: str) -> str:
         "OrigNumFrames": count,
     }
     header = [
-        "\t".join(["PathFileType", "4", "(X/Y/Z)", _cell(name), *_origin(take)]),
+        "\t".join(["PathFileType", "4", "(X/Y/Z)", _format_cell(name), *_format_origin(take)]),
         "\t".join(fields),
         "\t".join(str(value) for value in fields.values()),
         "Frame#\tTime\t" + "\t\t\t".join(points.names) + "\t\t",
         "\t\t" + "\t".join(f"X{i}\tY{i}\tZ{i}" for i in range(1, len(points.names) + 1)),
         "",
     ]
-    return "\n".join(header + _rows(even.seconds, points)) + "\n"
+    return "\n".join(header + _format_rows(even.seconds, points)) + "\n"
 
 
-def _origin(take: Take) -> list[str]:
+def _format_origin(take: Take) -> list[str]:
     """Return the take's origin for the first line, after the file's name: OpenSim accepts no further fields below."""
     info = take.info
     known = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
-    return [f"duocap={software_version()}", *(f"{key}={_cell(text)}" for key, text in known.items() if _cell(text))]
+    return [
+        f"duocap={find_software_version()}",
+        *(f"{key}={_format_cell(text)}" for key, text in known.items() if _format_cell(text)),
+    ]
 
 
-def _cell(text: str) -> str:
+def _format_cell(text: str) -> str:
     """Return a text without white space, in ASCII."""
-    return re.sub(r"\s+", "_", ascii_text(text).strip())
+    return re.sub(r"\s+", "_", convert_to_ascii(text).strip())
 
 
-def _rows(seconds: Floats, points: PointTable) -> list[str]:
+def _format_rows(seconds: Floats, points: PointTable) -> list[str]:
     """Return one line a frame."""
     rows = []
     for number, (second, positions, valid) in enumerate(zip(seconds, points.point_m * MM_PER_M, points.valid, strict=True), 1):

@@ -9,9 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import JOINTS, PARENTS, VRM_BONE
-from stream.export.gltf import GltfDocument, animation, extras_of, joint_nodes, keys_of, quaternions_of, standing_positions_m
+from stream.export.gltf import (
+    GltfDocument,
+    add_animation,
+    build_extras,
+    build_joint_nodes,
+    compute_standing_positions_m,
+    quaternions_from_matrices,
+    sample_keys,
+)
 from stream.export.take import Take
 
 EXTENSION = "VRMC_vrm_animation"
@@ -23,30 +31,30 @@ def write_vrma(file: Path, take: Take) -> None:
 
     Raises FileFormatError: every frame is lost, or the file cannot be written.
     """
-    atomic_write(file, vrma_bytes(take))
+    write_atomically(file, encode_vrma(take))
 
 
-def vrma_bytes(take: Take) -> bytes:
+def encode_vrma(take: Take) -> bytes:
     """Return a take as the bytes of a VRMA file."""
-    keys = keys_of(take)
+    keys = sample_keys(take)
     document = GltfDocument()
-    parents = [_kept_parent(joint) for joint in KEPT]
-    rest = standing_positions_m(take.skeleton)[list(KEPT)]
-    rotations = {node: quaternions_of(_folded(keys.rotations, joint)) for node, joint in enumerate(KEPT)}
+    parents = [_find_kept_parent(joint) for joint in KEPT]
+    rest = compute_standing_positions_m(take.skeleton)[list(KEPT)]
+    rotations = {node: quaternions_from_matrices(_compose_rotations(keys.rotations, joint)) for node, joint in enumerate(KEPT)}
     names = [JOINTS[joint] for joint in KEPT]
     bones = {VRM_BONE[name]: {"node": node} for node, name in enumerate(names)}
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [0]}],
-        "nodes": joint_nodes(names, parents, rest),
-        "animations": [animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
+        "nodes": build_joint_nodes(names, parents, rest),
+        "animations": [add_animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
         "extensionsUsed": [EXTENSION],
         "extensions": {EXTENSION: {"specVersion": "1.0", "humanoid": {"humanBones": bones}}},
-        "extras": extras_of(take),
+        "extras": build_extras(take),
     }
     return document.binary()
 
 
-def _kept_parent(joint: int) -> int:
+def _find_kept_parent(joint: int) -> int:
     """Return the node of the nearest joint above that is a VRM bone, -1 for the root."""
     above = PARENTS[joint]
     while above >= 0 and above not in KEPT:
@@ -54,7 +62,7 @@ def _kept_parent(joint: int) -> int:
     return KEPT.index(above) if above >= 0 else -1
 
 
-def _folded(rotations: np.ndarray, joint: int) -> np.ndarray:
+def _compose_rotations(rotations: np.ndarray, joint: int) -> np.ndarray:
     """Return a joint's rotation relative to the nearest VRM bone above, (K, 3, 3)."""
     rotation, above = rotations[:, joint], PARENTS[joint]
     while above >= 0 and above not in KEPT:

@@ -6,7 +6,7 @@ from html import escape
 
 from calibration.guidance.advice import Advice, Requirement
 from calibration.quality.report import Grade, QualityReport
-from stream.web.html import BAD, GOOD, pill
+from stream.web.html import BAD, GOOD, format_pill
 
 POOR = "#c98a00"
 MAX_LARGE = 44  # letters; longer texts are set smaller
@@ -38,54 +38,57 @@ class CameraCondition:
     message: str = ""
 
 
-def styled(content: str) -> str:
+def wrap_in_style(content: str) -> str:
     """Return content in the page's style."""
     return f'{STYLE}<div class="guide">{content}</div>'
 
 
-def instruction_html(text: str, color: str = "", note: str = "") -> str:
+def format_instruction_html(text: str, color: str = "", note: str = "") -> str:
     """Return the one thing to do, large enough to read across the room; note: below it."""
     style = f' style="color:{color}"' if color else ""
     kind = "big long" if len(text) > MAX_LARGE else "big"
     below = f'<div class="dim">{escape(note)}</div>' if note else ""
-    return styled(f'<div class="{kind}"{style}><span>{escape(text)}</span></div>{below}')
+    return wrap_in_style(f'<div class="{kind}"{style}><span>{escape(text)}</span></div>{below}')
 
 
-def progress_html(advice: Advice) -> str:
+def format_progress_html(advice: Advice) -> str:
     """Return the total progress and a meter for every requirement."""
-    total = _meter(Requirement("in all", advice.progress, figure=f"{100 * advice.progress:.0f} %"), "total")
+    total = _format_meter(Requirement("in all", advice.progress, figure=f"{100 * advice.progress:.0f} %"), "total")
     counts = f'<div class="dim">{escape(advice.counts)}</div>' if advice.counts else ""
-    return styled(total + counts + "".join(_meter(need) for need in advice.needs))
+    return wrap_in_style(total + counts + "".join(_format_meter(need) for need in advice.needs))
 
 
-def cameras_html(cameras: Sequence[CameraCondition]) -> str:
+def format_cameras_html(cameras: Sequence[CameraCondition]) -> str:
     """Return the state of each camera."""
     rows = []
     for camera in cameras:
-        label = pill("live", GOOD) if camera.good else pill("waiting", BAD)
+        label = format_pill("live", GOOD) if camera.good else format_pill("waiting", BAD)
         rows.append(f'<div class="cam"><b>{escape(camera.name)}</b>{label}</div><div class="dim">{escape(camera.message)}</div>')
-    return styled("".join(rows))
+    return wrap_in_style("".join(rows))
 
 
-def grade_html(report: QualityReport | None, error: str = "") -> str:
+def format_grade_html(report: QualityReport | None, error: str = "") -> str:
     """Return the grade in large letters; error: why there is no report, or why nothing was written."""
     if report is None:
-        return instruction_html("it did not work", BAD, error)
-    return instruction_html(f"verdict: {report.grade.word}", GRADE_COLORS[report.grade], error)
+        return format_instruction_html("it did not work", BAD, error)
+    return format_instruction_html(f"verdict: {report.grade.word}", GRADE_COLORS[report.grade], error)
 
 
-def findings_html(report: QualityReport | None, lines: Sequence[str], error: str = "") -> str:
-    """Return the findings of a report, the worst first, each with its grade, then further lines; error: as in `grade_html`."""
+def format_findings_html(report: QualityReport | None, lines: Sequence[str], error: str = "") -> str:
+    """Return the findings of a report, the worst first, each with its grade, then further lines.
+
+    Error: as in `format_grade_html`.
+    """
     findings = sorted(report.findings, key=lambda finding: -finding.grade) if report is not None else []
     items = [
         f'<b style="color:{GRADE_COLORS[finding.grade]}">{finding.grade.word}</b> {escape(finding.line)}' for finding in findings
     ]
     items += [escape(line.strip()) for line in lines if line.strip()]
     why = f"<p><b>{escape(error)}</b></p>" if error else ""
-    return styled(why + "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>")
+    return wrap_in_style(why + "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>")
 
 
-def _meter(need: Requirement, kind: str = "") -> str:
+def _format_meter(need: Requirement, kind: str = "") -> str:
     """Return one meter; a full one is enough."""
     share = min(max(need.have, 0.0), 1.0)
     color, tick = (GOOD, " &#10003;") if share >= 1.0 else (POOR, "")

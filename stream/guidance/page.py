@@ -13,14 +13,14 @@ from calibration.quality.report import QualityReport
 from config.arrays import Image
 from stream.guidance.html import (
     CameraCondition,
-    cameras_html,
-    findings_html,
-    grade_html,
-    instruction_html,
-    progress_html,
-    styled,
+    format_cameras_html,
+    format_findings_html,
+    format_grade_html,
+    format_instruction_html,
+    format_progress_html,
+    wrap_in_style,
 )
-from stream.guidance.picture import CameraPicture, canvas_picture
+from stream.guidance.picture import CameraPicture, draw_canvas
 from stream.web.html import set_html
 from stream.web.server import close_server, set_theme
 
@@ -67,7 +67,7 @@ class GuidePage:
 
     def _build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
-        self._head = gui.add_html(styled(f"<b>{self._title}</b>"))
+        self._head = gui.add_html(wrap_in_style(f"<b>{self._title}</b>"))
         self._meters = gui.add_html("")
         self._finish = gui.add_button(FINISH, icon=viser.Icon.CHECK, disabled=True, hint="Calibrate with what there is")
         self._again = gui.add_button(AGAIN, icon=viser.Icon.REFRESH, color="gray", hint="Forget all views")
@@ -80,7 +80,7 @@ class GuidePage:
         gui.main_panel.set_width(PANEL_PX)
         window = gui.add_panel()
         with window.add_tab("What to do", viser.Icon.HAND_MOVE):
-            self._instruction = gui.add_html(instruction_html("the cameras are being opened"))
+            self._instruction = gui.add_html(format_instruction_html("the cameras are being opened"))
             self._busy = gui.add_progress_bar(0.0, visible=False)
         window.float(x=EDGE_PX, y=EDGE_PX, width=INSTRUCTION_PX)
         self._window, self._window_px = window, INSTRUCTION_PX
@@ -104,9 +104,9 @@ class GuidePage:
 
     def show(self, advice: Advice, cameras: Sequence[CameraCondition], ready: bool | None) -> None:
         """Show advice and progress. ready: whether there is enough to finish, None where that is not offered."""
-        set_html(self._instruction, instruction_html(advice.words, GOOD_FILL if advice.good else ""))
-        set_html(self._meters, progress_html(advice))
-        set_html(self._cameras, cameras_html(cameras))
+        set_html(self._instruction, format_instruction_html(advice.words, GOOD_FILL if advice.good else ""))
+        set_html(self._meters, format_progress_html(advice))
+        set_html(self._cameras, format_cameras_html(cameras))
         if self._finish.visible != (ready is not None):
             self._finish.visible = ready is not None
         if self._finish.disabled == bool(ready):
@@ -117,11 +117,11 @@ class GuidePage:
         if self.n_pages:
             size = self._canvas_size()
             self._fit_width()
-            self._paint(canvas_picture(pictures, size, round(TOP_SHARE * size[1])))
+            self._paint(draw_canvas(pictures, size, round(TOP_SHARE * size[1])))
 
     def solving(self, message: str, share: float | None = None) -> None:
         """Show that the calibration is being computed. share: done so far, None if unknown."""
-        set_html(self._instruction, instruction_html("solving ...", POOR_FILL, message))
+        set_html(self._instruction, format_instruction_html("solving ...", POOR_FILL, message))
         self._finish.disabled = True
         self._busy.visible = True
         self._busy.value = 100.0 * (share if share is not None else 0.0)  # type: ignore[misc]
@@ -130,15 +130,15 @@ class GuidePage:
     def result(self, result: PageResult) -> None:
         """Show the result: the grade in large letters, the findings beside, the picture below."""
         self._busy.visible = self._finish.visible = self._meters.visible = self._cameras.visible = False
-        set_html(self._instruction, grade_html(result.report, result.error))
+        set_html(self._instruction, format_grade_html(result.report, result.error))
         error = "" if result.report is None else result.error  # else it is below the grade already
-        self._findings.content = findings_html(result.report, result.lines, error)
+        self._findings.content = format_findings_html(result.report, result.lines, error)
         self._findings.visible = self._close.visible = True
         if result.picture is not None:
             size = self._canvas_size(FINE_PX)
             height, width = result.picture.shape[:2]
             shown = CameraPicture("", np.ascontiguousarray(result.picture[..., ::-1]), (width, height))
-            self._paint(canvas_picture([shown], size, round(TOP_SHARE * size[1])), FINE_QUALITY)
+            self._paint(draw_canvas([shown], size, round(TOP_SHARE * size[1])), FINE_QUALITY)
 
     def close(self) -> None:
         """Stop serving."""

@@ -37,17 +37,17 @@ class CameraPicture:
     message: str = ""
 
 
-def canvas_picture(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int = 0) -> Image:
+def draw_canvas(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int = 0) -> Image:
     """Return a canvas, RGB, with the pictures side by side or one above the other; size: width and height; top_px: left free."""
     width, height = size
     canvas = np.full((height, width, 3), BACKGROUND, np.uint8)
-    for camera, (x, y, w, h) in zip(cameras, layout(cameras, size, top_px), strict=True):
-        canvas[y : y + h, x : x + w] = drawn_camera(camera, (w, h))
+    for camera, (x, y, w, h) in zip(cameras, lay_out_pictures(cameras, size, top_px), strict=True):
+        canvas[y : y + h, x : x + w] = draw_camera(camera, (w, h))
         cv2.rectangle(canvas, (x - RIM_PX, y - RIM_PX), (x + w + RIM_PX - 1, y + h + RIM_PX - 1), camera.color, RIM_PX)
     return canvas
 
 
-def layout(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int) -> list[tuple[int, int, int, int]]:
+def lay_out_pictures(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int) -> list[tuple[int, int, int, int]]:
     """Return x, y, width and height of each picture: as large as possible in its aspect."""
     width, height = size[0], size[1] - top_px
     best: list[tuple[int, int, int, int]] = []
@@ -66,7 +66,7 @@ def layout(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int)
     return best
 
 
-def drawn_camera(camera: CameraPicture, size: tuple[int, int]) -> Image:
+def draw_camera(camera: CameraPicture, size: tuple[int, int]) -> Image:
     """Return one camera's picture with everything drawn in, RGB (h, w, 3)."""
     width, height = size
     if camera.image is None:
@@ -82,10 +82,10 @@ def drawn_camera(camera: CameraPicture, size: tuple[int, int]) -> Image:
     if camera.board is not None:
         _draw_board(picture, camera.board, scale)
     for point in camera.points_px:
-        _draw_marker(picture, (point + 0.5) * scale)
-    _label(picture, camera.name, (10, 26))
+        _draw_marker_ring(picture, (point + 0.5) * scale)
+    _draw_text(picture, camera.name, (10, 26))
     if camera.message:
-        _label(picture, camera.message, (10, height - 14), RED)
+        _draw_text(picture, camera.message, (10, height - 14), RED)
     return picture
 
 
@@ -115,13 +115,13 @@ def _draw_board(picture: Image, view: BoardView, scale: float) -> None:
     cv2.polylines(picture, [hull], True, AMBER, 1, cv2.LINE_AA)
 
 
-def _draw_marker(picture: Image, point: Floats) -> None:
+def _draw_marker_ring(picture: Image, point: Floats) -> None:
     """Draw a ring around a marker."""
     if np.isfinite(point).all() and np.abs(point).max() < 1e5:
         cv2.circle(picture, (round(float(point[0])), round(float(point[1]))), 8, GREEN, 2, cv2.LINE_AA)
 
 
-def _label(picture: Image, text: str, position: tuple[int, int], color: tuple[int, int, int] = (235, 238, 242)) -> None:
+def _draw_text(picture: Image, text: str, position: tuple[int, int], color: tuple[int, int, int] = (235, 238, 242)) -> None:
     """Write a text with a dark outline."""
     for paint, thickness in (((0, 0, 0), 4), (color, 2)):
         cv2.putText(picture, text, position, cv2.FONT_HERSHEY_SIMPLEX, LABEL_SCALE, paint, thickness, cv2.LINE_AA)

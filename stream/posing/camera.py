@@ -17,12 +17,12 @@ import numpy as np
 from scipy.optimize import OptimizeResult, least_squares
 
 from calibration.camera import Camera
-from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from stream.posing.document import ImagePoint, PictureView, PosingError
-from stream.posing.picture import picture_camera
+from stream.posing.picture import find_picture_camera
 
 MIN_KNOWN, MIN_UNKNOWN, MIN_UNPOSED = 4, 6, 8  # joints: with a known lens, without, and where the pose is unknown, too
 CLICK = 0.0025  # standard deviation of clicks, of the picture's longer side
@@ -54,7 +54,7 @@ class SolvedCamera:
     focal_sigma: float
 
 
-def solve_camera(
+def solve_picture_camera(
     picture: PictureView, image_points: Mapping[str, ImagePoint], joint_m: Floats, known_lens: bool = False
 ) -> SolvedCamera:
     """Return the camera that sees joints where they are clicked.
@@ -65,15 +65,15 @@ def solve_camera(
     names = tuple(image_points)
     image_px = np.array([image_points[name] for name in names], np.float64).reshape(-1, 2)
     points_m = joint_m[[JOINT_INDEX[name] for name in names]]
-    _check(image_px, picture, MIN_KNOWN if known_lens else MIN_UNKNOWN)
-    _check_line(image_px, points_m)
-    search = _Search(image_px, points_m, picture_camera(picture), known_lens)
+    _check_clicks(image_px, picture, MIN_KNOWN if known_lens else MIN_UNKNOWN)
+    _check_not_collinear(image_px, points_m)
+    search = _Search(image_px, points_m, find_picture_camera(picture), known_lens)
     x, jacobian = search.best()
     camera = search.camera(x)
     miss_px = np.nan_to_num(np.linalg.norm(camera.project(points_m) - image_px, axis=1), nan=np.inf)
     worst = int(miss_px.argmax())
     rms_px = float(np.sqrt((miss_px**2).mean()))
-    if not rms_px <= MAX_MISS * _extent(image_px):
+    if not rms_px <= MAX_MISS * _compute_extent(image_px):
         raise PosingError(
             f"no camera sees this pose as it is clicked: {names[worst]} is off by {miss_px[worst]:.0f} px; "
             "click it again, or pose the body more like the picture first"
@@ -82,7 +82,7 @@ def solve_camera(
     return SolvedCamera(camera, rms_px, names[worst], float(miss_px[worst]), sigma)
 
 
-def cameras_of_poses(
+def fit_cameras_to_poses(
     picture: PictureView, image_points: Mapping[str, ImagePoint], poses_m: Floats, known_lens: bool = False
 ) -> list[Camera]:
     """Return cameras that see known poses nearly as joints are clicked, of the poses that fit best, best first.
@@ -91,9 +91,9 @@ def cameras_of_poses(
     """
     names = tuple(image_points)
     image_px = np.array([image_points[name] for name in names], np.float64).reshape(-1, 2)
-    _check(image_px, picture, MIN_UNPOSED)
-    _check_line(image_px)
-    lens, rows = picture_camera(picture), [JOINT_INDEX[name] for name in names]
+    _check_clicks(image_px, picture, MIN_UNPOSED)
+    _check_not_collinear(image_px)
+    lens, rows = find_picture_camera(picture), [JOINT_INDEX[name] for name in names]
     searches = [_Search(image_px, np.ascontiguousarray(pose_m[rows]), lens, known_lens) for pose_m in poses_m]
     ranked = sorted((search.first(), n) for n, search in enumerate(searches))
     found = [(search := searches[n], search.refined(search.by_perspective())) for _, n in ranked[:REFINED]]
@@ -101,11 +101,11 @@ def cameras_of_poses(
     return [search.camera(np.asarray(each.x)) for search, each in found[:RETURNED]]
 
 
-def cameras_before(picture: PictureView, image_points: Mapping[str, ImagePoint], known_lens: bool = False) -> list[Camera]:
+def guess_cameras(picture: PictureView, image_points: Mapping[str, ImagePoint], known_lens: bool = False) -> list[Camera]:
     """Return cameras in front of a body of which joints are clicked, at several heights, and with several fields of view where
     the lens is not known: so far away that the body is as large as it is clicked.
     """
-    lens, image_px = picture_camera(picture), np.array(list(image_points.values()), np.float64).reshape(-1, 2)
+    lens, image_px = find_picture_camera(picture), np.array(list(image_points.values()), np.float64).reshape(-1, 2)
     radius_px = float(np.linalg.norm(image_px - image_px.mean(axis=0), axis=1).max())
     matrices = [lens.matrix] if known_lens else [intrinsics_from_fov(picture.size, angle) for angle in BEFORE_FOVS_DEG]
     found = []
@@ -114,12 +114,12 @@ def cameras_before(picture: PictureView, image_points: Mapping[str, ImagePoint],
         for height_m in BEFORE_HEIGHTS_M:
             rise = np.clip((height_m - MIDDLE_M) / away_m, -MAX_RISE, MAX_RISE)
             eye_m = (0.0, MIDDLE_M + rise * away_m, away_m * np.sqrt(1.0 - rise**2))
-            view = looking_at("solved", picture.size, K, eye_m, (0.0, MIDDLE_M, 0.0))
+            view = make_camera_looking_at("solved", picture.size, K, eye_m, (0.0, MIDDLE_M, 0.0))
             found.append(replace(view, distortions=lens.distortions, fisheye=lens.fisheye) if known_lens else view)
     return found
 
 
-def camera_for(picture: PictureView, camera: Camera, floor_known: bool) -> Camera:
+def scale_camera_to_picture(picture: PictureView, camera: Camera, floor_known: bool) -> Camera:
     """Return a calibrated camera for a picture that was taken with it, scaled to its size.
 
     floor_known: it is used where it stands; else only its lens, in the place of the camera that the picture has. Raises
@@ -134,38 +134,38 @@ def camera_for(picture: PictureView, camera: Camera, floor_known: bool) -> Camer
     K = camera.matrix.copy()
     K[:2, 2] = (K[:2, 2] + 0.5) * (across, down) - 0.5
     K[0, 0], K[1, 1] = across * K[0, 0], down * K[1, 1]
-    place = camera if floor_known else picture_camera(picture)
+    place = camera if floor_known else find_picture_camera(picture)
     return replace(camera, size=picture.size, matrix=K, rotation=place.rotation.copy(), translation=place.translation.copy())
 
 
-def fov_deg(camera: Camera) -> float:
+def compute_fov_deg(camera: Camera) -> float:
     """Return the horizontal field of view [degrees]."""
     return float(np.degrees(2.0 * np.arctan(0.5 * camera.size[0] / camera.matrix[0, 0])))
 
 
-def _check(image_px: Floats, picture: PictureView, least: int) -> None:
+def _check_clicks(image_px: Floats, picture: PictureView, least: int) -> None:
     """Raise PosingError for clicks that are too few or at one place."""
     if len(image_px) < least:
         fewer = f"; or {MIN_KNOWN} for the pose as it stands, with 'Keep its lens'" if least > MIN_KNOWN else ""
         raise PosingError(f"{len(image_px)} joints are clicked in the picture; a camera needs {least} or more{fewer}")
-    if _extent(image_px) < MIN_EXTENT * max(picture.size):
+    if _compute_extent(image_px) < MIN_EXTENT * max(picture.size):
         raise PosingError("the clicked joints are all at one place of the picture; click each joint where it is seen")
 
 
-def _check_line(*points: Floats) -> None:
+def _check_not_collinear(*points: Floats) -> None:
     """Raise PosingError for points, (N, 2) or (N, 3), on one line."""
-    if any(_flatness(each) < MIN_FLATNESS for each in points):
+    if any(_compute_flatness(each) < MIN_FLATNESS for each in points):
         raise PosingError(
             "the clicked joints are on one line, which tells no camera; click joints beside it, such as hands and feet"
         )
 
 
-def _extent(points: Floats) -> float:
+def _compute_extent(points: Floats) -> float:
     """Return the largest standard deviation of points, (N, D), in any direction."""
     return float(np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[0] / np.sqrt(len(points)))
 
 
-def _flatness(points: Floats) -> float:
+def _compute_flatness(points: Floats) -> float:
     """Return the second to the first extent of points, (N, D): 0 on a line."""
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return float(extents[1] / max(float(extents[0]), 1e-12))
@@ -240,10 +240,10 @@ class _Search:
         """Return views from all around."""
         middle = self._lenses()[len(self._lenses()) // 2]
         target_m = self.points_m.mean(axis=0)
-        distance_m = max(middle.focal_px * _extent(self.points_m) / _extent(self.image_px), 1.0)
+        distance_m = max(middle.focal_px * _compute_extent(self.points_m) / _compute_extent(self.image_px), 1.0)
         for angle in AROUND_RAD:
             position_m = target_m + distance_m * np.array([np.sin(angle), 0.1, np.cos(angle)])
-            view = looking_at("start", middle.size, middle.matrix, position_m, target_m)
+            view = make_camera_looking_at("start", middle.size, middle.matrix, position_m, target_m)
             yield self._unknowns(rotvec_from_matrix(view.rotation), view.translation, middle)
 
     def _unknowns(self, rotvec: Floats, translation: Floats, lens: Camera) -> Floats:

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from calibration.camera import Camera
 from config.arrays import Floats
 from config.errors import DuocapError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirrored
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirror_joint_name
 from database.clips import Clip
-from database.files.resample import mirrored as mirrored_clip
-from database.geometry.kinematics import charted, forward
+from database.files.resample import mirror_clip as mirrored_clip
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 
 Point = tuple[float, float, float]
@@ -93,7 +93,7 @@ class Document:
     picture: PictureView | None = None
 
 
-def first_document(skeleton: Skeleton) -> Document:
+def create_document(skeleton: Skeleton) -> Document:
     """Return somebody who stands with the arms down, the feet held."""
     local = np.tile(np.eye(3), (N_JOINTS, 1, 1))
     for side, sign in (("left", -1.0), ("right", 1.0)):
@@ -101,43 +101,43 @@ def first_document(skeleton: Skeleton) -> Document:
         local[JOINT_INDEX[f"{side}UpperArm"]] = [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
     rest = skeleton.rest_positions_m()
     root_m = np.array([0.0, -float((rest + skeleton.tails_m)[:, 1].min()), 0.0])
-    pose = StoredPose(np.ascontiguousarray(charted(local)), root_m)
-    positions = joint_positions_m(skeleton, pose)
-    return Document(pose, {name: as_point(positions[JOINT_INDEX[name]]) for name in FEET})
+    pose = StoredPose(np.ascontiguousarray(charted_from_local(local)), root_m)
+    positions = compute_joint_positions_m(skeleton, pose)
+    return Document(pose, {name: check_point(positions[JOINT_INDEX[name]]) for name in FEET})
 
 
-def joint_positions_m(skeleton: Skeleton, pose: StoredPose) -> Floats:
+def compute_joint_positions_m(skeleton: Skeleton, pose: StoredPose) -> Floats:
     """Return the joints of a pose in the world, (J, 3) [m]."""
-    return forward(skeleton, pose.rotvec, pose.root_m)[1]
+    return compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)[1]
 
 
-def with_pin(document: Document, joint: str, target_m: ArrayLike) -> Document:
+def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
     """Hold a joint at a place, (3,) [m]; what held it before no longer does. Raises PosingError."""
     return replace(
         document,
-        pins={**document.pins, known_joint(joint): as_point(target_m)},
+        pins={**document.pins, check_joint_name(joint): check_point(target_m)},
         image_points={name: at for name, at in document.image_points.items() if name != joint},
     )
 
 
-def with_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
+def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
     """Hold a joint at a point of the picture, (2,) [px]. Raises PosingError: no picture, or no such joint or point."""
     if document.picture is None:
         raise PosingError("there is no picture to place a point in; load one first")
     return replace(
         document,
         pins={name: at for name, at in document.pins.items() if name != joint},
-        image_points={**document.image_points, known_joint(joint): _as_image_point(image_px)},
+        image_points={**document.image_points, check_joint_name(joint): _check_image_point(image_px)},
     )
 
 
-def with_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Document:
+def replace_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Document:
     """Take another pose; what is held in space is held where that has it, and points of a picture stay."""
-    joint_m = joint_positions_m(skeleton, pose)
-    return replace(document, pose=pose, pins={name: as_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
+    joint_m = compute_joint_positions_m(skeleton, pose)
+    return replace(document, pose=pose, pins={name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
 
 
-def without_hold(document: Document, joint: str) -> Document:
+def release_joint(document: Document, joint: str) -> Document:
     """Let a joint go."""
     return replace(
         document,
@@ -146,7 +146,7 @@ def without_hold(document: Document, joint: str) -> Document:
     )
 
 
-def mirrored_document(document: Document, skeleton: Skeleton) -> Document:
+def mirror_document(document: Document, skeleton: Skeleton) -> Document:
     """Mirror pose and handles left to right, in the plane through the hips: L_j = M L_j' M (`database.files.resample`).
 
     Points of a picture are let go where its camera was solved or chosen.
@@ -154,38 +154,38 @@ def mirrored_document(document: Document, skeleton: Skeleton) -> Document:
     clip = mirrored_clip(Clip("pose", skeleton, 1.0, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy()))
     x = float(document.pose.root_m[0])
     root_m = clip.root_m[0] + (2.0 * x, 0.0, 0.0)
-    pins = {mirrored(name): (2.0 * x - at[0], at[1], at[2]) for name, at in document.pins.items()}
+    pins = {mirror_joint_name(name): (2.0 * x - at[0], at[1], at[2]) for name, at in document.pins.items()}
     width = document.picture.size[0] if document.picture is not None else 0
-    image_points = {mirrored(name): (width - 1.0 - at[0], at[1]) for name, at in document.image_points.items()}
+    image_points = {mirror_joint_name(name): (width - 1.0 - at[0], at[1]) for name, at in document.image_points.items()}
     if document.picture is not None and document.picture.camera is not None:  # it does not look along the plane of the mirror
         image_points = {}
     return replace(document, pose=StoredPose(clip.rotvec[0].copy(), root_m), pins=pins, image_points=image_points)
 
 
-def with_key(document: Document, time_s: float) -> Document:
+def set_key(document: Document, time_s: float) -> Document:
     """Keep the pose as a key at a time, in place of one at the same time. Raises PosingError: no time of a key."""
-    key = Keyframe(_as_time(time_s), document.pose, dict(document.pins))
+    key = Keyframe(_check_key_time(time_s), document.pose, dict(document.pins))
     others = [other for other in document.keys if abs(other.time_s - key.time_s) > SAME_TIME_S]
     return replace(document, keys=tuple(sorted([*others, key], key=lambda each: each.time_s)))
 
 
-def without_key(document: Document, time_s: float) -> Document:
+def remove_key(document: Document, time_s: float) -> Document:
     """Remove the key at a time. Raises PosingError: there is none."""
-    key = key_at(document, time_s)
+    key = find_key(document, time_s)
     return replace(document, keys=tuple(other for other in document.keys if other is not key))
 
 
-def with_moved_key(document: Document, from_s: float, to_s: float) -> Document:
+def move_key(document: Document, from_s: float, to_s: float) -> Document:
     """Move a key to another time. Raises PosingError: there is none, or another one is there already."""
-    key = key_at(document, from_s)
+    key = find_key(document, from_s)
     others = [other for other in document.keys if other is not key]
     if any(abs(other.time_s - to_s) <= SAME_TIME_S for other in others):
         raise PosingError(f"there is a key at {to_s:.2f} s already; choose another time, or delete that one")
-    moved = replace(key, time_s=_as_time(to_s))
+    moved = replace(key, time_s=_check_key_time(to_s))
     return replace(document, keys=tuple(sorted([*others, moved], key=lambda each: each.time_s)))
 
 
-def key_at(document: Document, time_s: float) -> Keyframe:
+def find_key(document: Document, time_s: float) -> Keyframe:
     """Return the key at a time. Raises PosingError: there is none."""
     for key in document.keys:
         if abs(key.time_s - time_s) <= SAME_TIME_S:
@@ -194,26 +194,26 @@ def key_at(document: Document, time_s: float) -> Keyframe:
     raise PosingError(f"there is no key at {time_s:.2f} s; keys are at: {known}")
 
 
-def known_joint(name: str) -> str:
+def check_joint_name(name: str) -> str:
     """Return a joint's name. Raises PosingError: there is no such joint."""
     if name not in JOINT_INDEX:
         raise PosingError(f"'{name}' is no joint; expected one of {', '.join(JOINTS)}")
     return name
 
 
-def as_point(values: ArrayLike) -> Point:
+def check_point(values: ArrayLike) -> Point:
     """Return a place in the world [m]. Raises PosingError: not three finite numbers within 100 m."""
-    array = _as_numbers(values, 3, "a place", MAX_M)
+    array = _check_numbers(values, 3, "a place", MAX_M)
     return float(array[0]), float(array[1]), float(array[2])
 
 
-def _as_image_point(values: ArrayLike) -> ImagePoint:
+def _check_image_point(values: ArrayLike) -> ImagePoint:
     """Return a point of a picture [px]. Raises PosingError."""
-    array = _as_numbers(values, 2, "a point of a picture", MAX_PX)
+    array = _check_numbers(values, 2, "a point of a picture", MAX_PX)
     return float(array[0]), float(array[1])
 
 
-def _as_numbers(values: ArrayLike, count: int, what: str, limit: float) -> Floats:
+def _check_numbers(values: ArrayLike, count: int, what: str, limit: float) -> Floats:
     """Return finite numbers. Raises PosingError."""
     try:
         array = np.asarray(values, np.float64)
@@ -224,7 +224,7 @@ def _as_numbers(values: ArrayLike, count: int, what: str, limit: float) -> Float
     return array
 
 
-def _as_time(time_s: float) -> float:
+def _check_key_time(time_s: float) -> float:
     """Return the time of a key [s]. Raises PosingError."""
     if not 0.0 <= time_s <= MAX_TIME_S:
         raise PosingError(f"a key at {time_s:g} s; expected a time from 0 to {MAX_TIME_S:g} s")

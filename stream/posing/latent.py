@@ -10,11 +10,11 @@ from config.joints import JOINT_INDEX
 from database.geometry.rotations import matrix_from_rotvec, rotation_between, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE
 from reconstruct.models.style.features import N_ANGLES, N_STATIC, UP
-from reconstruct.models.style.model import Style, StyleEvaluator, evaluator_of, predict
+from reconstruct.models.style.model import Style, StyleEvaluator, build_evaluator, predict_features
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
-from stream.posing.document import Document, StoredPose, joint_positions_m
+from stream.posing.document import Document, StoredPose, compute_joint_positions_m
 
 MARGIN, USUAL = 1.15, 2.0  # of the plane around the training poses, and of those it shows to the 95th percentile
 GRID, PIXELS = 72, 360
@@ -44,7 +44,7 @@ class PoseMap:
         return np.asarray(self.centre + self.half * np.clip(at, -1.0, 1.0) @ self.axes)
 
 
-def plane_of(poser: Poser) -> PoseMap | None:
+def build_pose_map(poser: Poser) -> PoseMap | None:
     """Return the plane of the style with the largest share; None of what has no styles."""
     if not isinstance(poser, StylePoser):
         return None
@@ -57,10 +57,10 @@ def plane_of(poser: Poser) -> PoseMap | None:
     spread = np.abs((style.latent - centre) @ axes.T)
     usual = USUAL * float(np.percentile(spread, 95))  # a few poses far from all others would leave no room for these
     half = MARGIN * max(min(float(spread.max()), usual), 1e-6)
-    return PoseMap(style, row, evaluator_of(style, style.learned), centre, axes, half)
+    return PoseMap(style, row, build_evaluator(style, style.learned), centre, axes, half)
 
 
-def start_at(plane: PoseMap, at: Floats, poser: Poser, document: Document, found: FoundPose | None) -> Synthesis:
+def predict_start_pose(plane: PoseMap, at: Floats, poser: Poser, document: Document, found: FoundPose | None) -> Synthesis:
     """Return the pose that the style predicts at a point of the square, (2,), as what a style begins from.
 
     It stands where the document's pose stands and faces where that faces; the other styles keep their latent points.
@@ -68,9 +68,9 @@ def start_at(plane: PoseMap, at: Floats, poser: Poser, document: Document, found
     assert isinstance(poser, StylePoser)
     x = plane.latent(at)
     features = plane.style.mean.copy()
-    mean, variance = predict(plane.evaluator, x)
+    mean, variance = predict_features(plane.evaluator, x)
     features[plane.style.modelled] = mean[0]
-    rotvec = np.vstack([_turned(document.pose, features), features[:N_ANGLES].reshape(-1, 3)])
+    rotvec = np.vstack([_turn_to_facing(document.pose, features), features[:N_ANGLES].reshape(-1, 3)])
     latent = [style.latent.mean(axis=0) for style in poser.synthesizer.styles]
     if isinstance(found, Synthesis) and [len(each) for each in found.latent] == [len(each) for each in latent]:
         latent = list(found.latent)
@@ -79,11 +79,11 @@ def start_at(plane: PoseMap, at: Floats, poser: Poser, document: Document, found
     parameters = plane.evaluator.parameters
     relative = float(variance[0] / (parameters.alpha + 1.0 / parameters.beta))
     none = np.zeros(0)
-    root_m = pose.root_m + _standing_shift_m(poser, document, pose)
+    root_m = pose.root_m + _compute_standing_shift_m(poser, document, pose)
     return Synthesis(pose.rotvec.copy(), root_m, tuple(latent), 0.0, 0.0, relative, none, np.zeros((2, 0)), True, True)
 
 
-def _turned(pose: StoredPose, features: Floats) -> Floats:
+def _turn_to_facing(pose: StoredPose, features: Floats) -> Floats:
     """Return the root's rotation vector, (3,), that faces where a pose faces, with the vertical of features: R' e_up = up."""
     rotation = REFERENCE[0] @ matrix_from_rotvec(pose.rotvec[0])
     up = features[N_ANGLES:N_STATIC]
@@ -92,23 +92,23 @@ def _turned(pose: StoredPose, features: Floats) -> Floats:
     return np.asarray(rotvec_from_matrix(REFERENCE[0].T @ turned))
 
 
-def _standing_shift_m(poser: Poser, document: Document, pose: StoredPose) -> Floats:
+def _compute_standing_shift_m(poser: Poser, document: Document, pose: StoredPose) -> Floats:
     """Return the shift, (3,) [m], by which a pose meets what is held as a whole; else its lowest joint keeps its height."""
-    joint_m = joint_positions_m(poser.skeleton, pose)
+    joint_m = compute_joint_positions_m(poser.skeleton, pose)
     if document.pins:
         misses_m = np.array([np.array(at) - joint_m[JOINT_INDEX[name]] for name, at in document.pins.items()])
         return np.asarray(misses_m.mean(axis=0))
-    before_m = joint_positions_m(poser.skeleton, document.pose)
+    before_m = compute_joint_positions_m(poser.skeleton, document.pose)
     return np.array([0.0, float(before_m[:, 1].min() - joint_m[:, 1].min()), 0.0])
 
 
-def plane_picture(plane: PoseMap) -> Image:
+def draw_pose_map(plane: PoseMap) -> Image:
     """Return the square as a picture, (P, P, 3) RGB: bright where the style knows poses, with its training poses as dots."""
     ticks = np.linspace(-1.0, 1.0, GRID)
     across, up = np.meshgrid(ticks, -ticks)
     points = plane.centre + plane.half * np.stack([across.ravel(), up.ravel()], axis=1) @ plane.axes
     parameters = plane.evaluator.parameters
-    known = 1.0 - predict(plane.evaluator, points)[1] / (parameters.alpha + 1.0 / parameters.beta)
+    known = 1.0 - predict_features(plane.evaluator, points)[1] / (parameters.alpha + 1.0 / parameters.beta)
     shade = np.clip(known, 0.0, 1.0).reshape(GRID, GRID, 1) ** 2
     small = np.asarray(np.array(UNKNOWN) + shade * (np.array(KNOWN) - np.array(UNKNOWN)), np.uint8)
     image = np.ascontiguousarray(cv2.resize(small, (PIXELS, PIXELS), interpolation=cv2.INTER_LINEAR))

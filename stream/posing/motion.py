@@ -14,13 +14,13 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, Handles
 from reconstruct.models.style.features import RATE_HZ
 from reconstruct.models.style.synthesis.curves import KeyedCurve, resample_motion
-from reconstruct.models.style.synthesis.trajectory import follow
+from reconstruct.models.style.synthesis.trajectory import follow_constraints
 from reconstruct.observations import Observations
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
 from stream.export.take import Take, TakeInfo
-from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, as_point, joint_positions_m
+from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, check_point, compute_joint_positions_m
 
 SHOWN_HZ = 60.0
 MAX_SECONDS = 60.0
@@ -49,11 +49,11 @@ class Motion:
 
     def pins_at(self, pose: StoredPose) -> dict[str, Point]:
         """Return what the keys hold, where a pose of the motion has it."""
-        joint_m = joint_positions_m(self.take.skeleton, pose)
-        return {name: as_point(joint_m[JOINT_INDEX[name]]) for name in self.held}
+        joint_m = compute_joint_positions_m(self.take.skeleton, pose)
+        return {name: check_point(joint_m[JOINT_INDEX[name]]) for name in self.held}
 
 
-def motion_of(document: Document, poser: Poser, progress: MotionProgress | None = None) -> Motion:
+def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProgress | None = None) -> Motion:
     """Return the motion through the keys. Raises PosingError: fewer than two, or too long."""
     keys = document.keys
     if len(keys) < 2:
@@ -64,23 +64,23 @@ def motion_of(document: Document, poser: Poser, progress: MotionProgress | None 
     count = max(round(length_s * RATE_HZ), 1) + 1
     seconds = keys[0].time_s + np.arange(count) / RATE_HZ
     held = tuple(name for name in JOINTS if any(name in key.pins for key in keys))
-    constraints = _constraints(keys, held, poser.skeleton, np.minimum(seconds, keys[-1].time_s))
-    found = _followed(poser, constraints, progress)
+    constraints = _build_constraints(keys, held, poser.skeleton, np.minimum(seconds, keys[-1].time_s))
+    found = _solve_frames(poser, constraints, progress)
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
-    return Motion(_take(poser.skeleton, *resample_motion(rotvec, root_m, SHOWN_HZ), SHOWN_HZ), keys[0].time_s, held)
+    return Motion(_take_from_arrays(poser.skeleton, *resample_motion(rotvec, root_m, SHOWN_HZ), SHOWN_HZ), keys[0].time_s, held)
 
 
-def still_take(document: Document, skeleton: Skeleton) -> Take:
+def take_from_pose(document: Document, skeleton: Skeleton) -> Take:
     """Return the pose alone as a take of one frame."""
-    return _take(skeleton, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy(), SHOWN_HZ)
+    return _take_from_arrays(skeleton, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy(), SHOWN_HZ)
 
 
-def _constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:
+def _build_constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:
     """Return the constraints of each frame: held joints follow their targets, and the body's ends the keys' poses."""
     names = [*held, *(name for name in GUIDED if name not in held)]
     times_s = np.array([key.time_s for key in keys])
     joint = np.array([JOINT_INDEX[name] for name in names], np.int64)
-    at_keys = np.array([_targets(key, names, skeleton) for key in keys])
+    at_keys = np.array([_collect_targets(key, names, skeleton) for key in keys])
     path = np.stack([KeyedCurve(times_s, at_keys[:, n]).at(seconds) for n in range(len(names))], axis=1)
     sigma_m = np.where(np.arange(len(names)) < len(held), PINNED_SIGMA_M, GUIDED_SIGMA_M)
     info = np.eye(3) / sigma_m[:, None, None]
@@ -89,16 +89,16 @@ def _constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skel
     return [Constraints(handles, Observations(np.ascontiguousarray(point_m), info, *views)) for point_m in path]
 
 
-def _targets(key: Keyframe, names: Sequence[str], skeleton: Skeleton) -> Floats:
+def _collect_targets(key: Keyframe, names: Sequence[str], skeleton: Skeleton) -> Floats:
     """Return where joints are wanted at a key, (P, 3) [m]: where they are held, else where its pose has them."""
-    joint_m = joint_positions_m(skeleton, key.pose)
+    joint_m = compute_joint_positions_m(skeleton, key.pose)
     return np.array([key.pins.get(name, joint_m[JOINT_INDEX[name]]) for name in names], np.float64)
 
 
-def _followed(poser: Poser, constraints: Sequence[Constraints], progress: MotionProgress | None) -> Sequence[FoundPose]:
+def _solve_frames(poser: Poser, constraints: Sequence[Constraints], progress: MotionProgress | None) -> Sequence[FoundPose]:
     """Return the poses of all frames."""
     if isinstance(poser, StylePoser):
-        return follow(poser.synthesizer, constraints, None, progress)
+        return follow_constraints(poser.synthesizer, constraints, None, progress)
     found: list[FoundPose] = []
     for each in constraints:
         found.append(poser.pose(each, found[-1] if found else None))
@@ -107,7 +107,7 @@ def _followed(poser: Poser, constraints: Sequence[Constraints], progress: Motion
     return found
 
 
-def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float) -> Take:
+def _take_from_arrays(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float) -> Take:
     """Return poses as a take of even frames."""
     states = (TrackingState.TRACKING,) * len(rotvec)
     info = TakeInfo(subject=skeleton.name, source="posed")

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats, Ints
 from config.joints import JOINT_INDEX, PARENTS
 from database.clips import Clip
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
-from reconstruct.constraints import points
-from reconstruct.posing.placement import SIGMA_M, placed
-from stream.posing.document import Document, StoredPose, joint_positions_m
-from stream.posing.targets import POINT_SIGMA_M, constraints_of
+from reconstruct.constraints import build_point_handles
+from reconstruct.posing.placement import SIGMA_M, place_poses
+from stream.posing.document import Document, StoredPose, compute_joint_positions_m
+from stream.posing.targets import POINT_SIGMA_M, build_pose_constraints
 
 MAX_POSES = 3_000  # more are thinned evenly
 MIN_HELD = 3  # joints, below which the whole pose is compared
@@ -47,7 +47,7 @@ class NearPose:
     distance_m: float
 
 
-def known_poses(clips: Sequence[Clip]) -> KnownPoses:
+def collect_known_poses(clips: Sequence[Clip]) -> KnownPoses:
     """Return the poses of clips, thinned evenly where they are many."""
     total = sum(clip.n_frames for clip in clips)
     step = max(-(-total // MAX_POSES), 1)
@@ -58,30 +58,30 @@ def known_poses(clips: Sequence[Clip]) -> KnownPoses:
     return KnownPoses(rotvec, index, time_s, tuple(clip.name for clip in clips))
 
 
-def standing_m(known: KnownPoses, skeleton: Skeleton, count: int) -> Floats:
+def compute_standing_joints_m(known: KnownPoses, skeleton: Skeleton, count: int) -> Floats:
     """Return the joints of at most so many known poses, evenly, whose lowest joint is just above a floor at 0, (N, J, 3) [m]."""
     rows = np.unique(np.linspace(0, len(known.rotvec) - 1, count).round().astype(np.int64))
-    joint_m = np.asarray(forward(skeleton, known.rotvec[rows], np.zeros(3))[1])
+    joint_m = np.asarray(compute_forward_kinematics(skeleton, known.rotvec[rows], np.zeros(3))[1])
     joint_m[..., 1] -= joint_m[..., 1].min(axis=1, keepdims=True) - LOWEST_M
     return joint_m
 
 
-def near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count: int) -> list[NearPose]:
+def find_near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count: int) -> list[NearPose]:
     """Return the known poses nearest to what a document holds, or where that is too little to its pose, nearest first."""
     if len(document.pins) + len(document.image_points) >= MIN_HELD:
-        constraints = constraints_of(document)
+        constraints = build_pose_constraints(document)
     else:
-        joint_m = joint_positions_m(skeleton, document.pose)[COMPARED]
-        constraints = points(COMPARED, np.zeros((len(COMPARED), 3)), joint_m, POINT_SIGMA_M)
-    found = placed(skeleton, known.rotvec, constraints)
+        joint_m = compute_joint_positions_m(skeleton, document.pose)[COMPARED]
+        constraints = build_point_handles(COMPARED, np.zeros((len(COMPARED), 3)), joint_m, POINT_SIGMA_M)
+    found = place_poses(skeleton, known.rotvec, constraints)
     chosen: list[NearPose] = []
     seen_m: list[Floats] = []
     for n, row in enumerate(found.row):
         rotvec = known.rotvec[row].copy()
         rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ found.rotation[n])
         pose = StoredPose(rotvec, found.root_m[n].copy())
-        joint_m = joint_positions_m(skeleton, pose)
-        if all(_distance_m(joint_m, other) > ALIKE_M for other in seen_m):
+        joint_m = compute_joint_positions_m(skeleton, pose)
+        if all(_compute_distance_m(joint_m, other) > ALIKE_M for other in seen_m):
             distance_m = SIGMA_M * float(np.sqrt(found.error2[n] / len(constraints.handles.joint)))
             chosen.append(NearPose(pose, known.names[known.clip[row]], float(known.time_s[row]), distance_m))
             seen_m.append(joint_m)
@@ -90,7 +90,7 @@ def near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count:
     return chosen
 
 
-def figure_svg(joint_m: ArrayLike, color: str) -> str:
+def draw_figure_svg(joint_m: ArrayLike, color: str) -> str:
     """Return a stick figure of joints, (J, 3) [m], seen along -z, as SVG."""
     p = np.asarray(joint_m, np.float64)
     middle = 0.5 * (p.min(axis=0) + p.max(axis=0))
@@ -103,6 +103,6 @@ def figure_svg(joint_m: ArrayLike, color: str) -> str:
     )
 
 
-def _distance_m(a: Floats, b: Floats) -> float:
+def _compute_distance_m(a: Floats, b: Floats) -> float:
     """Return the mean distance of joints, (J, 3) [m] each."""
     return float(np.linalg.norm(a - b, axis=1).mean())

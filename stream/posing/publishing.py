@@ -9,7 +9,7 @@ from config.joints import N_JOINTS
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import JointSource, Pose, TrackingState
 from stream.posing.document import StoredPose
-from stream.protocol.compose import bare_skeleton_message, pose_message
+from stream.protocol.compose import compose_bare_skeleton_message, compose_pose_message
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.fanout import OutputFanout
 
@@ -17,12 +17,12 @@ SESSION = "pose"
 PERIOD_NS = 33_000_000
 
 
-def skeleton_to_show(skeleton: Skeleton) -> SkeletonMessage:
+def compose_posed_skeleton(skeleton: Skeleton) -> SkeletonMessage:
     """Return the message of a body that is posed."""
-    return bare_skeleton_message(skeleton, skeleton.name or "posed")
+    return compose_bare_skeleton_message(skeleton, skeleton.name or "posed")
 
 
-def message_of(pose: StoredPose, skeleton: SkeletonMessage, certainty: float, seq: int, t_ns: int) -> PoseMessage:
+def compose_posed_pose(pose: StoredPose, skeleton: SkeletonMessage, certainty: float, seq: int, t_ns: int) -> PoseMessage:
     """Return a pose as a message of the stream; certainty: 0 to 1, the confidence of its joints."""
     none = np.zeros(0)
     packet = Pose(
@@ -41,7 +41,7 @@ def message_of(pose: StoredPose, skeleton: SkeletonMessage, certainty: float, se
         residual_px=np.zeros((2, 0)),
         latency_ns={},
     )
-    return pose_message(packet, skeleton, SESSION, seq, t_ns)
+    return compose_pose_message(packet, skeleton, SESSION, seq, t_ns)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class PosePublisher:
             return
         if t_ns >= self._due_ns:
             self._due_ns = t_ns + PERIOD_NS
-            message = message_of(pose, self.skeleton, certainty, self._seq, t_ns)
+            message = compose_posed_pose(pose, self.skeleton, certainty, self._seq, t_ns)
             self._fanout.publish(replace(message, t_publish_ns=t_ns))
             self._seq += 1
         self._fanout.serve(t_ns)

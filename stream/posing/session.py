@@ -22,23 +22,23 @@ from stream.posing.document import (
     Point,
     PosingError,
     StoredPose,
-    as_point,
-    first_document,
-    joint_positions_m,
-    known_joint,
-    mirrored_document,
-    with_image_point,
-    with_key,
-    with_moved_key,
-    with_pin,
-    with_pose,
-    without_hold,
-    without_key,
+    check_joint_name,
+    check_point,
+    compute_joint_positions_m,
+    create_document,
+    mirror_document,
+    move_key,
+    pin_image_point,
+    pin_joint,
+    release_joint,
+    remove_key,
+    replace_pose,
+    set_key,
 )
 from stream.posing.history import History
 from stream.posing.model import PosingModel
-from stream.posing.picture import in_picture
-from stream.posing.targets import IMAGE_SIGMA, Unmet, constraints_of, unmet_handles
+from stream.posing.picture import project_to_picture
+from stream.posing.targets import IMAGE_SIGMA, Unmet, build_pose_constraints, find_unmet_handles
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class PosingSession:
 
     def __init__(self, model: PosingModel, document: Document | None = None, save: Save | None = None) -> None:
         self._model, self._save = model, save
-        shown = first_document(model.poser.skeleton) if document is None else document
+        shown = create_document(model.poser.skeleton) if document is None else document
         shares = shown.shares if len(shown.shares) == len(model.styles) and sum(shown.shares) > 0.0 else model.equal_shares
         shown = replace(shown, model=model.name, shares=shares)
         self.poser: Poser = model.with_shares(shares)
@@ -111,19 +111,19 @@ class PosingSession:
 
     def joints_m(self) -> Floats:
         """Return the joints of the pose, (J, 3) [m]."""
-        return joint_positions_m(self.skeleton, self.document.pose)
+        return compute_joint_positions_m(self.skeleton, self.document.pose)
 
     def unmet(self) -> dict[str, Unmet]:
         """Return the held joints that are not where they are held."""
-        return unmet_handles(self.document, self.joints_m())
+        return find_unmet_handles(self.document, self.joints_m())
 
     def drag(self, joint: str, target_m: ArrayLike) -> None:
         """Have a joint follow a place, (3,) [m]. Raises PosingError: a place that is none."""
-        self._follow(joint, lambda document: with_pin(document, joint, as_point(target_m)))
+        self._follow(joint, lambda document: pin_joint(document, joint, check_point(target_m)))
 
     def drag_in_picture(self, joint: str, image_px: ArrayLike) -> None:
         """Have a joint follow a point of the picture, (2,) [px]. Raises PosingError."""
-        self._follow(joint, lambda document: with_image_point(document, joint, image_px))
+        self._follow(joint, lambda document: pin_image_point(document, joint, image_px))
 
     def drag_start(self, start: FoundPose) -> None:
         """Pose from another start, as while a point of a style's latent plane is dragged; without handles it is the pose."""
@@ -149,12 +149,12 @@ class PosingSession:
 
     def pin(self, joint: str) -> None:
         """Hold a joint where it is."""
-        at = self.joints_m()[JOINT_INDEX[known_joint(joint)]]
-        self._change(with_pin(self.document, joint, at))
+        at = self.joints_m()[JOINT_INDEX[check_joint_name(joint)]]
+        self._change(pin_joint(self.document, joint, at))
 
     def free(self, joint: str) -> None:
         """Let a joint go; the pose stays until something else moves."""
-        self._change(without_hold(self.document, known_joint(joint)))
+        self._change(release_joint(self.document, check_joint_name(joint)))
 
     def free_all(self) -> None:
         """Let all joints go."""
@@ -163,12 +163,12 @@ class PosingSession:
     def mirror(self) -> None:
         """Mirror the pose left to right, with what is held."""
         self.release()
-        self._push(SessionState(mirrored_document(self.document, self.skeleton)))
+        self._push(SessionState(mirror_document(self.document, self.skeleton)))
 
     def reset(self) -> None:
         """Begin again with the first pose; the keys stay."""
         self.release()
-        first = first_document(self.skeleton)
+        first = create_document(self.skeleton)
         self._push(SessionState(replace(self.document, pose=first.pose, pins=first.pins, image_points={})))
 
     def undo(self) -> bool:
@@ -236,24 +236,24 @@ class PosingSession:
 
     def click(self, joint: str, image_px: ArrayLike) -> None:
         """Set where a joint is in the picture and leave the pose as it is. Raises PosingError."""
-        self._change(with_image_point(self.document, joint, image_px))
+        self._change(pin_image_point(self.document, joint, image_px))
 
     def take(self, pose: StoredPose) -> None:
         """Take another pose, with what is held where that has it."""
         self.release()
-        self._push(SessionState(with_pose(self.document, pose, self.skeleton)))
+        self._push(SessionState(replace_pose(self.document, pose, self.skeleton)))
 
     def set_key(self, time_s: float) -> None:
         """Keep the pose as a key. Raises PosingError."""
-        self._change(with_key(self.document, time_s))
+        self._change(set_key(self.document, time_s))
 
     def delete_key(self, time_s: float) -> None:
         """Remove a key. Raises PosingError."""
-        self._change(without_key(self.document, time_s))
+        self._change(remove_key(self.document, time_s))
 
     def move_key(self, from_s: float, to_s: float) -> None:
         """Move a key. Raises PosingError."""
-        self._change(with_moved_key(self.document, from_s, to_s))
+        self._change(move_key(self.document, from_s, to_s))
 
     def show(self, pose: StoredPose, pins: dict[str, Point]) -> None:
         """Show a pose of the motion: no step of the history, but where the next one begins."""
@@ -294,23 +294,23 @@ class PosingSession:
 
     def _misfit(self, state: SessionState) -> float:
         """Return how badly a state agrees with its clicks and its model: sum |off / sigma|^2 + UNKNOWN * variance."""
-        picture, joint_m = state.document.picture, joint_positions_m(self.skeleton, state.document.pose)
+        picture, joint_m = state.document.picture, compute_joint_positions_m(self.skeleton, state.document.pose)
         if picture is None or state.found is None:
             return np.inf
         total = UNKNOWN * state.found.variance
         for name, image_px in state.document.image_points.items():
-            seen = in_picture(picture, joint_m[JOINT_INDEX[name]])
+            seen = project_to_picture(picture, joint_m[JOINT_INDEX[name]])
             total += np.inf if seen is None else float(((seen - image_px) ** 2).sum()) / (IMAGE_SIGMA * max(picture.size)) ** 2
         return total
 
     def _missed(self, state: SessionState) -> float:
         """Return by how much the handles of a state are missed in all, a picture's pixel as much as 2 mm."""
-        joint_m = joint_positions_m(self.skeleton, state.document.pose)
-        return sum(each.error_m + 0.002 * each.error_px for each in unmet_handles(state.document, joint_m).values())
+        joint_m = compute_joint_positions_m(self.skeleton, state.document.pose)
+        return sum(each.error_m + 0.002 * each.error_px for each in find_unmet_handles(state.document, joint_m).values())
 
     def _follow(self, joint: str, change: Callable[[Document], Document]) -> None:
         """Pose for the next place of a drag; one of another joint begins a new drag."""
-        known_joint(joint)
+        check_joint_name(joint)
         if self._dragged != joint:
             self.release()
         self._show_drag(joint, self._posed(change(self.document), self.found, stay=True))
@@ -350,7 +350,7 @@ class PosingSession:
         self.poser = self._model.with_shares(document.shares)
         if not document.pins and not document.image_points:
             return SessionState(document, start)
-        found = self.poser.pose(constraints_of(document, stay and start is None), start)
+        found = self.poser.pose(build_pose_constraints(document, stay and start is None), start)
         if not (np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()):
             raise PosingError("the model found no pose for these handles; move one, or let some go")
         return SessionState(replace(document, pose=StoredPose(np.array(found.rotvec), np.array(found.root_m))), found)

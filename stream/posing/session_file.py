@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from calibration.formats.rig_toml import camera_from_table, camera_table
-from config.errors import DuocapError, reason
-from config.files import atomic_write
+from calibration.formats.rig_toml import camera_from_table, table_from_camera
+from config.errors import DuocapError, describe_reason
+from config.files import write_atomically
 from config.joints import JOINTS
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import (
@@ -24,11 +24,11 @@ from stream.posing.document import (
     Point,
     PosingError,
     StoredPose,
-    as_point,
-    known_joint,
-    with_image_point,
+    check_joint_name,
+    check_point,
+    pin_image_point,
 )
-from stream.posing.picture import kept_picture
+from stream.posing.picture import unpack_picture
 
 SCHEMA = "duocap-posing-1"
 SUFFIX = ".json"
@@ -38,12 +38,12 @@ MAX_SIDE_PX = 20_000
 SAME_HEIGHT_M = 0.005
 
 
-def write_session(file: Path, document: Document, skeleton: Skeleton) -> None:
+def write_posing_session(file: Path, document: Document, skeleton: Skeleton) -> None:
     """Write a session. Raises FileFormatError: it cannot be written."""
-    atomic_write(file, session_text(document, skeleton))
+    write_atomically(file, format_posing_session(document, skeleton))
 
 
-def body_note(file: Path, skeleton: Skeleton) -> str:
+def check_session_body(file: Path, skeleton: Skeleton) -> str:
     """Return a word on a session that was made with another body than the one that is posed now; empty if it was this one."""
     try:
         height_m = float(json.loads(file.read_text("utf-8"))["skeleton"]["height_m"])
@@ -54,7 +54,7 @@ def body_note(file: Path, skeleton: Skeleton) -> str:
     return f"{file} was posed with a body {height_m:.2f} m tall, this one is {skeleton.height_m:.2f} m: held joints may be missed"
 
 
-def session_text(document: Document, skeleton: Skeleton) -> str:
+def format_posing_session(document: Document, skeleton: Skeleton) -> str:
     """Return a session as the text of its file."""
     content: dict[str, Any] = {
         "schema": SCHEMA,
@@ -62,43 +62,49 @@ def session_text(document: Document, skeleton: Skeleton) -> str:
         "joints": list(JOINTS),
         "model": document.model,
         "shares": list(document.shares),
-        "pose": _pose_entry(document.pose),
+        "pose": _format_pose_entry(document.pose),
         "pins": {name: list(at) for name, at in document.pins.items()},
         "image_points": {name: list(at) for name, at in document.image_points.items()},
         "keys": [
-            {"time_s": key.time_s, "pose": _pose_entry(key.pose), "pins": {name: list(at) for name, at in key.pins.items()}}
+            {
+                "time_s": key.time_s,
+                "pose": _format_pose_entry(key.pose),
+                "pins": {name: list(at) for name, at in key.pins.items()},
+            }
             for key in document.keys
         ],
     }
     if document.picture is not None:
-        content["picture"] = _picture_entry(document.picture)
+        content["picture"] = _format_picture_entry(document.picture)
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def read_session(file: Path) -> Document:
+def read_posing_session(file: Path) -> Document:
     """Read a session. Raises PosingError: no such file, damaged, not a session, or of another version."""
     try:
         if file.stat().st_size > MAX_BYTES:
             raise PosingError(f"{file}: too large for a posing session; expected a file that `duocap pose` has written")
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PosingError(f"{file}: cannot be read ({reason(error)}); give a session that `duocap pose` has written") from error
-    return session_from_text(text, str(file))
+        raise PosingError(
+            f"{file}: cannot be read ({describe_reason(error)}); give a session that `duocap pose` has written"
+        ) from error
+    return posing_session_from_text(text, str(file))
 
 
-def session_from_bytes(content: bytes, name: str) -> Document:
+def posing_session_from_bytes(content: bytes, name: str) -> Document:
     """Read a session from the bytes of its file. Raises PosingError."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PosingError(f"{name}: not a posing session: not UTF-8 text") from error
-    return session_from_text(text, name)
+    return posing_session_from_text(text, name)
 
 
-def session_from_text(text: str, name: str) -> Document:
+def posing_session_from_text(text: str, name: str) -> Document:
     """Read a session from the text of its file; name: of it, for messages. Raises PosingError."""
     try:
-        content = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        content = json.loads(text, object_pairs_hook=_check_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise PosingError(f"{name}: damaged or not a posing session ({error}); take an older copy of it") from error
     schema = content.get("schema") if isinstance(content, dict) else None
@@ -106,60 +112,62 @@ def session_from_text(text: str, name: str) -> Document:
         came = f"schema {schema!r}" if schema is not None else "a file without a schema"
         raise PosingError(f"{name}: not a posing session of this version: expected schema {SCHEMA!r}, came {came}")
     try:
-        return _document(content)
+        return _parse_document(content)
     except (DuocapError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise PosingError(f"{name}: damaged: {what}; take an older copy of it") from error
 
 
-def _document(content: Mapping[str, Any]) -> Document:
+def _parse_document(content: Mapping[str, Any]) -> Document:
     """Return the document of a file's content. Raises PosingError, KeyError, TypeError, ValueError."""
     if content["joints"] != list(JOINTS):
         raise PosingError("its joints are not those of this duocap")
-    keys = tuple(_key(entry) for entry in content["keys"][: MAX_KEYS + 1])
+    keys = tuple(_parse_key(entry) for entry in content["keys"][: MAX_KEYS + 1])
     times_s = [key.time_s for key in keys]
     if len(keys) > MAX_KEYS or any(not b > a for a, b in pairwise(times_s)):
         raise PosingError(f"its keys do not rise in time, or are more than {MAX_KEYS}")
     shares = tuple(float(share) for share in content["shares"])
     if any(not (math.isfinite(share) and share >= 0.0) for share in shares):
         raise PosingError("a share of a style is negative or not finite")
-    picture = _picture(content["picture"]) if "picture" in content else None
-    document = Document(_pose(content["pose"]), _pins(content["pins"]), {}, keys, str(content["model"]), shares, picture)
+    picture = _parse_picture(content["picture"]) if "picture" in content else None
+    document = Document(
+        _parse_pose(content["pose"]), _parse_pins(content["pins"]), {}, keys, str(content["model"]), shares, picture
+    )
     for joint, at in content["image_points"].items():
         if joint in document.pins:
             raise PosingError(f"{joint} is held at a place and at a point of the picture")
-        document = with_image_point(document, joint, at)
+        document = pin_image_point(document, joint, at)
     return document
 
 
-def _key(entry: Mapping[str, Any]) -> Keyframe:
+def _parse_key(entry: Mapping[str, Any]) -> Keyframe:
     """Return a key."""
     time_s = float(entry["time_s"])
     if not (math.isfinite(time_s) and time_s >= 0.0):
         raise PosingError(f"a key at {time_s} s")
-    return Keyframe(time_s, _pose(entry["pose"]), _pins(entry["pins"]))
+    return Keyframe(time_s, _parse_pose(entry["pose"]), _parse_pins(entry["pins"]))
 
 
-def _pose_entry(pose: StoredPose) -> dict[str, Any]:
+def _format_pose_entry(pose: StoredPose) -> dict[str, Any]:
     """Return a pose as the file has it."""
     return {"rotvec": pose.rotvec.tolist(), "root_m": pose.root_m.tolist()}
 
 
-def _pose(entry: Mapping[str, Any]) -> StoredPose:
+def _parse_pose(entry: Mapping[str, Any]) -> StoredPose:
     """Return a pose of the file."""
     return StoredPose(np.array(entry["rotvec"], np.float64), np.array(entry["root_m"], np.float64))
 
 
-def _pins(entry: Mapping[str, Any]) -> dict[str, Point]:
+def _parse_pins(entry: Mapping[str, Any]) -> dict[str, Point]:
     """Return the handles that are held."""
-    return {known_joint(joint): as_point(at) for joint, at in entry.items()}
+    return {check_joint_name(joint): check_point(at) for joint, at in entry.items()}
 
 
-def _picture_entry(picture: PictureView) -> dict[str, Any]:
+def _format_picture_entry(picture: PictureView) -> dict[str, Any]:
     """Return a picture as the file has it."""
     entry: dict[str, Any] = {"size": list(picture.size), "fov_deg": picture.fov_deg}
     if picture.camera is not None:
-        entry["camera"] = camera_table(picture.camera)
+        entry["camera"] = table_from_camera(picture.camera)
     if picture.file is not None:
         content = picture.file.content
         entry["file"] = {
@@ -170,7 +178,7 @@ def _picture_entry(picture: PictureView) -> dict[str, Any]:
     return entry
 
 
-def _picture(entry: Mapping[str, Any]) -> PictureView:
+def _parse_picture(entry: Mapping[str, Any]) -> PictureView:
     """Return a picture. Raises DuocapError, KeyError, TypeError, ValueError."""
     width, height = (int(side) for side in entry["size"])
     fov_deg = float(entry["fov_deg"])
@@ -179,12 +187,12 @@ def _picture(entry: Mapping[str, Any]) -> PictureView:
     camera = camera_from_table("the picture's camera", entry["camera"]) if "camera" in entry else None
     if camera is not None and camera.size != (width, height):
         raise PosingError(f"a camera for {camera.size[0]}x{camera.size[1]} px and a picture of {width}x{height}")
-    picture = PictureView((width, height), fov_deg, camera, _picture_file(entry["file"]) if "file" in entry else None)
-    kept_picture(picture)
+    picture = PictureView((width, height), fov_deg, camera, _parse_picture_file(entry["file"]) if "file" in entry else None)
+    unpack_picture(picture)
     return picture
 
 
-def _picture_file(entry: Mapping[str, Any]) -> PictureFile:
+def _parse_picture_file(entry: Mapping[str, Any]) -> PictureFile:
     """Return the bytes of a picture. Raises PosingError: damaged."""
     content = base64.b64decode(entry["base64"], validate=True)
     if binascii.crc32(content) != entry["crc32"]:
@@ -192,7 +200,7 @@ def _picture_file(entry: Mapping[str, Any]) -> PictureFile:
     return PictureFile(str(entry["name"]), content)
 
 
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _check_unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of the file. Raises ValueError: a name twice, of which JSON would silently keep the last."""
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -200,6 +208,6 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     """Refuse NaN and infinite numbers."""
     raise ValueError(f"{name} is no number")

@@ -11,7 +11,7 @@ from database.geometry.skeleton import REFERENCE
 from reconstruct.constraints import Constraints, FixedJoints, Handles, RootConstraint
 from reconstruct.observations import Observations
 from stream.posing.document import Document, ImagePoint
-from stream.posing.picture import in_picture, picture_camera
+from stream.posing.picture import find_picture_camera, project_to_picture
 
 POINT_SIGMA_M = 0.005
 IMAGE_SIGMA = 0.0025  # of clicks, of the picture's longer side: more exact, poses that no model knows would follow each click
@@ -28,7 +28,7 @@ class Unmet:
     error_px: float = 0.0
 
 
-def unmet_handles(document: Document, joint_m: Floats) -> dict[str, Unmet]:
+def find_unmet_handles(document: Document, joint_m: Floats) -> dict[str, Unmet]:
     """Return the held joints that miss their targets. joint_m: (J, 3) [m]."""
     found: dict[str, Unmet] = {}
     for name, at in document.pins.items():
@@ -37,21 +37,21 @@ def unmet_handles(document: Document, joint_m: Floats) -> dict[str, Unmet]:
             found[name] = Unmet(error_m=error_m)
     if document.picture is not None:
         for name, image_px in document.image_points.items():
-            seen = in_picture(document.picture, joint_m[JOINT_INDEX[name]])
+            seen = project_to_picture(document.picture, joint_m[JOINT_INDEX[name]])
             error_px = np.inf if seen is None else float(np.linalg.norm(seen - image_px))
             if error_px > MET * max(document.picture.size):
                 found[name] = Unmet(error_px=error_px)
     return found
 
 
-def held_joints(document: Document) -> tuple[str, ...]:
+def find_held_joints(document: Document) -> tuple[str, ...]:
     """Return the joints that are held, in the skeleton's order."""
     return tuple(name for name in JOINTS if name in document.pins or name in document.image_points)
 
 
-def constraints_of(document: Document, stay: bool = False) -> Constraints:
+def build_pose_constraints(document: Document, stay: bool = False) -> Constraints:
     """Return what is asked of the model: the handles, the root about where it is, and with `stay` the joints, too."""
-    held = held_joints(document)
+    held = find_held_joints(document)
     joint = np.array([JOINT_INDEX[name] for name in held], np.int64)
     in_picture = bool(document.image_points)
     rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(document.pose.rotvec[0]))
@@ -61,10 +61,10 @@ def constraints_of(document: Document, stay: bool = False) -> Constraints:
     stays = FixedJoints(every, document.pose.rotvec[1:].copy(), np.full(len(every), STAY_SIGMA_RAD))
     fixed = stays if stay and not in_picture else FixedJoints()
     handles = Handles(joint, np.zeros((len(held), 3)))
-    return Constraints(handles, _observations(document, held), fixed=fixed, root=root)
+    return Constraints(handles, _build_observations(document, held), fixed=fixed, root=root)
 
 
-def _observations(document: Document, held: tuple[str, ...]) -> Observations:
+def _build_observations(document: Document, held: tuple[str, ...]) -> Observations:
     """Return the targets in space and in the picture, whose camera is the first of two."""
     n = len(held)
     point_m, info = np.zeros((n, 3)), np.zeros((n, 3, 3))
@@ -77,7 +77,7 @@ def _observations(document: Document, held: tuple[str, ...]) -> Observations:
         else:
             image.append((row, document.image_points[name]))
     if image and document.picture is not None:
-        camera = picture_camera(document.picture)
+        camera = find_picture_camera(document.picture)
         rotation[:], translation[:], focal[:] = camera.rotation, camera.translation, camera.focal_px
         for row, at in image:
             ideal[0, row] = camera.undistort(np.array([at], np.float64))[0]

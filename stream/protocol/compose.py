@@ -10,14 +10,14 @@ from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
 from database.contacts import CONTACT_JOINTS
-from database.geometry.kinematics import local_rotations
+from database.geometry.kinematics import local_from_charted
 from database.geometry.rotations import quaternion_from_matrix, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
 
-def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
+def compute_skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
     """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton."""
     digest = hashlib.sha256("\0".join(names).encode())
     digest.update(np.asarray(parents, "<i4").tobytes())
@@ -25,15 +25,15 @@ def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: F
     return digest.hexdigest()[:16]
 
 
-def skeleton_message(subject: Subject) -> SkeletonMessage:
+def compose_skeleton_message(subject: Subject) -> SkeletonMessage:
     """Return the message of a subject's skeleton; its rest pose is the T-pose, with every joint frame parallel to the world."""
-    return bare_skeleton_message(subject.skeleton, subject.name, subject.markers.names)
+    return compose_bare_skeleton_message(subject.skeleton, subject.name, subject.markers.names)
 
 
-def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...] = ()) -> SkeletonMessage:
-    """Return the message of a skeleton as `skeleton_message` does, of a body that need not wear markers."""
+def compose_bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...] = ()) -> SkeletonMessage:
+    """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers."""
     return SkeletonMessage(
-        hash=skeleton_hash(JOINTS, PARENTS, skeleton.offsets_m),
+        hash=compute_skeleton_hash(JOINTS, PARENTS, skeleton.offsets_m),
         names=JOINTS,
         parents=PARENTS,
         offsets_m=skeleton.offsets_m,
@@ -45,7 +45,7 @@ def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...
     )
 
 
-def rig_message(rig: Rig, session: str) -> RigMessage:
+def compose_rig_message(rig: Rig, session: str) -> RigMessage:
     """Return the message of a run's cameras, in the world."""
     cameras = rig.cameras
     readings = tuple(
@@ -55,7 +55,7 @@ def rig_message(rig: Rig, session: str) -> RigMessage:
     return RigMessage(session, readings)
 
 
-def pose_message(
+def compose_pose_message(
     pose: Pose, skeleton: SkeletonMessage, session: str, seq: int, t_publish_ns: int, predicted_ns: int = 0
 ) -> PoseMessage:
     """Return the message of one pose; rotations are local, relative to the parent joint (the root's to the world).
@@ -72,11 +72,11 @@ def pose_message(
         skew_ns=pose.skew_ns,
         state=pose.state,
         root_m=(root[0], root[1], root[2]),
-        rotations_xyzw=quaternion_from_matrix(local_rotations(pose.rotvec)).astype(np.float32),
+        rotations_xyzw=quaternion_from_matrix(local_from_charted(pose.rotvec)).astype(np.float32),
         joint_source=pose.joint_source,
         confidence=pose.confidence.astype(np.float32),
         contacts=tuple(name for name, touches in zip(CONTACT_JOINTS, pose.contacts, strict=True) if touches),
-        markers=_marker_readings(pose, skeleton.markers),
+        markers=_collect_marker_readings(pose, skeleton.markers),
         latency_ns=dict(pose.latency_ns),
         predicted_ns=predicted_ns,
         error_m=pose.error_m.astype(np.float32),
@@ -84,7 +84,7 @@ def pose_message(
     )
 
 
-def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
+def _collect_marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
     """Return every marker of a pose by name."""
     positions, points, residuals = pose.marker_m.tolist(), pose.point_m.tolist(), pose.residual_m.tolist()
     measured, seen, cameras = pose.measured.tolist(), pose.seen.T.tolist(), range(len(pose.seen))

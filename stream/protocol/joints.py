@@ -22,7 +22,7 @@ class Joints:
         return wxyz_from_matrix(self.rotation)
 
 
-def joints_of(skeleton: SkeletonMessage, pose: PoseMessage) -> Joints:
+def compute_pose_joints(skeleton: SkeletonMessage, pose: PoseMessage) -> Joints:
     """Return the joints of a pose: G_j = G_parent L_j, p_j = p_parent + G_parent offset_j (docs/conventions.md)."""
     local = matrix_from_quaternion(pose.rotations_xyzw.astype(np.float64))
     rotation, position_m = np.empty_like(local), np.empty((len(local), 3))

@@ -43,7 +43,7 @@ class Latency:
     @property
     def allowed_ms(self) -> float:
         """The budget and the lag that was asked for [ms]."""
-        return self.budget_ms + lag_of(self.stages_ms)
+        return self.budget_ms + compute_lag_ms(self.stages_ms)
 
     @property
     def over_ms(self) -> float:
@@ -56,17 +56,19 @@ class Latency:
         return self.over_ms > 0.0
 
 
-def latency_of(receipts: Iterable[Receipt], budget_ms: float) -> Latency:
+def compute_latency(receipts: Iterable[Receipt], budget_ms: float) -> Latency:
     """Compute the latency of poses; those that only repeat an earlier one while the cameras are silent are left out."""
     measured = [receipt for receipt in receipts if set(receipt.pose.latency_ns) - REPEATED_STAGES]
-    table: dict[str, list[int]] = {stage: [] for stage in (*_named(measured), TOTAL)}
+    table: dict[str, list[int]] = {stage: [] for stage in (*_list_stages(measured), TOTAL)}
     for receipt in measured:
-        for stage, duration_ns in stages_of(receipt).items():
+        for stage, duration_ns in compute_stage_durations(receipt).items():
             table[stage].append(duration_ns)
-    return Latency({stage: quantiles(durations) for stage, durations in table.items() if durations}, len(measured), budget_ms)
+    return Latency(
+        {stage: compute_quantiles_ms(durations) for stage, durations in table.items() if durations}, len(measured), budget_ms
+    )
 
 
-def stages_of(receipt: Receipt) -> dict[str, int]:
+def compute_stage_durations(receipt: Receipt) -> dict[str, int]:
     """Return the duration of each stage and the total of one pose [ns]."""
     pose, t_received_ns = receipt.pose, receipt.t_received_ns
     if t_received_ns is None:
@@ -74,18 +76,18 @@ def stages_of(receipt: Receipt) -> dict[str, int]:
     return {**pose.latency_ns, "received": t_received_ns - pose.t_publish_ns, TOTAL: t_received_ns - pose.t_capture_ns}
 
 
-def lag_of(stages_ms: Mapping[str, Quantiles]) -> float:
+def compute_lag_ms(stages_ms: Mapping[str, Quantiles]) -> float:
     """Return by how much poses are older than what was seen before they were decided, as asked for [ms]; 0 without a lag."""
     return stages_ms[LAG][0] if LAG in stages_ms else 0.0
 
 
-def quantiles(durations_ns: Sequence[int]) -> Quantiles:
+def compute_quantiles_ms(durations_ns: Sequence[int]) -> Quantiles:
     """Return p50, p95 and p99 [ms]."""
     p50, p95, p99 = np.percentile(np.asarray(durations_ns, float) * MS, [50, 95, 99])
     return float(p50), float(p95), float(p99)
 
 
-def _named(receipts: Sequence[Receipt]) -> list[str]:
+def _list_stages(receipts: Sequence[Receipt]) -> list[str]:
     """Return the stages that occur, in order; unknown ones last."""
-    named = {stage for receipt in receipts for stage in stages_of(receipt)} - {TOTAL}
+    named = {stage for receipt in receipts for stage in compute_stage_durations(receipt)} - {TOTAL}
     return [stage for stage in STAGES if stage in named] + sorted(named - set(STAGES))

@@ -137,7 +137,7 @@ def read_number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-class TimeOffset(NamedTuple):
+class CameraTimeOffset(NamedTuple):
     """How late the stamps of a camera are [ms], and the standard deviation of that, None where unknown."""
 
     late_ms: float
@@ -172,11 +172,11 @@ class StatusMessage:
         details = self.cameras.get(name)
         return details if isinstance(details, dict) else {}
 
-    def time_offset(self, camera: str) -> TimeOffset | None:
+    def time_offset(self, camera: str) -> CameraTimeOffset | None:
         """Return how late a camera's stamps are beside those of the first; None where nothing, or no number, is told."""
         prefix = "" if camera == CAMERA_NAMES[1] else f"{camera}_"
         late_ms, sigma_ms = (read_number(self.calibration.get(f"{prefix}time_offset_{figure}")) for figure in ("ms", "sigma_ms"))
-        return None if late_ms is None else TimeOffset(late_ms, sigma_ms)
+        return None if late_ms is None else CameraTimeOffset(late_ms, sigma_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from capture.rate import frame_period_s, missing_frames
-from config.files import atomic_write
-from reconstruct.doubt import Doubt, doubtful_spans
+from capture.rate import count_missing_frames, estimate_frame_period_s
+from config.files import write_atomically
+from reconstruct.doubt import Doubt, find_doubtful_spans
 from reconstruct.pose import Pose, TrackingState
 
 N_WORST = 3
 PACKAGES = ("duocap", "opencv-python", "numpy", "scipy", "numba", "pyzmq")
 
 
-def replay_report(
+def build_replay_report(
     poses: Sequence[Pose],
     wall_s: float,
     hidden_mm: Mapping[str, ArrayLike] | None = None,
@@ -38,38 +38,40 @@ def replay_report(
     return {
         "frames": len(poses),
         "tracked": len(tracking) / len(poses) if poses else None,
-        "time": {**_time([pose.t_capture_ns for pose in poses]), "repeated_pictures": list(n_repeated)},
-        "reprojection_px": spread(_joined(pose.residual_px[pose.seen] for pose in tracking)),
-        "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
-        "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
+        "time": {**_summarize_times([pose.t_capture_ns for pose in poses]), "repeated_pictures": list(n_repeated)},
+        "reprojection_px": compute_spread(_join_arrays(pose.residual_px[pose.seen] for pose in tracking)),
+        "marker_residual_mm": compute_spread(_join_arrays(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
+        "hidden": {name: _summarize_hidden_errors(errors) for name, errors in (hidden_mm or {}).items()},
         "swaps_suspected": swaps_suspected,
-        "jumps": _jumps(poses),
-        "doubtful": _doubtful(poses),
-        "worst_seconds": _worst(poses),
-        "ms_by_stage": {stage: _milliseconds([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages},
+        "jumps": _count_label_jumps(poses),
+        "doubtful": _find_doubtful_spans(poses),
+        "worst_seconds": _find_worst_seconds(poses),
+        "ms_by_stage": {
+            stage: _summarize_durations_ms([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages
+        },
         "fps": len(poses) / wall_s if wall_s > 0 else None,
-        "versions": versions(),
+        "versions": list_versions(),
     }
 
 
-def _time(stamps_ns: Sequence[int]) -> dict[str, Any]:
+def _summarize_times(stamps_ns: Sequence[int]) -> dict[str, Any]:
     """Return how long a recording is, the rate that its stamps tell, and its gaps: how many, the longest and when that begins."""
     seconds = 1e-9 * (np.array(stamps_ns, np.float64) - stamps_ns[0]) if len(stamps_ns) else np.zeros(0)
     if len(seconds) < 2:
         return {"seconds": 0.0, "rate_hz": None, "gaps": 0, "longest_gap_s": None, "longest_gap_at_s": None}
-    missing, steps = missing_frames(seconds), np.diff(seconds)
+    missing, steps = count_missing_frames(seconds), np.diff(seconds)
     gaps, longest = int((missing > 0).sum()), int(np.where(missing > 0, steps, 0.0).argmax())
     where = (float(steps[longest]), float(seconds[longest])) if gaps else (None, None)
     return {
         "seconds": float(seconds[-1]),
-        "rate_hz": 1.0 / frame_period_s(seconds),
+        "rate_hz": 1.0 / estimate_frame_period_s(seconds),
         "gaps": gaps,
         "longest_gap_s": where[0],
         "longest_gap_at_s": where[1],
     }
 
 
-def _jumps(poses: Sequence[Pose]) -> dict[str, Any]:
+def _count_label_jumps(poses: Sequence[Pose]) -> dict[str, Any]:
     """Return how often other labels became the likelier ones, and how far the markers then went on average [mm]."""
     by_mm = [
         1e3 * float(np.linalg.norm(after.marker_m - before.marker_m, axis=1).mean())
@@ -79,7 +81,7 @@ def _jumps(poses: Sequence[Pose]) -> dict[str, Any]:
     return {"count": len(by_mm), "median_mm": float(np.median(by_mm)) if by_mm else None, "most_mm": max(by_mm, default=None)}
 
 
-def _doubtful(poses: Sequence[Pose]) -> list[dict[str, Any]]:
+def _find_doubtful_spans(poses: Sequence[Pose]) -> list[dict[str, Any]]:
     """Return the spans in which something speaks against labels or poses, with their times since the first pose [s]."""
     return [
         {
@@ -89,11 +91,11 @@ def _doubtful(poses: Sequence[Pose]) -> list[dict[str, Any]]:
             "doubts": sorted(span.doubts),
             "reasons": span.words,
         }
-        for span in doubtful_spans((pose.t_capture_ns, pose.doubts) for pose in poses)
+        for span in find_doubtful_spans((pose.t_capture_ns, pose.doubts) for pose in poses)
     ]
 
 
-def _worst(poses: Sequence[Pose]) -> list[dict[str, float | None]]:
+def _find_worst_seconds(poses: Sequence[Pose]) -> list[dict[str, float | None]]:
     """Return the seconds that were tracked least or, where all were, explain the markers worst; N_WORST of them at most."""
     seconds: dict[int, list[Pose]] = {}
     for pose in poses:
@@ -101,22 +103,22 @@ def _worst(poses: Sequence[Pose]) -> list[dict[str, float | None]]:
     found = []
     for second, part in seconds.items():
         tracking = [pose for pose in part if pose.state == TrackingState.TRACKING]
-        residual_mm = spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking))["p95"]
+        residual_mm = compute_spread(_join_arrays(pose.residual_m[pose.measured] * 1e3 for pose in tracking))["p95"]
         found.append({"at_s": float(second), "tracked": len(tracking) / len(part), "marker_residual_mm": residual_mm})
     return sorted(found, key=lambda one: (one["tracked"], -(one["marker_residual_mm"] or 0.0)))[:N_WORST]
 
 
-def write_report(file: Path, report: Mapping[str, Any]) -> None:
+def write_replay_report(file: Path, report: Mapping[str, Any]) -> None:
     """Write a report, indented."""
-    atomic_write(file, json.dumps(report, indent=2, allow_nan=False) + "\n")
+    write_atomically(file, json.dumps(report, indent=2, allow_nan=False) + "\n")
 
 
-def spread(values: ArrayLike) -> dict[str, float | None]:
+def compute_spread(values: ArrayLike) -> dict[str, float | None]:
     """Return median and 95th percentile; None for no values."""
-    return _percentiles(values, {"median": 50, "p95": 95})
+    return _compute_percentiles(values, {"median": 50, "p95": 95})
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Return the versions of what determines the result, by name."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
@@ -127,23 +129,23 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _hidden(errors_mm: ArrayLike) -> dict[str, float | int | None]:
+def _summarize_hidden_errors(errors_mm: ArrayLike) -> dict[str, float | int | None]:
     """Return the prediction error of one hidden marker."""
-    return {**_percentiles(errors_mm, {"median_mm": 50, "p95_mm": 95}), "frames": int(np.size(errors_mm))}
+    return {**_compute_percentiles(errors_mm, {"median_mm": 50, "p95_mm": 95}), "frames": int(np.size(errors_mm))}
 
 
-def _milliseconds(durations_ns: Sequence[int]) -> dict[str, float | None]:
+def _summarize_durations_ms(durations_ns: Sequence[int]) -> dict[str, float | None]:
     """Return the percentiles of one stage's durations [ms]."""
-    return _percentiles(np.asarray(durations_ns) / 1e6, {"p50": 50, "p95": 95, "p99": 99})
+    return _compute_percentiles(np.asarray(durations_ns) / 1e6, {"p50": 50, "p95": 95, "p99": 99})
 
 
-def _percentiles(values: ArrayLike, wanted: Mapping[str, float]) -> dict[str, float | None]:
+def _compute_percentiles(values: ArrayLike, wanted: Mapping[str, float]) -> dict[str, float | None]:
     """Return percentiles of the finite values, by name."""
     array = np.asarray(values, float)
     array = array[np.isfinite(array)]
     return {name: float(np.percentile(array, share)) if array.size else None for name, share in wanted.items()}
 
 
-def _joined(arrays: Iterable[ArrayLike]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _join_arrays(arrays: Iterable[ArrayLike]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the values of all arrays as one."""
     return np.concatenate([np.zeros(0), *(np.asarray(array, float).ravel() for array in arrays)])

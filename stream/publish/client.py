@@ -9,7 +9,7 @@ import zmq
 from capture.clock import now_ns
 from capture.remote.clock_offset import ClockFilter, ClockSample
 from capture.sockets.endpoints import KeySettings, connect_socket
-from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
 from config.settings import CAMERA_NAMES
 from stream.publish.service import MAX_REQUEST_BYTES, SCHEMA, ServiceError
 
@@ -38,17 +38,17 @@ class ServiceClient:
         """Return the publisher's clock minus ours [ns] after more round trips; `clock` has the error bound."""
         for _ in range(rounds):
             answer, t3_ns = self._request("clock", t0_ns=now_ns())
-            t0_ns, t1_ns, t2_ns = (int_of(answer, key, -(2**63)) for key in ("t0_ns", "t_received_ns", "t_sent_ns"))
+            t0_ns, t1_ns, t2_ns = (read_int_field(answer, key, -(2**63)) for key in ("t0_ns", "t_received_ns", "t_sent_ns"))
             self.clock.add(ClockSample(t0_ns, t1_ns, t2_ns, t3_ns))
         return self.clock.offset_ns
 
     def record_start(self, name: str | None = None) -> str:
         """Start recording under a plain name, or one by the time; return the file on the publisher's machine."""
-        return str(field_of(self._request("record", on=True, name=name)[0], "file", str))
+        return str(read_message_field(self._request("record", on=True, name=name)[0], "file", str))
 
     def record_stop(self) -> str:
         """Stop recording; return the file when it is complete."""
-        return str(field_of(self._request("record", STOP_TIMEOUT_MS, on=False)[0], "file", str))
+        return str(read_message_field(self._request("record", STOP_TIMEOUT_MS, on=False)[0], "file", str))
 
     def info(self) -> dict[str, Any]:
         """Return session, subject, version, addresses and recording of the run."""
@@ -73,12 +73,12 @@ class ServiceClient:
     def save_tuned(self) -> tuple[str, str]:
         """Save the tuning for later runs; return the file on the publisher's machine, and a note on settings without effect."""
         content = self._request("save_tuned")[0]
-        return str(field_of(content, "file", str)), str(field_of(content, "note", str))
+        return str(read_message_field(content, "file", str)), str(read_message_field(content, "note", str))
 
     def settings(self) -> dict[str, dict[str, int | float | str]]:
         """Return the settings requested of each camera, by name."""
         content = self._request("settings")[0]
-        return {name: dict(field_of(content, name, dict)) for name in CAMERA_NAMES if name in content}
+        return {name: dict(read_message_field(content, name, dict)) for name in CAMERA_NAMES if name in content}
 
     def close(self) -> None:
         """Close the socket."""
@@ -106,8 +106,8 @@ class ServiceClient:
     def _matching(self, answer: bytes) -> dict[str, Any] | None:
         """Return an answer if it is to the last request. Raises ServiceError if it is a refusal."""
         try:
-            content = unpacked_map(answer)
-            if int_of(content, "id") != self._number:
+            content = unpack_map(answer)
+            if read_int_field(content, "id") != self._number:
                 return None
         except MalformedMessageError:
             return None

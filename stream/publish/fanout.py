@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from capture.clock import now_ns
 from capture.process.control import TUNING, RequestedOrder
-from capture.sockets.endpoints import key_settings
+from capture.sockets.endpoints import find_key_settings
 from config.errors import DuocapError
 from config.settings import StreamSettings
 from stream.protocol.messages import (
@@ -26,11 +26,11 @@ from stream.protocol.messages import (
     SkeletonMessage,
     StatusMessage,
 )
-from stream.protocol.report import versions
+from stream.protocol.report import list_versions
 from stream.publish.publisher import Publisher
 from stream.publish.service import Service
 from stream.publish.tuning import TuningState
-from stream.recording.folders import recordings_folder
+from stream.recording.folders import find_recordings_folder
 from stream.recording.outputs import RecordingSwitch
 
 log = logging.getLogger(__name__)
@@ -107,8 +107,8 @@ class OutputFanout:
             return
         self._tuning = tuning
         try:
-            folder = recordings_folder(settings.recordings)
-            self._service = Service(settings.service, self._switch, folder, self._info, key_settings(settings), tuning)
+            folder = find_recordings_folder(settings.recordings)
+            self._service = Service(settings.service, self._switch, folder, self._info, find_key_settings(settings), tuning)
         except DuocapError as error:
             log.warning("nothing can be recorded from the viewer or by clients: %s", error)
 
@@ -127,7 +127,7 @@ class OutputFanout:
         if isinstance(message, StatusMessage):
             message = self._completed(message)
         payload = self._publisher.publish(message)
-        t_ns = _publish_time_ns(message)
+        t_ns = _find_publish_time_ns(message)
         self._each(lambda output: output.write(message, payload, t_ns))
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
@@ -164,7 +164,7 @@ class OutputFanout:
         return {
             "session": self._session,
             "subject": self._subject,
-            "version": versions()["duocap"],
+            "version": list_versions()["duocap"],
             "stream": self._publisher.address,
             "recording": str(self._switch.file or ""),
         }
@@ -193,7 +193,7 @@ class OutputFanout:
             self.event(now_ns(), EventKind.OUTPUT, text)
 
 
-def _publish_time_ns(message: Message) -> int:
+def _find_publish_time_ns(message: Message) -> int:
     """Return the time of publishing: the message's own, now for messages without one."""
     if isinstance(message, PoseMessage):
         return message.t_publish_ns

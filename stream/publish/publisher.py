@@ -13,10 +13,10 @@ from collections import Counter
 
 import zmq
 
-from capture.sockets.endpoints import KeySettings, address_of, secure_server
+from capture.sockets.endpoints import KeySettings, find_bound_address, secure_server_socket
 from capture.sockets.wire import has_message
 from config.errors import DuocapError
-from stream.protocol.codec import TOPIC_OF, encode
+from stream.protocol.codec import TOPIC_OF, encode_message
 from stream.protocol.messages import Message, RigMessage, SkeletonMessage, StatusMessage
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ SKELETON_PERIOD_NS = 1_000_000_000
 KEPT = {SkeletonMessage: b"skeleton ", RigMessage: b"rig ", StatusMessage: b"status "}
 
 
-def topics_of(prefix: bytes) -> tuple[bytes, ...]:
+def find_topics(prefix: bytes) -> tuple[bytes, ...]:
     """Return the topics that begin with a prefix."""
     return tuple(topic for topic in TOPICS if topic.startswith(prefix))
 
@@ -68,9 +68,9 @@ class Subscriptions:
             request = frame.bytes
             # XPUB also reports an unsubscription from every topic of a subscriber that has left.
             if request[:1] != UNSUBSCRIBE:
-                topics = topics_of(request[1:]) if request[:1] == SUBSCRIBE else ()
+                topics = find_topics(request[1:]) if request[:1] == SUBSCRIBE else ()
                 wanted.update(topics)
-                self._count(_connection(frame), bool(topics))
+                self._count(_find_connection(frame), bool(topics))
         return wanted
 
     def _count(self, connection: int, is_known: bool) -> None:
@@ -100,7 +100,7 @@ class Subscriptions:
 
     def _shut(self, connection: int) -> None:
         """End a connection if its descriptor is still one of ours."""
-        port = address_of(self._socket).rpartition(":")[2]
+        port = find_bound_address(self._socket).rpartition(":")[2]
         with contextlib.suppress(OSError):
             peer = network.socket(fileno=connection)
             try:
@@ -110,7 +110,7 @@ class Subscriptions:
                 peer.detach()  # the descriptor is ZeroMQ's to close
 
 
-def _connection(frame: zmq.Frame) -> int:
+def _find_connection(frame: zmq.Frame) -> int:
     """Return the file descriptor of a request's connection, -1 if ZeroMQ does not report it."""
     try:
         return int(frame.get("__fd"))
@@ -139,15 +139,15 @@ class Publisher:
         self._kept: dict[bytes, bytes] = {}
         self._due_ns = 0
         try:
-            _configure(self._socket)
-            self._socket.bind(secure_server(self._socket, address, keys))
+            _configure_socket(self._socket)
+            self._socket.bind(secure_server_socket(self._socket, address, keys))
         except DuocapError:
             self._socket.close(0)
             raise
         except zmq.ZMQError as error:
             self._socket.close(0)
-            raise StreamError(_bind_message(address, error)) from error
-        self.address = address_of(self._socket)
+            raise StreamError(_format_bind_error(address, error)) from error
+        self.address = find_bound_address(self._socket)
         self._subscriptions = Subscriptions(self._socket)
 
     @property
@@ -162,7 +162,7 @@ class Publisher:
 
     def publish(self, message: Message) -> bytes:
         """Send a message and return its bytes; the last skeleton, rig and status are kept for new subscribers."""
-        payload = encode(message)
+        payload = encode_message(message)
         topic = KEPT.get(type(message))
         if topic is not None:
             self._kept[topic] = payload
@@ -203,7 +203,7 @@ def check_address(address: str, keys: KeySettings | None = None) -> None:
     Publisher(address, keys=keys).close()
 
 
-def _configure(socket: "zmq.Socket[bytes]") -> None:
+def _configure_socket(socket: "zmq.Socket[bytes]") -> None:
     """Set small buffers, so that a slow subscriber costs no memory."""
     # Verbose: report further subscribers to a topic, too: each needs the skeleton.
     socket.setsockopt(zmq.XPUB_VERBOSE, 1)
@@ -214,7 +214,7 @@ def _configure(socket: "zmq.Socket[bytes]") -> None:
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
 
 
-def _bind_message(address: str, error: zmq.ZMQError) -> str:
+def _format_bind_error(address: str, error: zmq.ZMQError) -> str:
     """Return why an address cannot be bound."""
     if error.errno == zmq.EADDRINUSE:
         port = address.rpartition(":")[2]

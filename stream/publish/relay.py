@@ -21,7 +21,7 @@ from websockets.typing import Origin
 
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MAX_MESSAGE_BYTES
-from config.errors import DuocapError, reason
+from config.errors import DuocapError, describe_reason
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Relay:
                 max_queue=1,
             )
         except OSError as error:
-            why = f"port {port} is taken" if error.errno == errno.EADDRINUSE else reason(error)
+            why = f"port {port} is taken" if error.errno == errno.EADDRINUSE else describe_reason(error)
             raise RelayError(f"{host}:{port}: cannot listen there ({why}); choose another with --port") from error
         return int(next(iter(self._server.sockets)).getsockname()[1])
 

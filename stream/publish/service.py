@@ -26,10 +26,10 @@ import zmq
 
 from capture.clock import now_ns
 from capture.sockets.endpoints import KeySettings, bind_socket
-from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
 from config.errors import DuocapError
-from stream.publish.tuning import REQUESTS, TuningState, answer
-from stream.recording.folders import recording_file
+from stream.publish.tuning import REQUESTS, TuningState, carry_out_request
+from stream.recording.folders import choose_recording_file
 from stream.recording.outputs import RecordingSwitch
 from stream.recording.recorder import Recorder
 
@@ -116,7 +116,7 @@ class Service:
         waiting, self._stopping = self._stopping, []
         for envelope, reply, recorder in waiting:
             if recorder.is_done:
-                self._send(envelope, reply | _recorded(recorder))
+                self._send(envelope, reply | _compose_recording_answer(recorder))
             else:
                 self._stopping.append((envelope, reply, recorder))
         if n == MAX_BATCH:
@@ -127,11 +127,15 @@ class Service:
         try:
             if len(envelope) not in (1, 2) or any(envelope[1:]):
                 raise MalformedMessageError(f"a request in {len(envelope)} parts; dropped")
-            content = unpacked_map(request)
-            kind, number = field_of(content, "request", str), int_of(content, "id")
+            content = unpack_map(request)
+            kind, number = read_message_field(content, "request", str), read_int_field(content, "id")
             reply: dict[str, Any] = {"schema": SCHEMA, "id": number, "request": kind[:20]}
             if kind == "clock":
-                reply |= {"t0_ns": int_of(content, "t0_ns", -(2**63)), "t_received_ns": t_received_ns, "t_sent_ns": now_ns()}
+                reply |= {
+                    "t0_ns": read_int_field(content, "t0_ns", -(2**63)),
+                    "t_received_ns": t_received_ns,
+                    "t_sent_ns": now_ns(),
+                }
             elif kind == "info":
                 reply |= self._info() | {"service": self.address, "n_malformed": self.n_malformed}
             elif kind == "record":
@@ -150,10 +154,10 @@ class Service:
 
     def _record(self, envelope: Envelope, reply: dict[str, Any], content: dict[str, Any]) -> None:
         """Start or stop recording; the answer to a stop waits for the file."""
-        name = None if content.get("name") is None else field_of(content, "name", str)
+        name = None if content.get("name") is None else read_message_field(content, "name", str)
         try:
-            if field_of(content, "on", bool):
-                file = self._switch.start(recording_file(self._folder, name, datetime.now()))
+            if read_message_field(content, "on", bool):
+                file = self._switch.start(choose_recording_file(self._folder, name, datetime.now()))
                 self._send(envelope, reply | {"file": str(file)})
                 return
             recorder = self._switch.stop()
@@ -170,7 +174,7 @@ class Service:
         try:
             if self._tuning is None:
                 raise ServiceError("what is streamed here are no cameras that could be tuned")
-            return answer(self._tuning, kind, content)
+            return carry_out_request(self._tuning, kind, content)
         except MalformedMessageError:
             raise
         except DuocapError as error:
@@ -184,7 +188,7 @@ class Service:
             log.debug("an answer was dropped: the client does not read")
 
 
-def _recorded(recorder: Recorder) -> dict[str, Any]:
+def _compose_recording_answer(recorder: Recorder) -> dict[str, Any]:
     """Return the answer on a finished recording."""
     if recorder.fault:
         return {"error": recorder.fault}

@@ -14,7 +14,7 @@ from reconstruct.finish.prediction import Predictor
 from reconstruct.pose import Pose
 from reconstruct.process.journal import Journal, NoJournal
 from reconstruct.process.sink import RunStatus
-from stream.protocol.compose import pose_message, rig_message, skeleton_message
+from stream.protocol.compose import compose_pose_message, compose_rig_message, compose_skeleton_message
 from stream.protocol.messages import StatusMessage
 from stream.publish.fanout import Output, OutputFanout
 from stream.publish.publisher import Publisher
@@ -42,7 +42,7 @@ class StreamSink:
         self.journal: Journal = NoJournal()  # of what the poses are computed from, if it is recorded
         self.clock: Callable[[], int] = now_ns  # of the times of publishing
         self._session, self._seq = session, 0
-        self._skeleton = skeleton_message(subject)
+        self._skeleton = compose_skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)
         self._calibration = {"baseline_m": rig.baseline_m, "floor_known": 1.0}
         if not math.isnan(rig.error_px):
@@ -59,7 +59,7 @@ class StreamSink:
         """Publish a pose, predicted if wanted; its `publish` latency is the time of prediction and composition."""
         t_begin_ns = self.clock()
         pose, predicted_ns = self._predictor.step(pose)
-        message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns, predicted_ns)
+        message = compose_pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns, predicted_ns)
         t_publish_ns = self.clock()
         latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
         self.fanout.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
@@ -68,7 +68,7 @@ class StreamSink:
     def rig(self, rig: Rig) -> None:
         """Publish the rig where it stands in the world from the next pose on."""
         self._predictor.forget()
-        self.fanout.publish(rig_message(rig, self._session))
+        self.fanout.publish(compose_rig_message(rig, self._session))
 
     def status(self, status: RunStatus) -> None:
         """Publish the state of the run."""
@@ -81,7 +81,7 @@ class StreamSink:
                 drops=status.drops,
                 skew_ns=status.skew_ns,
                 calibration={**self._calibration, **status.calibration},
-                cameras={name: nested_tuning(details) for name, details in status.cameras.items()},
+                cameras={name: nest_tuning(details) for name, details in status.cameras.items()},
                 resting=status.resting,
                 lag_ns=status.lag_ns,
             )
@@ -104,7 +104,7 @@ class StreamSink:
         self.fanout.close()
 
 
-def nested_tuning(details: Details) -> dict[str, Any]:
+def nest_tuning(details: Details) -> dict[str, Any]:
     """Return the details of a camera, with its settings in force as a nested map, `tuning`."""
     prefix = f"{TUNING}."
     tuning = {key.removeprefix(prefix): value for key, value in details.items() if key.startswith(prefix)}

@@ -4,7 +4,7 @@ import zmq
 
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
-from stream.protocol.codec import decode
+from stream.protocol.codec import decode_message
 from stream.protocol.messages import Message
 
 RECEIVE_BUFFER_MESSAGES = 1000
@@ -34,7 +34,7 @@ class Subscriber:
         if self._socket.poll(timeout_ms):
             for _ in range(MAX_MESSAGES):
                 try:
-                    messages.append(decode(self._socket.recv(zmq.NOBLOCK)))
+                    messages.append(decode_message(self._socket.recv(zmq.NOBLOCK)))
                 except zmq.Again:
                     break
                 except MalformedMessageError:

@@ -8,9 +8,18 @@ from typing import Any
 
 from capture.clock import OffsetMethod
 from capture.process.control import MAX_OFFSET_MS, RecentreOrder, RequestedOrder, SyncOrder, TuneOrder
-from capture.sockets.wire import MalformedMessageError, field_of
+from capture.sockets.wire import MalformedMessageError, read_message_field
 from config.errors import DuocapError, SettingsError
-from config.per_camera import TUNABLE, by_key, by_section, check_tuning, save_tuned, settings_of, tuned_file, without_tuned
+from config.per_camera import (
+    TUNABLE,
+    check_tuning,
+    find_camera_settings,
+    find_tuned_file,
+    flatten_by_key,
+    nest_by_section,
+    remove_tuned_values,
+    save_tuned_values,
+)
 from config.settings import CAMERA_NAMES, Settings
 
 BACKGROUND = "background"
@@ -30,11 +39,11 @@ class TuningState:
 
     def __init__(self, settings: Settings, n_cameras: int) -> None:
         self.cameras = CAMERA_NAMES[:n_cameras]
-        self._settings, self._file = settings, tuned_file(settings)
-        untuned = without_tuned(settings)
+        self._settings, self._file = settings, find_tuned_file(settings)
+        untuned = remove_tuned_values(settings)
         self._names = {side: getattr(settings, side).name for side in self.cameras}
-        self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(self.cameras)}
-        self._tuned = {side: _tuned(settings, untuned, side) for side in self.cameras}
+        self._base = {side: _find_tunable_values(find_camera_settings(untuned, n)) for n, side in enumerate(self.cameras)}
+        self._tuned = {side: _read_earlier_tuning(settings, untuned, side) for side in self.cameras}
         self._waiting: list[RequestedOrder] = []
         self._requested: dict[str, set[str]] = {side: set() for side in self.cameras}
         self._lock = threading.Lock()
@@ -46,10 +55,10 @@ class TuningState:
         SettingsError: no such camera, unknown settings, values of the wrong type or out of bounds; then nothing is changed.
         """
         sides = self._sides(camera)
-        learn = _wants_background(values)
+        learn = _read_background_request(values)
         changes = {key: value for key, value in values.items() if key != BACKGROUND}
         reset = [key for key, value in changes.items() if value is None]
-        _check_known(reset)
+        _check_tunable(reset)
         wanted = check_tuning({key: value for key, value in changes.items() if value is not None}, "tune")
         with self._lock:
             self._check_waiting(len(sides))
@@ -90,12 +99,12 @@ class TuningState:
         Raises TuningError, SettingsError, FileFormatError: the cameras have no names, or the file cannot be written.
         """
         with self._lock:
-            tables = {name: by_section(self._tuned[side]) for side, name in self._names.items() if name}
+            tables = {name: nest_by_section(self._tuned[side]) for side, name in self._names.items() if name}
             stronger = sorted({key for side in self.cameras for key in self._tuned[side] if self._is_given(side, key)})
         if not tables:
             raise TuningError("these cameras have no names by which settings could be kept; give them with --set instead")
         try:
-            save_tuned(self._file, tables)
+            save_tuned_values(self._file, tables)
         except OSError as error:
             raise TuningError(f"{self._file}: cannot be written ({error}); name another file with capture.tuned") from error
         return self._file, f"given by --config or --set, which is stronger: {', '.join(stronger)}" if stronger else ""
@@ -142,18 +151,18 @@ class TuningState:
             raise TuningError("too many requests at once; try again in a second")
 
 
-def answer(state: TuningState, request: str, content: dict[str, Any]) -> dict[str, Any]:
+def carry_out_request(state: TuningState, request: str, content: dict[str, Any]) -> dict[str, Any]:
     """Carry out one of REQUESTS; return the content of the answer. Raises MalformedMessageError, and what the state raises."""
     if request == "tune":
-        camera, values = field_of(content, "camera", str), field_of(content, "values", dict)
+        camera, values = read_message_field(content, "camera", str), read_message_field(content, "values", dict)
         if not all(isinstance(key, str) for key in values):
             raise MalformedMessageError("settings are named by text; the request was dropped")
         state.tune(camera, values)
         return {"camera": camera}
     if request == "sync":
-        way = field_of(content, "way", str)
-        offset_ms = None if content.get("offset_ms") is None else field_of(content, "offset_ms", (int, float))
-        state.sync(way, offset_ms, field_of(content, "camera", str) if "camera" in content else "")
+        way = read_message_field(content, "way", str)
+        offset_ms = None if content.get("offset_ms") is None else read_message_field(content, "offset_ms", (int, float))
+        state.sync(way, offset_ms, read_message_field(content, "camera", str) if "camera" in content else "")
         return {"way": way}
     if request == "recentre":
         state.recentre()
@@ -164,31 +173,33 @@ def answer(state: TuningState, request: str, content: dict[str, Any]) -> dict[st
     return dict(state.requested())
 
 
-def _wants_background(values: Mapping[str, Any]) -> bool:
+def _read_background_request(values: Mapping[str, Any]) -> bool:
     """Return whether the background is to be learned. Raises TuningError for another value."""
     if BACKGROUND in values and values[BACKGROUND] != LEARN:
         raise TuningError(f"background can be {LEARN!r}, nothing else")
     return BACKGROUND in values
 
 
-def _check_known(keys: list[str]) -> None:
+def _check_tunable(keys: list[str]) -> None:
     """Raise SettingsError for a setting that cannot be tuned."""
     unknown = next((key for key in keys if key not in TUNABLE), None)
     if unknown is not None:
         raise SettingsError(f"tune: {unknown[:100]!r} cannot be tuned; known are {', '.join(TUNABLE)}")
 
 
-def _values(settings: Settings) -> dict[str, Any]:
+def _find_tunable_values(settings: Settings) -> dict[str, Any]:
     """Return the settings of one camera that can be tuned."""
     sections = {name: getattr(settings, name) for name in ("detector", "camera")}
-    return by_key({name: {key: getattr(kind, key) for key in kind.__dataclass_fields__} for name, kind in sections.items()})
+    return flatten_by_key(
+        {name: {key: getattr(kind, key) for key in kind.__dataclass_fields__} for name, kind in sections.items()}
+    )
 
 
-def _tuned(settings: Settings, untuned: Settings, side: str) -> dict[str, Any]:
+def _read_earlier_tuning(settings: Settings, untuned: Settings, side: str) -> dict[str, Any]:
     """Return the earlier tuning of one camera."""
     now, own = getattr(settings, side), getattr(untuned, side)
     added = {
         section: {key: value for key, value in getattr(now, section).items() if key not in getattr(own, section)}
         for section in ("detector", "camera")
     }
-    return by_key(added)
+    return flatten_by_key(added)

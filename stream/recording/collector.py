@@ -12,9 +12,9 @@ from config.settings import CAMERA_NAMES
 from reconstruct.process.inbox import Inbox
 from reconstruct.process.journal import JournalWriter
 from reconstruct.process.main import TURN_MS
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.protocol.messages import EventMessage
-from stream.recording.outputs import begin_metadata, end_message
+from stream.recording.outputs import build_begin_metadata, format_recording_end
 from stream.recording.recorder import Recorder
 
 
@@ -53,19 +53,19 @@ class Collection:
         if not self.recorder.fault or self._is_fault_reported:
             return []
         self._is_fault_reported = True
-        return [end_message(self.recorder)]
+        return [format_recording_end(self.recorder)]
 
 
 def collector_main(link: SupervisorAddress, plan: CollectionPlan) -> None:
     """Run a collecting process; the target of its supervisor."""
-    run_child(link, lambda supervisor: _serve(supervisor, plan))
+    run_child(link, lambda supervisor: _collect_until_stopped(supervisor, plan))
 
 
-def _serve(supervisor: SupervisorLink, plan: CollectionPlan) -> None:
+def _collect_until_stopped(supervisor: SupervisorLink, plan: CollectionPlan) -> None:
     """Collect until told to stop. Raises EndpointError, KeyFileError, RecordingError."""
     inbox = Inbox(plan.nodes, plan.keys)
     supervisor.report(ReportKind.HELLO, inbox.address, details={"nodes": inbox.nodes_address})
-    collection = Collection(Recorder(plan.file, {"session": plan.session, **begin_metadata()}), plan.n_cameras)
+    collection = Collection(Recorder(plan.file, {"session": plan.session, **build_begin_metadata()}), plan.n_cameras)
     supervisor.report(ReportKind.READY)
     ending = False
     while not ending:
@@ -73,7 +73,7 @@ def _serve(supervisor: SupervisorLink, plan: CollectionPlan) -> None:
             ending = ending or isinstance(order, StopOrder)
             if isinstance(order, EventOrder):
                 event = EventMessage(plan.session, now_ns(), "process", order.text)
-                collection.recorder.write(encode(event), event.t_ns)
+                collection.recorder.write(encode_message(event), event.t_ns)
         collection.turn(inbox.drain(TURN_MS), now_ns())
         for text in collection.messages():
             supervisor.report(ReportKind.EVENT, text)

@@ -71,9 +71,9 @@ def read_records(data: bytes, name: str) -> Records:
     header, metadata, chunks, notes, ended = Header("", ""), {}, [], [], False
     position = len(MAGIC)
     while position < len(data) and not ended:
-        end = _record_end(data, position)
+        end = _find_record_end(data, position)
         if end is None:
-            after = _next_chunk(data, position + 1)
+            after = _find_next_chunk(data, position + 1)
             if after is None:
                 notes.append(f"breaks off after {position} of {len(data)} bytes, in the middle of a record")
                 break
@@ -83,12 +83,12 @@ def read_records(data: bytes, name: str) -> Records:
         opcode, start = data[position], position + RECORD_HEAD.size
         try:
             if opcode == Opcode.HEADER:
-                header = Header.read(_stream(data, start, end))
+                header = Header.read(_open_record_stream(data, start, end))
             elif opcode == Opcode.METADATA:
-                record = Metadata.read(_stream(data, start, end))
+                record = Metadata.read(_open_record_stream(data, start, end))
                 metadata[record.name] = record.metadata
             elif opcode == Opcode.CHUNK:
-                chunks.append(_chunk_span(data, start, end))
+                chunks.append(_read_chunk_span(data, start, end))
             ended = opcode == Opcode.FOOTER
         except (McapError, ValueError, struct.error, EOFError) as error:
             notes.append(f"a record at byte {position} is damaged and left out ({error or type(error).__name__})")
@@ -98,7 +98,7 @@ def read_records(data: bytes, name: str) -> Records:
     return Records(header, metadata, tuple(chunks), tuple(notes), ended)
 
 
-def _record_end(data: bytes, position: int) -> int | None:
+def _find_record_end(data: bytes, position: int) -> int | None:
     """Return the end of a record; None if there is no whole, plausible one."""
     if position + RECORD_HEAD.size > len(data):
         return None
@@ -107,17 +107,17 @@ def _record_end(data: bytes, position: int) -> int | None:
     return end if 0 < opcode <= Opcode.DATA_END and length <= MAX_RECORD_BYTES and end <= len(data) else None
 
 
-def _next_chunk(data: bytes, position: int) -> int | None:
+def _find_next_chunk(data: bytes, position: int) -> int | None:
     """Find the next whole chunk as duocap writes them; None if there is none."""
     while (mark := data.find(ZSTD_MARK, position)) >= 0:
         start = mark - MARK_OFFSET
-        if start >= position - 1 and data[start] == Opcode.CHUNK and _record_end(data, start) is not None:
+        if start >= position - 1 and data[start] == Opcode.CHUNK and _find_record_end(data, start) is not None:
             return start
         position = mark + 1
     return None
 
 
-def _chunk_span(data: bytes, start: int, end: int) -> ChunkSpan:
+def _read_chunk_span(data: bytes, start: int, end: int) -> ChunkSpan:
     """Read the head of a chunk's record. Raises ValueError, struct.error."""
     _, _, n_bytes, crc, n_name = CHUNK_HEAD.unpack_from(data[start:end])
     named = start + CHUNK_HEAD.size
@@ -128,16 +128,16 @@ def _chunk_span(data: bytes, start: int, end: int) -> ChunkSpan:
     return ChunkSpan(content, end, compression, n_bytes, crc)
 
 
-def _stream(data: bytes, start: int, end: int) -> ReadDataStream:
+def _open_record_stream(data: bytes, start: int, end: int) -> ReadDataStream:
     """Return the content of a record for the MCAP library."""
     return ReadDataStream(BytesIO(data[start:end]))
 
 
-def decompressed(data: bytes, chunk: ChunkSpan) -> bytes:
+def decompress_chunk(data: bytes, chunk: ChunkSpan) -> bytes:
     """Return the records of a chunk. Raises ValueError: damaged, too large, or of an unknown compression."""
     if chunk.n_bytes > MAX_CHUNK_BYTES:
         raise ValueError(f"{chunk.n_bytes} bytes when opened, at most {MAX_CHUNK_BYTES} are read")
-    content = _decompressed(data[chunk.start : chunk.end], chunk.compression, chunk.n_bytes)
+    content = _decompress_limited(data[chunk.start : chunk.end], chunk.compression, chunk.n_bytes)
     if len(content) != chunk.n_bytes:
         raise ValueError(f"{len(content)} bytes when opened, {chunk.n_bytes} were written")
     if chunk.crc and zlib.crc32(content) != chunk.crc:
@@ -145,13 +145,13 @@ def decompressed(data: bytes, chunk: ChunkSpan) -> bytes:
     return content
 
 
-def _decompressed(packed: bytes, compression: str, n_bytes: int) -> bytes:
+def _decompress_limited(packed: bytes, compression: str, n_bytes: int) -> bytes:
     """Decompress to at most n_bytes + 1."""
     try:
         if compression == "zstd":
             # The size that the frame claims is not trusted.
             with zstandard.ZstdDecompressor().stream_reader(packed) as reader:
-                return _all_of(reader, n_bytes + 1)
+                return _read_all(reader, n_bytes + 1)
         if compression == "lz4":
             return bytes(lz4.frame.LZ4FrameDecompressor().decompress(packed, max_length=n_bytes + 1))
     except (zstandard.ZstdError, RuntimeError, EOFError) as error:
@@ -161,7 +161,7 @@ def _decompressed(packed: bytes, compression: str, n_bytes: int) -> bytes:
     return packed
 
 
-def _all_of(reader: Any, n_bytes: int) -> bytes:
+def _read_all(reader: Any, n_bytes: int) -> bytes:
     """Read up to n_bytes."""
     parts, missing = [], n_bytes
     while missing and (part := reader.read(missing)):
@@ -170,11 +170,11 @@ def _all_of(reader: Any, n_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def messages_of(content: bytes) -> Iterator[MessageSpan | Channel | Schema]:
+def read_messages(content: bytes) -> Iterator[MessageSpan | Channel | Schema]:
     """Return the messages, channels and schemas of a decompressed chunk. Raises ValueError: not made of records."""
     position = 0
     while position < len(content):
-        end = _record_end(content, position)
+        end = _find_record_end(content, position)
         if end is None:
             raise ValueError("its records are damaged")
         opcode, start = content[position], position + RECORD_HEAD.size
@@ -183,9 +183,9 @@ def messages_of(content: bytes) -> Iterator[MessageSpan | Channel | Schema]:
                 channel, _, t_ns, _ = MESSAGE.unpack(content[start : min(start + MESSAGE.size, end)])
                 yield MessageSpan(channel, t_ns, start + MESSAGE.size, end)
             elif opcode == Opcode.CHANNEL:
-                yield Channel.read(_stream(content, start, end))
+                yield Channel.read(_open_record_stream(content, start, end))
             elif opcode == Opcode.SCHEMA:
-                yield Schema.read(_stream(content, start, end))
+                yield Schema.read(_open_record_stream(content, start, end))
         except (McapError, struct.error, EOFError) as error:
             raise ValueError(str(error)) from error
         position = end

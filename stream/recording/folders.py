@@ -8,8 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
-from capture.recording.session import SESSION, is_session, parts_of
-from config.errors import reason
+from capture.recording.session import SESSION, is_session, list_recording_parts
+from config.errors import describe_reason
 from stream.recording.recorder import RecordingError
 
 log = logging.getLogger(__name__)
@@ -22,28 +22,28 @@ FORBIDDEN = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # by Windows, whatever the suffix
 
 
-def recordings_folder(setting: str) -> Path:
+def find_recordings_folder(setting: str) -> Path:
     """Return the folder of recordings: of the setting, else duocap in the user's documents."""
     return Path(setting).expanduser() if setting else platformdirs.user_documents_path() / "duocap"
 
 
-def recording_file(folder: Path, name: str | None, when: datetime) -> Path:
+def choose_recording_file(folder: Path, name: str | None, when: datetime) -> Path:
     """Return the file to record to, `name` in the folder or a free name by the time; creates the folder.
 
     Raises RecordingError: the name is not a plain file name, or the folder cannot be created.
     """
     if name is not None:
-        check_name(name)
+        check_recording_name(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RecordingError(f"{folder}: cannot be made; name another folder with --set stream.recordings=FOLDER") from error
     if name is not None:
         return folder / (name if name.lower().endswith(SUFFIX) else name + SUFFIX)
-    return _free(when, lambda stem: folder / (stem + SUFFIX))
+    return _find_free_path(when, lambda stem: folder / (stem + SUFFIX))
 
 
-def check_name(name: str) -> None:
+def check_recording_name(name: str) -> None:
     """Raise RecordingError unless a name is a plain file name on every system."""
     plain = name and name == name.strip() and not name.startswith(".") and not name.endswith(".")
     if not plain or len(name) > MAX_NAME or len(name.encode("utf-8", "replace")) > 2 * MAX_NAME:
@@ -58,28 +58,30 @@ def check_name(name: str) -> None:
 
 def make_session_folder(folder: Path) -> Path:
     """Create the folder of a new session. Raises RecordingError: it exists, or cannot be created."""
-    check_name(folder.name)
+    check_recording_name(folder.name)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise RecordingError(f"{folder}: exists already, and a recording never replaces anything; choose another name") from None
     except OSError as error:
-        raise RecordingError(f"{folder}: cannot be made ({reason(error)}); choose a place that you may write to") from error
+        raise RecordingError(
+            f"{folder}: cannot be made ({describe_reason(error)}); choose a place that you may write to"
+        ) from error
     return folder
 
 
-def free_session_folder(parent: Path, when: datetime) -> Path:
+def choose_session_folder(parent: Path, when: datetime) -> Path:
     """Return a free name by the time in a folder."""
-    return _free(when, lambda stem: parent / stem)
+    return _find_free_path(when, lambda stem: parent / stem)
 
 
-def next_take(folder: Path) -> Path:
+def choose_next_take(folder: Path) -> Path:
     """Return the file of the next take: take.mcap, and take.2.mcap after a restart of the reconstruction."""
-    n_takes = len(parts_of(folder, "take", "mcap"))
+    n_takes = len(list_recording_parts(folder, "take", "mcap"))
     return folder / (f"take.{n_takes + 1}.mcap" if n_takes else TAKE)
 
 
-def take_of(path: Path) -> Path:
+def find_take(path: Path) -> Path:
     """Return the recording of a path: the take of a session's folder, else the path itself.
 
     Raises RecordingError: a folder that is no session, or one without poses.
@@ -88,7 +90,7 @@ def take_of(path: Path) -> Path:
         return path
     if not is_session(path):
         raise RecordingError(f"{path}: is a folder without {SESSION}; give a recording (.mcap) or the folder of a session")
-    takes = parts_of(path, "take", "mcap")
+    takes = list_recording_parts(path, "take", "mcap")
     if not takes:
         raise RecordingError(f"{path}: has no {TAKE}: it was recorded without poses; make them with duocap replay {path} --video")
     if len(takes) > 1:
@@ -98,7 +100,7 @@ def take_of(path: Path) -> Path:
     return takes[0]
 
 
-def _free(when: datetime, path_of: Callable[[str], Path]) -> Path:
+def _find_free_path(when: datetime, path_of: Callable[[str], Path]) -> Path:
     """Return the first path by a time that does not exist."""
     stem = f"{when:%Y-%m-%d %H.%M.%S}"
     paths = [path_of(stem), *(path_of(f"{stem} {n}") for n in range(2, MAX_SAME_TIME))]

@@ -14,7 +14,7 @@ from capture.sockets.wire import SentBlobs
 from reconstruct.models.style.task import LearnedStyle
 from reconstruct.process.journal import JournalEntry, JournalWriter
 from stream.protocol.messages import EventKind, Message, OutputEvent, PoseMessage, RigMessage, SkeletonMessage
-from stream.protocol.report import versions
+from stream.protocol.report import list_versions
 from stream.recording.recorder import Recorder, RecordingError
 
 LOSS_PERIOD_NS = 1_000_000_000
@@ -47,12 +47,12 @@ class RecordingSwitch:
                 raise RecordingError(f"recording to {self._recorder.file} already; stop that first")
             if self._skeleton is None:
                 raise RecordingError("nothing was published yet; try again when the stream runs")
-            recorder = Recorder(file, recording_metadata(self._skeleton, self._session))
+            recorder = Recorder(file, build_recording_metadata(self._skeleton, self._session))
             with self._lock:
                 for payload in self._kept.values():
                     recorder.write(payload, now_ns())
                 self._recorder, self._losses = recorder, LossReport()
-                self._events.append(_event(f"recording to {file}"))
+                self._events.append(_build_recording_event(f"recording to {file}"))
             return file
 
     def stop(self) -> Recorder | None:
@@ -83,7 +83,7 @@ class RecordingSwitch:
                 self._finishing.append(recorder)
             elif recorder is not None:
                 self._events += self._losses.events(recorder, t_ns)
-            self._events += [_event(end_message(done)) for done in self._finishing if done.is_done]
+            self._events += [_build_recording_event(format_recording_end(done)) for done in self._finishing if done.is_done]
             self._finishing = [waiting for waiting in self._finishing if not waiting.is_done]
 
     def events(self) -> list[OutputEvent]:
@@ -108,11 +108,11 @@ class SessionTake:
     """
 
     def __init__(self, file: Path, skeleton: SkeletonMessage, session: str) -> None:
-        self._recorder = Recorder(file, recording_metadata(skeleton, session))
+        self._recorder = Recorder(file, build_recording_metadata(skeleton, session))
         self._journal = JournalWriter()
         self._losses = LossReport()
         self._has_ended = False
-        self._events = [_event(f"recording to {file.parent}")]
+        self._events = [_build_recording_event(f"recording to {file.parent}")]
 
     def write(self, message: Message, payload: bytes, t_ns: int) -> None:
         """Record a message."""
@@ -156,7 +156,7 @@ class SessionTake:
         """Report the end, once."""
         if not self._has_ended:
             self._has_ended = True
-            self._events.append(_event(end_message(self._recorder)))
+            self._events.append(_build_recording_event(format_recording_end(self._recorder)))
 
 
 class LossReport:
@@ -171,10 +171,10 @@ class LossReport:
         if n_new <= 0 or t_ns < self._due_ns:
             return []
         self._n_reported, self._due_ns = recorder.n_lost, t_ns + LOSS_PERIOD_NS
-        return [_event(f"{n_new} messages are not recorded: the disk is too slow")]
+        return [_build_recording_event(f"{n_new} messages are not recorded: the disk is too slow")]
 
 
-def recording_metadata(skeleton: SkeletonMessage, session: str) -> dict[str, str]:
+def build_recording_metadata(skeleton: SkeletonMessage, session: str) -> dict[str, str]:
     """Return the metadata of a recording that begins now: names, conventions, time and versions."""
     return {
         "subject": skeleton.subject,
@@ -183,17 +183,17 @@ def recording_metadata(skeleton: SkeletonMessage, session: str) -> dict[str, str
         "units": skeleton.units,
         "axes": f"{skeleton.handedness}-handed, {skeleton.up} up",
         "quaternion": skeleton.quaternion,
-        **begin_metadata(),
+        **build_begin_metadata(),
     }
 
 
-def begin_metadata() -> dict[str, str]:
+def build_begin_metadata() -> dict[str, str]:
     """Return the wall-clock time with its zone, the time of the stream's clock at that moment, and the versions."""
     when = datetime.now().astimezone().isoformat(timespec="milliseconds")
-    return {"when": when, "when_ns": str(now_ns()), **{f"version.{name}": version for name, version in versions().items()}}
+    return {"when": when, "when_ns": str(now_ns()), **{f"version.{name}": version for name, version in list_versions().items()}}
 
 
-def end_message(recorder: Recorder) -> str:
+def format_recording_end(recorder: Recorder) -> str:
     """Describe how a recording ended."""
     if recorder.fault:
         return f"{recorder.fault}; {recorder.n_lost} messages are not in it"
@@ -201,6 +201,6 @@ def end_message(recorder: Recorder) -> str:
     return f"recorded {recorder.file}: {recorder.n_recorded} messages{lost}"
 
 
-def _event(text: str) -> OutputEvent:
+def _build_recording_event(text: str) -> OutputEvent:
     """Return an event on a recording."""
     return OutputEvent(EventKind.RECORDING, text)

@@ -42,11 +42,11 @@ class PlaybackSpan:
         return self.last - self.first
 
 
-def span_of(recording: Recording, from_s: float | None, to_s: float | None) -> PlaybackSpan:
+def select_playback_span(recording: Recording, from_s: float | None, to_s: float | None) -> PlaybackSpan:
     """Return the poses of a part of a recording, in seconds from its first. Raises PlaybackError: there are none."""
     times_ns = recording.t_publish_ns
-    begin_ns = int(times_ns[0]) + _ns(from_s or 0.0)
-    end_ns = int(times_ns[-1]) if to_s is None else int(times_ns[0]) + _ns(to_s)
+    begin_ns = int(times_ns[0]) + _convert_to_ns(from_s or 0.0)
+    end_ns = int(times_ns[-1]) if to_s is None else int(times_ns[0]) + _convert_to_ns(to_s)
     first, last = (int(np.searchsorted(times_ns, begin_ns)), int(np.searchsorted(times_ns, end_ns, side="right")))
     if first >= last:
         asked = f"from {from_s or 0:g} to {recording.duration_s if to_s is None else to_s:g} s"
@@ -58,18 +58,18 @@ def span_of(recording: Recording, from_s: float | None, to_s: float | None) -> P
     return PlaybackSpan(first, last, int(part[0]), int(part[-1]) + max(period_ns, 1_000_000))
 
 
-def _ns(seconds: float) -> int:
+def _convert_to_ns(seconds: float) -> int:
     """Convert seconds to ns, at most a year, since infinity has no integer."""
     return round(min(seconds, 3.2e7) * 1e9)
 
 
-def steps(recording: Recording, span: PlaybackSpan, speed: float, loop: bool) -> Iterator[DueMessage]:
+def schedule_playback(recording: Recording, span: PlaybackSpan, speed: float, loop: bool) -> Iterator[DueMessage]:
     """Return what is due, by time; endless if looped. A loop ends one period after its last pose."""
     items: list[tuple[int, int | None, EventMessage | None]]
     items = [(int(recording.t_publish_ns[index]), index, None) for index in range(span.first, span.last)]
-    items += [(event.t_ns, None, event) for event in recording.events if _belongs(event, span)]
+    items += [(event.t_ns, None, event) for event in recording.events if _is_event_in_span(event, span)]
     items.sort(key=lambda item: item[0])
-    loop_ns, loop_seq = span.end_ns - span.begin_ns, seq_step(recording.poses, span)
+    loop_ns, loop_seq = span.end_ns - span.begin_ns, compute_seq_step(recording.poses, span)
     n_loops = 0
     while True:
         for t_ns, pose, event in items:
@@ -79,19 +79,19 @@ def steps(recording: Recording, span: PlaybackSpan, speed: float, loop: bool) ->
         n_loops += 1
 
 
-def seq_step(poses: Sequence[PoseMessage], span: PlaybackSpan) -> int:
+def compute_seq_step(poses: Sequence[PoseMessage], span: PlaybackSpan) -> int:
     """Return the increment of seq from one loop to the next."""
     return max(poses[span.last - 1].seq - poses[span.first].seq, len(span) - 1) + 1
 
 
-def played(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns: int) -> PoseMessage:
+def restamp_pose(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns: int) -> PoseMessage:
     """Return a pose published at t_publish_ns, with the recorded latency."""
     t_capture_ns = t_publish_ns - (pose.t_publish_ns - pose.t_capture_ns)
     seq = pose.seq + seq_offset
     return replace(pose, session=session, seq=seq, t_capture_ns=max(t_capture_ns, 0), t_publish_ns=t_publish_ns)
 
 
-def played_status(recording: Recording, pose: PoseMessage, session: str, t_ns: int, rate_hz: float) -> StatusMessage:
+def build_played_status(recording: Recording, pose: PoseMessage, session: str, t_ns: int, rate_hz: float) -> StatusMessage:
     """Return the status while a recorded pose is played: the last one before it, or an empty one.
 
     rate_hz: of the poses that are played.
@@ -103,6 +103,6 @@ def played_status(recording: Recording, pose: PoseMessage, session: str, t_ns: i
     return replace(before[-1], session=session, t_ns=t_ns, state=pose.state, rates_hz=rates_hz, service="", recording="")
 
 
-def _belongs(event: EventMessage, span: PlaybackSpan) -> bool:
+def _is_event_in_span(event: EventMessage, span: PlaybackSpan) -> bool:
     """Return whether an event is in the span and concerns the performance."""
     return span.begin_ns <= event.t_ns < span.end_ns and event.kind not in LEFT_OUT

@@ -17,7 +17,7 @@ from time import monotonic
 
 from mcap.writer import CompressionType, Writer
 
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 from reconstruct.process import journal
 
 log = logging.getLogger(__name__)
@@ -95,9 +95,9 @@ class Recorder:
     def __init__(self, file: Path, metadata: Mapping[str, str]) -> None:
         self.file, self.fault = file, ""
         self.n_recorded = self.n_lost = 0
-        self._stream = _created(file)
+        self._stream = _create_file(file)
         self._pending = _Pending()
-        self._writer, self._channels = _begun(self._pending, metadata)
+        self._writer, self._channels = _begin_writer(self._pending, metadata)
         self._n_whole = self._n_pending = 0
         self._queue: deque[tuple[bytes, int, int]] = deque()
         self._n_queued_bytes = 0
@@ -168,7 +168,7 @@ class Recorder:
             topic, _, body = payload.partition(b" ")
             name = topic.decode()
             if name not in self._channels:
-                self._channels[name] = _channel(self._writer, name, JOURNAL_KEYS[name])
+                self._channels[name] = _register_channel(self._writer, name, JOURNAL_KEYS[name])
             self._writer.add_message(self._channels[name], t_ns, body, t_ns, sequence)
         self._writer.flush()  # type: ignore[no-untyped-call]
         self._put()
@@ -185,17 +185,17 @@ class Recorder:
     def _fail(self, error: Exception) -> None:
         """End early: remove a half-written chunk, count what is not in the file."""
         with self._changed:
-            self.fault = f"{self.file}: recording stopped ({reason(error)}); what was recorded before is intact"
+            self.fault = f"{self.file}: recording stopped ({describe_reason(error)}); what was recorded before is intact"
             self.n_lost += len(self._queue) + self._n_pending
             self._queue.clear()
         with contextlib.suppress(OSError):
             self._stream.truncate(self._n_whole)
 
 
-def recording_bytes(metadata: Mapping[str, str], messages: Iterable[tuple[bytes, int, int]]) -> bytes:
+def build_recording(metadata: Mapping[str, str], messages: Iterable[tuple[bytes, int, int]]) -> bytes:
     """Return a whole recording of payloads of the stream, with their times [ns] and sequence numbers."""
     content, n = _Pending(), 0
-    writer, channels = _begun(content, metadata)
+    writer, channels = _begin_writer(content, metadata)
     for payload, t_ns, sequence in messages:
         topic, _, body = payload.partition(b" ")
         writer.add_message(channels[topic.decode()], t_ns, body, t_ns, sequence)
@@ -206,25 +206,27 @@ def recording_bytes(metadata: Mapping[str, str], messages: Iterable[tuple[bytes,
     return content.take()
 
 
-def _begun(content: _Pending, metadata: Mapping[str, str]) -> tuple[Writer, dict[str, int]]:
+def _begin_writer(content: _Pending, metadata: Mapping[str, str]) -> tuple[Writer, dict[str, int]]:
     """Return a writer whose head is written, and the channels of the stream's topics."""
     writer = Writer(content, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
     writer.start(profile=PROFILE, library="duocap")
     writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
-    return writer, {topic: _channel(writer, topic, SCHEMA_KEYS[topic]) for topic in TOPICS}
+    return writer, {topic: _register_channel(writer, topic, SCHEMA_KEYS[topic]) for topic in TOPICS}
 
 
-def _channel(writer: Writer, topic: str, keys: str) -> int:
+def _register_channel(writer: Writer, topic: str, keys: str) -> int:
     """Register the channel of a topic with its schema."""
     schema = writer.register_schema(f"duocap.{topic}", "text", SCHEMA_TEXT.format(keys=keys).encode())
     return writer.register_channel(topic, ENCODING, schema)
 
 
-def _created(file: Path) -> FileIO:
+def _create_file(file: Path) -> FileIO:
     """Create a file that does not exist yet, unbuffered."""
     try:
         return file.open("xb", buffering=0)
     except FileExistsError:
         raise RecordingError(f"{file}: exists already, and a recording never replaces anything; choose another name") from None
     except OSError as error:
-        raise RecordingError(f"{file}: cannot be written ({reason(error)}); choose a place in an existing folder") from error
+        raise RecordingError(
+            f"{file}: cannot be written ({describe_reason(error)}); choose a place in an existing folder"
+        ) from error

@@ -16,15 +16,15 @@ from mcap.records import Channel, Schema
 from numpy.typing import NDArray
 
 from capture.sockets.wire import MalformedMessageError
-from config.errors import reason
+from config.errors import describe_reason
 from database.geometry.rigid import RigidMotion
 from reconstruct.process import journal
 from reconstruct.process.journal import JournalEntry
-from stream.protocol.codec import decode, encode
+from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
-from stream.recording.file import MAX_CHUNK_BYTES, MAX_RATIO, Records, decompressed, messages_of, read_records
+from stream.recording.file import MAX_CHUNK_BYTES, MAX_RATIO, Records, decompress_chunk, read_messages, read_records
 from stream.recording.recorder import END_METADATA, FLOOR_KNOWN, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
-from stream.recording.worlds import level_of, motion_to, move_pose, move_rig_message
+from stream.recording.worlds import compute_level_motion, find_world_motion, move_pose, move_rig_message
 
 MAX_FILE_BYTES = 8 << 30
 MAX_MESSAGES = 20_000_000
@@ -50,7 +50,7 @@ class _MessageIndex:
             if n_bytes > max(MAX_RATIO * len(data), 4 * MAX_CHUNK_BYTES) or len(rows) > MAX_MESSAGES:
                 raise RecordingError(f"{file}: its chunks grow beyond all measure when opened; this is no recording of duocap")
             try:
-                rows += self._rows(number, decompressed(data, chunk), file)
+                rows += self._rows(number, decompress_chunk(data, chunk), file)
             except ValueError as error:
                 self.notes.append(f"chunk {number + 1} of {len(records.chunks)} is damaged and left out ({error})")
         self.table = np.array(rows, np.int64).reshape(-1, 5)
@@ -58,7 +58,7 @@ class _MessageIndex:
     def _rows(self, number: int, content: bytes, file: Path) -> list[tuple[int, int, int, int, int]]:
         """Return the messages of one chunk."""
         rows = []
-        for item in messages_of(content):
+        for item in read_messages(content):
             if isinstance(item, Channel):
                 known = item.topic in ALL_TOPICS
                 self._topics[item.id] = ALL_TOPICS.index(item.topic) if known else len(ALL_TOPICS)
@@ -70,7 +70,7 @@ class _MessageIndex:
 
     def _decompressed(self, number: int) -> bytes:
         """Return the content of a chunk that could be decompressed before."""
-        return decompressed(self._data, self._chunks[number])
+        return decompress_chunk(self._data, self._chunks[number])
 
     def payload(self, row: int) -> bytes:
         """Return a message as it was published."""
@@ -109,7 +109,7 @@ class RecordedPoses(Sequence[PoseMessage]):
         if isinstance(item, slice):
             return tuple(self[i] for i in range(*item.indices(len(self))))
         row = int(self._rows[item])
-        message = decode(self._index.payload(row))
+        message = decode_message(self._index.payload(row))
         assert isinstance(message, PoseMessage)
         motion = None if self._motion_of is None else self._motion_of(row)
         return message if motion is None else move_pose(message, motion)
@@ -118,7 +118,7 @@ class RecordedPoses(Sequence[PoseMessage]):
         """Return the message of a pose."""
         row = int(self._rows[n])
         moved = self._motion_of is not None and self._motion_of(row) is not None
-        return encode(self[n]) if moved else self._index.payload(row)
+        return encode_message(self[n]) if moved else self._index.payload(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +167,10 @@ class Recording:
         rigs = [message for message in self._all("rig") if isinstance(message, RigMessage)]
         if not (self.metadata.get(FLOOR_KNOWN) == "no" if not rigs else not all(rig.floor_known for rig in rigs)):
             last = rigs[-1] if rigs else None
-            motions = [None if last is None else motion_to(rig, last) for rig in rigs]
+            motions = [None if last is None else find_world_motion(rig, last) for rig in rigs]
             return last, [motions[0] if motions else None, *motions]
         with contextlib.suppress(MalformedMessageError):
-            level = level_of(self.skeleton, self.published, rigs[0].up_xyz if rigs else None)
+            level = compute_level_motion(self.skeleton, self.published, rigs[0].up_xyz if rigs else None)
             if level is not None:
                 return move_rig_message(rigs[0], level) if rigs else None, [level] * (1 + len(rigs))
         self._index.notes.append("its floor is unknown, and nobody is tracked by whom it could be levelled")
@@ -191,7 +191,7 @@ class Recording:
         """Return the well-formed messages of a topic."""
         for row in self._index.rows_of(topic).tolist():
             try:
-                yield decode(self._index.payload(row))
+                yield decode_message(self._index.payload(row))
             except MalformedMessageError as error:
                 self._index.notes.append(f"a {topic} message is damaged and left out ({error})")
 
@@ -210,11 +210,11 @@ class Recording:
     def _in_world(self, row: int, payload: bytes) -> bytes:
         """Return a payload in the world of the recording; a damaged one as it is."""
         with contextlib.suppress(MalformedMessageError):
-            message, motion = decode(payload), self._motion(row)
+            message, motion = decode_message(payload), self._motion(row)
             if isinstance(message, RigMessage) and self.rig is not None:
-                return encode(self.rig)
+                return encode_message(self.rig)
             if isinstance(message, PoseMessage) and motion is not None:
-                return encode(move_pose(message, motion))
+                return encode_message(move_pose(message, motion))
         return payload
 
 
@@ -223,16 +223,16 @@ def open_recording(file: Path) -> Recording:
 
     Raises RecordingError: no such file, not a recording of duocap, of a newer version, or without poses.
     """
-    return recording_of(_bytes_of(file), file)
+    return open_recording_bytes(_read_bytes(file), file)
 
 
 def open_journal(file: Path) -> JournalledRun:
     """Open the journal of a recording, with or without poses. Raises RecordingError, as `open_recording` does."""
-    records, index = _opened(_bytes_of(file), file)
+    records, index = _read_records_and_messages(_read_bytes(file), file)
     return JournalledRun(file, dict(records.metadata.get(METADATA, {})), tuple(index.notes), index)
 
 
-def _bytes_of(file: Path) -> bytes:
+def _read_bytes(file: Path) -> bytes:
     """Read a file. Raises RecordingError."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
@@ -241,17 +241,17 @@ def _bytes_of(file: Path) -> bytes:
             )
         return file.read_bytes()
     except OSError as error:
-        raise RecordingError(f"{file}: cannot be read ({reason(error)}); give a file that duocap recorded") from error
+        raise RecordingError(f"{file}: cannot be read ({describe_reason(error)}); give a file that duocap recorded") from error
 
 
-def recording_of(data: bytes, file: Path) -> Recording:
+def open_recording_bytes(data: bytes, file: Path) -> Recording:
     """Open the bytes of a recording; file: its name in messages. Raises RecordingError, as `open_recording` does."""
-    recording = Recording(file, *_opened(data, file))
+    recording = Recording(file, *_read_records_and_messages(data, file))
     _check_poses(recording)
     return recording
 
 
-def _opened(data: bytes, file: Path) -> tuple[Records, _MessageIndex]:
+def _read_records_and_messages(data: bytes, file: Path) -> tuple[Records, _MessageIndex]:
     """Return records and messages of a recording's bytes. Raises RecordingError."""
     if not data:
         raise RecordingError(f"{file}: is empty: the run ended before anything was recorded; record anew")

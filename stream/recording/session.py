@@ -18,10 +18,10 @@ import tomli_w
 
 from capture.process.control import Details
 from capture.recording.session import SESSION
-from config.errors import reason
-from config.files import atomic_write
+from config.errors import describe_reason
+from config.files import write_atomically
 from config.settings import CAMERA_NAMES
-from stream.protocol.report import versions
+from stream.protocol.report import list_versions
 from stream.recording.recorder import RecordingError
 
 FORMAT = 1
@@ -84,7 +84,7 @@ def write_session(folder: Path, info: SessionInfo) -> None:
     """Write session.toml atomically. Raises FileFormatError."""
     document: dict[str, Any] = {
         "format": FORMAT,
-        "duocap": versions()["duocap"],
+        "duocap": list_versions()["duocap"],
         "session": info.session,
         "when": info.when,
         "when_ns": info.when_ns,
@@ -92,14 +92,14 @@ def write_session(folder: Path, info: SessionInfo) -> None:
         "markers": list(info.markers),
         "budget_ns": info.budget_ns,
         "journal": info.journal,
-        "versions": versions(),
+        "versions": list_versions(),
         "cameras": {side: asdict(camera) for side, camera in zip(CAMERA_NAMES, info.cameras, strict=False)},
     }
     if info.database is not None:
         document["database"] = asdict(info.database)
     if info.end:
         document["end"] = dict(info.end)
-    atomic_write(folder / SESSION, tomli_w.dumps(document))
+    write_atomically(folder / SESSION, tomli_w.dumps(document))
 
 
 def read_session(folder: Path) -> SessionInfo:
@@ -108,7 +108,7 @@ def read_session(folder: Path) -> SessionInfo:
     try:
         document = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        why = reason(error) if isinstance(error, OSError | UnicodeDecodeError) else str(error)
+        why = describe_reason(error) if isinstance(error, OSError | UnicodeDecodeError) else str(error)
         raise RecordingError(f"{file}: cannot be read ({why}); give the folder of a session that duocap recorded") from error
     if document.get("format") != FORMAT:
         raise RecordingError(
@@ -116,8 +116,8 @@ def read_session(folder: Path) -> SessionInfo:
         )
     try:
         names = CAMERA_NAMES[: len(document["cameras"])]
-        cameras = tuple(_checked(SessionCamera(**document["cameras"][name])) for name in names)
-        database = _checked(SessionDatabase(**document["database"])) if "database" in document else None
+        cameras = tuple(_check_session_table(SessionCamera(**document["cameras"][name])) for name in names)
+        database = _check_session_table(SessionDatabase(**document["database"])) if "database" in document else None
         return SessionInfo(
             session=str(document["session"]),
             when=str(document["when"]),
@@ -134,7 +134,7 @@ def read_session(folder: Path) -> SessionInfo:
         raise RecordingError(f"{file}: is damaged ({error!r}); give the folder of a session that duocap recorded") from error
 
 
-def _checked(table: Table) -> Table:
+def _check_session_table(table: Table) -> Table:
     """Return a table of session.toml if its values have the declared types. Raises TypeError."""
     for name, kind in get_type_hints(type(table)).items():
         value = getattr(table, name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.world import level_motion, recentre_motion
+from calibration.world import compute_levelling_motion, compute_recentre_motion
 from config.arrays import Floats
 from config.joints import JOINTS
 from database.geometry.rigid import RigidMotion
@@ -23,7 +23,7 @@ LOOKED_S, STEP_S = 60.0, 0.045  # how much of a recording tells its level, and b
 Point = tuple[float, float, float]
 
 
-def motion_to(rig: RigMessage, last: RigMessage) -> RigidMotion | None:
+def find_world_motion(rig: RigMessage, last: RigMessage) -> RigidMotion | None:
     """Return the motion into the world of the last rig message from that of an earlier one; None for none."""
     if rig.session != last.session or [one.name for one in rig.cameras] != [one.name for one in last.cameras]:
         return None
@@ -34,24 +34,24 @@ def motion_to(rig: RigMessage, last: RigMessage) -> RigidMotion | None:
     return RigidMotion(np.ascontiguousarray(B.T @ A), B.T @ (old.translation - new.translation))
 
 
-def level_of(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point | None) -> RigidMotion | None:
+def compute_level_motion(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point | None) -> RigidMotion | None:
     """Return the motion that levels a recording, the first pose tracked over the origin and looking along +Z.
 
     None where nobody is tracked in it, or the body is another.
     up: the world's up direction as far as known, to some degrees.
     """
-    chosen = _looked_at(poses)
+    chosen = _select_tracked_poses(poses)
     if not chosen or not set(JOINTS) <= set(skeleton.names):
         return None
     order = [skeleton.names.index(joint) for joint in JOINTS]
     seconds = 1e-9 * np.array([pose.t_capture_ns - chosen[0].t_capture_ns for pose in chosen])
-    joints_m = _joints_m(skeleton, chosen)[:, order]
-    level, _ = level_motion(joints_m, seconds, None if up is None else np.array(up))
+    joints_m = _compute_joints_m(skeleton, chosen)[:, order]
+    level, _ = compute_levelling_motion(joints_m, seconds, None if up is None else np.array(up))
     hips = matrix_from_quaternion(chosen[0].rotations_xyzw[order[0]].astype(np.float64))
-    return recentre_motion(level.rotation @ hips[:, 2], level.move(joints_m[0, 0])).after(level)
+    return compute_recentre_motion(level.rotation @ hips[:, 2], level.move(joints_m[0, 0])).after(level)
 
 
-def _looked_at(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
+def _select_tracked_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
     """Return tracked poses of the first minute in which somebody is, some time apart."""
     chosen: list[PoseMessage] = []
     for pose in poses:
@@ -64,7 +64,7 @@ def _looked_at(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
     return chosen
 
 
-def _joints_m(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
+def _compute_joints_m(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
     """Return the joints of poses, (N, J, 3) [m], in the order of the skeleton."""
     local = matrix_from_quaternion(np.array([pose.rotations_xyzw for pose in poses], np.float64))
     rotation, position_m = np.empty_like(local), np.empty((*local.shape[:2], 3))
@@ -82,37 +82,39 @@ def move_pose(pose: PoseMessage, motion: RigidMotion) -> PoseMessage:
     rotations = pose.rotations_xyzw.copy()
     root = matrix_from_quaternion(rotations[0].astype(np.float64))
     rotations[0] = quaternion_from_matrix(motion.rotation @ root)
-    markers = tuple(_moved_marker(marker, motion) for marker in pose.markers)
-    forces = tuple(_moved_force(force, motion) for force in pose.ground_forces)
-    root_m = _moved(pose.root_m, motion)
+    markers = tuple(_move_marker(marker, motion) for marker in pose.markers)
+    forces = tuple(_move_force(force, motion) for force in pose.ground_forces)
+    root_m = _move_point(pose.root_m, motion)
     return replace(pose, root_m=root_m, rotations_xyzw=rotations, markers=markers, ground_forces=forces)
 
 
 def move_rig_message(rig: RigMessage, motion: RigidMotion) -> RigMessage:
     """Return the cameras in a world that is moved, whose floor is known."""
-    return replace(RigMessage(rig.session, tuple(_moved_camera(camera, motion) for camera in rig.cameras)), schema=rig.schema)
+    return replace(RigMessage(rig.session, tuple(_move_camera(camera, motion) for camera in rig.cameras)), schema=rig.schema)
 
 
-def _moved_camera(camera: CameraReading, motion: RigidMotion) -> CameraReading:
+def _move_camera(camera: CameraReading, motion: RigidMotion) -> CameraReading:
     """Return a camera in a world that is moved."""
     R = matrix_from_rotvec(camera.rotation) @ motion.rotation.T
     return replace(camera, rotation=rotvec_from_matrix(R), translation=camera.translation - R @ motion.translation_m)
 
 
-def _moved(point: Point, motion: RigidMotion) -> Point:
+def _move_point(point: Point, motion: RigidMotion) -> Point:
     """Return a moved point."""
     x, y, z = motion.move(np.array(point)).tolist()
     return x, y, z
 
 
-def _moved_marker(marker: MarkerReading, motion: RigidMotion) -> MarkerReading:
+def _move_marker(marker: MarkerReading, motion: RigidMotion) -> MarkerReading:
     """Return a marker in a world that is moved."""
-    measured = None if marker.measured is None else _moved(marker.measured, motion)
-    return marker._replace(xyz=_moved(marker.xyz, motion), measured=measured)
+    measured = None if marker.measured is None else _move_point(marker.measured, motion)
+    return marker._replace(xyz=_move_point(marker.xyz, motion), measured=measured)
 
 
-def _moved_force(force: FootForce, motion: RigidMotion) -> FootForce:
+def _move_force(force: FootForce, motion: RigidMotion) -> FootForce:
     """Return a force in a world that is moved."""
     turn = RigidMotion(motion.rotation, np.zeros(3))
-    center_m = None if force.center_m is None else _moved(force.center_m, motion)
-    return replace(force, force_n=_moved(force.force_n, turn), center_m=center_m, moment_nm=_moved(force.moment_nm, turn))
+    center_m = None if force.center_m is None else _move_point(force.center_m, motion)
+    return replace(
+        force, force_n=_move_point(force.force_n, turn), center_m=center_m, moment_nm=_move_point(force.moment_nm, turn)
+    )

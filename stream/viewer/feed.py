@@ -83,7 +83,7 @@ class LiveFeed:
         if isinstance(message, StatusMessage):
             self.late = bool(message.resting)
         t_received_ns = now_ns + self.offset_ns
-        self._next.add(message, _publish_time_ns(message, t_received_ns), t_received_ns)
+        self._next.add(message, _find_publish_time_ns(message, t_received_ns), t_received_ns)
         if not isinstance(message, PoseMessage):
             return False
         self._t_pose_ns = now_ns
@@ -91,7 +91,7 @@ class LiveFeed:
         return replaced
 
 
-def _publish_time_ns(message: Message, now_ns: int) -> int:
+def _find_publish_time_ns(message: Message, now_ns: int) -> int:
     """Return when a message was published, on the publisher's clock, which does not jitter as the time of receipt does."""
     if isinstance(message, PoseMessage):
         return message.t_publish_ns

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from stream.protocol.codec import decode, encode
+from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import PoseMessage
 
 SILENCE_S = 1.0
@@ -65,7 +65,7 @@ class PoseHistory:
 
     def add(self, pose: PoseMessage, t_ns: int) -> float:
         """Add a pose of time t_ns; return its time [s]. A time before the last pose's counts as that one's."""
-        self._payloads.append(encode(pose))
+        self._payloads.append(encode_message(pose))
         t_s = self._note(pose.seq, pose.state, t_ns)
         n_added = self._n_dropped + len(self._times_s)
         self._cached = (n_added - 1, pose)
@@ -100,7 +100,7 @@ class PoseHistory:
 
     def _decoded(self, index: int) -> PoseMessage:
         """Return the pose of a number."""
-        message = decode(self._payloads[index - self._n_dropped])
+        message = decode_message(self._payloads[index - self._n_dropped])
         assert isinstance(message, PoseMessage)
         return message
 

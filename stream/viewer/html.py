@@ -14,7 +14,7 @@ from stream.viewer.player import TimeSpan
 from stream.viewer.scene.colors import BODIES
 from stream.viewer.track import Notice, ViewerTrack
 from stream.viewer.view import AppSnapshot
-from stream.web.html import BAD, GOOD, NEUTRAL, pill
+from stream.web.html import BAD, GOOD, NEUTRAL, format_pill
 
 STATE_COLORS = {
     TrackingState.TRACKING: "#009e73",
@@ -48,34 +48,37 @@ STYLE = """<style>
 </style>"""
 
 
-def box(content: str) -> str:
+def wrap_in_box(content: str) -> str:
     """Return content in the page's style."""
     return f'{STYLE}<div class="duo">{content}</div>'
 
 
-def head_html(view: AppSnapshot, pose: PoseMessage | None) -> str:
+def format_head_html(view: AppSnapshot, pose: PoseMessage | None) -> str:
     """Return the head of the page: subject, tracking state, time, rate and latency."""
     if view.waiting:
-        return box(
+        return wrap_in_box(
             f'<div class="row"><h4>Waiting for a stream</h4></div><div>Nothing comes from {escape(view.address)} yet. Start '
             "<b>duocap demo</b>, <b>duocap run</b> or <b>duocap replay</b>: this page will show it by itself.</div>"
         )
     track = view.tracks[0]
-    title = " and ".join(f"{take_square(view, n)}{escape(_title(one, view.live))}" for n, one in enumerate(view.tracks))
+    title = " and ".join(
+        f"{format_take_square(view, n)}{escape(_format_track_title(one, view.live))}" for n, one in enumerate(view.tracks)
+    )
     recording = f'<div><span class="dot"></span> recording to {escape(view.recording)}</div>' if view.recording else ""
-    return box(
-        f'<div class="row"><h4>{title}</h4>{pill(*_state(view, pose))}</div>'
-        f'<div class="dim">{_note(view)}</div>{recording}{_error_html(track, pose)}{_seen_html(track, pose)}'
-        f'<div class="tiles">{_tiles(view, sample_at(track, view.cursor_s))}</div>'
+    return wrap_in_box(
+        f'<div class="row"><h4>{title}</h4>{format_pill(*_format_state(view, pose))}</div>'
+        f'<div class="dim">{_format_note(view)}</div>{recording}'
+        f"{_format_error_html(track, pose)}{_format_visibility_html(track, pose)}"
+        f'<div class="tiles">{_format_tiles(view, find_sample(track, view.cursor_s))}</div>'
     )
 
 
-def take_square(view: AppSnapshot, n: int) -> str:
+def format_take_square(view: AppSnapshot, n: int) -> str:
     """Return a square in the colour of a take's body, empty where one take alone is shown."""
     return f'<span style="{SQUARE};background:rgb{BODIES[n]}"></span>' if len(view.tracks) > 1 else ""
 
 
-def _error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
+def _format_error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
     """Return how far off the joints of a pose may be, empty where nobody knows."""
     if pose is None or not len(pose.error_m):
         return ""
@@ -85,7 +88,7 @@ def _error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
     return f'<div class="dim">joints may be {usual_mm:.0f} mm off, the worst {worst_mm:.0f} mm{name}</div>'
 
 
-def _seen_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
+def _format_visibility_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
     """Return by how many cameras a pose and its markers are seen, empty where that is unknown."""
     if pose is None or not (pose.markers or pose.views):
         return ""
@@ -101,26 +104,26 @@ def _seen_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
     return f'<div class="dim">seen by {cameras}{escape(without)}; markers: {markers}</div>'
 
 
-def sample_at(track: ViewerTrack, t_s: float) -> MeterSample | None:
+def find_sample(track: ViewerTrack, t_s: float) -> MeterSample | None:
     """Return the last sample up to a time, else the first; None if there is none."""
     samples = track.meter.samples
     return next((sample for sample in reversed(samples) if sample.t_s <= t_s), samples[0] if samples else None)
 
 
-def notices_html(notices: Iterable[Notice], n: int = 8) -> str:
+def format_notices_html(notices: Iterable[Notice], n: int = 8) -> str:
     """Return the last n notices, newest first."""
     last = list(notices)[-n:][::-1]
     if not last:
-        return box('<div class="dim">Nothing has happened yet that needs a word.</div>')
-    items = "".join(f'<li><span class="dim">{clock_text(item.t_s)}</span> {escape(item.text)}</li>' for item in last)
-    return box(f"<ul>{items}</ul>")
+        return wrap_in_box('<div class="dim">Nothing has happened yet that needs a word.</div>')
+    items = "".join(f'<li><span class="dim">{format_clock(item.t_s)}</span> {escape(item.text)}</li>' for item in last)
+    return wrap_in_box(f"<ul>{items}</ul>")
 
 
-def strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | None, height_px: int = 14) -> str:
+def draw_strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | None, height_px: int = 14) -> str:
     """Return the tracking state over a span of time as a coloured strip; cursor_s: time of the playhead, None: no playhead."""
     tracking_first = sorted(runs, key=lambda run: run.state != TrackingState.TRACKING)
-    bars = [_bar(run, span) for run in tracking_first if run.end_s >= span.begin_s]
-    head = "" if cursor_s is None else _playhead(_strip_x(cursor_s, span))
+    bars = [_draw_bar(run, span) for run in tracking_first if run.end_s >= span.begin_s]
+    head = "" if cursor_s is None else _draw_playhead(_compute_strip_x(cursor_s, span))
     return (
         f'<svg viewBox="0 0 {STRIP_UNITS:g} 10" preserveAspectRatio="none" role="img" aria-label="tracking over time" '
         f'style="display:block;width:100%;height:{height_px}px;border-radius:4px;background:rgba(128,128,128,0.18)">'
@@ -128,7 +131,7 @@ def strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | None,
     )
 
 
-def legend_html(runs: Sequence[StateSpan]) -> str:
+def format_legend_html(runs: Sequence[StateSpan]) -> str:
     """Return the colours of the states that occur, with each state's share of the time."""
     lengths_s = {state: sum(run.end_s - run.begin_s for run in runs if run.state == state) for state in STATE_LABELS}
     total_s = sum(lengths_s.values()) or 1.0
@@ -141,29 +144,29 @@ def legend_html(runs: Sequence[StateSpan]) -> str:
     )
 
 
-def clock_text(t_s: float) -> str:
+def format_clock(t_s: float) -> str:
     """Return a time as minutes and seconds, 75.25 as 1:15.2."""
     tenths = int(max(t_s, 0.0) * 10 + 1e-6)
     return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
 
 
-def _title(track: ViewerTrack, live: bool) -> str:
+def _format_track_title(track: ViewerTrack, live: bool) -> str:
     """Return the name of a track: the performer, and the file it is from."""
     name = track.skeleton.subject if track.skeleton is not None else ""
     return (name or "performer") if live else f"{track.title} ({name})" if name else track.title
 
 
-def _state(view: AppSnapshot, pose: PoseMessage | None) -> tuple[str, str]:
+def _format_state(view: AppSnapshot, pose: PoseMessage | None) -> tuple[str, str]:
     """Return the tracking state in one word, and its colour."""
     if view.live and view.silent and view.player.live:
         return "stream ended", NEUTRAL
     return ("no pose", NEUTRAL) if pose is None else (pose.state, STATE_COLORS[pose.state])
 
 
-def _note(view: AppSnapshot) -> str:
+def _format_note(view: AppSnapshot) -> str:
     """Describe what is shown: a recording, the live stream, or its past."""
     if not view.live:
-        return f"recording, {clock_text(view.cursor_s)} of {clock_text(view.span.end_s)}"
+        return f"recording, {format_clock(view.cursor_s)} of {format_clock(view.span.end_s)}"
     session = escape(view.tracks[0].session)
     if view.silent:
         return f"session {session} has ended; its last minutes stay here to look at, and a new session shows by itself"
@@ -172,38 +175,38 @@ def _note(view: AppSnapshot) -> str:
     return f"session {session}, live"
 
 
-def _tiles(view: AppSnapshot, sample: MeterSample | None) -> str:
+def _format_tiles(view: AppSnapshot, sample: MeterSample | None) -> str:
     """Return time, pose rate, latency, and the lag where one was asked for."""
-    time = _tile("minutes", clock_text(view.cursor_s))
+    time = _format_tile("minutes", format_clock(view.cursor_s))
     if sample is None:
-        return time + _tile("poses / s", "…") + _tile("latency", "…")
+        return time + _format_tile("poses / s", "…") + _format_tile("latency", "…")
     p95_ms = sample.total_ms[1]
     allowed_ms = view.budget_ms + sample.lag_ms
-    latency = _tile(f"ms, budget {allowed_ms:.0f}", f"{p95_ms:.1f}", BAD if p95_ms > allowed_ms else GOOD)
-    lag = _tile("ms of lag", f"{sample.lag_ms:.0f}") if sample.lag_ms else ""
-    return time + _tile("poses / s", f"{sample.poses_hz:.1f}") + latency + lag
+    latency = _format_tile(f"ms, budget {allowed_ms:.0f}", f"{p95_ms:.1f}", BAD if p95_ms > allowed_ms else GOOD)
+    lag = _format_tile("ms of lag", f"{sample.lag_ms:.0f}") if sample.lag_ms else ""
+    return time + _format_tile("poses / s", f"{sample.poses_hz:.1f}") + latency + lag
 
 
-def _tile(label: str, value: str, color: str = "") -> str:
+def _format_tile(label: str, value: str, color: str = "") -> str:
     """Return a figure with its label."""
     style = f' style="color:{color}"' if color else ""
     return f'<div class="tile"><b{style}>{value}</b><span class="dim">{escape(label)}</span></div>'
 
 
-def _strip_x(t_s: float, span: TimeSpan) -> float:
+def _compute_strip_x(t_s: float, span: TimeSpan) -> float:
     """Return the x coordinate of a time on the strip."""
     length_s = span.end_s - span.begin_s
     return STRIP_UNITS * (span.clamped(t_s) - span.begin_s) / length_s if length_s > 0.0 else STRIP_UNITS
 
 
-def _bar(run: StateSpan, span: TimeSpan) -> str:
+def _draw_bar(run: StateSpan, span: TimeSpan) -> str:
     """Return the bar of one run."""
-    left = _strip_x(run.begin_s, span)
-    width = max(_strip_x(run.end_s, span) - left, MIN_BAR_UNITS)
+    left = _compute_strip_x(run.begin_s, span)
+    width = max(_compute_strip_x(run.end_s, span) - left, MIN_BAR_UNITS)
     return f'<rect x="{left:.1f}" y="0" width="{width:.1f}" height="10" fill="{STATE_COLORS[run.state]}"/>'
 
 
-def _playhead(x: float) -> str:
+def _draw_playhead(x: float) -> str:
     """Return the playhead: a light line in a dark one, visible on any colour."""
     x = min(max(x, 2.0), STRIP_UNITS - 2.0)
     return (

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stream.protocol.latency import TOTAL, Quantiles, Receipt, lag_of, latency_of, quantiles, stages_of
+from stream.protocol.latency import (
+    TOTAL,
+    Quantiles,
+    Receipt,
+    compute_lag_ms,
+    compute_latency,
+    compute_quantiles_ms,
+    compute_stage_durations,
+)
 from stream.protocol.messages import PoseMessage, StatusMessage
 
 PERIOD_S = 1.0
@@ -33,7 +41,7 @@ class MeterSample:
     @property
     def lag_ms(self) -> float:
         """The lag that was asked for [ms], 0 without one."""
-        return lag_of(self.latency_ms)
+        return compute_lag_ms(self.latency_ms)
 
 
 @dataclass(slots=True)
@@ -62,9 +70,11 @@ class Meter:
     def _sample(self, t_s: float, n_missed: int) -> MeterSample:
         """Return the figures of the poses since the last sample."""
         poses = [receipt.pose for receipt in self._poses]
-        stages_ms = latency_of(self._poses, 0.0).stages_ms
+        stages_ms = compute_latency(self._poses, 0.0).stages_ms
         # Poses that only repeat the last one while the cameras are silent have no stages; their age is all that is known.
-        total_ms = stages_ms.pop(TOTAL, None) or quantiles([stages_of(receipt)[TOTAL] for receipt in self._poses])
+        total_ms = stages_ms.pop(TOTAL, None) or compute_quantiles_ms(
+            [compute_stage_durations(receipt)[TOTAL] for receipt in self._poses]
+        )
         residuals_mm = [1e3 * m.residual for pose in poses for m in pose.markers if m.residual is not None]
         return MeterSample(
             t_s=t_s,

@@ -33,7 +33,7 @@ class TakeHistory(PoseHistory):
         self._poses = recording.poses
         self._numbers: list[int] = []
         for n in range(len(self._poses)):
-            outline = _outline(self._poses.payload(n))
+            outline = _read_pose_outline(self._poses.payload(n))
             if outline is not None:
                 self._numbers.append(n)
                 self._note(*outline)
@@ -62,7 +62,9 @@ class TakeFeed:
     def __init__(self, files: Sequence[Path]) -> None:
         files = files[:MAX_TAKES]
         recordings = [open_recording(file) for file in files]
-        self.tracks = tuple(_track(file.stem, recording) for file, recording in zip(files, recordings, strict=True))
+        self.tracks = tuple(
+            _track_from_recording(file.stem, recording) for file, recording in zip(files, recordings, strict=True)
+        )
         for file, track in zip(files, self.tracks, strict=True):
             if not len(track.history):
                 raise DuocapError(f"{file}: a recording without poses; nothing to show, record again while a run tracks somebody")
@@ -82,7 +84,7 @@ class TakeFeed:
         self._work.clear()
 
 
-def _track(title: str, recording: Recording) -> ViewerTrack:
+def _track_from_recording(title: str, recording: Recording) -> ViewerTrack:
     """Return a recording as a track, without figures yet."""
     history = TakeHistory(recording)
     track = ViewerTrack(title, history, skeleton=recording.skeleton, rig=recording.rig)
@@ -109,7 +111,7 @@ def _fill_meter(track: ViewerTrack, recording: Recording) -> Iterator[float]:
         yield t_s
 
 
-def _outline(payload: bytes) -> tuple[int, TrackingState, int] | None:
+def _read_pose_outline(payload: bytes) -> tuple[int, TrackingState, int] | None:
     """Return seq, state and time of capture [ns] of an encoded pose, ten times faster than decoding it; None if malformed."""
     try:
         content: Any = msgpack.unpackb(payload.partition(b" ")[2])

@@ -29,12 +29,12 @@ TIME_FORM = MessageForm("/VMC/Ext/T", (), "f")
 LOADED, CALIBRATED, NORMAL_MODE = 1, 3, 0
 
 
-def unity_positions(position_m: ArrayLike) -> Floats:
+def convert_to_unity_positions(position_m: ArrayLike) -> Floats:
     """Convert positions or offsets to Unity's axes, (..., 3) [m]."""
     return np.asarray(position_m, float) * [-1.0, 1.0, 1.0] + 0.0  # no negative zeros
 
 
-def unity_quaternions(xyzw: ArrayLike) -> Floats:
+def convert_to_unity_quaternions(xyzw: ArrayLike) -> Floats:
     """Convert rotations to Unity's axes, (..., 4), both x, y, z, w."""
     return np.asarray(xyzw, float) * [1.0, -1.0, -1.0, 1.0] + 0.0
 
@@ -47,7 +47,7 @@ class Bone:
     chain: tuple[int, ...]
 
 
-def sent_bones(skeleton: SkeletonMessage, upper_chest: bool = True) -> tuple[Bone, ...]:
+def list_sent_bones(skeleton: SkeletonMessage, upper_chest: bool = True) -> tuple[Bone, ...]:
     """Return the bones of a skeleton, parent first; upper_chest: the receiver has that bone."""
     bone_of = [skeleton.humanoid.get(name) for name in skeleton.names]
     sent = [bone is not None and (upper_chest or bone != UPPER_CHEST) for bone in bone_of]
@@ -61,7 +61,7 @@ def sent_bones(skeleton: SkeletonMessage, upper_chest: bool = True) -> tuple[Bon
     return tuple(bones)
 
 
-def product(a: Quaternion, b: Quaternion) -> Quaternion:
+def multiply_quaternions(a: Quaternion, b: Quaternion) -> Quaternion:
     """Return the product a b: the rotation b followed by a, x, y, z, w."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
@@ -73,7 +73,7 @@ def product(a: Quaternion, b: Quaternion) -> Quaternion:
     )
 
 
-def rotated(rotation: Quaternion, position: Position) -> Position:
+def rotate_position(rotation: Quaternion, position: Position) -> Position:
     """Rotate a position by a unit quaternion q, w: v + w t + q x t with t = 2 q x v."""
     x, y, z, w = rotation
     px, py, pz = position
@@ -81,15 +81,15 @@ def rotated(rotation: Quaternion, position: Position) -> Position:
     return (px + w * tx + y * tz - z * ty, py + w * ty + z * tx - x * tz, pz + w * tz + x * ty - y * tx)
 
 
-def folded(
+def compose_chain_transform(
     chain: Sequence[int], offsets_m: Sequence[Position], rotations_xyzw: Sequence[Quaternion]
 ) -> tuple[Position, Quaternion]:
     """Return the local transform (position, rotation) of a chain of joints."""
     position, rotation = offsets_m[chain[0]], rotations_xyzw[chain[0]]
     for joint in chain[1:]:
-        step = rotated(rotation, offsets_m[joint])
+        step = rotate_position(rotation, offsets_m[joint])
         position = (position[0] + step[0], position[1] + step[1], position[2] + step[2])
-        rotation = product(rotation, rotations_xyzw[joint])
+        rotation = multiply_quaternions(rotation, rotations_xyzw[joint])
     return position, rotation
 
 
@@ -101,7 +101,7 @@ class Heartbeat:
 
     def datagrams(self, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
         """Return what to send, valid until the next call. seconds: since the start."""
-        return _with_state(self._datagrams, 0, tracked, seconds)
+        return _set_state(self._datagrams, 0, tracked, seconds)
 
 
 class Composer:
@@ -111,26 +111,26 @@ class Composer:
     """
 
     def __init__(self, skeleton: SkeletonMessage, upper_chest: bool = True) -> None:
-        self._bones = sent_bones(skeleton, upper_chest)
+        self._bones = list_sent_bones(skeleton, upper_chest)
         forms = [MessageForm("/VMC/Ext/Bone/Pos", (bone.name,), TRANSFORM) for bone in self._bones]
         self._datagrams = Datagrams([ROOT_FORM, *forms, STATE_FORM, TIME_FORM])
         self._datagrams.put(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-        self._offsets: list[list[float]] = unity_positions(skeleton.offsets_m).tolist()
+        self._offsets: list[list[float]] = convert_to_unity_positions(skeleton.offsets_m).tolist()
 
     def put_pose(self, pose: PoseMessage) -> None:
         """Write a pose."""
-        rotations: list[list[float]] = unity_quaternions(pose.rotations_xyzw).tolist()
-        offsets = [unity_positions(pose.root_m).tolist(), *self._offsets[1:]]
+        rotations: list[list[float]] = convert_to_unity_quaternions(pose.rotations_xyzw).tolist()
+        offsets = [convert_to_unity_positions(pose.root_m).tolist(), *self._offsets[1:]]
         for number, bone in enumerate(self._bones):
-            position, rotation = folded(bone.chain, offsets, rotations)
+            position, rotation = compose_chain_transform(bone.chain, offsets, rotations)
             self._datagrams.put(1 + number, *position, *rotation)
 
     def datagrams(self, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
         """Return the last pose with state and time, valid until the next call. seconds: since the start."""
-        return _with_state(self._datagrams, 1 + len(self._bones), tracked, seconds)
+        return _set_state(self._datagrams, 1 + len(self._bones), tracked, seconds)
 
 
-def _with_state(datagrams: Datagrams, number: int, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
+def _set_state(datagrams: Datagrams, number: int, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
     """Write state and time, whose messages are `number` and the next; return the datagrams."""
     datagrams.put(number, LOADED, CALIBRATED, NORMAL_MODE, int(tracked))
     datagrams.put(number + 1, seconds)

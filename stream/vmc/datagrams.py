@@ -43,8 +43,8 @@ class Datagrams:
 
     def __init__(self, forms: Sequence[MessageForm]) -> None:
         self._slots: list[tuple[int, int, struct.Struct]] = []
-        groups = _groups(forms)
-        self.buffers = tuple(bytearray(_bundle(group)) for group in groups)
+        groups = _group_forms(forms)
+        self.buffers = tuple(bytearray(_encode_bundle(group)) for group in groups)
         for number, group in enumerate(groups):
             end = BUNDLE_HEADER_BYTES
             for form in group:
@@ -58,7 +58,7 @@ class Datagrams:
         numbers.pack_into(self.buffers[datagram], offset, *values)
 
 
-def _groups(forms: Sequence[MessageForm]) -> list[list[MessageForm]]:
+def _group_forms(forms: Sequence[MessageForm]) -> list[list[MessageForm]]:
     """Split messages, in order, into as few bundles as possible."""
     groups: list[list[MessageForm]] = []
     n_free = 0
@@ -73,7 +73,7 @@ def _groups(forms: Sequence[MessageForm]) -> list[list[MessageForm]]:
     return groups
 
 
-def _bundle(forms: Sequence[MessageForm]) -> bytes:
+def _encode_bundle(forms: Sequence[MessageForm]) -> bytes:
     """Encode messages as one bundle to be applied immediately."""
     builder = OscBundleBuilder(IMMEDIATELY)
     for form in forms:

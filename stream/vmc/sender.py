@@ -51,7 +51,7 @@ PRESETS = {
 }
 
 
-def vmc_target(text: str) -> VmcTarget:
+def parse_vmc_target(text: str) -> VmcTarget:
     """Return the target of a value of --vmc; an empty one is port 39539 of this machine. Raises VmcError."""
     name, at, address = text.rpartition("@")
     if not at and (not text or text.lower() in PRESETS):
@@ -84,7 +84,7 @@ class Sender:
 
     def __init__(self, target: VmcTarget) -> None:
         self._target = target
-        self._family, self._address = resolved(target)
+        self._family, self._address = resolve_target(target)
         self.n_sent = self.n_refused = self.n_dropped = 0
         self._warned = False
         self._reopen_due_ns = 0
@@ -148,7 +148,7 @@ class Sender:
         return opened
 
 
-def resolved(target: VmcTarget) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+def resolve_target(target: VmcTarget) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     """Return family and address of a target; IPv4 is preferred, since few receivers listen on IPv6. Raises VmcError."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)

@@ -7,7 +7,7 @@ import viser
 GOOD, BAD, NEUTRAL = "#12996f", "#d9480f", "#74777d"
 
 
-def pill(text: str, color: str) -> str:
+def format_pill(text: str, color: str) -> str:
     """Return a coloured label."""
     return f'<span class="pill" style="background:{color}">{escape(text)}</span>'
 

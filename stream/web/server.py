@@ -15,7 +15,7 @@ import websockets.asyncio.server
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from config.errors import DuocapError, reason
+from config.errors import DuocapError, describe_reason
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +32,12 @@ class ViewerError(DuocapError):
 
 def open_server(host: str, port: int, title: str) -> viser.ViserServer:
     """Serve at host and port, or the next free port; see `get_port`. Raises ViewerError: no port is free, or no such host."""
-    found = free_port(host, port)
+    found = find_free_port(host, port)
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a browser that disconnects early needs no traceback
     # viser prints a notice of its own; ours is printed by the command.
-    with contextlib.redirect_stdout(io.StringIO()), _own_pages_only(host):
+    with contextlib.redirect_stdout(io.StringIO()), _refuse_other_sites(host):
         server = viser.ViserServer(host, found, label=title, verbose=False)
-    server.request_share_url = _never_share  # type: ignore[method-assign]
+    server.request_share_url = _disable_sharing  # type: ignore[method-assign]
     return server
 
 
@@ -52,7 +52,7 @@ def set_theme(server: viser.ViserServer, dark: bool) -> None:
     server.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False, brand_color=BRAND_RGB)
 
 
-def free_port(host: str, port: int) -> int:
+def find_free_port(host: str, port: int) -> int:
     """Return the first free port from `port` on; 0 takes any. Raises ViewerError."""
     last = min(port + MAX_PORTS, 65536)
     for candidate in range(port, last):
@@ -61,7 +61,8 @@ def free_port(host: str, port: int) -> int:
                 probe.bind((host, candidate))
             except OSError as error:
                 if not _is_taken(error):
-                    message = f"the viewer cannot serve at {host} ({reason(error)}); give an address of this machine with --host"
+                    reason = describe_reason(error)
+                    message = f"the viewer cannot serve at {host} ({reason}); give an address of this machine with --host"
                     raise ViewerError(message) from error
                 continue
             found: int = probe.getsockname()[1]
@@ -69,7 +70,7 @@ def free_port(host: str, port: int) -> int:
     raise ViewerError(f"no port from {port} to {last - 1} is free for the viewer; give another with --port")
 
 
-def url_of(host: str, port: int) -> str:
+def format_page_url(host: str, port: int) -> str:
     """Return the URL by which a browser on this machine opens the page."""
     name = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
@@ -88,7 +89,7 @@ def is_own_page(origin: str | None, asked_host: str | None, loopback: bool) -> b
 
 
 @contextlib.contextmanager
-def _own_pages_only(host: str) -> Iterator[None]:
+def _refuse_other_sites(host: str) -> Iterator[None]:
     """Make the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
 
     viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours.
@@ -96,7 +97,7 @@ def _own_pages_only(host: str) -> Iterator[None]:
     serve = websockets.asyncio.server.serve
 
     def guarded(*args: Any, process_request: Check | None = None, **options: Any) -> Any:
-        return serve(*args, process_request=_checked(process_request, host in LOOPBACK), **options)
+        return serve(*args, process_request=_make_origin_check(process_request, host in LOOPBACK), **options)
 
     websockets.asyncio.server.serve = guarded  # type: ignore[assignment, misc]
     try:
@@ -105,7 +106,7 @@ def _own_pages_only(host: str) -> Iterator[None]:
         websockets.asyncio.server.serve = serve  # type: ignore[misc]
 
 
-def _checked(answer: Check | None, loopback: bool) -> Check:
+def _make_origin_check(answer: Check | None, loopback: bool) -> Check:
     """Return a handler that checks the origin before the server's own handler."""
 
     async def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -125,6 +126,6 @@ def _is_taken(error: OSError) -> bool:
     return error.errno in (errno.EADDRINUSE, errno.EACCES, 10048, 10013)
 
 
-def _never_share(verbose: bool = True) -> None:
+def _disable_sharing(verbose: bool = True) -> None:
     """Refuse viser's tunnel to the internet: what is captured stays on this machine."""
     log.warning("a page asked to share the viewer over the internet: refused")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.camera import Camera, Rig, relative_pose
-from calibration.epipolar import epipolar_distances
-from calibration.solve.equations import project
+from calibration.camera import Camera, Rig, compute_relative_pose
+from calibration.epipolar import compute_epipolar_distances
+from calibration.solve.equations import project_points
 from calibration.triangulate import triangulate
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.rigs import synthetic_rig
@@ -88,14 +88,14 @@ def test_fisheyes_are_opencvs(lens: tuple[float, ...]) -> None:
     points = inside(seen, 300)
     rotvec = cv2.Rodrigues(seen.rotation)[0]
     px = cv2.fisheye.projectPoints(points[:, None], rotvec, seen.translation, seen.matrix, seen.distortions)[0][:, 0]
-    np.testing.assert_allclose(project(seen.intrinsics, seen.to_camera(points)), px, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(project_points(seen.intrinsics, seen.to_camera(points)), px, rtol=0.0, atol=1e-9)
     x = seen.to_camera(points)
     np.testing.assert_allclose(seen.undistort(px), x[:, :2] / x[:, 2:], rtol=1e-10, atol=1e-10)
     beside = replace(seen, name="beside", translation=seen.translation + np.array([-0.4, 0.02, 0.01]))
     rig = Rig((seen, beside))
     found, _ = triangulate(rig, seen.project(points), beside.project(points))
     np.testing.assert_allclose(found, points, atol=1e-8)
-    assert epipolar_distances(rig.cameras, seen.project(points), beside.project(points)).diagonal().max() < 1e-7
+    assert compute_epipolar_distances(rig.cameras, seen.project(points), beside.project(points)).diagonal().max() < 1e-7
 
 
 def test_an_epipolar_distance_of_a_fisheye_is_in_raw_pixels() -> None:
@@ -104,7 +104,7 @@ def test_an_epipolar_distance_of_a_fisheye_is_in_raw_pixels() -> None:
     beside = replace(seen, name="beside", translation=seen.translation - [0.4, 0.0, 0.0])
     rays = np.stack([np.tan(np.radians([1.0, 30.0, 60.0])), np.zeros(3), np.ones(3)], axis=1)
     points = (3.0 * rays - seen.translation) @ seen.rotation
-    off = epipolar_distances((seen, beside), seen.project(points), beside.project(points) + [0.0, 1.0]).diagonal()
+    off = compute_epipolar_distances((seen, beside), seen.project(points), beside.project(points) + [0.0, 1.0]).diagonal()
     assert np.all((off > 0.5) & (off < 1.5)), off
 
 
@@ -123,7 +123,7 @@ def test_rays_lead_to_what_is_seen() -> None:
 
 def test_from_the_left_camera_to_the_right_one() -> None:
     rig = synthetic_rig((-0.3, 1.0, 2.0), (0.5, 1.1, 2.6), (0.1, 0.9, 0.0))
-    R, t = relative_pose(rig.cameras[0], rig.cameras[1])
+    R, t = compute_relative_pose(rig.cameras[0], rig.cameras[1])
     point = np.array([0.3, 1.2, -0.4])
     np.testing.assert_allclose(R @ rig.cameras[0].to_camera(point) + t, rig.cameras[1].to_camera(point), atol=1e-12)
     assert np.linalg.norm(t) == pytest.approx(rig.baseline_m)

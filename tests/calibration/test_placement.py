@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from calibration.placement import all_in_view, distance_in_view, facing_rig, intrinsics_from_fov, looking_at, place_rig
+from calibration.placement import (
+    find_distance_in_view,
+    intrinsics_from_fov,
+    is_all_in_view,
+    make_camera_looking_at,
+    make_facing_rig,
+    place_rig,
+)
 from config.errors import CalibrationError
 
 SIZE = (640, 480)
@@ -17,7 +24,7 @@ def test_field_of_view_of_90_degrees_has_half_the_width_as_focal_length() -> Non
 
 
 def test_camera_looks_at_its_target_with_the_image_upright() -> None:
-    camera = looking_at("left", SIZE, intrinsics_from_fov(SIZE, 60.0), (0.4, 1.5, 3.0), (0.1, 0.9, -0.2))
+    camera = make_camera_looking_at("left", SIZE, intrinsics_from_fov(SIZE, 60.0), (0.4, 1.5, 3.0), (0.1, 0.9, -0.2))
     assert camera.center_m == pytest.approx([0.4, 1.5, 3.0])
     assert np.linalg.det(camera.rotation) == pytest.approx(1.0)
     target, above, to_plus_x = camera.project([(0.1, 0.9, -0.2), (0.1, 1.2, -0.2), (0.4, 0.9, -0.2)])
@@ -28,7 +35,7 @@ def test_camera_looks_at_its_target_with_the_image_upright() -> None:
 
 
 def test_left_camera_stands_at_minus_x_of_a_performer_who_faces_plus_z() -> None:
-    rig = facing_rig(SIZE, 60.0, 4.0, 0.8, 1.3, (0.2, 0.9, -0.5))
+    rig = make_facing_rig(SIZE, 60.0, 4.0, 0.8, 1.3, (0.2, 0.9, -0.5))
     assert rig.cameras[0].center_m == pytest.approx([-0.2, 1.3, 3.5])
     assert rig.cameras[1].center_m == pytest.approx([0.6, 1.3, 3.5])
     assert rig.baseline_m == pytest.approx(0.8)
@@ -39,18 +46,18 @@ def test_left_camera_stands_at_minus_x_of_a_performer_who_faces_plus_z() -> None
 
 def test_distance_in_view_is_the_smallest_that_shows_all() -> None:
     points = np.array([[-0.9, 0.0, 0.3], [0.8, 1.9, -0.4], [0.1, 1.0, 0.5]])
-    distance = distance_in_view(SIZE, 60.0, 1.0, 1.2, points, margin=0.05)
-    assert all_in_view(facing_rig(SIZE, 60.0, distance, 1.0, 1.2), points, 32.0)
-    assert not all_in_view(facing_rig(SIZE, 60.0, distance - 0.02, 1.0, 1.2), points, 32.0)
+    distance = find_distance_in_view(SIZE, 60.0, 1.0, 1.2, points, margin=0.05)
+    assert is_all_in_view(make_facing_rig(SIZE, 60.0, distance, 1.0, 1.2), points, 32.0)
+    assert not is_all_in_view(make_facing_rig(SIZE, 60.0, distance - 0.02, 1.0, 1.2), points, 32.0)
     # The lower edge binds: floor point 0.95 m under the axis, 208 px of half the height left, f = 554 px.
     assert distance == pytest.approx(2.9, abs=0.5)
 
 
 def test_points_behind_a_camera_or_far_aside_are_not_in_view() -> None:
-    rig = facing_rig(SIZE, 60.0, 3.0, 1.0, 1.2)
-    assert all_in_view(rig, np.array([[0.0, 1.0, 0.0]]))
-    assert not all_in_view(rig, np.array([[0.0, 1.0, 9.0]]))
-    assert not all_in_view(rig, np.array([[40.0, 1.0, 2.0]]))
+    rig = make_facing_rig(SIZE, 60.0, 3.0, 1.0, 1.2)
+    assert is_all_in_view(rig, np.array([[0.0, 1.0, 0.0]]))
+    assert not is_all_in_view(rig, np.array([[0.0, 1.0, 9.0]]))
+    assert not is_all_in_view(rig, np.array([[40.0, 1.0, 2.0]]))
 
 
 @pytest.mark.parametrize(
@@ -59,8 +66,8 @@ def test_points_behind_a_camera_or_far_aside_are_not_in_view() -> None:
         (lambda: intrinsics_from_fov(SIZE, 5.0), "field of view"),
         (lambda: intrinsics_from_fov((8, 480), 60.0), "too small"),
         (lambda: place_rig(SIZE, 60.0, (0, 1, 3), (0, 1, 3), (0, 1, 0)), "one place"),
-        (lambda: looking_at("left", SIZE, np.eye(3), (0, 3, 0), (0, 0, 0)), "straight"),
-        (lambda: distance_in_view(SIZE, 60.0, 1.0, 1.2, [(50.0, 1.0, 0.0)]), "30 m"),
+        (lambda: make_camera_looking_at("left", SIZE, np.eye(3), (0, 3, 0), (0, 0, 0)), "straight"),
+        (lambda: find_distance_in_view(SIZE, 60.0, 1.0, 1.2, [(50.0, 1.0, 0.0)]), "30 m"),
     ],
 )
 def test_impossible_placements_are_refused(call, word) -> None:  # type: ignore[no-untyped-def]

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
 from calibration.camera import Camera, Rig
-from calibration.epipolar import epipolar_distances, essential_matrix, fundamental_matrix, ideal_pixels
-from calibration.triangulate import packed_camera, project_point, triangulate
+from calibration.epipolar import (
+    compute_epipolar_distances,
+    compute_essential_matrix,
+    compute_fundamental_matrix,
+    undistort_to_pixels,
+)
+from calibration.triangulate import pack_camera, project_point, triangulate
 from config.arrays import Floats
 from config.errors import CalibrationError
 from tests.support.rigs import synthetic_camera
@@ -34,35 +39,37 @@ def simple_rig() -> Rig:
 
 
 def test_parallel_cameras_by_hand() -> None:
-    np.testing.assert_allclose(essential_matrix(*simple_rig().cameras), [[0, 0, 0], [0, 0, 0.5], [0, -0.5, 0]], atol=1e-15)
+    np.testing.assert_allclose(
+        compute_essential_matrix(*simple_rig().cameras), [[0, 0, 0], [0, 0, 0.5], [0, -0.5, 0]], atol=1e-15
+    )
     left, right = np.array([[100.0, 50.0], [300.0, 200.0]]), np.array([[80.0, 53.0], [10.0, 200.0], [250.0, 190.0]])
     expected = [[3.0, 150.0, 140.0], [147.0, 0.0, 10.0]]
-    np.testing.assert_allclose(epipolar_distances(simple_rig().cameras, left, right), expected, atol=1e-9)
+    np.testing.assert_allclose(compute_epipolar_distances(simple_rig().cameras, left, right), expected, atol=1e-9)
 
 
 @given(st.lists(st.tuples(st.floats(-0.8, 0.8), st.floats(0.1, 1.9), st.floats(-0.9, 0.9)), min_size=1, max_size=8))
 def test_projections_of_one_point_lie_on_each_others_lines(points: list[tuple[float, float, float]]) -> None:
     rig = askew_rig()
-    F = fundamental_matrix(*rig.cameras)
+    F = compute_fundamental_matrix(*rig.cameras)
     left, right = rig.cameras[0].project(points), rig.cameras[1].project(points)
-    algebraic = np.einsum("ni,ij,nj->n", ideal_pixels(rig.cameras[1], right), F, ideal_pixels(rig.cameras[0], left))
+    algebraic = np.einsum("ni,ij,nj->n", undistort_to_pixels(rig.cameras[1], right), F, undistort_to_pixels(rig.cameras[0], left))
     np.testing.assert_allclose(algebraic, 0.0, atol=1e-5)
-    assert epipolar_distances(rig.cameras, left, right).diagonal().max() < 1e-4
+    assert compute_epipolar_distances(rig.cameras, left, right).diagonal().max() < 1e-4
 
 
 def test_distances_against_one_pair_at_a_time() -> None:
     rig, random = askew_rig(), np.random.default_rng(3)
     left, right = random.uniform(50, 430, (4, 2)), random.uniform(50, 550, (3, 2))
-    F = fundamental_matrix(*rig.cameras)
-    for a, x in enumerate(ideal_pixels(rig.cameras[0], left)):
-        for b, y in enumerate(ideal_pixels(rig.cameras[1], right)):
+    F = compute_fundamental_matrix(*rig.cameras)
+    for a, x in enumerate(undistort_to_pixels(rig.cameras[0], left)):
+        for b, y in enumerate(undistort_to_pixels(rig.cameras[1], right)):
             in_right, in_left = F @ x, F.T @ y
             expected = 0.5 * (abs(in_right @ y) / np.hypot(*in_right[:2]) + abs(in_left @ x) / np.hypot(*in_left[:2]))
-            assert epipolar_distances(rig.cameras, left, right)[a, b] == pytest.approx(expected, rel=1e-9)
+            assert compute_epipolar_distances(rig.cameras, left, right)[a, b] == pytest.approx(expected, rel=1e-9)
 
 
 def test_no_points() -> None:
-    assert epipolar_distances(simple_rig().cameras, np.zeros((0, 2)), np.zeros((3, 2))).shape == (0, 3)
+    assert compute_epipolar_distances(simple_rig().cameras, np.zeros((0, 2)), np.zeros((3, 2))).shape == (0, 3)
 
 
 def residuals(point: Floats, rig: Rig, left: Floats, right: Floats, sigmas: tuple[float, float]) -> Floats:
@@ -151,6 +158,6 @@ def test_projections_are_the_cameras_own() -> None:
     px, J = np.empty(2), np.empty((2, 3))
     for camera in rig.cameras:
         for point in points:
-            assert project_point(packed_camera(camera), point, px, J)
+            assert project_point(pack_camera(camera), point, px, J)
             np.testing.assert_allclose(px, camera.project(point), atol=1e-9)
-        assert not project_point(packed_camera(camera), np.array([0.0, 1.5, 30.0]), px, J), "behind both"
+        assert not project_point(pack_camera(camera), np.array([0.0, 1.5, 30.0]), px, J), "behind both"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX, JOINTS
-from database.geometry.kinematics import forward
-from stream.protocol.compose import pose_message, skeleton_message
+from database.geometry.kinematics import compute_forward_kinematics
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.publish.publisher import Publisher
 from tests.support import fakes, judges
 from tests.support.axes import BLENDER
@@ -21,7 +21,7 @@ from tests.support.people import person
 pytestmark = pytest.mark.judge
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 SUBJECT = person("locomotion", 3)
-SKELETON = replace(skeleton_message(SUBJECT), markers=("chest", "hand"))
+SKELETON = replace(compose_skeleton_message(SUBJECT), markers=("chest", "hand"))
 FAKE = fakes.pose(5, 1_000_000_000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 
 PROGRAM = """
@@ -90,7 +90,7 @@ def test_the_armature_follows_the_stream(tmp_path: Path) -> None:
             while blender.poll() is None and time.monotonic() < deadline:
                 publisher.serve(time.monotonic_ns())
                 frame = replace(FAKE, t_capture_ns=FAKE.t_capture_ns + seq * 16_666_667)
-                publisher.publish(pose_message(frame, SKELETON, "run", seq, 2000))
+                publisher.publish(compose_pose_message(frame, SKELETON, "run", seq, 2000))
                 seq += 1
                 time.sleep(1 / 60)
         finally:
@@ -101,7 +101,7 @@ def test_the_armature_follows_the_stream(tmp_path: Path) -> None:
         text = out.read()
     assert blender.returncode == 0, text
     told = json.loads(text.splitlines()[-1])
-    expected = BLENDER.positions(forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1])
+    expected = BLENDER.positions(compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1])
     np.testing.assert_allclose([told["posed"][name] for name in JOINTS], expected, atol=2e-6)
     assert told["words"].startswith("tracking") and told["keys"] == 5
     for name in ("leftHand", "rightToes", "chest", "neck", "leftLowerLeg"):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from config.joints import JOINTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import quaternion_from_matrix
-from stream.protocol.compose import pose_message, skeleton_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.publish.publisher import Publisher
 from tests.support import fakes, judges
 from tests.support.axes import UNREAL
@@ -19,7 +19,7 @@ from tests.support.axes import UNREAL
 pytestmark = pytest.mark.judge
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "cpp"
 SUBJECT = fakes.subject()
-SKELETON = skeleton_message(SUBJECT)
+SKELETON = compose_skeleton_message(SUBJECT)
 FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 
 
@@ -55,7 +55,7 @@ def test_prints_our_places_and_unreals(publisher: Publisher, tmp_path: Path) -> 
         seq, deadline = 0, time.monotonic() + 20
         while listening.poll() is None and time.monotonic() < deadline:
             publisher.serve(time.monotonic_ns())
-            publisher.publish(pose_message(FAKE, SKELETON, "run", seq, 2000))
+            publisher.publish(compose_pose_message(FAKE, SKELETON, "run", seq, 2000))
             publisher._send(b"pose \x81\xa6schema\x01")
             seq += 1
             time.sleep(0.01)
@@ -66,7 +66,7 @@ def test_prints_our_places_and_unreals(publisher: Publisher, tmp_path: Path) -> 
     assert len(rows) == 3 * len(JOINTS) and [row[2] for row in rows[: len(JOINTS)]] == list(JOINTS)
     assert [int(row[0]) for row in rows[:: len(JOINTS)]] == sorted({int(row[0]) for row in rows})
     values = np.array([[float(word) for word in row[3:]] for row in rows[-len(JOINTS) :]])
-    G, p = forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)
+    G, p = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)
     np.testing.assert_allclose(values[:, :3], p, atol=5e-6)
     np.testing.assert_allclose(values[:, 3:6], UNREAL.positions(p), atol=5e-4)
     theirs = UNREAL.quaternions(quaternion_from_matrix(G))

@@ -16,9 +16,9 @@ import zmq
 
 from config.arrays import Floats
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
-from database.geometry.kinematics import charted, forward
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotvec, quaternion_from_matrix
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.publish.publisher import Publisher
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import VmcTarget
@@ -56,12 +56,12 @@ def root_of(seq: int) -> Floats:
 
 
 def pose_payload(seq: int) -> bytes:
-    return encode(replace(message_of(rotvec_of(seq), root_of(seq)), seq=seq))
+    return encode_message(replace(message_of(rotvec_of(seq), root_of(seq)), seq=seq))
 
 
 def assert_places(found: dict[str, list[float]], seq: int) -> None:
     """Every joint within 0.1 mm of our own forward kinematics."""
-    places = forward(PERSON.skeleton, rotvec_of(seq), root_of(seq))[1]
+    places = compute_forward_kinematics(PERSON.skeleton, rotvec_of(seq), root_of(seq))[1]
     for joint, name in enumerate(JOINTS):
         assert np.linalg.norm(np.array(found[name]) - places[joint]) < TOLERANCE_M, name
 
@@ -108,7 +108,7 @@ def test_the_client_answers_heartbeats(kept: Kept) -> None:
         while publisher.poll(0):
             requests.append(publisher.recv())
         if seq % 10 == 0:
-            publisher.send(encode(BODY))
+            publisher.send(encode_message(BODY))
         publisher.send(pose_payload(seq))
 
     until(judge.running, step)
@@ -166,10 +166,10 @@ def test_frames_in_pieces_pings_parts_rubbish_and_a_connection_that_ends() -> No
         connection.sendall(frame(b"\x04PING\x00\x0acontext", 4))
         assert received_frame(connection) == frame(b"\x04PONGcontext", 4)
         rubbish = [b"pose \xc1", b"pose \x81\xa4", b"pose " + msgpack.packb({"schema": "1"}), b"", b"pose", b"skeleton \x93\x01"]
-        wrong = msgpack.packb({**msgpack.unpackb(encode(BODY)[9:]), "parents": list(range(N_JOINTS))})
+        wrong = msgpack.packb({**msgpack.unpackb(encode_message(BODY)[9:]), "parents": list(range(N_JOINTS))})
         connection.sendall(b"".join(frame(body) for body in (*rubbish, b"skeleton " + wrong)))
-        connection.sendall(frame(encode(BODY)))
-        assert len(encode(BODY)) > 255
+        connection.sendall(frame(encode_message(BODY)))
+        assert len(encode_message(BODY)) > 255
         for part in (pose_payload(1)[i : i + 97] for i in range(0, len(pose_payload(1)), 97)):
             connection.sendall(frame(pose_payload(1))[:9] + part if part == pose_payload(1)[:97] else part)
             time.sleep(0.02)  # a piece at a time
@@ -177,7 +177,7 @@ def test_frames_in_pieces_pings_parts_rubbish_and_a_connection_that_ends() -> No
         time.sleep(0.2)
         connection.close()  # and again, by itself
         again = shaken_hands(listener)
-        again.sendall(frame(encode(BODY)) + frame(pose_payload(6)))
+        again.sendall(frame(encode_message(BODY)) + frame(pose_payload(6)))
         time.sleep(0.2)
         again.sendall(frame(pose_payload(7)) + frame(pose_payload(9)))  # two at once: the newest counts
         printed = judge.result()
@@ -225,7 +225,7 @@ def target_bones() -> list[dict[str, object]]:
 
 def retargeted(bones: list[dict[str, object]], rotvec: Floats, root_m: Floats) -> dict[str, tuple[Floats, Floats]]:
     """Return rotation and place of every target bone by the rule, written down on its own."""
-    G = forward(PERSON.skeleton, rotvec, root_m)[0]
+    G = compute_forward_kinematics(PERSON.skeleton, rotvec, root_m)[0]
     rest_G: list[Floats] = []
     rest_p: list[Floats] = []
     for bone in bones:
@@ -252,7 +252,7 @@ def retargeted(bones: list[dict[str, object]], rotvec: Floats, root_m: Floats) -
 @pytest.mark.parametrize("is_rest", [True, False])
 def test_another_body_is_moved_by_the_retargeting_rule(is_rest: bool, tmp_path: Path) -> None:
     bones = target_bones()
-    rotvec = charted(np.tile(np.eye(3), (N_JOINTS, 1, 1))) if is_rest else rotvec_of(3)
+    rotvec = charted_from_local(np.tile(np.eye(3), (N_JOINTS, 1, 1))) if is_rest else rotvec_of(3)
     pose = message_of(rotvec, root_of(3))
     case = {
         "source": {"names": JOINTS, "parents": PARENTS, "offsets": PERSON.skeleton.offsets_m.tolist(), "humanoid": VRM_BONE},
@@ -288,7 +288,7 @@ def test_godot_gets_the_same_places_from_vmc(kept: Kept) -> None:
     for one in printed:
         seq = round(one["time"] / 0.01)
         found = {name[0].lower() + name[1:]: place for name, place in one["places"].items()}
-        places = forward(PERSON.skeleton, rotvec_of(seq), root_of(seq))[1]
+        places = compute_forward_kinematics(PERSON.skeleton, rotvec_of(seq), root_of(seq))[1]
         errors = [np.linalg.norm(np.array(found[name]) - places[joint]) for joint, name in enumerate(JOINTS) if name in found]
         assert len(errors) == 22 and max(errors) < TOLERANCE_M
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.joints import JOINTS
-from database.geometry.kinematics import forward
-from stream.protocol.codec import encode
-from stream.protocol.compose import pose_message, skeleton_message
+from database.geometry.kinematics import compute_forward_kinematics
+from stream.protocol.codec import encode_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import EventMessage, Message
 from stream.publish.publisher import Publisher
 from tests.support import fakes
@@ -27,9 +27,9 @@ sys.path.insert(0, str(FOLDER))
 from duocap_client import Client, MalformedMessageError, Pose, Skeleton, decode  # noqa: E402
 
 SUBJECT = fakes.subject()
-SKELETON = skeleton_message(SUBJECT)
+SKELETON = compose_skeleton_message(SUBJECT)
 FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
-POSE = pose_message(FAKE, SKELETON, "run", 9, 2000)
+POSE = compose_pose_message(FAKE, SKELETON, "run", 9, 2000)
 
 
 @pytest.fixture
@@ -50,17 +50,17 @@ def join(publisher: Publisher, client: Client) -> None:
 
 
 def test_positions_are_ours() -> None:
-    topic, skeleton = decode(encode(SKELETON))
+    topic, skeleton = decode(encode_message(SKELETON))
     assert topic == "skeleton" and isinstance(skeleton, Skeleton)
-    _, pose = decode(encode(POSE))
+    _, pose = decode(encode_message(POSE))
     assert isinstance(pose, Pose)
     places = skeleton.joint_positions(pose)
-    expected = forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
+    expected = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
     np.testing.assert_allclose([places[name] for name in JOINTS], expected, atol=5e-6)
     assert [marker.cameras for marker in pose.markers] == [(0, 1, 2, 3), (1,)]
     assert pose.markers[0].name == "chest" and pose.markers[0].residual == 0.004 and pose.state == "tracking"
     with pytest.raises(ValueError, match="wait for the new skeleton"):
-        skeleton.joint_positions(decode(encode(replace(POSE, hash="other")))[1])
+        skeleton.joint_positions(decode(encode_message(replace(POSE, hash="other")))[1])
 
 
 def test_hears_the_newest_pose_and_counts_the_missing(publisher: Publisher) -> None:
@@ -82,7 +82,7 @@ def test_hears_the_newest_pose_and_counts_the_missing(publisher: Publisher) -> N
 @given(st.integers(0, 2), st.data())
 def test_malformed_messages_raise_one_kind_of_error(which: int, data: st.DataObject) -> None:
     messages: list[Message] = [SKELETON, POSE, EventMessage("run", 1, "camera", "text")]
-    payload = bytearray(encode(messages[which]))
+    payload = bytearray(encode_message(messages[which]))
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(MalformedMessageError):
@@ -114,6 +114,6 @@ def test_installs_alone_and_prints_poses(publisher: Publisher, tmp_path: Path) -
     finally:
         program.kill()
         program.communicate()
-    hand = forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1][JOINTS.index("leftHand")]
+    hand = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1][JOINTS.index("leftHand")]
     assert words[:2] == ["9", "tracking"]
     np.testing.assert_allclose([float(word) for word in words[4:7]], hand, atol=0.006)

@@ -18,8 +18,8 @@ import pytest
 
 from capture.sockets.endpoints import KeySettings
 from config.joints import JOINTS
-from database.geometry.kinematics import forward
-from stream.protocol.compose import pose_message, skeleton_message
+from database.geometry.kinematics import compute_forward_kinematics
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.publish.publisher import Publisher
 from stream.publish.relay import Relay, StreamReader
 from tests.support import fakes, judges
@@ -28,9 +28,9 @@ from tests.support.kept import Kept
 pytestmark = pytest.mark.judge
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "typescript"
 SUBJECT = fakes.subject()
-SKELETON = skeleton_message(SUBJECT)
+SKELETON = compose_skeleton_message(SUBJECT)
 FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
-POSE = pose_message(FAKE, SKELETON, "run", 0, 2000)
+POSE = compose_pose_message(FAKE, SKELETON, "run", 0, 2000)
 
 NODE_PROGRAM = """
 import { jointTransforms } from "./dist/index.js";
@@ -100,7 +100,7 @@ def publish_until(publisher: Publisher, done: Callable[[], bool], seconds: float
 
 def check_places(places: list[tuple[str, list[float]]]) -> None:
     """Compare places by name with our forward kinematics; messages hold float32."""
-    expected = forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
+    expected = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
     assert [name for name, _ in places] == list(JOINTS)
     np.testing.assert_allclose([place for _, place in places], expected, atol=5e-6)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from config.joints import JOINTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import quaternion_from_matrix
-from stream.protocol.codec import encode
-from stream.protocol.compose import pose_message, skeleton_message
+from stream.protocol.codec import encode_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from tests.support import fakes, judges
 from tests.support.axes import UNITY
 from tests.support.people import person
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.judge
 RUNTIME = Path(__file__).resolve().parents[2] / "clients" / "unity" / "Runtime"
 PURE = [str(RUNTIME / name) for name in ("MsgPack.cs", "Kinematics.cs", "Messages.cs")]
 SUBJECT = person("locomotion", 3)
-SKELETON = skeleton_message(SUBJECT)
+SKELETON = compose_skeleton_message(SUBJECT)
 FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
-POSE = pose_message(FAKE, skeleton_message(fakes.subject()), "run", 9_000_000_000, 2000)
+POSE = compose_pose_message(FAKE, compose_skeleton_message(fakes.subject()), "run", 9_000_000_000, 2000)
 
 PROGRAM = """
 using System; using System.Globalization; using System.IO; using Duocap;
@@ -65,7 +65,7 @@ def test_decodes_and_computes_what_we_do(tmp_path: Path) -> None:
     mono = judges.program("mono")
     (tmp_path / "program.cs").write_text(PROGRAM, encoding="utf-8")
     program = compiled(tmp_path, "program.exe", "program.cs", *PURE)
-    skeleton, pose = encode(SKELETON), encode(POSE)
+    skeleton, pose = encode_message(SKELETON), encode_message(POSE)
     (tmp_path / "skeleton").write_bytes(skeleton)
     (tmp_path / "pose").write_bytes(pose)
     rng, mutants = random.Random(5), []
@@ -82,14 +82,14 @@ def test_decodes_and_computes_what_we_do(tmp_path: Path) -> None:
     lines = ran.stdout.splitlines()
     words = lines[0].split()
     assert words[:3] == ["9000000000", "tracking", "run"]
-    G, p = forward(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)
+    G, p = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)
     rows = [line.split() for line in lines[1 : 1 + len(JOINTS)]]
     assert [row[0] for row in rows] == list(JOINTS)
     values = np.array([[float(word) for word in row[1:]] for row in rows])
     np.testing.assert_allclose(values[:, :3], UNITY.positions(p), atol=5e-6)
     theirs, ours = values[:, 3:], UNITY.quaternions(quaternion_from_matrix(G))
     np.testing.assert_allclose(np.abs((theirs * ours).sum(axis=1)), 1.0, atol=1e-5)
-    rest = forward(SUBJECT.skeleton, np.array(_tpose()), np.zeros(3))[1]
+    rest = compute_forward_kinematics(SUBJECT.skeleton, np.array(_tpose()), np.zeros(3))[1]
     assert float(words[3]) == pytest.approx(rest[0, 1] - rest[JOINTS.index("leftFoot"), 1], abs=1e-5)
     read, refused = (int(word) for word in lines[-1].split())
     assert read + refused == 2000 and refused > 500

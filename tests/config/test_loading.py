@@ -11,9 +11,9 @@ from typing import Any, Literal
 import pytest
 
 from config.errors import SettingsError
-from config.loading import build, known_keys, load_settings
+from config.loading import build_settings, list_setting_keys, load_settings
 from config.settings import Settings
-from tools.defaults import defaults_text
+from tools.defaults import format_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Outer:
 
 def test_defaults_file_and_dataclasses_agree() -> None:
     text = (resources.files("config") / "defaults.toml").read_text("utf-8")
-    assert text == defaults_text(), "defaults.toml is out of date: python -m tools.defaults writes it"
+    assert text == format_defaults(), "defaults.toml is out of date: python -m tools.defaults writes it"
     documented = {f"{section}.{key}": value for section, values in tomllib.loads(text).items() for key, value in values.items()}
-    defaults = {key: attrgetter(key)(Settings()) for key in known_keys()}
+    defaults = {key: attrgetter(key)(Settings()) for key in list_setting_keys()}
     typed = {key: tuple(value) if isinstance(value, list) else value for key, value in documented.items()}
     assert {key: (type(value), value) for key, value in typed.items()} == {
         key: (type(value), value) for key, value in defaults.items()
@@ -59,7 +59,7 @@ def test_set_wins_over_file_and_file_over_defaults(tmp_path: Path) -> None:
 
 def test_values_of_every_kind() -> None:
     table = {"number": 3, "count": 4, "on": True, "text": "t", "mode": "b"}
-    assert build(Outer, {"inner": table}, "test").inner == Inner(3.0, 4, True, "t", "b")
+    assert build_settings(Outer, {"inner": table}, "test").inner == Inner(3.0, 4, True, "t", "b")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_values_of_every_kind() -> None:
 )
 def test_wrong_types_are_refused(key: str, value: Any, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        build(Outer, {"inner": {key: value}}, "t")
+        build_settings(Outer, {"inner": {key: value}}, "t")
 
 
 @pytest.mark.parametrize(

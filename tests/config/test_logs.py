@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import SettingsError
-from config.logs import LogSettings, current_logs, start_logs
+from config.logs import LogSettings, find_current_logs, start_logs
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_starting_again_replaces_the_handlers(capsys: pytest.CaptureFixture[str]
     logging.getLogger("tools.x").debug("once")
     captured = capsys.readouterr()
     assert captured.err.count("once") == 1 and captured.out == ""
-    assert current_logs() == LogSettings(verbose=True)
+    assert find_current_logs() == LogSettings(verbose=True)
 
 
 def test_stderr_is_looked_up_at_every_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from config.errors import FileFormatError
-from config.joints import JOINT_INDEX, JOINTS, PARENTS, VRM_BONE, mirrored
-from config.markers import preset_names, read_marker_set
+from config.joints import JOINT_INDEX, JOINTS, PARENTS, VRM_BONE, mirror_joint_name
+from config.markers import list_preset_names, read_marker_set
 
 TORSO = '[a]\njoint = "leftUpperArm"\ntorso = true\n[b]\njoint = "hips"\ntorso = true\n[c]\njoint = "chest"\ntorso = true\n'
 
@@ -19,15 +19,15 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_presets_are_whole_and_symmetric() -> None:
-    assert set(preset_names()) >= {"locomotion", "boxing", "kendo", "dark_room"}
-    for name in preset_names():
+    assert set(list_preset_names()) >= {"locomotion", "boxing", "kendo", "dark_room"}
+    for name in list_preset_names():
         markers = read_marker_set(name)
         assert 6 <= len(markers) <= 14 and markers.torso.sum() >= 3
         names = [JOINTS[joint] for joint in markers.joint]
         # A mark on one side has its twin, mirrored, on the other.
         for joint, offset in zip(names, markers.offset_m, strict=True):
             if joint.startswith("left"):
-                twins = markers.offset_m[[other == mirrored(joint) for other in names]]
+                twins = markers.offset_m[[other == mirror_joint_name(joint) for other in names]]
                 assert np.any(np.all(np.isclose(twins, offset * (-1, 1, 1)), axis=1)), f"{name}: {joint}"
 
 
@@ -69,6 +69,6 @@ def test_faulty_files_are_refused(tmp_path: Path, text: str, message: str) -> No
 def test_joints_are_listed_parent_first_with_both_sides() -> None:
     assert PARENTS[0] == -1 and all(parent < joint for joint, parent in enumerate(PARENTS))
     for joint in JOINTS:
-        assert mirrored(mirrored(joint)) == joint and mirrored(joint) in JOINT_INDEX
-    assert mirrored("leftToes") == "rightToes" and mirrored("upperChest") == "upperChest"
+        assert mirror_joint_name(mirror_joint_name(joint)) == joint and mirror_joint_name(joint) in JOINT_INDEX
+    assert mirror_joint_name("leftToes") == "rightToes" and mirror_joint_name("upperChest") == "upperChest"
     assert "upperNeck" not in VRM_BONE and VRM_BONE["head"] == "head"

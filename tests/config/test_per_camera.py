@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 import config.per_camera as per_camera
 from config.errors import SettingsError
-from config.loading import load_settings, settings_text
-from config.per_camera import TUNABLE, check_tuning, read_tuned, save_tuned, settings_of, with_tuned, without_tuned
+from config.loading import format_settings, load_settings
+from config.per_camera import (
+    TUNABLE,
+    add_tuned_values,
+    check_tuning,
+    find_camera_settings,
+    read_tuned_values,
+    remove_tuned_values,
+    save_tuned_values,
+)
 from config.settings import Settings
 
 C270, PHONE = "C270 HD WEBCAM", 'http://10.0.0.3:8080/"video"'
@@ -22,11 +30,11 @@ def test_a_cameras_own_section_wins_whatever_the_order(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[left.detector]\nk_sigma = 5\n\n[detector]\nk_sigma = 4\nmin_area_px = 9.5\n", "utf-8")
     settings = load_settings(file, ["right.camera.exposure=-6", "camera.exposure=-3"])
-    left, right = settings_of(settings, 0), settings_of(settings, 1)
+    left, right = find_camera_settings(settings, 0), find_camera_settings(settings, 1)
     assert (left.detector.k_sigma, right.detector.k_sigma) == (5.0, 4.0)
     assert (left.detector.min_area_px, right.detector.min_area_px) == (9.5, 9.5)
     assert (left.camera.exposure, right.camera.exposure) == ("-3", "-6")
-    assert settings_of(left, 0) == left == settings_of(left, 1)  # already a camera's own
+    assert find_camera_settings(left, 0) == left == find_camera_settings(left, 1)  # already a camera's own
 
 
 @pytest.mark.parametrize(
@@ -53,7 +61,7 @@ def test_faults_are_named_as_elsewhere(text: str, words: str) -> None:
 def test_settings_are_written_and_read_again(tmp_path: Path) -> None:
     settings = load_settings(None, ["left.detector.mode=dark", "camera.focus=40", "right.camera.gain=3.5"])
     file = tmp_path / "again.toml"
-    file.write_text(settings_text(settings), "utf-8")
+    file.write_text(format_settings(settings), "utf-8")
     table = tomllib.loads(file.read_text("utf-8"))
     assert table["left"] == {"detector": {"mode": "dark"}} and table["right"] == {"camera": {"gain": "3.5"}}
     assert "given" not in table and load_settings(file) == settings
@@ -61,28 +69,30 @@ def test_settings_are_written_and_read_again(tmp_path: Path) -> None:
 
 def test_tuned_values_are_weaker_than_what_the_user_gave(tmp_path: Path) -> None:
     file = tmp_path / "deeper" / "tuned.toml"
-    save_tuned(file, {C270: {"detector": {"k_sigma": 7.5, "min_area_px": 2.0, "mode": "dark"}, "camera": {"exposure": "-4"}}})
+    save_tuned_values(
+        file, {C270: {"detector": {"k_sigma": 7.5, "min_area_px": 2.0, "mode": "dark"}, "camera": {"exposure": "-4"}}}
+    )
     said: list[str] = []
     given = load_settings(None, [f"capture.tuned={file}", "detector.k_sigma=6.0", "left.detector.min_area_px=5"])
-    tuned = with_tuned(given, (C270, PHONE), said.append)
-    left = settings_of(tuned, 0)
+    tuned = add_tuned_values(given, (C270, PHONE), said.append)
+    left = find_camera_settings(tuned, 0)
     assert (left.detector.k_sigma, left.detector.min_area_px, left.detector.mode) == (6.0, 5.0, "dark")  # 6.0 is the default
     assert left.camera.exposure == "-4"
     assert said == [f"left camera: using tuned settings of {C270} from {file}"]
     assert (tuned.left.name, tuned.right.name) == (C270, PHONE)
-    assert settings_of(without_tuned(tuned), 0) == settings_of(given, 0)
-    right = settings_of(with_tuned(given, (PHONE, C270), said.append), 1)
+    assert find_camera_settings(remove_tuned_values(tuned), 0) == find_camera_settings(given, 0)
+    right = find_camera_settings(add_tuned_values(given, (PHONE, C270), said.append), 1)
     assert (right.detector.min_area_px, right.detector.k_sigma) == (2.0, 6.0)
 
 
 def test_saving_keeps_the_other_cameras_and_forgets_empty_ones(tmp_path: Path) -> None:
     file = tmp_path / "tuned.toml"
     first, second = {"detector": {"k_sigma": 7.5}, "camera": {}}, {"detector": {}, "camera": {"focus": "auto"}}
-    save_tuned(file, {C270: first})
-    save_tuned(file, {PHONE: second})
-    assert read_tuned(file) == {C270: first, PHONE: second}
-    save_tuned(file, {C270: {"detector": {}, "camera": {}}})
-    assert list(read_tuned(file)) == [PHONE] and [path.name for path in tmp_path.iterdir()] == ["tuned.toml"]
+    save_tuned_values(file, {C270: first})
+    save_tuned_values(file, {PHONE: second})
+    assert read_tuned_values(file) == {C270: first, PHONE: second}
+    save_tuned_values(file, {C270: {"detector": {}, "camera": {}}})
+    assert list(read_tuned_values(file)) == [PHONE] and [path.name for path in tmp_path.iterdir()] == ["tuned.toml"]
 
 
 @pytest.mark.parametrize(
@@ -98,29 +108,29 @@ def test_a_broken_file_is_reported_and_stops_no_run(tmp_path: Path, text: str, w
     file = tmp_path / "tuned.toml"
     file.write_text(text, "utf-8")
     said: list[str] = []
-    settings = with_tuned(load_settings(None, [f"capture.tuned={file}"]), ("C270", ""), said.append)
+    settings = add_tuned_values(load_settings(None, [f"capture.tuned={file}"]), ("C270", ""), said.append)
     assert len(said) == 1 and words in said[0] and str(file) in said[0]
-    assert settings_of(settings, 0).detector == Settings().detector
+    assert find_camera_settings(settings, 0).detector == Settings().detector
     with pytest.raises(SettingsError):
-        save_tuned(file, {"C270": {"detector": {"k_sigma": 5.0}, "camera": {}}})
+        save_tuned_values(file, {"C270": {"detector": {"k_sigma": 5.0}, "camera": {}}})
     assert file.read_text("utf-8") == text
 
 
 def test_the_file_is_the_users_own_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_config_dir", lambda *_, **__: str(tmp_path / "mine"))
-    assert per_camera.tuned_file(Settings()) == tmp_path / "mine" / "tuned.toml"
-    assert with_tuned(Settings(), ("a", "b")).right.name == "b"
+    assert per_camera.find_tuned_file(Settings()) == tmp_path / "mine" / "tuned.toml"
+    assert add_tuned_values(Settings(), ("a", "b")).right.name == "b"
 
 
 def test_tuned_values_get_the_types_of_the_settings() -> None:
     given = {"detector.k_sigma": 5, "detector.mode": "dark", "camera.exposure": -6, "camera.gain": "auto"}
     typed = check_tuning({**given, "camera.focus": " 40.5 "})
     camera = {"exposure": "-6", "gain": "auto", "focus": "40.5"}
-    sections = per_camera.by_section(typed)
+    sections = per_camera.nest_by_section(typed)
     assert sections == {"detector": {"k_sigma": 5.0, "mode": "dark"}, "camera": camera}
     assert isinstance(typed["detector.k_sigma"], float)
-    assert per_camera.by_key(sections) == typed
-    assert per_camera.by_key({"camera": {"width": 640, "gain": "3"}}) == {"camera.gain": "3"}
+    assert per_camera.flatten_by_key(sections) == typed
+    assert per_camera.flatten_by_key({"camera": {"width": 640, "gain": "3"}}) == {"camera.gain": "3"}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +157,10 @@ def test_what_cannot_be_tuned_is_refused(key: str, value: object, words: str) ->
 
 
 def test_choices_are_those_of_the_types_and_bounds_hold_the_defaults() -> None:
-    assert per_camera.choices("detector.mode") == ("auto", "dark", "background") and per_camera.choices("detector.k_sigma") == ()
+    assert (
+        per_camera.find_choices("detector.mode") == ("auto", "dark", "background")
+        and per_camera.find_choices("detector.k_sigma") == ()
+    )
     for key, (low, high) in per_camera.BOUNDS.items():
         default = attrgetter(key)(Settings())
         assert key in TUNABLE and (default == "auto" or low <= default <= high)

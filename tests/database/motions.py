@@ -4,8 +4,8 @@ import numpy as np
 
 from config.joints import JOINT_INDEX, N_JOINTS
 from database.clips import Clip, clip_from_local
-from database.geometry.kinematics import local_rotations
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 
 TOES = JOINT_INDEX["rightToes"]
@@ -29,4 +29,4 @@ def smooth_clip(n_frames: int, fps: float = 120.0, seed: int = 0) -> Clip:
 
 def far_rad(first: Clip, second: Clip) -> float:
     """Return the largest geodesic difference of any joint in any frame of two clips."""
-    return float(geodesic_rad(local_rotations(first.rotvec), local_rotations(second.rotvec)).max())
+    return float(compute_geodesic_rad(local_from_charted(first.rotvec), local_from_charted(second.rotvec)).max())

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from config.errors import DatabaseError, DuocapError, FileFormatError
-from database.build import ALL_FRAMES, PARALLEL_FROM, add_to_database, build_database, left_out_ranges, parse_leave_out
+from database.build import ALL_FRAMES, PARALLEL_FROM, add_to_database, build_database, find_left_out_ranges, parse_leave_out
 from database.files.read import read_clip
 from database.graph.build import build_graph
-from database.graph.neighbours import graph_arrays, graph_of
+from database.graph.neighbours import arrays_from_graph, find_graph
 from database.store import PoseDatabase, open_database
 from tests.support.files.motion import random_values, write_amc
 
@@ -36,9 +36,9 @@ def test_rules_go_by_whole_names_and_what_is_no_rule_is_refused() -> None:
         with pytest.raises(DatabaseError, match="--leave-out"):
             parse_leave_out(text)
     rules = [parse_leave_out(text) for text in ("14_0", "3*_01", "14_02:5-")]
-    assert left_out_ranges(rules, ["14_02"]) == [(4, ALL_FRAMES)]
-    assert left_out_ranges(rules, ["32_01", "38_01"]) == [(0, ALL_FRAMES)]
-    assert left_out_ranges(rules, ["9_9"]) == []
+    assert find_left_out_ranges(rules, ["14_02"]) == [(4, ALL_FRAMES)]
+    assert find_left_out_ranges(rules, ["32_01", "38_01"]) == [(0, ALL_FRAMES)]
+    assert find_left_out_ranges(rules, ["9_9"]) == []
 
 
 @pytest.fixture
@@ -124,11 +124,11 @@ def test_motions_are_added_as_they_are_built(tmp_path: Path) -> None:
     report = add_to_database(tmp_path / "a.db", [tmp_path / "77"], leave_out=["77_03:-4"])
     assert sum("77_01: in the database already" in note or "77_04: in the" in note for note in report.notes) == 2
     database, whole = open_database(tmp_path / "a.db"), open_database(tmp_path / "all.db")
-    assert graph_of(whole) is None
+    assert find_graph(whole) is None
     assert database.clip_names[n_clips:] == whole.clip_names[1:3] == ("77_02", "77_03+4")
     for k, name in enumerate(database.clip_names[n_clips:], start=n_clips):
         np.testing.assert_array_equal(database.clip(k).rotvec, whole.clip(whole.clip_names.index(name)).rotvec)
-    expected = graph_arrays(build_graph(database.rotvec, database.clip_start, fps=15.0))
+    expected = arrays_from_graph(build_graph(database.rotvec, database.clip_start, fps=15.0))
     assert all(np.array_equal(database.extra[name], array) for name, array in expected.items())
     before = (tmp_path / "a.db").read_bytes()
     with pytest.raises(DatabaseError, match="nothing to add"):

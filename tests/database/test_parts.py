@@ -13,9 +13,9 @@ from config.errors import DatabaseError
 from database.build import BuildReport, build_database
 from database.container import open_container, write_container
 from database.graph.build import build_graph
-from database.graph.neighbours import graph_of, graph_summary
+from database.graph.neighbours import find_graph, summarise_graph
 from database.parts import BuildOptions, add_part, build_in_parts, build_part, is_built, plan_parts
-from database.store import damaged_arrays, open_database, part_files, poses_checksum, write_parts
+from database.store import compute_poses_checksum, find_damaged_arrays, list_database_files, open_database, write_parts
 from tests.support.files.motion import random_values, write_amc
 
 LENGTHS = (9, 30, 5, 17, 12)
@@ -45,13 +45,13 @@ def test_poses_are_those_of_one_file_to_the_bit(sources: Path, tmp_path: Path, n
         a, b = whole.clip(k).skeleton, joined.clip(k).skeleton
         assert a.name == b.name and np.array_equal(a.offsets_m, b.offsets_m) and np.array_equal(a.tails_m, b.tails_m)
     assert several.lines() == one.lines() and len(joined.parts) - 1 in range(min(n_parts, 2), n_parts + 1)
-    assert damaged_arrays(tmp_path / "several.db") == []
+    assert find_damaged_arrays(tmp_path / "several.db") == []
 
 
 def test_the_graph_is_that_of_each_file(sources: Path, tmp_path: Path) -> None:
     build_in_parts([sources], tmp_path / "a.db", 2, OPTIONS)
     database = open_database(tmp_path / "a.db")
-    graph = graph_of(database)
+    graph = find_graph(database)
     assert graph is not None and graph.n_poses == database.n_poses and len(database.parts) == 3
     first = 0
     for part in database.parts:
@@ -59,7 +59,7 @@ def test_the_graph_is_that_of_each_file(sources: Path, tmp_path: Path) -> None:
         for n in range(part.n_poses):
             assert (graph.of(first + n) - first).tolist() == own.of(n).tolist()
         first += part.n_poses
-    assert graph_summary(graph).degree_mean > 1.0
+    assert summarise_graph(graph).degree_mean > 1.0
 
 
 def test_an_interrupted_build_goes_on_with_the_files_that_are_there(sources: Path, tmp_path: Path) -> None:
@@ -77,28 +77,30 @@ def test_an_interrupted_build_goes_on_with_the_files_that_are_there(sources: Pat
     build_in_parts([sources], out, 2, OPTIONS, progress=lambda *news: asked.append(news[2]))
     assert kept[0].startswith("file 1 of 2: ") and {name.partition(":")[0] for name in asked} == {"file 2 of 2"}
     build_in_parts([sources], tmp_path / "b.db", 2, OPTIONS)
-    assert [path.read_bytes() for path in part_files(out)] == [path.read_bytes() for path in part_files(tmp_path / "b.db")]
+    assert [path.read_bytes() for path in list_database_files(out)] == [
+        path.read_bytes() for path in list_database_files(tmp_path / "b.db")
+    ]
     # A part that was made in another way, or of another motion, is made again; one of an earlier build goes.
     (task,) = plan_parts([sources], out, 1, BuildOptions(60.0, processes=1), (), BuildReport())
     assert not is_built(task)
     build_part(task)
     assert is_built(task)
     build_in_parts([sources], out, 1, BuildOptions(60.0, processes=1))
-    assert [path.name for path in part_files(out)] == ["part-001.db", "t-poses.db"]
+    assert [path.name for path in list_database_files(out)] == ["part-001.db", "t-poses.db"]
     assert len(list((tmp_path / "a.parts").iterdir())) == 2
 
 
 def test_motions_are_added_as_one_more_file(sources: Path, tmp_path: Path) -> None:
     build_in_parts([sources / "71"], tmp_path / "a.db", 2, OPTIONS, mirrored=True)
-    before = {path: path.read_bytes() for path in part_files(tmp_path / "a.db")}
+    before = {path: path.read_bytes() for path in list_database_files(tmp_path / "a.db")}
     report = add_part(tmp_path / "a.db", [sources], processes=1)
     database = open_database(tmp_path / "a.db")
-    assert database.mirrored and database.clip_names[-2:] == ("70_02", "70_04") and graph_of(database) is not None
+    assert database.mirrored and database.clip_names[-2:] == ("70_02", "70_04") and find_graph(database) is not None
     assert sum("in the database already" in note for note in report.notes) == 3 and "added later:" in database.notes
     assert all(path.read_bytes() == content for path, content in before.items())
     with pytest.raises(DatabaseError, match="nothing to add"):
         add_part(tmp_path / "a.db", [sources], processes=1)
-    assert len(part_files(tmp_path / "a.db")) == len(before) + 1 == len(list((tmp_path / "a.parts").iterdir()))
+    assert len(list_database_files(tmp_path / "a.db")) == len(before) + 1 == len(list((tmp_path / "a.parts").iterdir()))
 
 
 def test_each_file_is_thinned_and_says_so(sources: Path, tmp_path: Path) -> None:
@@ -115,14 +117,16 @@ def test_each_file_is_thinned_and_says_so(sources: Path, tmp_path: Path) -> None
 def test_moved_together_it_still_opens_and_what_does_not_fit_is_told(sources: Path, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     build_in_parts([sources], tmp_path / "here" / "a.db", 2, OPTIONS)
-    marks = {poses_checksum(path) for path in (tmp_path / "here" / "a.db", *part_files(tmp_path / "here" / "a.db"))}
+    marks = {
+        compute_poses_checksum(path) for path in (tmp_path / "here" / "a.db", *list_database_files(tmp_path / "here" / "a.db"))
+    }
     shutil.move(tmp_path / "here", tmp_path / "there")
     out = tmp_path / "there" / "a.db"
-    first, second, _ = part_files(out)
+    first, second, _ = list_database_files(out)
     assert len(marks) == 4 and open_database(out).n_poses > sum(LENGTHS)
     write_parts(tmp_path / "m.db", [first, second], mirrored=True)
     write_parts(tmp_path / "n.db", [first, second])
-    assert poses_checksum(tmp_path / "m.db") != poses_checksum(tmp_path / "n.db")
+    assert compute_poses_checksum(tmp_path / "m.db") != compute_poses_checksum(tmp_path / "n.db")
     with pytest.raises(DatabaseError, match="itself of several files"):
         write_parts(tmp_path / "c.db", [out])
     build_database([sources / "71"], tmp_path / "slow.db", 60.0, processes=1)

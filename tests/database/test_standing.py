@@ -6,10 +6,10 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.clips import Clip, clip_from_local
 from database.geometry.rotations import matrix_from_rotvec
-from database.standing import standing_rotvec
+from database.standing import compute_standing_rotvec
 from database.store import open_database, write_database
 
 KNEES = [JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["rightLowerLeg"]]
@@ -21,13 +21,13 @@ def standing(name: str, knee_rad: tuple[float, float], n_frames: int = 200, arm_
     rotvec: Floats = np.zeros((n_frames, N_JOINTS, 3))
     rotvec[:, KNEES, 0] = knee_rad
     rotvec[:, ARM, 0] = arm_rad_s * np.arange(n_frames) / 60.0
-    return clip_from_local(name, body(), 60.0, matrix_from_rotvec(rotvec), np.zeros((n_frames, 3)))
+    return clip_from_local(name, build_person_skeleton(), 60.0, matrix_from_rotvec(rotvec), np.zeros((n_frames, 3)))
 
 
 def typical(path: Path, captured: list[Clip], generated: tuple[Clip, ...] = ()) -> Floats:
     """Return the standing pose of a database."""
     write_database(path, captured, generated)
-    return standing_rotvec(open_database(path))
+    return compute_standing_rotvec(open_database(path))
 
 
 def test_straight_legs_are_as_those_who_stand_have_them(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from config.joints import N_JOINTS
 from database.clips import Clip
 from database.container import ALIGNMENT, add_arrays, open_container, write_container
 from database.geometry.skeleton import Skeleton
-from database.store import damaged_arrays, open_database, write_database
+from database.store import find_damaged_arrays, open_database, write_database
 from tests.support.kept import Kept
 
 
@@ -55,7 +55,7 @@ def test_what_goes_in_comes_out(path: Path) -> None:
         assert out.name == source.name
         np.testing.assert_array_equal(out.rotvec, source.rotvec.astype(np.float32))
         np.testing.assert_array_equal(out.root_m, source.root_m.astype(np.float32))
-    assert damaged_arrays(path) == []
+    assert find_damaged_arrays(path) == []
     assert not database.rotvec.flags.writeable and not database.rotvec.flags.owndata
     assert all(array.ctypes.data % ALIGNMENT == 0 for array in open_container(path).arrays.values())
 
@@ -67,7 +67,7 @@ def test_later_stages_add_arrays(path: Path) -> None:
     database = open_database(path)
     assert set(database.extra) == {"graph_indices", "graph_start"} and database.extra["graph_start"].tolist() == [0, 5, 12]
     np.testing.assert_array_equal(database.extra["graph_indices"], indices)
-    assert (database.n_poses, database.notes) == (19, ("a note",)) and damaged_arrays(path) == []
+    assert (database.n_poses, database.notes) == (19, ("a note",)) and find_damaged_arrays(path) == []
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_a_flipped_bit_in_an_array_is_found_on_request(path: Path) -> None:
     data[ALIGNMENT + 100] ^= 1
     path.write_bytes(data)
     assert open_database(path).n_poses == 19  # opening costs no reading of the data
-    assert damaged_arrays(path) == ["rotvec"]
+    assert find_damaged_arrays(path) == ["rotvec"]
     for place in (path.parent / "none.db", path.parent):
         with pytest.raises(DatabaseError, match="cannot be opened"):
             open_database(place)

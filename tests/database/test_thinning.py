@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from database.clips import Clip
-from database.geometry.kinematics import local_rotations
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from database.thinning import Thinner
 from tests.database.motions import smooth_clip
 from tests.support.compiled import limit_examples
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.kernels
 
 def distances_rad(clip: Clip) -> Floats:
     """Return the largest angle of any joint but the root, or of the tilt, between all poses of a clip, (N, N)."""
-    local, up = local_rotations(clip.rotvec)[:, 1:], matrix_from_rotvec(clip.rotvec[:, 0])[:, 1]
-    joints = geodesic_rad(local[:, None], local[None]).max(axis=2)
+    local, up = local_from_charted(clip.rotvec)[:, 1:], matrix_from_rotvec(clip.rotvec[:, 0])[:, 1]
+    joints = compute_geodesic_rad(local[:, None], local[None]).max(axis=2)
     return np.maximum(joints, 2.0 * np.arcsin(np.linalg.norm(up[:, None] - up[None], axis=2).clip(0.0, 2.0) / 2.0))
 
 

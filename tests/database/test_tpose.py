@@ -5,20 +5,20 @@ import pytest
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.clips import Clip
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from database.tpose import LOWERING_S, T_POSE, median_skeleton, tpose_clips
+from database.tpose import LOWERING_S, T_POSE, compute_median_skeleton, make_tpose_clips
 
-BODY = body(1.7)
+BODY = build_person_skeleton(1.7)
 LEVEL, SPREAD = T_POSE["elevation"]
-CLIPS = list(tpose_clips(BODY, 30.0))
+CLIPS = list(make_tpose_clips(BODY, 30.0))
 
 
 def positions(clip: Clip) -> Floats:
     """Return joint positions, (N, J, 3) [m]."""
-    return forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    return compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
 
 
 def bone(p: Floats, side: str, joint: str, end: str) -> Floats:
@@ -62,7 +62,7 @@ def test_all_lowerings_end_with_arms_down_by_both_ways() -> None:
 
 def test_motion_is_smooth_and_feet_stay() -> None:
     for clip in CLIPS:
-        G, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+        G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
         assert np.linalg.norm(np.diff(clip.rotvec, axis=0), axis=-1).max() < 0.4, clip.name  # no jump of a chart
         speed = np.linalg.norm(np.diff(p, axis=0), axis=-1) * clip.fps
         # The hand's way is at most 1.3 m in a minimum-jerk curve, whose peak is 1.875 times its mean speed.
@@ -77,20 +77,24 @@ def test_motion_is_smooth_and_feet_stay() -> None:
 
 
 def test_the_same_every_time_and_at_any_rate() -> None:
-    again = list(tpose_clips(BODY, 30.0))
+    again = list(make_tpose_clips(BODY, 30.0))
     assert all(np.array_equal(a.rotvec, b.rotvec) for a, b in zip(CLIPS, again, strict=True))
-    fast = next(iter(tpose_clips(BODY, 60.0)))
+    fast = next(iter(make_tpose_clips(BODY, 60.0)))
     np.testing.assert_allclose(fast.rotvec[::2], CLIPS[0].rotvec, atol=1e-9)
 
 
 def test_the_median_body_is_symmetric() -> None:
-    shin, crooked = JOINT_INDEX["leftLowerLeg"], body(1.8).offsets_m.copy()
+    shin, crooked = JOINT_INDEX["leftLowerLeg"], build_person_skeleton(1.8).offsets_m.copy()
     crooked[shin] += (0.0, -0.02, 0.01)
-    bodies = [body(1.5), Skeleton("crooked", crooked, body(1.8).tails_m.copy()), body(1.9)]
-    median = median_skeleton(bodies)
+    bodies = [
+        build_person_skeleton(1.5),
+        Skeleton("crooked", crooked, build_person_skeleton(1.8).tails_m.copy()),
+        build_person_skeleton(1.9),
+    ]
+    median = compute_median_skeleton(bodies)
     left, right = (median.offsets_m[JOINT_INDEX[f"{side}LowerLeg"]] for side in ("left", "right"))
     # The medians of left and right are those of the crooked body; their mean is on both sides.
-    np.testing.assert_allclose(left, body(1.8).offsets_m[shin] + (0.0, -0.01, 0.0), atol=1e-12)
+    np.testing.assert_allclose(left, build_person_skeleton(1.8).offsets_m[shin] + (0.0, -0.01, 0.0), atol=1e-12)
     np.testing.assert_allclose(right, left, atol=1e-12)
     hip = JOINT_INDEX["rightUpperLeg"]
-    assert median.offsets_m[hip, 0] == pytest.approx(body(1.8).offsets_m[hip, 0])
+    assert median.offsets_m[hip, 0] == pytest.approx(build_person_skeleton(1.8).offsets_m[hip, 0])

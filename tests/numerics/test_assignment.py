@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.arrays import Floats
-from numerics.assignment import IMPOSSIBLE, likeliest_assignments
+from numerics.assignment import IMPOSSIBLE, find_likeliest_assignments
 
 
 def all_assignments(cost: Floats, missed: Floats) -> list[tuple[float, tuple[int, ...]]]:
@@ -27,7 +27,7 @@ def test_the_likeliest_assignments_are_the_first_of_all(seed: int, rows: int, co
     rng = np.random.default_rng(seed)
     cost, missed = rng.uniform(-6.0, 6.0, (rows, columns)), rng.uniform(0.0, 4.0, rows)
     cost[rng.random(cost.shape) < 0.25] = IMPOSSIBLE
-    found = likeliest_assignments(cost, missed, count, margin)
+    found = find_likeliest_assignments(cost, missed, count, margin)
     every = all_assignments(cost, missed)
     near = [(total, choice) for total, choice in every if total < every[0][0] + margin][:count]
     assert [tuple(choice) for _, choice in found] == [choice for _, choice in near]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from config.arrays import Floats
-from numerics.banded import BandedEquations, eliminate_leading, marginal_blocks, solve_banded
+from numerics.banded import BandedEquations, compute_marginal_blocks, eliminate_leading, solve_banded
 
 
 def banded(frames: int, count: int, width: int = 3) -> tuple[Floats, Floats]:
@@ -31,7 +31,7 @@ def test_marginals_are_blocks_of_the_inverse(frames: int, count: int) -> None:
     A, blocks = banded(frames, count)
     inverse = np.linalg.inv(A).reshape(frames, 3, frames, 3)
     expected = np.stack([inverse[t, :, t] for t in range(frames)])
-    np.testing.assert_allclose(marginal_blocks(blocks), expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(compute_marginal_blocks(blocks), expected, rtol=1e-8, atol=1e-10)
 
 
 @SIZES
@@ -66,12 +66,12 @@ def test_marginals_of_a_long_chain_stay_right() -> None:
     blocks = np.stack([[A[t, :, t - k] if k <= t else np.zeros((width, width)) for k in range(4)] for t in range(n)])
     inverse = np.linalg.inv(A.reshape(n * width, -1)).reshape(A.shape)
     expected = np.stack([inverse[t, :, t] for t in range(n)])
-    np.testing.assert_allclose(marginal_blocks(blocks), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(compute_marginal_blocks(blocks), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_no_minimum_has_no_covariance() -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        marginal_blocks(np.tile(-np.eye(3), (4, 4, 1, 1)))
+        compute_marginal_blocks(np.tile(-np.eye(3), (4, 4, 1, 1)))
 
 
 def test_equations_solve_the_stacked_least_squares() -> None:

@@ -11,9 +11,9 @@ from numerics.least_squares import (
     NormalEquations,
     OwnBlocks,
     Step,
-    minimise,
-    scaled_inverse,
-    shared_covariance,
+    compute_shared_covariance,
+    invert_scaled,
+    minimise_cost,
     solve_arrow,
 )
 
@@ -49,11 +49,11 @@ def test_a_step_is_that_of_the_whole_matrix(damping: float) -> None:
 
 def test_covariance_is_the_corner_of_the_whole_inverse() -> None:
     normal, whole, _ = arrow()
-    np.testing.assert_allclose(shared_covariance(normal), np.linalg.inv(whole)[:G, :G], rtol=1e-8)
+    np.testing.assert_allclose(compute_shared_covariance(normal), np.linalg.inv(whole)[:G, :G], rtol=1e-8)
 
 
 def test_an_undetermined_direction_comes_out_huge_and_the_others_as_they_are() -> None:
-    inverse = scaled_inverse(np.array([[1e6, 1e3, 0.0], [1e3, 1.0, 0.0], [0.0, 0.0, 1e-6]]))
+    inverse = invert_scaled(np.array([[1e6, 1e3, 0.0], [1e3, 1.0, 0.0], [0.0, 0.0, 1e-6]]))
     assert inverse[2, 2] == pytest.approx(1e6) and inverse[1, 1] > 1e11
 
 
@@ -81,18 +81,18 @@ class Bend:
 
 def test_the_end_of_a_bent_valley_is_found_and_the_cost_never_rises() -> None:
     problem, start = Bend(), np.array([-1.2, 1.0])
-    costs = [minimise(problem, start, max_steps=n).cost for n in range(12)]
+    costs = [minimise_cost(problem, start, max_steps=n).cost for n in range(12)]
     assert costs[0] == problem.cost(start) and all(after <= before for before, after in itertools.pairwise(costs))
-    fit = minimise(problem, start)
+    fit = minimise_cost(problem, start)
     assert fit.converged and fit.n_steps < 40
     np.testing.assert_allclose(fit.state, [1.0, 1.0], atol=1e-6)
 
 
 def test_steps_that_make_no_sense_are_not_taken() -> None:
-    fit = minimise(Bend(limit=0.9), np.array([-0.5, 0.5]), max_steps=200)
+    fit = minimise_cost(Bend(limit=0.9), np.array([-0.5, 0.5]), max_steps=200)
     assert np.abs(fit.state).max() < 0.9 and fit.cost < Bend().cost(np.array([-0.5, 0.5]))
 
 
 def test_an_impossible_start_stays_impossible() -> None:
-    fit = minimise(Bend(), np.array([np.nan, 0.0]))
+    fit = minimise_cost(Bend(), np.array([np.nan, 0.0]))
     assert fit.converged and np.isnan(fit.state[0]) and fit.n_steps == 1

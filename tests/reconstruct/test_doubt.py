@@ -1,6 +1,6 @@
 """Doubtful frames become spans, in a list at once and as they come."""
 
-from reconstruct.doubt import NO_DOUBT, Doubt, DoubtLog, doubtful_spans
+from reconstruct.doubt import NO_DOUBT, Doubt, DoubtLog, find_doubtful_spans
 
 MS = 1_000_000
 
@@ -8,7 +8,7 @@ MS = 1_000_000
 def test_doubtful_frames_near_each_other_are_one_span_with_all_reasons() -> None:
     fit, rivals = frozenset({Doubt.FIT}), frozenset({Doubt.RIVALS})
     frames = [(0, NO_DOUBT), (100, fit), (200, NO_DOUBT), (500, rivals), (1100, fit), (1200, NO_DOUBT)]
-    first, second = doubtful_spans((ms * MS, doubts) for ms, doubts in frames)
+    first, second = find_doubtful_spans((ms * MS, doubts) for ms, doubts in frames)
     assert (first.begin_ns, first.end_ns, first.frames, first.doubts) == (100 * MS, 500 * MS, 2, fit | rivals)
     assert first.seconds == 0.4 and first.words == "the pose is far from the markers; other labels are nearly as likely"
     assert (second.begin_ns, second.end_ns, second.frames) == (1100 * MS, 1100 * MS, 1)

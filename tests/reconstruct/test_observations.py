@@ -7,9 +7,9 @@ import pytest
 
 from calibration.camera import Camera, Rig
 from capture.packets import MarkerFrame
-from capture.stereo.labels import frame_of_view
+from capture.stereo.labels import frame_from_view
 from config.arrays import Floats
-from reconstruct.observations import monocular_rays, nearest_on_rays, observations_from_markers
+from reconstruct.observations import find_monocular_rays, find_nearest_on_rays, observations_from_markers
 from tests.support.people import blobs_of, front_rig, lone_views, marker_frame_of
 
 POINTS_M = np.array([[0.3, 1.2, 0.1], [-0.2, 0.9, 0.2], [0.1, 0.4, -0.1]])
@@ -62,31 +62,31 @@ def plain_rig() -> Rig:
 def seen_by_left(rig: Rig, points_m: Floats) -> MarkerFrame:
     """Return the frame in which the left camera alone sees points, in order."""
     pair = lone_views(blobs_of(0, 3, rig.cameras[0].project(points_m), 0.5), len(rig))
-    return frame_of_view(pair, 0, np.arange(len(points_m)))
+    return frame_from_view(pair, 0, np.arange(len(points_m)))
 
 
 def test_a_ray_by_hand() -> None:
     """A point 3 to the right of, 4 below and 5 ahead of the camera is 300 and 400 px off the centre."""
-    rays = monocular_rays(seen_by_left(plain_rig(), np.array([[4.0, 4.0, 5.0], [1.0, 0.0, 2.0]])), plain_rig())
+    rays = find_monocular_rays(seen_by_left(plain_rig(), np.array([[4.0, 4.0, 5.0], [1.0, 0.0, 2.0]])), plain_rig())
     assert rays.monocular.all()
     assert rays.from_m[0] == pytest.approx([1.0, 0.0, 0.0])
     assert rays.direction[0] == pytest.approx(np.array([3.0, 4.0, 5.0]) / 50**0.5)
     assert rays.direction[1] == pytest.approx([0.0, 0.0, 1.0])
     assert rays.sigma_rad == pytest.approx(0.5 / 500.0)
     # (1, 3, 2) is 2 ahead of the camera along the second line, and 3 off it.
-    assert nearest_on_rays(rays, np.array([[4.0, 4.0, 5.0], [1.0, 3.0, 2.0]]))[1] == pytest.approx([1.0, 0.0, 2.0])
+    assert find_nearest_on_rays(rays, np.array([[4.0, 4.0, 5.0], [1.0, 3.0, 2.0]]))[1] == pytest.approx([1.0, 0.0, 2.0])
 
 
 def test_triangulated_markers_are_not_alone_and_the_right_camera_counts() -> None:
     rig, n = front_rig(), len(BODY_M)
     frame = marker_frame_of(BODY_M)
-    assert not monocular_rays(frame, rig).monocular.any()
+    assert not find_monocular_rays(frame, rig).monocular.any()
     seen = np.zeros((2, n), bool)
     seen[1, 2] = True
     image = np.zeros((2, n, 2))
     image[1, 2] = rig.cameras[1].project(BODY_M[2])
-    rays = monocular_rays(replace(frame, valid=np.zeros(n, bool), seen=seen, image_px=image), rig)
+    rays = find_monocular_rays(replace(frame, valid=np.zeros(n, bool), seen=seen, image_px=image), rig)
     assert np.flatnonzero(rays.monocular).tolist() == [2]
     assert rays.from_m[2] == pytest.approx(rig.cameras[1].center_m)
-    assert nearest_on_rays(rays, BODY_M)[2] == pytest.approx(BODY_M[2], abs=1e-6)
+    assert find_nearest_on_rays(rays, BODY_M)[2] == pytest.approx(BODY_M[2], abs=1e-6)
     assert not rays.direction[[0, 1, 3, 4, 5]].any()

@@ -9,8 +9,8 @@ from calibration.camera import Rig
 from capture.packets import Views, find_lone_view
 from config.joints import JOINT_INDEX
 from config.settings import Settings
-from database.builtin import body
-from database.tpose import tpose_clips
+from database.builtin import build_person_skeleton
+from database.tpose import make_tpose_clips
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState
 from tests.support.people import (
@@ -53,9 +53,9 @@ def session() -> Session:
     rotvec = np.concatenate([np.tile(t_pose(), (N_TPOSE, 1, 1)), lowering, clip.rotvec[: N - N_TPOSE - 30]])
     root = np.concatenate([np.tile(clip.root_m[0], (N_TPOSE + 30, 1)), clip.root_m[: N - N_TPOSE - 30]])
     markers, joints = worn_markers(subject, rotvec, root)
-    other = body(1.8)
+    other = build_person_skeleton(1.8)
     clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))]
-    return Session(subject, table_of([*clips, *tpose_clips(other, 60.0)]), front_rig(), markers, joints)
+    return Session(subject, table_of([*clips, *make_tpose_clips(other, 60.0)]), front_rig(), markers, joints)
 
 
 def one_camera(session: Session) -> Pipeline:

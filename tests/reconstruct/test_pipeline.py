@@ -9,16 +9,16 @@ import pytest
 from capture.packets import MarkerFrame, Views
 from config.joints import JOINT_INDEX
 from config.settings import FillSettings, Settings
-from database.builtin import body
-from database.clips import clip_slice
+from database.builtin import build_person_skeleton
+from database.clips import slice_clip
 from reconstruct.history import BodyState
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import write_dictionary
-from reconstruct.models.sparse.train import TrainOptions, train
-from reconstruct.models.style.features import training_poses
-from reconstruct.models.style.learn.train import LearnOptions, learn
+from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
+from reconstruct.models.style.features import build_training_poses
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState, measured_joints
+from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState, find_measured_joints
 from reconstruct.track.estimator import Estimate
 from reconstruct.warm import warm_estimator
 from tests.support.people import (
@@ -61,7 +61,7 @@ def session() -> Session:
     subject = person("dark_room", 1)
     clip = walk(subject.skeleton, 3, speed=0.8)
     markers, joints = worn_markers(subject, clip.rotvec[:N], clip.root_m[:N])
-    other = body(1.8)
+    other = build_person_skeleton(1.8)
     clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
     return Session(subject, table_of(clips), front_rig(), markers, joints)
 
@@ -233,7 +233,7 @@ def test_measured_joints_are_those_with_a_marker_and_their_parents() -> None:
     subject = person("dark_room")
     seen = np.zeros(14, bool)
     seen[subject.markers.names.index("left_ankle")] = True
-    joints = measured_joints(seen, subject)
+    joints = find_measured_joints(seen, subject)
     assert np.flatnonzero(joints).tolist() == sorted([JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftFoot"]])
 
 
@@ -241,7 +241,7 @@ def test_a_joint_that_may_be_far_off_is_not_said_to_be_measured(session: Session
     """Expected errors decide, among the joints that carry markers."""
     pipeline = session.pipeline()
     pose = next(pose for k, pose in enumerate(map(pipeline.step, session.pairs({}))) if k == 20)
-    carries = measured_joints(np.asarray(pose.seen.any(axis=0)), session.subject)
+    carries = find_measured_joints(np.asarray(pose.seen.any(axis=0)), session.subject)
     sure = pose.error_m <= MEASURED_ERROR_M
     assert pose.state is TrackingState.TRACKING and (carries & sure).any()
     assert np.array_equal(pose.joint_source == JointSource.MEASURED, carries & sure)
@@ -297,8 +297,8 @@ def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypat
 
 def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, tracked: list[Pose]) -> None:
     """The style is another's walk. Without its markers the left leg stays inferred, believed no more than before."""
-    clip = walk(body(1.8), 11, speed=0.7)
-    style = learn(training_poses([clip_slice(clip, 0, 90)]), clip.skeleton, "walk", LearnOptions(active=20, steps=10))
+    clip = walk(build_person_skeleton(1.8), 11, speed=0.7)
+    style = fit_style(build_training_poses([slice_clip(clip, 0, 90)]), clip.skeleton, "walk", LearnOptions(active=20, steps=10))
     names = session.subject.markers.names
     gone = [names.index(name) for name in ("left_knee", "left_ankle", "left_toe")]
     pipeline = session.pipeline()
@@ -321,12 +321,12 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
 
 def test_the_models_of_the_settings_fill_in(session: Session, tmp_path: Path) -> None:
     """A dictionary from the start, a style beside it once learned; each alone, or neither, where the settings say so."""
-    clip = walk(body(1.8), 11, speed=0.7)
+    clip = walk(build_person_skeleton(1.8), 11, speed=0.7)
     options = TrainOptions(1, DictionaryOptions(n_atoms=40, n_nonzero=6, iterations=2))
     file = tmp_path / "walk.sparse"
     poses = clip.rotvec[:90].astype(np.float32)
-    write_dictionary(file, train(lambda: [poses], clip.skeleton, "walk", tmp_path / "part", options))
-    style = learn(training_poses([clip_slice(clip, 0, 90)]), clip.skeleton, "walk", LearnOptions(active=20, steps=10))
+    write_dictionary(file, train_pose_dictionary(lambda: [poses], clip.skeleton, "walk", tmp_path / "part", options))
+    style = fit_style(build_training_poses([slice_clip(clip, 0, 90)]), clip.skeleton, "walk", LearnOptions(active=20, steps=10))
     settings = replace(Settings(), fill=FillSettings(dictionary=str(file)))
     for model, names in {"sparse": {"sparse"}, "style": {"style"}, "local": set(), "auto": {"sparse", "style"}}.items():
         asked = replace(settings, fill=replace(settings.fill, model=model))

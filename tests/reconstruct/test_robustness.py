@@ -12,8 +12,8 @@ from capture.packets import Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
-from database.builtin import body, builtin_clip
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton, make_builtin_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tests.support.people import (
@@ -49,7 +49,7 @@ class Stage(Performance):
 
     def error_m(self, pose: Pose, k: int, away_m: Floats | None = None) -> float:
         """Return the mean distance of the joints from the truth."""
-        _, joints = forward(self.subject.skeleton, pose.rotvec, pose.root_m)
+        _, joints = compute_forward_kinematics(self.subject.skeleton, pose.rotvec, pose.root_m)
         true = self.joints[k % len(self.joints)] + (np.zeros(3) if away_m is None else away_m)
         return float(np.linalg.norm(joints - true, axis=1).mean())
 
@@ -60,7 +60,7 @@ def stage() -> Stage:
     clip = walk(subject.skeleton, 3, speed=0.8)
     root_m = clip.root_m[:N] - clip.root_m[N // 2] * [1.0, 0.0, 1.0]
     markers, joints = worn_markers(subject, clip.rotvec[:N], root_m)
-    other = body(1.8)
+    other = build_person_skeleton(1.8)
     clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0))] + [t_pose_clip(other)]
     return Stage(subject, table_of(clips), front_rig(), markers, joints)
 
@@ -163,7 +163,7 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
     """
     plain = replace(Settings(), filter=replace(Settings().filter, output=False), feet=replace(Settings().feet, lock=False))
     for motion in ("squat", "kick"):
-        clip = builtin_clip(motion, stage.subject.skeleton, 60.0, 5)
+        clip = make_builtin_clip(motion, stage.subject.skeleton, 60.0, 5)
         markers, _ = worn_markers(stage.subject, clip.rotvec, clip.root_m - clip.root_m[0] * [1.0, 0.0, 1.0])
         rng, pipeline = np.random.default_rng(4), Pipeline(stage.rig, stage.subject, stage.table, plain)
         tracked = 0
@@ -182,14 +182,14 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
 
 def tables() -> dict[str, Table]:
     """Return databases as nobody should build them."""
-    one = walk(body(1.8), 11, speed=0.7)
+    one = walk(build_person_skeleton(1.8), 11, speed=0.7)
     rotvec, root_m = one.rotvec.astype(np.float32), one.root_m.astype(np.float32)
-    flat = table_of([t_pose_clip(body(1.8), 200)])
+    flat = table_of([t_pose_clip(build_person_skeleton(1.8), 200)])
     still = Table(np.tile(rotvec[30:31], (300, 1, 1)), 60.0, np.array([0, 300]), np.tile(root_m[30:31], (300, 1)))
     single = Table(rotvec[30:31], 60.0, np.array([0, 1]), root_m[30:31])
     two = Table(rotvec[30:32], 60.0, np.array([0, 1, 2]), root_m[30:32])
     slow = Table(np.ascontiguousarray(rotvec[::2]), 30.0, np.array([0, len(rotvec[::2])]), root_m[::2])
-    quick = table_of([builtin_clip("walk", body(1.8), 120.0, 11, speed=0.7)])
+    quick = table_of([make_builtin_clip("walk", build_person_skeleton(1.8), 120.0, 11, speed=0.7)])
     return {"one clip": table_of([one]), "t-poses": flat, "identical": still, "one pose": single, "two poses": two,
             "30 Hz": slow, "120 Hz": quick}  # fmt: skip
 

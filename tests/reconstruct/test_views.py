@@ -11,7 +11,7 @@ from config.arrays import Bools
 from config.settings import Settings
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from tests.support.people import blobs_of, body, person, t_pose_clip, table_of, walk, worn_markers
+from tests.support.people import blobs_of, build_person_skeleton, person, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 from tests.support.rigs import synthetic_camera
 
@@ -51,7 +51,7 @@ def walked() -> Walked:
     rotvec = np.concatenate([tpose.rotvec, clip.rotvec[: N - N_TPOSE]])
     root = np.concatenate([tpose.root_m + clip.root_m[0], clip.root_m[: N - N_TPOSE]])
     markers, joints = worn_markers(subject, rotvec, root)
-    other = body(1.8)
+    other = build_person_skeleton(1.8)
     table = table_of([*(walk(other, seed, speed=0.7 + 0.1 * seed) for seed in range(3)), t_pose_clip(other)])
     cameras = [
         synthetic_camera(f"cam_{c}", place, (0.0, 0.9, 0.0), horizontal_view_rad=np.radians(50.0))

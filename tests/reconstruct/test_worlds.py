@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.world import BALL_M, BALLS, RigidMotion, motion_between, move_rig, rig_in_world
+from calibration.world import BALL_M, BALLS, RigidMotion, compute_motion_between, move_rig, place_rig_in_world
 from capture.packets import Views
 from config.arrays import Floats
 from config.settings import Settings
-from database.builtin import body
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
@@ -24,7 +24,7 @@ TILT = RigidMotion(matrix_from_rotvec(np.array([2.9, 0.2, -0.3])), np.array([0.7
 @pytest.fixture(scope="module")
 def stage() -> Performance:
     """A walk to and fro before two cameras; the database walks on other legs."""
-    subject, other = person("dark_room", 1), body(1.8)
+    subject, other = person("dark_room", 1), build_person_skeleton(1.8)
     clip = walk(subject.skeleton, 3, speed=0.8)
     markers, joints = worn_markers(subject, clip.rotvec[:N], clip.root_m[:N])
     clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
@@ -40,7 +40,7 @@ def seen(stage: Performance) -> list[Views]:
 def joints_of(stage: Performance, poses: list[Pose]) -> tuple[Floats, Floats]:
     """Return orientations (N, J, 3, 3) and places (N, J, 3) [m] of the joints of poses."""
     rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-    return forward(stage.subject.skeleton, rotvec, root_m)
+    return compute_forward_kinematics(stage.subject.skeleton, rotvec, root_m)
 
 
 def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performance) -> None:
@@ -48,7 +48,7 @@ def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performan
     lost = replace(move_rig(stage.rig, TILT), floor_known=False)
     runs = []
     for _ in range(2):
-        pipeline, poses = Pipeline(rig_in_world(lost, None), stage.subject, stage.table, Settings()), []
+        pipeline, poses = Pipeline(place_rig_in_world(lost, None), stage.subject, stage.table, Settings()), []
         assert not pipeline.rig.floor_known
         poses = [pipeline.step(views) for views in seen(stage)]
         runs.append((pipeline, poses))
@@ -58,7 +58,7 @@ def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performan
         np.array_equal(a.rotvec, b.rotvec) and np.array_equal(a.root_m, b.root_m) for a, b in zip(poses, again, strict=True)
     )
     assert pipeline.rig.floor_known
-    found = motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0])
+    found = compute_motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0])
     assert np.degrees(np.arccos(found.rotation[1, 1])) < 4.0
     _, p = joints_of(stage, poses[100:])
     soles = p[:, BALLS, 1].min(axis=1) - BALL_M
@@ -75,7 +75,7 @@ def test_a_world_known_to_some_degrees_is_levelled_by_the_steps(stage: Performan
     for views in seen(stage):
         poses = [pipeline.step(views) for pipeline in pipelines]
         assert poses[0].state is poses[1].state
-    levelled, same = (motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0]) for pipeline in pipelines)
+    levelled, same = (compute_motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0]) for pipeline in pipelines)
     soles_m = [motion.move(stage.joints[:, BALLS])[..., 1].min(axis=1) - BALL_M for motion in (levelled, same)]
     assert np.abs(soles_m[0]).max() < 0.01 < 0.04 < np.abs(soles_m[1]).max() and pipelines[1].rig is kept
 
@@ -91,7 +91,7 @@ def test_the_performer_is_the_origin_from_the_next_step_on(stage: Performance) -
         before.append(plain.step(views))
         after.append(moved.step(views))
     assert all(pose.state is TrackingState.TRACKING for pose in after[2:])
-    motion = motion_between(stage.rig.cameras[0], moved.rig.cameras[0])
+    motion = compute_motion_between(stage.rig.cameras[0], moved.rig.cameras[0])
     np.testing.assert_allclose(motion.rotation[1], [0.0, 1.0, 0.0], atol=1e-12)
     assert abs(motion.translation_m[1]) < 1e-12
     G, p = joints_of(stage, after[60:62])

@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.pattern import CIRCLE_SHARE, Board, Pattern, board_pattern
+from calibration.board.pattern import CIRCLE_SHARE, Board, Pattern, build_board_pattern
 from calibration.camera import Camera, Rig
-from calibration.placement import all_in_view
+from calibration.placement import is_all_in_view
 from config.arrays import Floats, Image
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.rigs import synthetic_rig
@@ -143,7 +143,7 @@ def _on_camera(placed: Placed, camera: Camera) -> tuple[Pattern, Floats, Floats,
     """Return the pattern, the pose board to camera, and the margin [m]."""
     R = camera.rotation @ matrix_from_rotvec(placed.rotvec)
     t = camera.rotation @ placed.translation_m + camera.translation
-    return board_pattern(placed.board), R, t, placed.margin * placed.board.square_m
+    return build_board_pattern(placed.board), R, t, placed.margin * placed.board.square_m
 
 
 def _sides(line_m: Floats, margin_m: float) -> tuple[float, float]:
@@ -284,4 +284,4 @@ def _in_view(board: Board, rig: Rig, pose: Floats) -> bool:
     R = matrix_from_rotvec(pose[:3])
     middle = R @ board.points_m.mean(axis=0) + pose[3:]
     faces = all((middle - camera.center_m) @ R[:, 2] > 0.4 * np.linalg.norm(middle - camera.center_m) for camera in rig.cameras)
-    return faces and all_in_view(rig, rim @ R.T + pose[3:], 4.0)
+    return faces and is_all_in_view(rig, rim @ R.T + pose[3:], 4.0)

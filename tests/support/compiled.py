@@ -27,12 +27,12 @@ def compile_kernels() -> None:
 
 def _poses() -> None:
     """Compile what a frame needs from match to finish, with a database in memory and with one in a file, which is read-only."""
-    from database.default import default_database
+    from database.default import open_default_database
     from reconstruct.pipeline import Pipeline
     from tests.support.people import front_rig, person, t_pose_clip, table_of
 
     subject = person()
-    for table in (table_of([t_pose_clip(subject.skeleton, 60)]), default_database()):
+    for table in (table_of([t_pose_clip(subject.skeleton, 60)]), open_default_database()):
         Pipeline(front_rig(), subject, table, Settings()).warm()
 
 
@@ -41,12 +41,12 @@ def _images() -> None:
     from capture.background.live import LiveBackground
     from capture.detection.detector import warm_detection
     from capture.timing.synchronise import warm_synchroniser
-    from reconstruct.missing.style import warm_style_model
+    from reconstruct.missing.style import compile_style_model
 
     warm_detection()
     LiveBackground(3.0, 10.0, 0.0).warm()
     warm_synchroniser(Settings().time)
-    warm_style_model()
+    compile_style_model()
 
 
 PARTS = {"poses": _poses, "images": _images}

@@ -11,9 +11,9 @@ from capture.packets import Blobs, MarkerFrame, Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
-from database.builtin import body, builtin_clip
+from database.builtin import build_person_skeleton, make_builtin_clip
 from database.clips import Clip
-from database.geometry.kinematics import charted, forward
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from tests.support.rigs import synthetic_rig
@@ -24,7 +24,7 @@ PERIOD_NS = 16_666_667
 def person(markers: str = "dark_room", seed: int = 0, skeleton: Skeleton | None = None) -> Subject:
     """Return a performer whose markers sit about 1 cm from their nominal places."""
     worn = read_marker_set(markers)
-    skeleton = body(1.71, leg_ratio=1.04, arm_ratio=0.97) if skeleton is None else skeleton
+    skeleton = build_person_skeleton(1.71, leg_ratio=1.04, arm_ratio=0.97) if skeleton is None else skeleton
     offset = worn.offset_m + np.random.default_rng(seed).normal(0.0, 0.006, worn.offset_m.shape)
     return Subject("tester", skeleton, worn, offset, np.zeros(len(worn)))
 
@@ -38,7 +38,7 @@ def bent_pose(seed: int = 0, angle_rad: float = 0.35) -> Floats:
 
 def t_pose() -> Floats:
     """Return the T-pose, charted, (J, 3) [rad]."""
-    return charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+    return charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
 
 
 def front_rig(noise_free_size: tuple[int, int] = (640, 480)) -> Rig:
@@ -71,14 +71,14 @@ def t_pose_clip(skeleton: Skeleton, n_frames: int = 20) -> Clip:
 
 def walk(skeleton: Skeleton, seed: int = 0, **parameters: float) -> Clip:
     """Return a walk at 60 Hz about the origin."""
-    clip = builtin_clip("walk", skeleton, 60.0, seed, **parameters)
+    clip = make_builtin_clip("walk", skeleton, 60.0, seed, **parameters)
     middle = np.median(clip.root_m, axis=0) * [1.0, 0.0, 1.0]
     return Clip(clip.name, clip.skeleton, clip.fps, clip.rotvec.copy(), np.ascontiguousarray(clip.root_m - middle))
 
 
 def worn_markers(subject: Subject, rotvec: Floats, root_m: Floats) -> tuple[Floats, Floats]:
     """Return markers (N, M, 3) and joints (N, J, 3) of poses, world [m]."""
-    G, p = forward(subject.skeleton, rotvec, root_m)
+    G, p = compute_forward_kinematics(subject.skeleton, rotvec, root_m)
     return p[:, subject.joint] + np.einsum("nmij,mj->nmi", G[:, subject.joint], subject.offset_m), p
 
 

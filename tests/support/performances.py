@@ -7,7 +7,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from config.arrays import Floats
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import Pose
 from tests.support.people import Table
 
@@ -25,5 +25,5 @@ class Performance:
     def errors_m(self, poses: list[Pose]) -> Floats:
         """Return the distance of every joint of the first poses from the truth, (N, J)."""
         rotvec, root = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-        found = forward(self.subject.skeleton, rotvec, root)[1]
+        found = compute_forward_kinematics(self.subject.skeleton, rotvec, root)[1]
         return np.asarray(np.linalg.norm(found - self.joints[: len(poses)], axis=2))

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import Camera, Rig
-from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 
 NO_DISTORTION = (0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -19,7 +19,7 @@ def synthetic_camera(
 ) -> Camera:
     """Return a level camera with square pixels, centred principal point and the wanted view across."""
     matrix = intrinsics_from_fov(size, float(np.degrees(horizontal_view_rad)))
-    return looking_at(name, size, matrix, position_m, target_m, distortions)
+    return make_camera_looking_at(name, size, matrix, position_m, target_m, distortions)
 
 
 def synthetic_rig(

@@ -6,7 +6,7 @@ import msgpack
 import numpy as np
 
 from reconstruct.pose import TrackingState
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.protocol.messages import (
     CameraReading,
     EventMessage,
@@ -93,5 +93,5 @@ def same(first: object, second: object) -> bool:
 
 def changed(message: Message, **values: object) -> bytes:
     """Return the bytes of a message with other values."""
-    topic, _, body = encode(message).partition(b" ")
+    topic, _, body = encode_message(message).partition(b" ")
     return topic + b" " + msgpack.packb({**msgpack.unpackb(body), **values})

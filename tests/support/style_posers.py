@@ -7,16 +7,16 @@ from typing import Self
 import numpy as np
 
 from config.joints import N_JOINTS
-from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip
-from database.geometry.kinematics import charted, forward
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.catalog import make_builtin_clip
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
-from reconstruct.models.style.features import N_FEATURES, training_poses
+from reconstruct.models.style.features import N_FEATURES, build_training_poses
 from reconstruct.models.style.model import Hyperparameters, Style
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis
 
-T_POSE = charted(np.tile(np.eye(3), (N_JOINTS, 1, 1)))
+T_POSE = charted_from_local(np.tile(np.eye(3), (N_JOINTS, 1, 1)))
 LEARNED = Hyperparameters(1.0, 50.0, 1.0)
 
 
@@ -27,15 +27,16 @@ def plain_style(skeleton: Skeleton | None = None) -> Style:
     one = Hyperparameters(1.0, 1.0, 1.0)
     modelled = np.arange(N_FEATURES) == 0
     return Style(
-        "plain", skeleton or body(), two, np.tile(T_POSE, (2, 1, 1)), modelled, two[0], np.ones(N_FEATURES), np.zeros((2, 2)),
+        "plain", skeleton or build_person_skeleton(),
+        two, np.tile(T_POSE, (2, 1, 1)), modelled, two[0], np.ones(N_FEATURES), np.zeros((2, 2)),
         np.ones(1), np.arange(2), one, one, np.zeros(1),
     )  # fmt: skip
 
 
 def style_of(motion: str, n_latent: int, n: int = 60) -> Style:
     """Return a style that is not learned: its latent space are the principal components of some poses of a motion."""
-    clip = builtin_clip(motion, fps=60.0)
-    poses = training_poses([clip])
+    clip = make_builtin_clip(motion, fps=60.0)
+    poses = build_training_poses([clip])
     rows = np.linspace(0, len(poses) - 1, n).round().astype(np.int64)
     features = poses.features[rows]
     modelled = features.std(axis=0) > 1e-2
@@ -78,7 +79,7 @@ class FakePoser:
     def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: PastFeatures | None = None) -> Synthesis:
         """Move the T-pose."""
         self.calls.append((start, past, self.shares))
-        G, p = forward(self.skeleton, T_POSE, np.zeros(3))
+        G, p = compute_forward_kinematics(self.skeleton, T_POSE, np.zeros(3))
         handles, seen = constraints.handles, constraints.observations
         at = p[handles.joint] + np.einsum("pij,pj->pi", G[handles.joint], handles.offset_m)
         asked = seen.root_info.any(axis=(1, 2))

@@ -8,7 +8,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_sources, with_styles
+from tools.arguments import check_sources, set_styles
 
 
 def test_a_source_that_is_not_there_is_told_first(tmp_path: Path) -> None:
@@ -27,22 +27,22 @@ def test_cameras_are_recorded_first_where_recordings_are_asked_for(camera: str, 
 
 def test_files_of_styles_are_looked_at_first_and_make_no_sense_where_styles_are_off(tmp_path: Path) -> None:
     settings = Settings()
-    assert with_styles(settings, None, tmp_path / "kept.style", False) is settings
-    off = with_styles(settings, None, None, True)
+    assert set_styles(settings, None, tmp_path / "kept.style", False) is settings
+    off = set_styles(settings, None, None, True)
     assert not off.fill.style and "fill.style" in off.given
     for option, files in {"--style": (tmp_path, None), "--save-style": (None, tmp_path / "kept.style")}.items():
         with pytest.raises(typer.BadParameter, match="styles are turned off") as told:
-            with_styles(settings, *files, True)
+            set_styles(settings, *files, True)
         assert told.value.param_hint == option
     for model in ("local", "sparse"):
         other = replace(settings, fill=replace(settings.fill, model=model))
         with pytest.raises(typer.BadParameter, match=r"fill\.model=local or sparse"):
-            with_styles(other, tmp_path / "none.style", None, False)
+            set_styles(other, tmp_path / "none.style", None, False)
     with pytest.raises(DuocapError, match="there is no dictionary"):
-        with_styles(other, None, None, False)
+        set_styles(other, None, None, False)
     with pytest.raises(DuocapError, match=r"none\.sparse"):
-        with_styles(replace(settings, fill=replace(settings.fill, dictionary=str(tmp_path / "none.sparse"))), None, None, False)
+        set_styles(replace(settings, fill=replace(settings.fill, dictionary=str(tmp_path / "none.sparse"))), None, None, False)
     with pytest.raises(DuocapError, match=r"none\.style"):
-        with_styles(settings, tmp_path / "none.style", None, False)
+        set_styles(settings, tmp_path / "none.style", None, False)
     with pytest.raises(DuocapError, match="cannot be written"):
-        with_styles(settings, None, tmp_path / "no folder" / "kept.style", False)
+        set_styles(settings, None, tmp_path / "no folder" / "kept.style", False)

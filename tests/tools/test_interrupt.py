@@ -5,13 +5,13 @@ import signal
 
 import pytest
 
-from tools.interrupt import interruptible, raise_if_interrupted
+from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_that_was_lost_is_raised_at_the_next_turn(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with interruptible():
+    with raise_on_interrupt():
         raise_if_interrupted()
         with contextlib.suppress(KeyboardInterrupt):  # as compiled code does that has no way to pass it on
             signal.raise_signal(number)
@@ -24,7 +24,7 @@ def test_an_interrupt_that_was_lost_is_raised_at_the_next_turn(number: signal.Si
 def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interruptible():
+        with raise_on_interrupt():
             signal.raise_signal(signal.SIGINT)
             raise_if_interrupted()
     finally:

@@ -14,14 +14,14 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools import cli, launch
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = dict(cli.COMMANDS)
 SEEN: list[tuple[float, str, int]] = []
 
 
-@with_settings
+@add_settings_options
 def probe(settings: Settings, word: Annotated[str, typer.Argument()], times: int = 1) -> None:
     """Stand for a command."""
     SEEN.append((settings.detector.k_sigma, word, times))

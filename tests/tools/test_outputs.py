@@ -8,8 +8,8 @@ import typer
 
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import VmcError, VmcTarget
-from tools.cli import application
-from tools.outputs import VMC, vmc_outputs, with_bare_vmc
+from tools.cli import build_application
+from tools.outputs import VMC, create_vmc_outputs, join_vmc_values
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tools.outputs import VMC, vmc_outputs, with_bare_vmc
     ],
 )
 def test_a_bare_option_gets_an_empty_value(words: list[str], joined: list[str]) -> None:
-    assert with_bare_vmc(words) == joined
+    assert join_vmc_values(words) == joined
 
 
 def test_the_parser_takes_it_from_there() -> None:
@@ -39,14 +39,14 @@ def test_the_parser_takes_it_from_there() -> None:
         seen.append(vmc)
 
     for words in (["--vmc", "left.avi"], ["left.avi", "--vmc"], ["--vmc", "godot", "left.avi", "--vmc", ":5"], ["left.avi"]):
-        app(with_bare_vmc(words), standalone_mode=False)
+        app(join_vmc_values(words), standalone_mode=False)
     assert seen == [[""], [""], ["godot", ":5"], None]
 
 
 @pytest.mark.parametrize("command", ["demo", "replay", "play", "run"])
 def test_the_commands_have_it(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        application(command)([command, "--help"], prog_name="duocap")
+        build_application(command)([command, "--help"], prog_name="duocap")
     assert "--vmc" in capsys.readouterr().out
 
 
@@ -59,12 +59,12 @@ def made() -> Iterator[list[VmcOutput]]:
 
 
 def test_factories_travel_to_another_process(made: list[VmcOutput]) -> None:
-    assert vmc_outputs(None) == ()
-    factories = pickle.loads(pickle.dumps(vmc_outputs(["", "vmc4ue@:5"])))
+    assert create_vmc_outputs(None) == ()
+    factories = pickle.loads(pickle.dumps(create_vmc_outputs(["", "vmc4ue@:5"])))
     made += [factory() for factory in factories]
     assert [output.target for output in made] == [VmcTarget(), VmcTarget(port=5, upper_chest=False)]
 
 
 def test_what_cannot_be_found_is_said_before_anything_starts() -> None:
     with pytest.raises(VmcError, match="cannot be found"):
-        vmc_outputs(["no-such-host.invalid:5"])
+        create_vmc_outputs(["no-such-host.invalid:5"])

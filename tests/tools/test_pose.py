@@ -7,13 +7,13 @@ import pytest
 
 from config.joints import JOINT_INDEX
 from config.settings import Settings
-from reconstruct.constraints import points
+from reconstruct.constraints import build_point_handles
 from reconstruct.models.style.file import write_style
-from stream.posing.document import first_document, with_key
-from stream.posing.session_file import write_session
+from stream.posing.document import create_document, set_key
+from stream.posing.session_file import write_posing_session
 from tests.support.commands import duocap
 from tests.support.style_posers import style_of
-from tools.pose import MODELS, PoseTask, default_style, new_session_file
+from tools.pose import MODELS, PoseTask, choose_session_file, load_default_style
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +48,10 @@ def test_bad_files_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], s
 
 def test_a_session_is_exported_without_a_page(capsys: pytest.CaptureFixture[str], style: Path, tmp_path: Path) -> None:
     skeleton, session = style_of("wave", 3).skeleton, tmp_path / "a.json"
-    document = first_document(skeleton)
-    write_session(session, document, skeleton)
+    document = create_document(skeleton)
+    write_posing_session(session, document, skeleton)
     assert "pose.bvh: 1 frame, 0.00 s (bvh)" in duocap(capsys, "pose", style, session, "--out", tmp_path / "pose.bvh").out
-    write_session(session, with_key(with_key(document, 0.0), 0.5), skeleton)
+    write_posing_session(session, set_key(set_key(document, 0.0), 0.5), skeleton)
     result = duocap(capsys, "pose", style, session, "--out", tmp_path / "walk.bvh", "--out", tmp_path / "walk.glb")
     assert (
         result.status == 0 and "walk.bvh: 31 frames, 0.50 s (bvh)" in result.out and (tmp_path / "walk.glb").stat().st_size > 1000
@@ -64,7 +64,7 @@ def test_a_session_is_exported_without_a_page(capsys: pytest.CaptureFixture[str]
 def test_every_model_poses_the_built_in_motions(model: str, style: Path) -> None:
     found = MODELS[model](PoseTask(Settings(), (style,) if model == "style" else (), model=model)).poser
     hands = np.array([JOINT_INDEX["leftHand"], JOINT_INDEX["hips"]])
-    pose = found.pose(points(hands, np.zeros((2, 3)), np.array([[0.3, 1.1, 0.3], [0.0, 0.95, 0.0]])))
+    pose = found.pose(build_point_handles(hands, np.zeros((2, 3)), np.array([[0.3, 1.1, 0.3], [0.0, 0.95, 0.0]])))
     assert pose.reached and pose.error_m.max() < 0.02
 
 
@@ -73,17 +73,17 @@ def test_the_default_style_is_learned_once_and_again_where_its_file_is_damaged(
 ) -> None:
     learned: list[int] = []
     monkeypatch.setattr("tools.pose.platformdirs.user_cache_dir", lambda *_, **__: str(tmp_path / "cache"))
-    monkeypatch.setattr("tools.pose._learned_default", lambda: (learned.append(1), style_of("wave", 3))[1])
+    monkeypatch.setattr("tools.pose._learn_default_style", lambda: (learned.append(1), style_of("wave", 3))[1])
     for _ in range(2):
-        assert default_style().name == "wave"
+        assert load_default_style().name == "wave"
     file = next((tmp_path / "cache").glob("*.style"))
     file.write_bytes(file.read_bytes()[:500])
-    assert default_style().name == "wave" and len(learned) == 2
-    assert default_style().name == "wave" and len(learned) == 2
+    assert load_default_style().name == "wave" and len(learned) == 2
+    assert load_default_style().name == "wave" and len(learned) == 2
 
 
 def test_new_sessions_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tools.pose.platformdirs.user_data_dir", lambda *_, **__: str(tmp_path))
-    first = new_session_file()
+    first = choose_session_file()
     first.write_text("{}")
-    assert new_session_file() != first and first.parent == tmp_path / "poses"
+    assert choose_session_file() != first and first.parent == tmp_path / "poses"

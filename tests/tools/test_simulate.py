@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tools.simulate as tool
-from calibration.formats.rig_toml import read_rig
+from calibration.formats.rig_toml import read_rig_toml
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import VideoFile
@@ -19,7 +19,7 @@ from config.joints import JOINTS
 from config.markers import read_marker_set
 from database.files.read import read_clip
 from tests.support.commands import duocap
-from tools.simulate import simulate
+from tools.simulate import simulate_recording
 
 SCENE = SimulatedScene(
     motion="wave", seconds=0.3, tpose_s=0.2, width_px=160, height_px=120, fps=30.0, markers="boxing", skew_ms=6.0, seed=2
@@ -31,7 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Simulate a short lit session, lossless."""
     out = tmp_path_factory.mktemp("simulated") / "new" / "session"
     calls: list[tuple[int, int]] = []
-    result = simulate(replace(SCENE, look="lit", empty_s=0.1), out, "ffv1", lambda done, total: calls.append((done, total)))
+    result = simulate_recording(
+        replace(SCENE, look="lit", empty_s=0.1), out, "ffv1", lambda done, total: calls.append((done, total))
+    )
     assert result.tpose_s == (0.1, pytest.approx(0.3))
     assert calls[-1] == (2 * result.n_frames, 2 * result.n_frames)
     assert len(calls) == 2 * result.n_frames
@@ -68,8 +70,8 @@ def test_a_camera_for_each_view(tmp_path: Path) -> None:
     """The first two stand where they stand without the others; a lone one has a column of stamps of its own."""
     rigs = {}
     for n in (1, 2, 4):
-        simulate(replace(SCENE, views=n, seconds=0.1, tpose_s=0.1), tmp_path / str(n))
-        rigs[n] = read_rig(tmp_path / str(n) / "rig.toml")
+        simulate_recording(replace(SCENE, views=n, seconds=0.1, tpose_s=0.1), tmp_path / str(n))
+        rigs[n] = read_rig_toml(tmp_path / str(n) / "rig.toml")
         stamps = read_timestamps(tmp_path / str(n) / "timestamps.csv")
         assert stamps.shape[1:] == (n,) and len(list((tmp_path / str(n)).glob("*.avi"))) == n == len(rigs[n])
     for n in (1, 4):
@@ -82,7 +84,7 @@ def test_a_camera_for_each_view(tmp_path: Path) -> None:
 
 def test_truth_agrees_with_itself(folder: Path) -> None:
     truth = np.load(folder / "truth.npz")
-    stamps, rig = read_timestamps(folder / "timestamps.csv"), read_rig(folder / "rig.toml")
+    stamps, rig = read_timestamps(folder / "timestamps.csv"), read_rig_toml(folder / "rig.toml")
     n = len(stamps)
     assert truth["seconds"] == pytest.approx(stamps.mean(axis=1), abs=1e-9)
     assert truth["joint_m"].shape == (n, len(JOINTS), 3)
@@ -122,7 +124,7 @@ def test_markers_file_names_the_colours_that_were_drawn(folder: Path) -> None:
 def test_motion_jpeg_and_a_given_folder(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "left.avi").write_bytes(b"old")
-    result = simulate(SCENE, tmp_path)
+    result = simulate_recording(SCENE, tmp_path)
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
     video = cv2.VideoCapture(str(tmp_path / "left.avi"))
     assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) == result.n_frames
@@ -134,7 +136,7 @@ def test_motion_jpeg_and_a_given_folder(tmp_path: Path) -> None:
 
 
 def test_lost_frames_leave_both_videos_equally_long(tmp_path: Path) -> None:
-    result = simulate(replace(SCENE, drop=0.3, seconds=1.0), tmp_path)
+    result = simulate_recording(replace(SCENE, drop=0.3, seconds=1.0), tmp_path)
     stamps = read_timestamps(tmp_path / "timestamps.csv", result.n_frames)
     assert not np.allclose(np.diff(stamps[:, 0]), np.diff(stamps[:, 0])[0])
     for name in ("left.avi", "right.avi"):
@@ -147,7 +149,7 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(tool, "write_bvh", fails)
     with pytest.raises(FileFormatError, match="full"):
-        simulate(SCENE, tmp_path / "session")
+        simulate_recording(SCENE, tmp_path / "session")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -170,7 +172,7 @@ def test_what_is_no_size(size: str, tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_faults_are_named_and_leave_nothing(tmp_path: Path, scene: SimulatedScene, out: str, codec: str, word: str) -> None:
     (tmp_path / "taken").write_text("a file", encoding="utf-8")
     with pytest.raises(DuocapError, match=word):
-        simulate(scene, tmp_path / out, codec)
+        simulate_recording(scene, tmp_path / out, codec)
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 

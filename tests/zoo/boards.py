@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from calibration.board.diagnosis import why_no_board
+from calibration.board.diagnosis import explain_missing_board
 from calibration.board.find import find_board
 from calibration.board.pattern import Board, board_from_text
 from calibration.camera import Rig
@@ -74,7 +74,7 @@ def found(text: str, finish: Finish = as_taken, aside: float = 0.0, legacy: bool
         image, truth = picture_of(replace(board, legacy=legacy), aside=aside)
         view = find_board(finish(image), board)
         if view is None:
-            raise CalibrationError(why_no_board([finish(image)], board))
+            raise CalibrationError(explain_missing_board([finish(image)], board))
         # White on black, a chessboard is counted from its other end, in every picture.
         off = min(np.sqrt(((view.corners_px - each)[view.seen] ** 2).sum(axis=1).mean()) for each in (truth, truth[::-1]))
         return Outcome(f"{view.n_seen} of {len(board)} corners of {board.text}", float(off))
@@ -89,7 +89,7 @@ def asked(shown: str, named: str, finish: Finish = as_taken, aside: float = 0.0)
         image, board = finish(picture_of(board_from_text(shown), aside=aside)[0]), board_from_text(named)
         view = find_board(image, board)
         if view is None:
-            raise CalibrationError(why_no_board([image], board))
+            raise CalibrationError(explain_missing_board([image], board))
         return Outcome(f"{view.n_seen} corners of {board.text}")
 
     return make
@@ -107,7 +107,7 @@ def aruco_grid(named: str, loose: bool = False) -> Callable[[Path], Outcome]:
             y, x = 40 + 100 * row + (number * 17 % 37 if loose else 0), 50 + 110 * column + (number * 29 % 31 if loose else 0)
             which = int(rng.integers(20, 95)) if loose else number
             image[y : y + side, x : x + side] = np.where(cv2.aruco.generateImageMarker(dictionary, which, side) > 0, PAPER, INK)
-        raise CalibrationError(why_no_board([cv2.GaussianBlur(image, (0, 0), 0.7)], board_from_text(named)))
+        raise CalibrationError(explain_missing_board([cv2.GaussianBlur(image, (0, 0), 0.7)], board_from_text(named)))
 
     return make
 

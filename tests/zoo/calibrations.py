@@ -7,7 +7,7 @@ import numpy as np
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.quality.rig import rig_report
+from calibration.quality.rig import judge_rig_solution
 from calibration.solve.rig import solve_rig
 from calibration.solve.selection import select_views
 from calibration.solve.solution import RigSolution
@@ -97,7 +97,7 @@ def calibrated(rig: Rig, pairs: Sequence[BoardMoment], board: Board = BOARD) -> 
 
 def judged(rig: Rig, solution: RigSolution) -> Outcome:
     """Return the grade of a solution, its lens model and how far its baseline is from the true rig's [%]."""
-    report = rig_report(solution)
+    report = judge_rig_solution(solution)
     off = 100.0 * abs(solution.rig.baseline_m / rig.baseline_m - 1.0)
     model = "fisheye" if solution.rig.cameras[0].fisheye else "pinhole"
     return Outcome(f"{report.grade.word}: {report.findings[0].text}; {model}, RMS {solution.rms_px:.2f} px", off)

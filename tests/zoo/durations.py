@@ -20,7 +20,7 @@ from database.files.c3d import read_c3d
 from database.files.read import read_clip
 from database.files.trc import read_trc
 from stream.protocol.messages import PoseMessage
-from stream.recording.playback import span_of, steps
+from stream.recording.playback import schedule_playback, select_playback_span
 from stream.recording.recording import Recording, open_recording
 from tests.support.files.gltf import parsed
 from tests.tools.commands.walked import ended
@@ -94,7 +94,7 @@ def _played_s(recording: Recording) -> float:
     """Return how long poses are that `duocap play` publishes, each when it is due [s]."""
     heard = _Heard()
     player = RecordingPlayer(recording, "again", heard)  # type: ignore[arg-type]
-    for step in steps(recording, span_of(recording, None, None), 1.0, loop=False):
+    for step in schedule_playback(recording, select_playback_span(recording, None, None), 1.0, loop=False):
         player.publish(step, 10**15 + step.after_ns)
     return 1e-9 * (heard.captured_ns[-1] - heard.captured_ns[0])
 

@@ -12,7 +12,7 @@ from config.joints import JOINTS
 from config.markers import read_marker_set
 from tests.tools.commands.walked import ended
 from tests.zoo.specimen import Outcome, Specimen
-from tools.simulate import simulate
+from tools.simulate import simulate_recording
 
 Place = tuple[str, tuple[float, float, float]]
 WAIST: dict[str, Place] = {
@@ -60,7 +60,7 @@ def standing(folder: Path, places: Mapping[str, Place] | str, more: Mapping[str,
     markers = places if isinstance(places, str) else str(write_set(folder / "set.toml", places))
     worn = str(write_set(folder / "worn.toml", {**places, **more})) if more and not isinstance(places, str) else markers
     room = folder / "room"
-    simulate(
+    simulate_recording(
         SimulatedScene(
             "idle", markers=worn, fps=30.0, width_px=560, height_px=420, seconds=3.0, tpose_s=0.0, empty_s=1.0, seed=3
         ),

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from calibration.formats.rig_file import read_rig
-from calibration.formats.rig_toml import write_rig
+from calibration.formats.rig_toml import write_rig_toml
 from capture.sources.source import open_source
 from config.arrays import Floats
 from tests.zoo.specimen import Outcome, Specimen
@@ -128,7 +128,7 @@ def _unlike(folder: Path) -> Outcome:
     scale = size[0] / rig.cameras[1].size[0]
     matrix = rig.cameras[1].matrix * [[scale], [scale], [1.0]]
     matrix[:2, 2] += 0.5 * scale - 0.5  # pixel centres are at whole numbers
-    write_rig(folder / "rig.toml", replace(rig, cameras=(rig.cameras[0], replace(rig.cameras[1], size=size, matrix=matrix))))
+    write_rig_toml(folder / "rig.toml", replace(rig, cameras=(rig.cameras[0], replace(rig.cameras[1], size=size, matrix=matrix))))
     write_avi(folder / "left.avi", pictures("left", 50), 30.0)
     write_avi(folder / "right.avi", [np.asarray(cv2.resize(image, size), np.uint8) for image in pictures("right", 50)], 30.0)
     return _replayed(folder, both(folder, ".avi"), rig=folder / "rig.toml")

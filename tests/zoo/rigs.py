@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from calibration.camera import Camera, Rig, relative_pose
+from calibration.camera import Camera, Rig, compute_relative_pose
 from calibration.formats.camera_file import ReadOptions
 from calibration.formats.easymocap import EXTRINSICS, INTRINSICS
-from calibration.formats.qualisys import qualisys_text
+from calibration.formats.qualisys import format_qualisys
 from calibration.formats.rig_file import read_rig, write_rig_file
-from calibration.formats.rig_toml import camera_table
-from calibration.formats.storage import Value, stored_text
-from calibration.placement import looking_at
+from calibration.formats.rig_toml import table_from_camera
+from calibration.formats.storage import Value, format_storage
+from calibration.placement import make_camera_looking_at
 from database.geometry.rotations import rotvec_from_matrix
 from tests.zoo.specimen import Outcome, Specimen
 
@@ -31,14 +31,14 @@ def array(n: int, fisheye: bool = False) -> list[Camera]:
         K = np.array([[f, 0.0, 0.5 * size[0] + 3.0 * k], [0.0, 1.004 * f, 0.5 * size[1] - 2.0], [0.0, 0.0, 1.0]])
         eye = (4.0 * np.sin(angle), 1.2 + 0.1 * k, 4.0 * np.cos(angle))
         lens = np.array([-0.02, 0.004, -0.001, 0.0003] if fisheye else [-0.1 - 0.01 * k, 0.05, 0.001, -0.0005])
-        seen = looking_at(f"cam_{k + 1}", size, K, eye, (0.0, 1.0, 0.0))
+        seen = make_camera_looking_at(f"cam_{k + 1}", size, K, eye, (0.0, 1.0, 0.0))
         cameras.append(Camera(seen.name, size, K, lens, seen.rotation, seen.translation, fisheye))
     return cameras
 
 
 def _table(camera: Camera, unit_m: float) -> dict[str, Any]:
     """Return a camera's table, its translation in a unit."""
-    return {**camera_table(camera), "translation": (camera.translation / unit_m).tolist()}
+    return {**table_from_camera(camera), "translation": (camera.translation / unit_m).tolist()}
 
 
 def aniposelib(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
@@ -71,7 +71,7 @@ def easymocap(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
         outside |= {f"R_{name}": rotvec_from_matrix(camera.rotation)[:, None], f"Rot_{name}": camera.rotation}
         outside |= {f"T_{name}": camera.translation[:, None] / unit_m}
     for file, values in ((INTRINSICS, inside), (EXTRINSICS, outside)):
-        (folder / file).write_text(stored_text(values, ".yml"), encoding="utf-8")
+        (folder / file).write_text(format_storage(values, ".yml"), encoding="utf-8")
     return folder
 
 
@@ -81,7 +81,7 @@ def kalibr(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
     for n, camera in enumerate(cameras):
         lines.append(f"cam{n}:")
         if n:
-            R, t = relative_pose(cameras[n - 1], camera)
+            R, t = compute_relative_pose(cameras[n - 1], camera)
             rows = np.vstack([np.column_stack([R, t / unit_m]), [0.0, 0.0, 0.0, 1.0]]).tolist()
             lines += ["  T_cn_cnm1:", *(f"  - {row}" for row in rows)]
         K = camera.matrix
@@ -95,7 +95,7 @@ def kalibr(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
 
 def qualisys(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
     """Write a file of Qualisys, which is in millimetres always, one more camera not calibrated."""
-    texts = [qualisys_text(Rig((camera,))) for camera in cameras]
+    texts = [format_qualisys(Rig((camera,))) for camera in cameras]
     parts = [text[text.index("  <camera ") : text.index(" </cameras>")] for text in texts]
     parts.append('  <camera active="1" calibrated="false" serial="9"/>\n')
     file = folder / "calibration.qca.txt"

@@ -15,18 +15,18 @@ from typing import Any, Final
 
 from config.errors import DuocapError
 from config.files import DISK_FULL
-from tools.batch.picture import recording_picture
-from tools.batch.record import TOKEN, InputFile, digest, hashes_of, input_files, whole_folder, write_record
-from tools.batch.send import Sent, place_inputs
+from tools.batch.picture import draw_recording
+from tools.batch.record import TOKEN, InputFile, compute_digest, hash_files, list_input_files, replace_folder, write_task_record
+from tools.batch.send import SentFiles, place_inputs
 from tools.batch.task import REPORT, BatchTask
-from tools.cli import run
-from tools.cluster import own_versions, worker_address
+from tools.cli import run_application
+from tools.cluster import find_worker_address, list_own_versions
 
 MAX_LINES: Final = 60
 _ONE: Final = threading.Lock()  # what a command prints is caught for the whole process
 
 
-class End(StrEnum):
+class TaskEnd(StrEnum):
     """How a task ended. BLIND: this worker does not see what it should read or write; NEEDS: files have to be sent to it."""
 
     DONE = "done"
@@ -36,13 +36,13 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """What came of a task.
 
     message: one line, why not; needs: hashes of files to be sent; files: results to be sent back, by name.
     """
 
-    end: End
+    end: TaskEnd
     worker: str
     message: str = ""
     seconds: float = 0.0
@@ -50,41 +50,49 @@ class Outcome:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def execute(task: BatchTask, out: str, token: str, versions: Mapping[str, str], sent: Sent | None = None) -> Outcome:
+def run_task(task: BatchTask, out: str, token: str, versions: Mapping[str, str], sent: SentFiles | None = None) -> TaskOutcome:
     """Run a task and put its results into its folder below `out`.
 
     token: what the file `TOKEN` in that folder says; versions: of who asks; sent: the inputs, where they are not in a folder that
     both share: the results then go back with the outcome.
     """
     with _ONE:
-        worker = worker_address()
-        mine = own_versions()
+        worker = find_worker_address()
+        mine = list_own_versions()
         other = [name for name in mine if versions.get(name) != mine[name]]
         if other:
-            return Outcome(End.BLIND, worker, f"worker {worker}: has {other[0]} {mine[other[0]]}, not {versions.get(other[0])}")
+            return TaskOutcome(
+                TaskEnd.BLIND, worker, f"worker {worker}: has {other[0]} {mine[other[0]]}, not {versions.get(other[0])}"
+            )
         try:
-            return _sent(task, mine, sent, worker) if sent is not None else _shared(task, Path(out), token, mine, worker)
+            return (
+                _run_on_sent_inputs(task, mine, sent, worker)
+                if sent is not None
+                else _run_in_shared_folder(task, Path(out), token, mine, worker)
+            )
         except DuocapError as error:
-            return Outcome(End.FAILED, worker, _line(str(error)))
+            return TaskOutcome(TaskEnd.FAILED, worker, _join_lines(str(error)))
         except OSError as error:
             what = "the disk is full" if error.errno in DISK_FULL else "cannot be read or written"
-            return Outcome(End.FAILED, worker, f"{error.filename or out}: {what} ({error.strerror or error})")
+            return TaskOutcome(TaskEnd.FAILED, worker, f"{error.filename or out}: {what} ({error.strerror or error})")
 
 
-def _shared(task: BatchTask, out: Path, token: str, versions: Mapping[str, str], worker: str) -> Outcome:
+def _run_in_shared_folder(task: BatchTask, out: Path, token: str, versions: Mapping[str, str], worker: str) -> TaskOutcome:
     """Run a task on a folder that this worker shares with who asks."""
-    blind = _unseen(task, out, token)
+    blind = _find_unseen_path(task, out, token)
     if blind:
-        return Outcome(End.BLIND, worker, f"worker {worker}: does not see {blind}; share the folder under that path, or --send")
+        return TaskOutcome(
+            TaskEnd.BLIND, worker, f"worker {worker}: does not see {blind}; share the folder under that path, or --send"
+        )
     try:
-        files = input_files(task)
+        files = list_input_files(task)
     except FileNotFoundError as error:
-        return Outcome(End.FAILED, worker, f"{error.filename}: no such file or folder")
-    with whole_folder(out / task.name) as part:
-        return _run(task, task.inputs, part, files, versions, worker)
+        return TaskOutcome(TaskEnd.FAILED, worker, f"{error.filename}: no such file or folder")
+    with replace_folder(out / task.name) as part:
+        return _run_into_folder(task, task.inputs, part, files, versions, worker)
 
 
-def _unseen(task: BatchTask, out: Path, token: str) -> str:
+def _find_unseen_path(task: BatchTask, out: Path, token: str) -> str:
     """Return what this worker does not see, empty if all is there; an input that is nowhere is no fault of the worker."""
     try:
         return "" if (out / TOKEN).read_text("utf-8") == token else str(out)
@@ -92,69 +100,69 @@ def _unseen(task: BatchTask, out: Path, token: str) -> str:
         return str(out)
 
 
-def _sent(task: BatchTask, versions: Mapping[str, str], sent: Sent, worker: str) -> Outcome:
+def _run_on_sent_inputs(task: BatchTask, versions: Mapping[str, str], sent: SentFiles, worker: str) -> TaskOutcome:
     """Run a task on inputs that were sent; give the results back."""
     needs = sent.missing()
     if needs:
-        return Outcome(End.NEEDS, worker, needs=needs)
-    with tempfile.TemporaryDirectory(prefix="duocap-") as folder, whole_folder(Path(folder) / task.leaf) as part:
+        return TaskOutcome(TaskEnd.NEEDS, worker, needs=needs)
+    with tempfile.TemporaryDirectory(prefix="duocap-") as folder, replace_folder(Path(folder) / task.leaf) as part:
         inputs = place_inputs(task, sent, Path(folder))
-        outcome = _run(task, inputs, part, input_files(task, inputs), versions, worker, sent)
+        outcome = _run_into_folder(task, inputs, part, list_input_files(task, inputs), versions, worker, sent)
         files = {path.relative_to(part).as_posix(): path.read_bytes() for path in part.rglob("*") if path.is_file()}
     sent.forget()
-    return Outcome(outcome.end, worker, outcome.message, outcome.seconds, files=files)
+    return TaskOutcome(outcome.end, worker, outcome.message, outcome.seconds, files=files)
 
 
 class _TaskFailedError(DuocapError):
     """A command that did not do what it should."""
 
 
-def _run(
+def _run_into_folder(
     task: BatchTask,
     inputs: tuple[str, ...],
     part: Path,
     files: list[InputFile],
     versions: Mapping[str, str],
     worker: str,
-    sent: Sent | None = None,
-) -> Outcome:
+    sent: SentFiles | None = None,
+) -> TaskOutcome:
     """Run the command into a folder, and record what was done. Raises DuocapError: it failed."""
     begun_s = time.perf_counter()
-    lines, warnings = _command(task.command(inputs, part))
-    hashes = hashes_of(files, {}) if sent is None else sent.hashes
+    lines, warnings = _run_command(task.command(inputs, part))
+    hashes = hash_files(files, {}) if sent is None else sent.hashes
     seconds = time.perf_counter() - begun_s
     record = {
         "task": task.name,
         "kind": task.kind,
-        "digest": digest(task, hashes, versions),
+        "digest": compute_digest(task, hashes, versions),
         "inputs": hashes,
         "seconds": seconds,
         "lines": lines,
         "warnings": warnings,
-        "report": _report(part),
-        "picture": recording_picture(_recording(task, inputs, part)),
+        "report": _read_replay_report(part),
+        "picture": draw_recording(_find_recording(task, inputs, part)),
     }
-    write_record(part, record)
-    return Outcome(End.DONE, worker, seconds=seconds)
+    write_task_record(part, record)
+    return TaskOutcome(TaskEnd.DONE, worker, seconds=seconds)
 
 
-def _command(words: list[str]) -> tuple[list[str], list[str]]:
+def _run_command(words: list[str]) -> tuple[list[str], list[str]]:
     """Run a command of duocap; return the lines it printed, and its warnings. Raises DuocapError: it failed."""
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            run(words)
+            run_application(words)
         except SystemExit as end:
             status = end.code
         except OSError as error:
             if error.errno in DISK_FULL:
                 raise
-            status = _fault(error)
+            status = _format_fault(error)
         except DuocapError:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of one take is its own
-            status = _fault(error)
+            status = _format_fault(error)
     told = [line for line in err.getvalue().splitlines() if line.strip()]
     if status not in (0, None):
         raise _TaskFailedError(str(status) if isinstance(status, str) else told[-1] if told else f"ended with status {status}")
@@ -162,26 +170,26 @@ def _command(words: list[str]) -> tuple[list[str], list[str]]:
     return out.getvalue().splitlines()[:MAX_LINES], warnings[:MAX_LINES]
 
 
-def _fault(error: Exception) -> str:
+def _format_fault(error: Exception) -> str:
     """Return in words what an internal fault was, and where."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"internal fault ({type(error).__name__}: {_line(str(error)) or 'no message'}{where}); this is a bug"
+    return f"internal fault ({type(error).__name__}: {_join_lines(str(error)) or 'no message'}{where}); this is a bug"
 
 
-def _report(part: Path) -> dict[str, Any]:
+def _read_replay_report(part: Path) -> dict[str, Any]:
     """Return the report of a replay, empty for other tasks."""
     file = part / REPORT
     return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else {}
 
 
-def _recording(task: BatchTask, inputs: tuple[str, ...], part: Path) -> Path | None:
+def _find_recording(task: BatchTask, inputs: tuple[str, ...], part: Path) -> Path | None:
     """Return the recording that shows a task's take, if any."""
     if not task.recording:
         return None
     return Path(inputs[0]) if task.recording == "{in0}" else part / task.recording
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Return a message as one line."""
     return " ".join(text.split())

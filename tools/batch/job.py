@@ -15,7 +15,7 @@ from config.errors import DuocapError
 from config.files import read_toml
 from config.loading import load_settings
 from config.settings import CAMERA_NAMES
-from tools.batch.task import ALONE, COMMON, EVALUATE, OPTIONS, OUT, REPORT, VIDEOS, BatchTask, Value
+from tools.batch.task import ALONE, COMMON, EVALUATE, OPTIONS, OUT, REPORT, VIDEOS, BatchTask, OptionType
 from tools.export import FORMATS
 
 TOP: Final = ("out", "set", "config", *OPTIONS)
@@ -34,7 +34,7 @@ class JobError(DuocapError):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BatchJob:
     """Tasks of different names, and the folder of their results."""
 
     tasks: tuple[BatchTask, ...]
@@ -58,7 +58,7 @@ class _Words:
         return BatchTask(name, kind, tuple(self.words), tuple(self.inputs), unread, recording)
 
 
-def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), config: Path | None = None) -> Job:
+def read_job(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), config: Path | None = None) -> BatchJob:
     """Return the tasks of a job file, or of folders that are searched for sessions and the videos of cameras.
 
     sets, config: settings for all tasks, as the command has them. Raises DuocapError.
@@ -69,11 +69,11 @@ def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), c
     for place in places:
         if place.is_dir():
             out = out or place / "batch"
-            tasks += _replays({"takes": ["."], **common}, place, f"{place}: replay", _searched(place, out))
+            tasks += _build_replays({"takes": ["."], **common}, place, f"{place}: replay", _find_sources(place, out))
         elif place.suffix.lower() == ".toml" and place.is_file():
             table = read_toml(place, JobError, "the job")
             out = out or place.absolute().parent / str(table.get("out", f"{place.stem}-out"))
-            tasks += _tasks_of(table, place, common)
+            tasks += _read_tasks(table, place, common)
         else:
             raise JobError(f"{place}: no job file (.toml) and no folder of takes")
     if not tasks or out is None:
@@ -81,17 +81,23 @@ def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), c
             f"{', '.join(map(str, places))}: nothing to do; there are no sessions, and no left and right videos with a rig.toml"
         )
     _check_names(tasks)
-    return Job(tuple(tasks), out.absolute())
+    return BatchJob(tuple(tasks), out.absolute())
 
 
-def _tasks_of(table: Mapping[str, Any], file: Path, common: Mapping[str, Any]) -> Iterator[BatchTask]:
+def _read_tasks(table: Mapping[str, Any], file: Path, common: Mapping[str, Any]) -> Iterator[BatchTask]:
     """Return the tasks of a job file. common: settings that are stronger than its own. Raises JobError."""
     _check_keys(table, TOP, str(file))
     folder = file.absolute().parent
-    makers = {"replay": _replays, "export": _exports, "clean": _cleans, "evaluate": _evaluations, "database": _databases}
+    makers = {
+        "replay": _build_replays,
+        "export": _build_exports,
+        "clean": _build_cleanings,
+        "evaluate": _build_evaluations,
+        "database": _build_databases,
+    }
     settings = {key: table[key] for key in ("set", "config") if key in table}
     load_settings(
-        folder / str(settings["config"]) if "config" in settings else None, _texts(settings.get("set", []), f"{file}: set")
+        folder / str(settings["config"]) if "config" in settings else None, _read_texts(settings.get("set", []), f"{file}: set")
     )
     for kind, make in makers.items():
         entries = table.get(kind, [])
@@ -126,26 +132,26 @@ def _check_names(tasks: Sequence[BatchTask]) -> None:
         seen.add(task.name)
 
 
-def _options(words: _Words, entry: Mapping[str, Any], kind: str, folder: Path, where: str) -> None:
+def _add_options(words: _Words, entry: Mapping[str, Any], kind: str, folder: Path, where: str) -> None:
     """Add what an entry says of the command's options. Raises JobError: a value of another type, a file that is not there."""
     for key, raw in entry.items():
         value = OPTIONS[kind].get(key)
         option = "--" + key.replace("_", "-")
-        if value is Value.FLAG:
+        if value is OptionType.FLAG:
             if not isinstance(raw, bool):
                 raise JobError(f"{where}: {key} must be true or false, got {raw!r}")
             words.words += [option] * raw
-        elif value is Value.FILE:
+        elif value is OptionType.FILE:
             words.words += [option, words.file(folder / str(raw))]
-        elif value is Value.MANY:
-            words.words += [word for text in _texts(raw, f"{where}: {key}") for word in (option, text)]
-        elif value is Value.ONE:
+        elif value is OptionType.MANY:
+            words.words += [word for text in _read_texts(raw, f"{where}: {key}") for word in (option, text)]
+        elif value is OptionType.ONE:
             if isinstance(raw, bool) or not isinstance(raw, str | int | float):
                 raise JobError(f"{where}: {key} must be a text or a number, got {raw!r}")
             words.words += [option, str(raw)]
 
 
-def _texts(raw: Any, where: str) -> list[str]:
+def _read_texts(raw: Any, where: str) -> list[str]:
     """Return a text or several as a list. Raises JobError."""
     texts = raw if isinstance(raw, list) else [raw]
     if not all(isinstance(text, str | int | float) and not isinstance(text, bool) for text in texts):
@@ -153,12 +159,12 @@ def _texts(raw: Any, where: str) -> list[str]:
     return [str(text) for text in texts]
 
 
-def _found(entry: Mapping[str, Any], key: str, folder: Path, where: str) -> list[Path]:
+def _find_paths(entry: Mapping[str, Any], key: str, folder: Path, where: str) -> list[Path]:
     """Return the paths that an entry's patterns match, by name. Raises JobError: none does."""
     if key not in entry:
         raise JobError(f"{where}: {key} is missing: paths or patterns such as 'monday/*'")
     found: dict[Path, None] = {}
-    for text in _texts(entry[key], f"{where}: {key}"):
+    for text in _read_texts(entry[key], f"{where}: {key}"):
         pattern = Path(text)
         base, part = (Path(pattern.anchor), str(pattern.relative_to(pattern.anchor))) if pattern.is_absolute() else (folder, text)
         matches = [base] if part in (".", "") else sorted(path for path in base.glob(part) if not path.name.startswith("."))
@@ -168,7 +174,7 @@ def _found(entry: Mapping[str, Any], key: str, folder: Path, where: str) -> list
     return list(found)
 
 
-def _name(entry: Mapping[str, Any], path: Path, folder: Path) -> str:
+def _build_task_name(entry: Mapping[str, Any], path: Path, folder: Path) -> str:
     """Return a task's name: the path of its take below the job's folder, below the entry's own name if it has one."""
     inside = path.absolute().is_relative_to(folder.absolute())
     parts = path.absolute().relative_to(folder.absolute()) if inside else Path(path.absolute().name)
@@ -176,9 +182,9 @@ def _name(entry: Mapping[str, Any], path: Path, folder: Path) -> str:
     return "/".join(part for part in (str(entry.get("name", "")), own) if part) or path.absolute().name
 
 
-def _formats(entry: Mapping[str, Any], where: str, default: Sequence[str]) -> list[str]:
+def _read_formats(entry: Mapping[str, Any], where: str, default: Sequence[str]) -> list[str]:
     """Return the formats that are asked for. Raises JobError: an unknown one."""
-    formats = [text.removeprefix(".") for text in _texts(entry.get("out", list(default)), f"{where}: out")]
+    formats = [text.removeprefix(".") for text in _read_texts(entry.get("out", list(default)), f"{where}: out")]
     for name in formats:
         if name not in FORMATS:
             near = difflib.get_close_matches(name, FORMATS, 1, 0.5)
@@ -189,30 +195,30 @@ def _formats(entry: Mapping[str, Any], where: str, default: Sequence[str]) -> li
     return formats
 
 
-def _written(words: _Words, leaf: str, formats: Iterable[str]) -> None:
+def _add_outputs(words: _Words, leaf: str, formats: Iterable[str]) -> None:
     """Add the files that are to be written."""
     for name in dict.fromkeys(formats):
         words.words += ["--out", f"{OUT}/{leaf}{FORMATS[name].suffix}"]
 
 
-def _searched(folder: Path, out: Path) -> list[Path]:
+def _find_sources(folder: Path, out: Path) -> list[Path]:
     """Return the sessions and folders of videos of two cameras or more below a folder, without the results of batches."""
     found = {file.parent for file in folder.rglob(SESSION_FILE)}
     found |= {
         file.parent
         for file in folder.rglob("left.*")
-        if file.suffix in VIDEOS and len(_videos_beside(file)) > 1 and _above(file.parent, RIG, folder)
+        if file.suffix in VIDEOS and len(_find_other_videos(file)) > 1 and _find_file_above(file.parent, RIG, folder)
     }
     return sorted(path for path in found if not path.absolute().is_relative_to(out.absolute()))
 
 
-def _videos_beside(left: Path) -> list[Path]:
+def _find_other_videos(left: Path) -> list[Path]:
     """Return the videos of all cameras beside the left one, itself first, up to the first that is not there."""
     files = (left.with_name(left.name.replace(CAMERA_NAMES[0], name, 1)) for name in CAMERA_NAMES)
     return list(takewhile(Path.is_file, files))
 
 
-def _above(folder: Path, name: str, top: Path) -> Path | None:
+def _find_file_above(folder: Path, name: str, top: Path) -> Path | None:
     """Return the file of that name in a folder or the nearest above it, up to the top."""
     for place in (folder, *folder.parents):
         if (place / name).is_file():
@@ -222,118 +228,120 @@ def _above(folder: Path, name: str, top: Path) -> Path | None:
     return None
 
 
-def _replays(entry: Mapping[str, Any], folder: Path, where: str, takes: Sequence[Path] | None = None) -> Iterator[BatchTask]:
+def _build_replays(
+    entry: Mapping[str, Any], folder: Path, where: str, takes: Sequence[Path] | None = None
+) -> Iterator[BatchTask]:
     """Return the replays of an entry. Raises JobError."""
     if "left" in entry:
         videos = [folder / str(entry[side]) for side in CAMERA_NAMES if side in entry]
-        name = str(entry.get("name", "")) or _name({}, videos[0], folder)
-        yield _of_videos(entry, folder, where, name, videos)
+        name = str(entry.get("name", "")) or _build_task_name({}, videos[0], folder)
+        yield _build_video_replay(entry, folder, where, name, videos)
         return
-    for take in _found(entry, "takes", folder, where) if takes is None else takes:
-        name = _name(entry, take, folder)
+    for take in _find_paths(entry, "takes", folder, where) if takes is None else takes:
+        name = _build_task_name(entry, take, folder)
         if is_session(take):
-            yield _session(entry, folder, where, name, take)
+            yield _build_session_replay(entry, folder, where, name, take)
             continue
         lefts = sorted(file for file in take.glob("left.*") if file.suffix in VIDEOS) if take.is_dir() else []
-        found = [videos for left in lefts if len(videos := _videos_beside(left)) > 1]
+        found = [videos for left in lefts if len(videos := _find_other_videos(left)) > 1]
         if not found:
-            if len(_texts(entry["takes"], where)) and any("*" in text for text in _texts(entry["takes"], where)):
+            if len(_read_texts(entry["takes"], where)) and any("*" in text for text in _read_texts(entry["takes"], where)):
                 continue  # a pattern also matches what lies beside the takes
             raise JobError(f"{where}: {take} is no session and has no left and right video")
-        yield _of_videos(entry, folder, where, name, found[0])
+        yield _build_video_replay(entry, folder, where, name, found[0])
 
 
-def _session(entry: Mapping[str, Any], folder: Path, where: str, name: str, take: Path) -> BatchTask:
+def _build_session_replay(entry: Mapping[str, Any], folder: Path, where: str, name: str, take: Path) -> BatchTask:
     """Return the replay of a session, with the database it ran with."""
-    from database.default import default_database_path
+    from database.default import find_default_database_path
     from stream.recording.session import read_session
-    from tools.database.installed import default_motions
+    from tools.database.installed import find_default_database
 
     words = _Words(["replay"], [])
     words.words += [words.file(take), "--no-publish"]
-    _options(words, entry, "replay", folder, where)
+    _add_options(words, entry, "replay", folder, where)
     if "database" not in entry:
         known = read_session(take).database
-        places = [Path(known.file), default_database_path()] if known is not None else [default_motions()]
+        places = [Path(known.file), find_default_database_path()] if known is not None else [find_default_database()]
         place = next((place for place in places if place.is_file()), None)
         words.words += [] if place is None else ["--database", words.file(place)]
     unread = () if entry.get("video") else (".mkv",)
-    return _replay_task(words, entry, where, name, unread)
+    return _build_replay_task(words, entry, where, name, unread)
 
 
-def _of_videos(entry: Mapping[str, Any], folder: Path, where: str, name: str, videos: Sequence[Path]) -> BatchTask:
+def _build_video_replay(entry: Mapping[str, Any], folder: Path, where: str, name: str, videos: Sequence[Path]) -> BatchTask:
     """Return the replay of videos; rig, subject and time stamps are found beside them or above. Raises JobError."""
-    from tools.database.installed import default_motions
+    from tools.database.installed import find_default_database
 
     words = _Words(["replay"], [])
     words.words += [*map(words.file, videos), "--no-publish"]
     place = videos[0].parent
     for key, file_name in (("rig", RIG), ("subject", SUBJECT)):
-        file = None if key in entry else _above(place, file_name, folder)
+        file = None if key in entry else _find_file_above(place, file_name, folder)
         if key not in entry and file is None:
             raise JobError(f"{where}: {name}: no {file_name} beside the videos or above them; name one ({key} = ...)")
         words.words += [] if file is None else [f"--{key}", words.file(file)]
     if not {"timestamps", "fps"} & set(entry) and (place / STAMPS).is_file():
         words.words += ["--timestamps", words.file(place / STAMPS)]
-    _options(words, entry, "replay", folder, where)
+    _add_options(words, entry, "replay", folder, where)
     if "database" not in entry:
-        words.words += ["--database", words.file(default_motions())]
-    return _replay_task(words, entry, where, name)
+        words.words += ["--database", words.file(find_default_database())]
+    return _build_replay_task(words, entry, where, name)
 
 
-def _replay_task(words: _Words, entry: Mapping[str, Any], where: str, name: str, unread: tuple[str, ...] = ()) -> BatchTask:
+def _build_replay_task(words: _Words, entry: Mapping[str, Any], where: str, name: str, unread: tuple[str, ...] = ()) -> BatchTask:
     """Return a replay that writes what is wanted, a recording to look at and a report."""
     leaf = name.rpartition("/")[2]
-    _written(words, leaf, [*_formats(entry, where, ["bvh"]), "mcap"])
+    _add_outputs(words, leaf, [*_read_formats(entry, where, ["bvh"]), "mcap"])
     words.words += ["--report", f"{OUT}/{REPORT}"]
     return words.task(name, "replay", f"{leaf}.mcap", unread)
 
 
-def _exports(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+def _build_exports(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return the exports of an entry. Raises JobError."""
-    formats = _formats(entry, where, ())
+    formats = _read_formats(entry, where, ())
     if not formats:
         raise JobError(f"{where}: out is missing: formats such as ['bvh', 'glb']")
-    for take in _found(entry, "takes", folder, where):
+    for take in _find_paths(entry, "takes", folder, where):
         if take.is_dir() and not is_session(take):
             continue
-        words, name = _Words(["export"], []), _name(entry, take, folder)
+        words, name = _Words(["export"], []), _build_task_name(entry, take, folder)
         words.words.append(words.file(take))
-        _options(words, entry, "export", folder, where)
-        _written(words, name.rpartition("/")[2], formats)
+        _add_options(words, entry, "export", folder, where)
+        _add_outputs(words, name.rpartition("/")[2], formats)
         yield words.task(name, "export", "{in0}", (".mkv",))
 
 
-def _cleans(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+def _build_cleanings(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return the motions that are to obey physics. Raises JobError."""
-    for take in _found(entry, "takes", folder, where):
-        words, name = _Words(["physics", "clean"], []), _name(entry, take, folder)
+    for take in _find_paths(entry, "takes", folder, where):
+        words, name = _Words(["physics", "clean"], []), _build_task_name(entry, take, folder)
         words.words.append(words.file(take))
-        _options(words, entry, "clean", folder, where)
+        _add_options(words, entry, "clean", folder, where)
         leaf = name.rpartition("/")[2]
-        _written(words, leaf, [*_formats(entry, where, ["bvh"]), "mcap"])
+        _add_outputs(words, leaf, [*_read_formats(entry, where, ["bvh"]), "mcap"])
         yield words.task(name, "clean", f"{leaf}.mcap", (".mkv",))
 
 
-def _evaluations(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+def _build_evaluations(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return an evaluation. Raises JobError: no such table."""
     table = str(entry.get("table", ""))
     if table not in EVALUATE:
         raise JobError(f"{where}: table must be one of {', '.join(EVALUATE)}, got {table!r}")
     _check_keys(entry, (*OWN_KEYS["evaluate"], *COMMON, *EVALUATE[table]), f"{where} ({table})")
     words = _Words(["evaluate", table], [])
-    _options(words, entry, "evaluate", folder, where)
+    _add_options(words, entry, "evaluate", folder, where)
     words.words += ["--workers", "1"] * (table not in ALONE)
     words.words += ["--out" if table == "poses" else "--json", f"{OUT}/figures.json"]
     yield words.task(str(entry.get("name", table)), "evaluate")
 
 
-def _databases(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+def _build_databases(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return a database to be built. Raises JobError."""
     if "name" not in entry:
         raise JobError(f"{where}: name is missing: of the database")
     words, name = _Words(["database", "build"], []), str(entry["name"])
-    words.words += [words.file(source) for source in _found(entry, "sources", folder, where)]
-    _options(words, entry, "database", folder, where)
+    words.words += [words.file(source) for source in _find_paths(entry, "sources", folder, where)]
+    _add_options(words, entry, "database", folder, where)
     words.words += ["--processes", "1", "--out", f"{OUT}/{name.rpartition('/')[2]}.db"]
     yield words.task(name, "database")

@@ -69,21 +69,21 @@ POOR: Final = 0.9  # tracked share below which a take is marked
 HINT: Final = "Served by <code>{command}</code>, a click on a second opens the viewer there; else it copies the command."
 
 
-def page(out: Path, when: str, counts: Mapping[str, int], rows: Sequence[Mapping[str, Any]]) -> str:
+def format_page(out: Path, when: str, counts: Mapping[str, int], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the page. out: the folder of the batch; rows: `TaskRow`s as tables."""
     told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in COLUMNS)
-    body = "\n".join(_row(out, row) for row in rows)
+    body = "\n".join(_format_row(out, row) for row in rows)
     hint = HINT.format(command=escape(shlex.join(["duocap", "view", str(out)])))
     return (
         HEAD.format(title=escape(f"duocap batch {out.name}"))
-        + f'<h1>{escape(out.name)}</h1><p>{told}{_total(rows)}; {when}</p><p class="small">{hint}</p>'
+        + f'<h1>{escape(out.name)}</h1><p>{told}{_format_total(rows)}; {when}</p><p class="small">{hint}</p>'
         + f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
         + TAIL
     )
 
 
-def _total(rows: Sequence[Mapping[str, Any]]) -> str:
+def _format_total(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return how much motion there is, and the share of its frames that is tracked."""
     found = [row["figures"] for row in rows if row["figures"]]
     frames = sum(each["frames"] for each in found)
@@ -95,29 +95,29 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"; {length} of motion, {frames:,} frames, {tracked:.1%} of them tracked"
 
 
-def _row(out: Path, row: Mapping[str, Any]) -> str:
+def _format_row(out: Path, row: Mapping[str, Any]) -> str:
     """Return one row."""
     if row["state"] != "done":
         why = f"{escape(row['state'])}{': ' * bool(row['message'])}{escape(row['message'])}"
-        return f'<tr class="failed"><td>{_name(row)}</td><td class="why" colspan="{len(COLUMNS) - 1}">{why}</td></tr>'
+        return f'<tr class="failed"><td>{_format_task_name(row)}</td><td class="why" colspan="{len(COLUMNS) - 1}">{why}</td></tr>'
     figures = row["figures"]
     tracked = figures.get("tracked")
     mark = "poor" if tracked is not None and tracked < POOR else ""
     cells = [
-        f"<td>{_name(row)}</td>",
+        f"<td>{_format_task_name(row)}</td>",
         f"<td>{row['picture']}</td>",
-        _number(figures.get("frames"), "{:.0f}"),
-        _number(figures.get("seconds"), "{:.1f}"),
-        _share(tracked),
-        _number(figures.get("reprojection_px"), "{:.2f}"),
-        _number(figures.get("marker_residual_mm"), "{:.1f}"),
-        _number(figures.get("swaps_suspected"), "{:.0f}"),
-        f"<td>{_worst(out, row)}</td>",
+        _format_number(figures.get("frames"), "{:.0f}"),
+        _format_number(figures.get("seconds"), "{:.1f}"),
+        _format_share(tracked),
+        _format_number(figures.get("reprojection_px"), "{:.2f}"),
+        _format_number(figures.get("marker_residual_mm"), "{:.1f}"),
+        _format_number(figures.get("swaps_suspected"), "{:.0f}"),
+        f"<td>{_format_worst_seconds(out, row)}</td>",
     ]
     return f'<tr class="{mark}">{"".join(cells)}</tr>'
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def _format_task_name(row: Mapping[str, Any]) -> str:
     """Return what a task is and what it said."""
     name = escape(row["task"]).replace("/", "/<wbr>")
     if row["state"] == "done":
@@ -132,33 +132,35 @@ def _name(row: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _number(value: float | None, form: str) -> str:
+def _format_number(value: float | None, form: str) -> str:
     """Return a cell with a number, or with a dash."""
     return '<td class="n" data-v="-1">-</td>' if value is None else f'<td class="n" data-v="{value}">{form.format(value)}</td>'
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     """Return a cell with a share in percent and as a bar."""
     if value is None:
-        return _number(None, "")
+        return _format_number(None, "")
     return f'<td class="n" data-v="{value}">{100 * value:.1f}<span class="share" style="--at:{value:.1%}"></span></td>'
 
 
-def _worst(out: Path, row: Mapping[str, Any]) -> str:
+def _format_worst_seconds(out: Path, row: Mapping[str, Any]) -> str:
     """Return a link to each of the worst seconds."""
     if not row["recording"]:
         return ""
-    return "<br>".join(_link(out, row, one["at_s"], _why(one)) for one in row["worst"]) or _link(out, row, None, "view")
+    return "<br>".join(_format_link(out, row, one["at_s"], _format_reason(one)) for one in row["worst"]) or _format_link(
+        out, row, None, "view"
+    )
 
 
-def _why(second: Mapping[str, Any]) -> str:
+def _format_reason(second: Mapping[str, Any]) -> str:
     """Return what is bad about a second."""
     mm = second["marker_residual_mm"]
     shown = "" if mm is None else f", markers {mm:.0f} mm"
     return f"{second['at_s']:.0f} s: {second['tracked']:.0%} tracked{shown}"
 
 
-def _link(out: Path, row: Mapping[str, Any], at_s: float | None, text: str) -> str:
+def _format_link(out: Path, row: Mapping[str, Any], at_s: float | None, text: str) -> str:
     """Return a link to a second in the viewer, with the command that shows it."""
     words = ["duocap", "view", str(out / row["recording"]), *([] if at_s is None else ["--at", f"{at_s:g}"])]
     query = urlencode({"task": row["task"]} | ({} if at_s is None else {"at": f"{at_s:g}"}))

@@ -12,7 +12,7 @@ from config.joints import JOINT_INDEX
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.recording.folders import take_of
+from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
 
 N_POSES: Final = 6
@@ -22,21 +22,25 @@ HEAD: Final = JOINT_INDEX["head"]
 COLORS: Final = {TrackingState.TRACKING: "#2a7", TrackingState.COASTING: "#c80", TrackingState.LOST: "#c33"}
 
 
-def recording_picture(recording: Path | None) -> str:
+def draw_recording(recording: Path | None) -> str:
     """Return a drawing of a recording (.mcap, or a session's folder); empty for what is none."""
     if recording is None:
         return ""
     try:
-        file = take_of(recording)
+        file = find_take(recording)
         opened = open_recording(file)
         n = len(opened.poses)
         poses = [opened.poses[int(k)] for k in np.linspace(0, n - 1, min(N_POSES, n)).round()]
     except (DuocapError, MalformedMessageError, OSError):
         return ""
-    return drawing([joints_m(opened.skeleton, pose) for pose in poses], opened.skeleton.parents, [pose.state for pose in poses])
+    return draw_bodies(
+        [compute_facing_joints_m(opened.skeleton, pose) for pose in poses],
+        opened.skeleton.parents,
+        [pose.state for pose in poses],
+    )
 
 
-def joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Floats:
+def compute_facing_joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Floats:
     """Return the joints of a pose about its root, facing +Z, (J, 3) [m]."""
     local = matrix_from_quaternion(np.asarray(pose.rotations_xyzw, np.float64))
     rotation, place = np.empty((len(local), 3, 3)), np.zeros((len(local), 3))
@@ -50,7 +54,7 @@ def joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Floats:
     return np.asarray(place @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]]))
 
 
-def drawing(bodies: list[Floats], parents: tuple[int, ...], states: list[TrackingState]) -> str:
+def draw_bodies(bodies: list[Floats], parents: tuple[int, ...], states: list[TrackingState]) -> str:
     """Return bodies side by side as SVG, feet on one line."""
     scale = (HEIGHT - 2 * MARGIN) / METRES
     paths = []

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from config.files import atomic_write, written_together
-from tools.batch.page import page
+from config.files import write_atomically, write_together
+from tools.batch.page import format_page
 from tools.batch.task import BatchTask
 
 SUMMARY, PAGE = "report.json", "report.html"
@@ -79,11 +79,11 @@ class TaskRow:
         return cls(task.name, task.kind, UNDONE)
 
 
-def write_reports(out: Path, rows: Sequence[TaskRow]) -> None:
+def write_batch_reports(out: Path, rows: Sequence[TaskRow]) -> None:
     """Write the report as JSON and as a page. Raises FileFormatError."""
     counts = {state: sum(row.state == state for row in rows) for state in (DONE, FAILED, UNDONE)}
     when = f"{datetime.now().astimezone():%Y-%m-%d %H:%M}"
     content = {"when": when, "counts": counts, "tasks": [asdict(row) for row in rows]}
-    with written_together():
-        atomic_write(out / SUMMARY, json.dumps(content, indent=1) + "\n")
-        atomic_write(out / PAGE, page(out, when, counts, content["tasks"]))  # type: ignore[arg-type]
+    with write_together():
+        write_atomically(out / SUMMARY, json.dumps(content, indent=1) + "\n")
+        write_atomically(out / PAGE, format_page(out, when, counts, content["tasks"]))  # type: ignore[arg-type]

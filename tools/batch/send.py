@@ -20,7 +20,7 @@ PIECE_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentFiles:
     """The files of a task's inputs.
 
     hashes: of each as in a record; kept: contents that other tasks read, too.
@@ -31,45 +31,45 @@ class Sent:
 
     def missing(self) -> tuple[str, ...]:
         """Return the contents that this process was not sent yet."""
-        return tuple(sorted({mark[2] for mark in self.hashes.values() if not _place(mark[2]).is_file()}))
+        return tuple(sorted({mark[2] for mark in self.hashes.values() if not _find_content_path(mark[2]).is_file()}))
 
     def forget(self) -> None:
         """Remove the contents that no other task needs."""
         for mark in self.hashes.values():
             if mark[2] not in self.kept:
-                _place(mark[2]).unlink(missing_ok=True)
+                _find_content_path(mark[2]).unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=1)
-def _store() -> Path:
+def _find_store() -> Path:
     """Return the folder of what this process was sent; it goes with the process."""
     folder = Path(tempfile.mkdtemp(prefix="duocap-sent-"))
     atexit.register(shutil.rmtree, folder, True)
     return folder
 
 
-def _place(content: str) -> Path:
+def _find_content_path(content: str) -> Path:
     """Return where a content is or will be."""
-    return _store() / content
+    return _find_store() / content
 
 
 def take_piece(content: str, piece: bytes, first: bool, last: bool) -> None:
     """Take a piece of a content; the file is there when it is whole. Runs in the worker."""
-    part = _place(content).with_suffix(".part")
+    part = _find_content_path(content).with_suffix(".part")
     with part.open("wb" if first else "ab") as stream:
         stream.write(piece)
     if last:
-        part.replace(_place(content))
+        part.replace(_find_content_path(content))
 
 
 def send_contents(contents: tuple[str, ...], files: dict[str, Path], tell: Callable[..., Any]) -> None:
     """Send contents to a worker. files: where they are here; tell: calls a function there. Raises OSError."""
     for content in contents:
-        for piece, first, last in _pieces(files[content]):
+        for piece, first, last in _read_pieces(files[content]):
             tell(take_piece, content, piece, first, last)
 
 
-def _pieces(file: Path) -> Iterator[tuple[bytes, bool, bool]]:
+def _read_pieces(file: Path) -> Iterator[tuple[bytes, bool, bool]]:
     """Return a file in pieces: content, whether it is the first, whether it is the last."""
     left, first = file.stat().st_size, True
     with file.open("rb") as stream:
@@ -82,7 +82,7 @@ def _pieces(file: Path) -> Iterator[tuple[bytes, bool, bool]]:
                 return
 
 
-def place_inputs(task: BatchTask, sent: Sent, folder: Path) -> tuple[str, ...]:
+def place_inputs(task: BatchTask, sent: SentFiles, folder: Path) -> tuple[str, ...]:
     """Lay the inputs out in a folder, under the names they have; return where they are. Raises DuocapError."""
     places = tuple(str(folder / f"in{n}" / Path(place).name) for n, place in enumerate(task.inputs))
     for key, mark in sent.hashes.items():
@@ -92,7 +92,7 @@ def place_inputs(task: BatchTask, sent: Sent, folder: Path) -> tuple[str, ...]:
             raise DuocapError(f"{Path(name).name}: is too far from the database that it is part of to be sent; put them together")
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.link(_place(mark[2]), to)
+            os.link(_find_content_path(mark[2]), to)
         except OSError:
-            shutil.copyfile(_place(mark[2]), to)
+            shutil.copyfile(_find_content_path(mark[2]), to)
     return places

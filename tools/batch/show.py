@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from config.errors import DuocapError, FileFormatError, reason
+from config.errors import DuocapError, FileFormatError, describe_reason
 from config.settings import Settings
-from stream.recording.folders import take_of
-from stream.web.server import LOOPBACK, free_port, is_own_page, url_of
+from stream.recording.folders import find_take
+from stream.web.server import LOOPBACK, find_free_port, format_page_url, is_own_page
 from tools.batch.page import VIEW
 from tools.batch.report import PAGE, SUMMARY
-from tools.interrupt import interruptible
-from tools.viewer import ViewerProcess, ViewPlan, browse
+from tools.interrupt import raise_on_interrupt
+from tools.viewer import ViewerProcess, ViewPlan, open_browser
 
 
 def is_report(folder: Path) -> bool:
@@ -29,36 +29,36 @@ def is_report(folder: Path) -> bool:
 
 def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *, browser: bool) -> None:
     """Serve a report until Ctrl-C. browser: open the system's. Raises DuocapError."""
-    with served_report(folder, settings) as url:
+    with serve_report(folder, settings) as url:
         tell(f"report: {url} (Ctrl-C ends it)")
         if browser:
-            browse(url)
-        with contextlib.suppress(KeyboardInterrupt), interruptible():
+            open_browser(url)
+        with contextlib.suppress(KeyboardInterrupt), raise_on_interrupt():
             threading.Event().wait()
 
 
 @contextlib.contextmanager
-def served_report(folder: Path, settings: Settings) -> Iterator[str]:
+def serve_report(folder: Path, settings: Settings) -> Iterator[str]:
     """Serve a report while the block runs; yields its URL. Raises DuocapError."""
     host = settings.viewer.host
-    port = free_port(host, settings.viewer.port)
-    seconds = ReportViewer(_recordings(folder), settings)
+    port = find_free_port(host, settings.viewer.port)
+    seconds = ReportViewer(_find_recordings(folder), settings)
     with ThreadingHTTPServer((host, port), partial(_Handler, seconds, str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"{url_of(host, port)}/{PAGE}"
+            yield f"{format_page_url(host, port)}/{PAGE}"
         finally:
             server.shutdown()
             seconds.close()
 
 
-def _recordings(folder: Path) -> dict[str, Path]:
+def _find_recordings(folder: Path) -> dict[str, Path]:
     """Return what shows each task of a report. Raises FileFormatError: it is damaged."""
     try:
         rows = json.loads((folder / SUMMARY).read_text("utf-8"))["tasks"]
         return {row["task"]: folder / row["recording"] for row in rows if row["recording"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(f"{folder / SUMMARY}: cannot be read ({reason(error)}); run the batch again") from error
+        raise FileFormatError(f"{folder / SUMMARY}: cannot be read ({describe_reason(error)}); run the batch again") from error
 
 
 class ReportViewer:
@@ -76,7 +76,7 @@ class ReportViewer:
         """Show a take; return the URL of the page. Raises DuocapError."""
         if task not in self._recordings:
             raise DuocapError(f"{task}: no such take in this report, or it has no recording")
-        plan = ViewPlan(self._settings, (take_of(self._recordings[task]),), False, at_s)
+        plan = ViewPlan(self._settings, (find_take(self._recordings[task]),), False, at_s)
         with self._one:
             self._end()
             self._viewer = ViewerProcess(plan)

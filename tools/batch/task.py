@@ -43,7 +43,7 @@ class BatchTask:
         return inputs[int(number)] if word == f"{{in{number}}}" and number.isdigit() else word
 
 
-class Value(Enum):
+class OptionType(Enum):
     """What a key of a job file takes: text or a number; several texts; true or false; a file that is read."""
 
     ONE = auto()
@@ -52,71 +52,73 @@ class Value(Enum):
     FILE = auto()
 
 
-COMMON: Final = {"set": Value.MANY, "config": Value.FILE}
+COMMON: Final = {"set": OptionType.MANY, "config": OptionType.FILE}
 REPLAY: Final = {
-    "rig": Value.FILE,
-    "subject": Value.FILE,
-    "database": Value.FILE,
-    "timestamps": Value.FILE,
-    "style": Value.FILE,
-    "fps": Value.ONE,
-    "background": Value.ONE,
-    "camera": Value.ONE,
-    "cameras": Value.ONE,
-    "smooth": Value.ONE,
-    "model": Value.ONE,
-    "mass": Value.ONE,
-    "hide": Value.MANY,
-    "video": Value.FLAG,
-    "verify": Value.FLAG,
-    "no_style": Value.FLAG,
-    "physics": Value.FLAG,
-    "as_live": Value.FLAG,
+    "rig": OptionType.FILE,
+    "subject": OptionType.FILE,
+    "database": OptionType.FILE,
+    "timestamps": OptionType.FILE,
+    "style": OptionType.FILE,
+    "fps": OptionType.ONE,
+    "background": OptionType.ONE,
+    "camera": OptionType.ONE,
+    "cameras": OptionType.ONE,
+    "smooth": OptionType.ONE,
+    "model": OptionType.ONE,
+    "mass": OptionType.ONE,
+    "hide": OptionType.MANY,
+    "video": OptionType.FLAG,
+    "verify": OptionType.FLAG,
+    "no_style": OptionType.FLAG,
+    "physics": OptionType.FLAG,
+    "as_live": OptionType.FLAG,
 }
 EXPORT: Final = {
-    "from": Value.ONE,
-    "to": Value.ONE,
-    "smooth": Value.ONE,
-    "fps": Value.ONE,
-    "in_place": Value.FLAG,
+    "from": OptionType.ONE,
+    "to": OptionType.ONE,
+    "smooth": OptionType.ONE,
+    "fps": OptionType.ONE,
+    "in_place": OptionType.FLAG,
 }
 CLEAN: Final = {
-    "mass": Value.ONE,
-    "table": Value.ONE,
-    "friction": Value.ONE,
-    "segment": Value.MANY,
-    "subject": Value.FILE,
-    "contacts": Value.FILE,
+    "mass": OptionType.ONE,
+    "table": OptionType.ONE,
+    "friction": OptionType.ONE,
+    "segment": OptionType.MANY,
+    "subject": OptionType.FILE,
+    "contacts": OptionType.FILE,
 }
-PROTOCOL: Final = {"motion": Value.FILE, "database": Value.FILE, "clip": Value.MANY}
-ANYBODY: Final = PROTOCOL | {"clips": Value.MANY, "skeleton": Value.FILE, "seed": Value.ONE}
-CASES: Final = ANYBODY | {"markers": Value.MANY, "case": Value.MANY, "seconds": Value.ONE}
-ONE_SET: Final = {"markers": Value.ONE, "seconds": Value.ONE}
+PROTOCOL: Final = {"motion": OptionType.FILE, "database": OptionType.FILE, "clip": OptionType.MANY}
+ANYBODY: Final = PROTOCOL | {"clips": OptionType.MANY, "skeleton": OptionType.FILE, "seed": OptionType.ONE}
+CASES: Final = ANYBODY | {"markers": OptionType.MANY, "case": OptionType.MANY, "seconds": OptionType.ONE}
+ONE_SET: Final = {"markers": OptionType.ONE, "seconds": OptionType.ONE}
 EVALUATE: Final = {  # by the name of the table
-    "synthesis": ANYBODY | ONE_SET | {"variant": Value.MANY, "method": Value.MANY, "c3d": Value.FILE},
-    "search": PROTOCOL | {"sizes": Value.FLAG},
-    "dimensionality": PROTOCOL | {"quick": Value.FLAG},
+    "synthesis": ANYBODY | ONE_SET | {"variant": OptionType.MANY, "method": OptionType.MANY, "c3d": OptionType.FILE},
+    "search": PROTOCOL | {"sizes": OptionType.FLAG},
+    "dimensionality": PROTOCOL | {"quick": OptionType.FLAG},
     "end-to-end": ANYBODY
     | ONE_SET
-    | {"cameras": Value.ONE, "occlude": Value.MANY, "occlude_each": Value.FLAG, "true_subject": Value.FLAG},
-    "filtering": PROTOCOL | ONE_SET | {"recording": Value.FILE, "seed": Value.ONE},
+    | {"cameras": OptionType.ONE, "occlude": OptionType.MANY, "occlude_each": OptionType.FLAG, "true_subject": OptionType.FLAG},
+    "filtering": PROTOCOL | ONE_SET | {"recording": OptionType.FILE, "seed": OptionType.ONE},
     "feet": ANYBODY | ONE_SET,
-    "acquisition": ANYBODY | {"markers": Value.MANY, "trials": Value.ONE, "quick": Value.FLAG},
-    "posing": {"motion": Value.FILE, "behaviour": Value.MANY, "poses": Value.ONE},
-    "poses": {"motion": Value.FILE} | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), Value.ONE),
-    "missing": CASES | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG},
-    "labels": CASES | {"cameras": Value.ONE},
-    "forces": {"plates": Value.FILE, "mass": Value.ONE},
+    "acquisition": ANYBODY | {"markers": OptionType.MANY, "trials": OptionType.ONE, "quick": OptionType.FLAG},
+    "posing": {"motion": OptionType.FILE, "behaviour": OptionType.MANY, "poses": OptionType.ONE},
+    "poses": {"motion": OptionType.FILE}
+    | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), OptionType.ONE),
+    "missing": CASES
+    | {"method": OptionType.MANY, "style": OptionType.MANY, "dictionary": OptionType.FILE, "exact": OptionType.FLAG},
+    "labels": CASES | {"cameras": OptionType.ONE},
+    "forces": {"plates": OptionType.FILE, "mass": OptionType.ONE},
 }
 ALONE: Final = ("search", "forces")  # tables that one process measures
 DATABASE: Final = {
-    "fps": Value.ONE,
-    "thin": Value.ONE,
-    "parts": Value.ONE,
-    "leave_out": Value.MANY,
-    "skip_bad": Value.FLAG,
-    "no_graph": Value.FLAG,
-    "mirrored": Value.FLAG,
+    "fps": OptionType.ONE,
+    "thin": OptionType.ONE,
+    "parts": OptionType.ONE,
+    "leave_out": OptionType.MANY,
+    "skip_bad": OptionType.FLAG,
+    "no_graph": OptionType.FLAG,
+    "mirrored": OptionType.FLAG,
 }
 OPTIONS: Final = {
     kind: COMMON | own

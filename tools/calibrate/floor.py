@@ -9,14 +9,14 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.camera import Rig
-from calibration.floor.board import floor_from_board
+from calibration.floor.board import fit_floor_to_board
 from calibration.floor.feet import FootHeights
-from calibration.floor.frame import Floor, FloorMethod, floored, to_cameras
-from calibration.floor.markers import floor_from_markers
+from calibration.floor.frame import Floor, FloorMethod, find_direction_to_cameras, place_on_floor
+from calibration.floor.markers import fit_floor_to_markers
 from calibration.floor.picture import draw_floor
-from calibration.floor.quality import floor_report
-from calibration.floor.walk import floor_from_walk
-from calibration.formats.rig_toml import write_rig
+from calibration.floor.quality import judge_floor
+from calibration.floor.walk import fit_floor_to_walk
+from calibration.formats.rig_toml import write_rig_toml
 from calibration.quality.report import Grade, QualityReport
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError
@@ -24,7 +24,13 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from tools.calibrate.board.found import Progress
 from tools.calibrate.board.sources import BoardSpec
-from tools.calibrate.floor_sources import TimeWindow, board_moments, marker_source, still_markers, walk_moments
+from tools.calibrate.floor_sources import (
+    TimeWindow,
+    find_still_markers,
+    open_marker_source,
+    search_board_moments,
+    triangulate_walk,
+)
 from tools.calibrate.outcome import print_report, write_outcome
 
 Tell = Callable[[str], None]
@@ -65,47 +71,48 @@ class FloorOutput:
 def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progress) -> Floor:
     """Find a floor. Raises SourceError, CalibrationError: nothing that can be read, or no floor in it."""
     if wishes.by == "board":
-        return _by_board(wishes, rig, progress)
+        return _find_board_floor(wishes, rig, progress)
     if wishes.by == "markers":
-        source = marker_source(wishes.spec, settings, wishes.worn)
-        points, covariances = still_markers(source, rig, settings, wishes.window)
-        return floor_from_markers(rig, points, covariances, wishes.height_m, wishes.distance_m)
+        source = open_marker_source(wishes.spec, settings, wishes.worn)
+        points, covariances = find_still_markers(source, rig, settings, wishes.window)
+        return fit_floor_to_markers(rig, points, covariances, wishes.height_m, wishes.distance_m)
     recording = CaptureRecording(wishes.spec, settings.detector, wishes.worn)
     assert wishes.heights is not None
-    return floor_from_walk(rig, walk_moments(recording, rig, settings, wishes.window, progress), wishes.heights)
+    return fit_floor_to_walk(rig, triangulate_walk(recording, rig, settings, wishes.window, progress), wishes.heights)
 
 
-def _by_board(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
+def _find_board_floor(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
     """Find the floor under a board."""
     spec = wishes.spec
     late_s = (0.0, wishes.late_s) if len(spec.files) == 2 and wishes.late_s else ()
     where = BoardSpec(tuple(map(Path, spec.files)), spec.timestamps, spec.fps, late_s)
-    moments, search = board_moments(where, wishes.board, rig, wishes.window, progress)
+    moments, search = search_board_moments(where, wishes.board, rig, wishes.window, progress)
     if not moments:
-        from calibration.board.diagnosis import why_no_board
+        from calibration.board.diagnosis import explain_missing_board
 
         images = [image for misses in search.misses for image in misses.images]
         raise CalibrationError(
-            f"none of {sum(search.searched)} pictures shows the board {wishes.board.text}: {why_no_board(images, wishes.board)}"
+            f"none of {sum(search.searched)} pictures shows the board {wishes.board.text}: "
+            f"{explain_missing_board(images, wishes.board)}"
         )
-    return floor_from_board(rig, wishes.board, moments, wishes.height_m)
+    return fit_floor_to_board(rig, wishes.board, moments, wishes.height_m)
 
 
-def end_with(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:
+def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:
     """Judge, print, draw and write. Raises CalibrationError: the verdict is fail, and nothing was written."""
     if ending.rescale:
-        floor = rescaled(floor)
+        floor = rescale_rig(floor)
     if ending.to_cameras:
-        floor = replace(floor, ahead=to_cameras(rig, floor.origin_m, floor.up))
-    report = floor_report(rig, floor)
+        floor = replace(floor, ahead=find_direction_to_cameras(rig, floor.origin_m, floor.up))
+    report = judge_floor(rig, floor)
     print_report(report, tell)
-    found = replace(floored(rig, floor), grade=word_of(rig, report))
-    draw, write = partial(draw_floor, rig, floor, report), partial(write_rig, ending.out, found)
+    found = replace(place_on_floor(rig, floor), grade=find_worse_verdict(rig, report))
+    draw, write = partial(draw_floor, rig, floor, report), partial(write_rig_toml, ending.out, found)
     write_outcome(report, ending.out, ending.drawn, draw, write, tell)
     return report
 
 
-def rescaled(floor: Floor) -> Floor:
+def rescale_rig(floor: Floor) -> Floor:
     """Return a floor whose rig is to be scaled to what was measured on it. Raises CalibrationError: nothing was measured."""
     if not np.isfinite(floor.size_ratio):
         raise CalibrationError(
@@ -114,7 +121,7 @@ def rescaled(floor: Floor) -> Floor:
     return replace(floor, scale=1.0 / floor.size_ratio)
 
 
-def word_of(rig: Rig, report: QualityReport) -> str:
+def find_worse_verdict(rig: Rig, report: QualityReport) -> str:
     """Return the worse of both verdicts, the rig's own and its floor's; a rig that nobody judged stays so unless its floor is
     poor.
     """

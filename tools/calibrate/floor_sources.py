@@ -14,17 +14,17 @@ from capture.background.statistics import Background
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, Views
 from capture.recording.recording import CaptureRecording, Frames, RecordingSpec
-from capture.recording.session import is_session, session_camera_names
+from capture.recording.session import is_session, read_session_camera_names
 from capture.sources.source import IMAGE_SUFFIXES
 from capture.stereo.check import check_rig_fits
-from capture.stereo.matching import match, with_rig_error
+from capture.stereo.matching import add_rig_error, match
 from config.arrays import Floats
 from config.errors import CalibrationError, DuocapError, SourceError
 from config.markers import MarkerSet
 from config.settings import Settings
-from tools.calibrate.board.found import BoardSearch, Progress, Size, size_of
+from tools.calibrate.board.found import BoardSearch, Progress, Size, find_image_size
 from tools.calibrate.board.sources import BoardSpec, search_board
-from tools.calibrate.board.stills import PictureSets, decoded, search_stills
+from tools.calibrate.board.stills import PictureSets, decode_image, search_stills
 
 NS = 1e9
 SAME_PX = 2.5  # a marker that lies still stays within this
@@ -51,7 +51,7 @@ class TimeWindow:
         return self.end_s is not None and t_ns / NS > self.end_s
 
 
-def board_moments(
+def search_board_moments(
     spec: BoardSpec, board: Board, rig: Rig, window: TimeWindow, progress: Progress
 ) -> tuple[tuple[BoardMoment, ...], BoardSearch]:
     """Look for the board in films, folders or single pictures.
@@ -63,7 +63,7 @@ def board_moments(
     else:
         search = search_board(spec, board, progress)
     for camera, size in zip(rig.cameras, search.sizes, strict=False):
-        check_size(camera, size)
+        check_picture_size(camera, size)
     unseen = (None,) * (len(rig) - search.n_cameras)  # of a rig of two the left camera's pictures alone will do
     moments = tuple(
         BoardMoment(moment.views + unseen)
@@ -75,7 +75,7 @@ def board_moments(
     return moments, search
 
 
-def check_size(camera: Camera, size: Size) -> None:
+def check_picture_size(camera: Camera, size: Size) -> None:
     """Raise CalibrationError unless pictures have the size their camera was calibrated at."""
     if tuple(size) != camera.size:
         raise CalibrationError(
@@ -95,21 +95,21 @@ class MarkerSource:
     colors_rgb: Floats
 
 
-def still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> tuple[Floats, Floats]:
+def find_still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> tuple[Floats, Floats]:
     """Return the markers that lie still, (N, 3) [m], with covariances (N, 3, 3).
 
     Raises CalibrationError: another size than the rig's, no pictures in the window.
     """
-    views = Views(tuple(lying_still(blobs) for blobs in _blobs(source, rig, settings, window)), 0)
+    views = Views(tuple(select_still_blobs(blobs) for blobs in _detect_blobs(source, rig, settings, window)), 0)
     points = match(
-        with_rig_error(views, settings.match.rig_sigma_px),
+        add_rig_error(views, settings.match.rig_sigma_px),
         rig,
         replace(settings.match, depth_extent_m=FLOOR_EXTENT_M),
     )
     return points.point_m, points.covariance_m2
 
 
-def marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerSet) -> MarkerSource:
+def open_marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerSet) -> MarkerSource:
     """Open recordings, or single pictures.
 
     What lies still through a whole recording would be part of any background learned from it: there is none, unless seconds
@@ -118,7 +118,7 @@ def marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerSet) -
     colors = markers.color_rgb[markers.has_color]
     files = [Path(name) for name in spec.files]
     if all(is_picture(file) for file in files):
-        return MarkerSource([tuple(_frame(file, camera) for camera, file in enumerate(files))], None, colors)
+        return MarkerSource([tuple(_read_frame(file, camera) for camera, file in enumerate(files))], None, colors)
     recording = CaptureRecording(spec, settings.detector, markers)
     if spec.background_s is not None:
         recording.learn_background()
@@ -130,15 +130,15 @@ def is_picture(file: Path) -> bool:
     return file.suffix.lower() in IMAGE_SUFFIXES and file.is_file()
 
 
-def _frame(file: Path, camera: int) -> Frame:
+def _read_frame(file: Path, camera: int) -> Frame:
     """Read one picture. Raises SourceError: it is none."""
-    image = decoded(file)
+    image = decode_image(file)
     if image is None:
         raise SourceError(f"{file}: cannot be decoded as an image; expected PNG or JPEG: copy it again")
     return Frame(camera, 0, 0, image)
 
 
-def _blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> list[list[Blobs]]:
+def _detect_blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> list[list[Blobs]]:
     """Detect in all pictures of the window, by camera."""
     backgrounds = source.backgrounds or (None,) * len(rig)
     detectors = [
@@ -148,7 +148,7 @@ def _blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindo
     for frames in source.frames:
         for camera, frame in enumerate(frames):
             if frame is not None and window.holds(frame.t_capture_ns):
-                check_size(rig.cameras[camera], size_of(frame.image))
+                check_picture_size(rig.cameras[camera], find_image_size(frame.image))
                 found[camera].append(detectors[camera].step(frame))
         if all(frame is None or window.is_over(frame.t_capture_ns) for frame in frames):
             break
@@ -157,7 +157,7 @@ def _blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindo
     return found
 
 
-def lying_still(frames: Sequence[Blobs]) -> Blobs:
+def select_still_blobs(frames: Sequence[Blobs]) -> Blobs:
     """Return the blobs that stay where they are through most frames, each at its mean place."""
     spots: list[list[tuple[Blobs, int]]] = []
     for blobs in frames:
@@ -178,25 +178,25 @@ def lying_still(frames: Sequence[Blobs]) -> Blobs:
     return Blobs(first.camera, first.index, first.t_capture_ns, *places, first.light)
 
 
-def walk_moments(
+def triangulate_walk(
     recording: CaptureRecording, rig: Rig, settings: Settings, window: TimeWindow, progress: Progress
 ) -> list[PointFrame]:
     """Triangulate what two cameras see at least, moment by moment.
 
     Raises CalibrationError: the rig does not fit the recording, or nothing lies in the window.
     """
-    pairs = list(_pairs(recording, settings, window, progress))
+    pairs = list(_pair_views(recording, settings, window, progress))
     if not pairs:
         raise CalibrationError("no pictures between --from and --to; give seconds within the recording")
     check_rig_fits(rig, recording.sizes, pairs[:: max(1, len(pairs) // N_CHECKED)])
     moments = []
     for pair in pairs:
-        points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match)
+        points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match)
         moments.append(PointFrame(pair.t_capture_ns / NS, points.point_m, points.covariance_m2))
     return moments
 
 
-def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, progress: Progress) -> Iterator[Views]:
+def _pair_views(recording: CaptureRecording, settings: Settings, window: TimeWindow, progress: Progress) -> Iterator[Views]:
     """Return the pairs of the window."""
     for n, (pair, _, _) in enumerate(recording.pairs(synchroniser=recording.synchroniser(settings.time))):
         progress(n + 1, recording.n_frames)
@@ -206,9 +206,9 @@ def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, 
             yield pair
 
 
-def check_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
+def check_floor_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
     """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way."""
-    n = len(session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)
+    n = len(read_session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)
     if n > 1 and rig.is_monocular:
         raise DuocapError(
             f"pictures of {'two' if n == 2 else n} cameras, but the rig has one, {rig.cameras[0].name}; give its pictures alone"

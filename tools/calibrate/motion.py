@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from calibration.camera import Rig
 from calibration.quality.report import QualityReport
-from calibration.subject.motion import MotionFrame, RefinedSubject, movement_findings, refine
-from calibration.subject.quality import subject_report
+from calibration.subject.motion import MotionFrame, RefinedSubject, judge_refinement, refine_subject_fit
+from calibration.subject.quality import judge_subject
 from calibration.subject.subject import Subject
 from calibration.subject.world import find_world, refine_world
-from calibration.world import rig_in_world
+from calibration.world import place_rig_in_world
 from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
@@ -42,36 +42,36 @@ class MotionRefinement:
         return [f"{said} ({share})", f"  what bent: {', '.join(self.refined.bent)}"]
 
 
-def refined_over(
+def refine_subject(
     result: SubjectResult, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> MotionRefinement:
     """Refine a subject over pairs of views of free movement, and judge it anew.
 
     Raises CalibrationError: the performer is not tracked in half of them, or nothing bends.
     """
-    frames, tracked = tracked_frames(result.subject, pairs, rig, database, settings)
+    frames, tracked = label_tracked_frames(result.subject, pairs, rig, database, settings)
     if tracked < TRACKED_SHARE:
         raise CalibrationError(
             f"the movement is tracked in {tracked:.0%} of its frames, at least {TRACKED_SHARE:.0%} are needed; "
             "choose seconds in which the performer is alone in both views, or leave --motion out"
         )
-    refined = refine(result.found.fit, frames)
-    findings, kept = movement_findings(result.found.fit, refined)
+    refined = refine_subject_fit(result.found.fit, frames)
+    findings, kept = judge_refinement(result.found.fit, refined)
     fit = refined.fit if kept else result.found.fit
-    judged = subject_report(result.found, *result.asked, refined=fit)
+    judged = judge_subject(result.found, *result.asked, refined=fit)
     report = QualityReport((*judged.findings, *findings), judged.figures)
     found = replace(result.found, fit=fit)
     subject = replace(fit.subject, world=refine_world(find_world(fit, rig), fit, frames))
     return MotionRefinement(replace(result, subject=subject, found=found, report=report), refined, tracked, kept)
 
 
-def tracked_frames(
+def label_tracked_frames(
     subject: Subject, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> tuple[list[MotionFrame], float]:
     """Return the labelled frames in which the performer is tracked, in the rig's frame, and their share of all."""
     assert subject.world is not None
     back = subject.world.from_rig.inverse
-    pipeline = Pipeline(rig_in_world(rig, subject.world), subject, database, settings)
+    pipeline = Pipeline(place_rig_in_world(rig, subject.world), subject, database, settings)
     frames: list[MotionFrame] = []
     tracking = 0
     for pair in pairs:

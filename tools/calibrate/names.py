@@ -7,7 +7,7 @@ from config.errors import DuocapError
 from config.settings import CAMERA_NAMES
 
 
-def camera_names(sources: Sequence[str]) -> tuple[str, ...]:
+def choose_camera_names(sources: Sequence[str]) -> tuple[str, ...]:
     """Return names for cameras: left and right for two, for more those of their files or folders.
 
     Raises DuocapError: too many, one given twice, or names that repeat.

@@ -8,7 +8,7 @@ import typer
 
 from calibration.quality.report import Grade, QualityReport
 from config.errors import CalibrationError, DuocapError
-from config.files import written_together
+from config.files import write_together
 
 PICTURE = Annotated[
     Path | None,
@@ -17,7 +17,7 @@ PICTURE = Annotated[
 NO_PICTURE = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
 
 
-def picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:
+def choose_picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:
     """Return where the picture goes: rig.png beside rig.toml unless said otherwise; None: nowhere.
 
     Raises DuocapError: the result has no name, or the picture would take its place.
@@ -32,7 +32,7 @@ def picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | No
     return drawn
 
 
-def picture_of(report: QualityReport, picture: Path | None, out: Path) -> Path | None:
+def choose_report_picture(report: QualityReport, picture: Path | None, out: Path) -> Path | None:
     """Return where a report is drawn: a failed one beside the picture of a result that is kept, `rig.failed.png`."""
     if picture is None or report.grade is not Grade.FAIL or not out.exists():
         return picture
@@ -51,15 +51,15 @@ def write_outcome(
 
     Raises CalibrationError: the verdict is fail; FileFormatError: a file cannot be written.
     """
-    drawn = picture_of(report, picture, out)
-    with written_together():
+    drawn = choose_report_picture(report, picture, out)
+    with write_together():
         if drawn is not None:
             draw(drawn)
         if report.grade is not Grade.FAIL:
             write()
     if drawn is not None:
         tell(f"picture: {drawn}")
-    check_report(report, out)
+    check_verdict(report, out)
     tell(f"written to {out}")
 
 
@@ -69,7 +69,7 @@ def print_report(report: QualityReport, tell: Callable[[str], None] = typer.echo
         tell(line)
 
 
-def check_report(report: QualityReport, out: Path) -> None:
+def check_verdict(report: QualityReport, out: Path) -> None:
     """Raise CalibrationError, with the worst finding and what to do, where the verdict is fail: nothing is written then."""
     if report.grade is Grade.FAIL:
         worst = next(finding for finding in report.findings if finding.grade is Grade.FAIL)

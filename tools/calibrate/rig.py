@@ -10,10 +10,10 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment
-from calibration.camera import Camera, title
-from calibration.formats.rig_toml import write_rig
+from calibration.camera import Camera, format_camera_name
+from calibration.formats.rig_toml import write_rig_toml
 from calibration.quality.report import QualityReport, join_reports
-from calibration.quality.rig import rig_report
+from calibration.quality.rig import judge_rig_solution
 from calibration.solve.checks import MIN_SHARED, MIN_VIEWS
 from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_camera, solve_rig
@@ -22,8 +22,8 @@ from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
 from tools.calibrate.board.found import BoardSearch
-from tools.calibrate.outcome import picture_of, print_report, write_outcome
-from tools.calibrate.rig_checks import earlier_words, refined_sigma, tape_findings
+from tools.calibrate.outcome import choose_report_picture, print_report, write_outcome
+from tools.calibrate.rig_checks import compare_with_earlier_rig, compare_with_tape, compute_refinement_sigma
 
 Tell = Callable[[str], None]
 Size = tuple[int, int]
@@ -62,7 +62,7 @@ class RigTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class RigOutcome:
     """What came out. picture: where it was drawn; error: why nothing was written, where the verdict is fail."""
 
     solution: RigSolution
@@ -71,7 +71,7 @@ class Calibrated:
     error: CalibrationError | None = None
 
 
-def search_words(search: BoardSearch, names: Sequence[str]) -> list[str]:
+def format_board_search(search: BoardSearch, names: Sequence[str]) -> list[str]:
     """Return in how many pictures the board was found."""
     kind = "moments looked at" if search.is_film else "pictures"
     counts = [
@@ -83,19 +83,19 @@ def search_words(search: BoardSearch, names: Sequence[str]) -> list[str]:
     return [*counts, *shared, *search.words]
 
 
-def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> Calibrated:
+def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcome:
     """Calibrate from what was found in pictures.
 
     Raises CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
     """
     names = ("the camera",) if search.n_cameras == 1 else task.camera_names(search.n_cameras)
-    for line in search_words(search, names):
+    for line in format_board_search(search, names):
         tell(line)
     for camera, name in enumerate(names):
         if search.found[camera] == 0:
-            from calibration.board.diagnosis import why_no_board
+            from calibration.board.diagnosis import explain_missing_board
 
-            seen = why_no_board(search.misses[camera].images, task.board)
+            seen = explain_missing_board(search.misses[camera].images, task.board)
             raise CalibrationError(
                 f"{name}: none of {search.searched[camera]} pictures shows the board {task.board.text}: {seen}"
             )
@@ -105,7 +105,7 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> Calibrate
     return done
 
 
-def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask, tell: Tell) -> Calibrated:
+def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask, tell: Tell) -> RigOutcome:
     """Choose views, solve, say the verdict, draw it, and write the rig.
 
     sizes: of the pictures of each camera [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
@@ -116,34 +116,34 @@ def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], tas
         tell(line)
     names = task.camera_names(len(sizes))
     check_left_over(moments, selection, names, MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
-    solution = solved(selection.moments, sizes, task)
-    report = judged(solution, task)
+    solution = solve_views(selection.moments, sizes, task)
+    report = judge_rig(solution, task)
     for line in (
         *map(describe_dropped, solution.dropped),
-        *offset_words(solution, task.late_s, names),
-        *earlier_words(task.out, solution.rig),
+        *format_camera_offsets(solution, task.late_s, names),
+        *compare_with_earlier_rig(task.out, solution.rig),
     ):
         tell(line)
     print_report(report, tell)
-    picture, error = picture_of(report, task.picture, task.out), None
-    draw, write = partial(_draw, solution, report), partial(_write, solution, report, task)
+    picture, error = choose_report_picture(report, task.picture, task.out), None
+    draw, write = partial(_draw_verdict, solution, report), partial(_write_rig, solution, report, task)
     try:
         write_outcome(report, task.out, task.picture, draw, write, tell)
     except CalibrationError as failed:
         error = failed
-    return Calibrated(solution, report, picture, error)
+    return RigOutcome(solution, report, picture, error)
 
 
-def _draw(solution: RigSolution, report: QualityReport, file: Path) -> None:
+def _draw_verdict(solution: RigSolution, report: QualityReport, file: Path) -> None:
     """Draw the verdict."""
     from calibration.quality.rig_picture import draw_rig
 
     draw_rig(solution, report, file)
 
 
-def _write(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
+def _write_rig(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
     """Write the rig with its verdict."""
-    write_rig(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
+    write_rig_toml(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
 
 
 def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
@@ -159,39 +159,39 @@ def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names:
             )
 
 
-def solved(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
+def solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
     """Solve for one camera or more."""
     if len(sizes) == 1:
         views = [moment.views[0] for moment in moments if moment.views[0] is not None]
         return solve_camera(task.board, views, sizes[0], name="camera", lens=task.lens)
     known = None
     if task.intrinsics is not None:
-        known = [KnownLens(camera, refined_sigma(camera) if task.refine else None) for camera in task.intrinsics]
+        known = [KnownLens(camera, compute_refinement_sigma(camera) if task.refine else None) for camera in task.intrinsics]
     return solve_rig(
         task.board,
         moments,
         sizes,
         names=task.camera_names(len(sizes)),
         known=known,
-        solve_offset=task.solve_offset and any(_shows_motion(moment) for moment in moments),
+        solve_offset=task.solve_offset and any(_has_motion(moment) for moment in moments),
         lens=task.lens,
         progress=_LOG.debug,
     )
 
 
-def _shows_motion(moment: BoardMoment) -> bool:
+def _has_motion(moment: BoardMoment) -> bool:
     """Return whether a moment says anything of the time between the cameras."""
     _, *others = [view for view in moment.views if view is not None]
     speeds = [view.velocity_px_s[view.seen] for view in others if view.velocity_px_s is not None]
     return any(float(np.median(np.linalg.norm(speed, axis=1))) > MOVING_PX_S for speed in speeds)
 
 
-def offset_words(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
+def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
     """Return by how much the cameras' stamps are later than those of the first, where that was found out."""
     corrected = list(corrected_s) or [0.0] * len(names)
     if not len(solution.offset_s):
         return [
-            f"{title(name)}'s stamps are about {1e3 * late_s:.0f} ms late, which was corrected"
+            f"{format_camera_name(name)}'s stamps are about {1e3 * late_s:.0f} ms late, which was corrected"
             for name, late_s in zip(names, corrected, strict=True)
             if late_s
         ]
@@ -199,11 +199,11 @@ def offset_words(solution: RigSolution, corrected_s: Sequence[float], names: Seq
     for c, name in list(enumerate(names))[1:]:
         late_s, sigma_ms = corrected[c] + solution.offset_s[c], 1e3 * solution.offset_sigma_s[c]
         use = f": --offset {late_s:.4f}" if len(names) == 2 else ""
-        lines.append(f"{title(name)}'s stamps are {1e3 * late_s:.1f} +- {sigma_ms:.1f} ms late{use}")
+        lines.append(f"{format_camera_name(name)}'s stamps are {1e3 * late_s:.1f} +- {sigma_ms:.1f} ms late{use}")
     return lines
 
 
-def judged(solution: RigSolution, task: RigTask) -> QualityReport:
+def judge_rig(solution: RigSolution, task: RigTask) -> QualityReport:
     """Return the verdict, with what a tape says about the baseline first."""
-    report = rig_report(solution, task.distance_m)
-    return report if task.tape_m is None else join_reports([QualityReport(tape_findings(solution, task.tape_m)), report])
+    report = judge_rig_solution(solution, task.distance_m)
+    return report if task.tape_m is None else join_reports([QualityReport(compare_with_tape(solution, task.tape_m)), report])

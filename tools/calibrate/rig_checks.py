@@ -39,7 +39,7 @@ def read_intrinsics(files: Sequence[Path], names: Sequence[str]) -> tuple[Camera
     return cameras
 
 
-def refined_sigma(camera: Camera) -> Floats:
+def compute_refinement_sigma(camera: Camera) -> Floats:
     """Return how far a lens from earlier may be off where it is to be refined, (9,) in the order of INTRINSICS.
 
     A refocused lens changes its focal length by a percent or two; its centre and distortion hardly.
@@ -49,7 +49,7 @@ def refined_sigma(camera: Camera) -> Floats:
     return np.array([focal, focal, side, side, *lens])
 
 
-def tape_findings(solution: RigSolution, tape_m: float) -> tuple[Finding, ...]:
+def compare_with_tape(solution: RigSolution, tape_m: float) -> tuple[Finding, ...]:
     """Compare the distance of the first two cameras with what a tape says: the only thing here that sees a wrong square size."""
     first, second = solution.rig.cameras[:2]
     solved_m = float(np.linalg.norm(first.center_m - second.center_m))
@@ -66,7 +66,7 @@ def tape_findings(solution: RigSolution, tape_m: float) -> tuple[Finding, ...]:
     return (Finding(Grade.FAIL, words, fix),)
 
 
-def earlier_words(out: Path, rig: Rig) -> list[str]:
+def compare_with_earlier_rig(out: Path, rig: Rig) -> list[str]:
     """Compare with the rig that is replaced, if there is one: cameras that nobody moved are as far apart as before."""
     try:
         before = read_rig(out) if out.exists() and not rig.is_monocular else None

@@ -7,8 +7,8 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.quality.report import QualityReport
-from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing, fit_body
-from calibration.subject.quality import TposeContext, height_sigma_m, length_lines, marker_lines, subject_report
+from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing_takes, fit_body
+from calibration.subject.quality import TposeContext, compute_height_sigma_m, describe_lengths, describe_markers, judge_subject
 from calibration.subject.subject import Subject
 from calibration.subject.tpose import StartPose, Worn, average_tpose
 from calibration.subject.world import find_world
@@ -16,12 +16,12 @@ from calibration.world import World
 from capture.packets import Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
-from capture.stereo.matching import match, with_rig_error
+from capture.stereo.matching import add_rig_error, match
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.markers import MarkerSet
 from config.settings import Settings
-from database.standing import standing_rotvec
+from database.standing import compute_standing_rotvec
 from database.store import PoseDatabase
 
 Progress = Callable[[int, int | None], None]
@@ -50,7 +50,7 @@ class PerformerPrior:
     old: Subject | None = None
 
 
-def subject_from_pairs(
+def fit_subject_to_pairs(
     name: str,
     pairs: list[Views],
     rig: Rig,
@@ -63,11 +63,11 @@ def subject_from_pairs(
 
     Raises CalibrationError: no T-pose in them.
     """
-    tpose = tpose_from_pairs(pairs, rig, markers, database, settings, "all")
-    return subject_from_tposes(name, [tpose], ["the T-pose"], rig, markers, database, known)
+    tpose = average_tpose_of_pairs(pairs, rig, markers, database, settings, "all")
+    return fit_subject_to_tposes(name, [tpose], ["the T-pose"], rig, markers, database, known)
 
 
-def tpose_from_pairs(
+def average_tpose_of_pairs(
     pairs: Sequence[Views],
     rig: Rig,
     markers: MarkerSet,
@@ -79,12 +79,12 @@ def tpose_from_pairs(
     """Label and average the markers of one take; worn, pose: as of `average_tpose`. Raises CalibrationError: no such pose."""
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
-        points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
+        points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
         frames.append((points.point_m, points.covariance_m2))
-    return average_tpose(frames, markers, database.skeletons, _viewpoint_m(rig), worn, pose)
+    return average_tpose(frames, markers, database.skeletons, _compute_viewpoint_m(rig), worn, pose)
 
 
-def subject_from_tposes(
+def fit_subject_to_tposes(
     name: str,
     tposes: Sequence[TPose],
     names: Sequence[str],
@@ -95,19 +95,21 @@ def subject_from_tposes(
 ) -> SubjectResult:
     """Fit a subject to takes of one performer; names: what each is called. Raises CalibrationError as `fit_takes`."""
     known = PerformerPrior() if known is None else known
-    body = BodyPrior(database.skeletons, standing_rotvec(database), known.height_m, known.old)
-    found = fit_agreeing(name, markers, tposes, body)
-    setting = TposeContext(_viewpoint_m(rig), rig.floor_known, None, known.height_m)
+    body = BodyPrior(database.skeletons, compute_standing_rotvec(database), known.height_m, known.old)
+    found = fit_agreeing_takes(name, markers, tposes, body)
+    setting = TposeContext(_compute_viewpoint_m(rig), rig.floor_known, None, known.height_m)
     if known.height_m is not None and known.old is None:
         alone = fit_body(name, markers, [tposes[k] for k in found.used], replace(body, height_m=None))
         stature = alone.problem.space.stature
-        setting = replace(setting, free_height_m=(stature * alone.subject.skeleton.height_m, stature * height_sigma_m(alone)))
-    report = subject_report(found, tposes, names, setting)
+        setting = replace(
+            setting, free_height_m=(stature * alone.subject.skeleton.height_m, stature * compute_height_sigma_m(alone))
+        )
+    report = judge_subject(found, tposes, names, setting)
     subject = replace(found.fit.subject, world=find_world(found.fit, rig))
     return SubjectResult(subject, tposes[found.used[0]], found, report, (tuple(tposes), tuple(names), setting))
 
 
-def pairs_in(
+def read_pairs(
     recording: CaptureRecording, windows: Sequence[Window], rig: Rig, progress: Progress = lambda done, total: None
 ) -> list[list[Views]]:
     """Return the pairs of a recording between times, of each window its own [s].
@@ -134,7 +136,7 @@ def pairs_in(
     return found
 
 
-def subject_from_recording(
+def fit_subject_to_recording(
     name: str,
     recording: CaptureRecording,
     window_s: Window,
@@ -148,11 +150,11 @@ def subject_from_recording(
 
     Raises CalibrationError: the rig does not fit the videos, or no T-pose in the window.
     """
-    [pairs] = pairs_in(recording, [window_s], rig, progress)
-    return subject_from_pairs(name, pairs, rig, markers, database, settings)
+    [pairs] = read_pairs(recording, [window_s], rig, progress)
+    return fit_subject_to_pairs(name, pairs, rig, markers, database, settings)
 
 
-def summary_lines(result: SubjectResult) -> list[str]:
+def format_subject(result: SubjectResult) -> list[str]:
     """Describe a subject for a person."""
     fit = result.found.fit
     frames = int(result.report.figures["frames"])
@@ -162,10 +164,10 @@ def summary_lines(result: SubjectResult) -> list[str]:
     )
     slopes = {tpose.slope_deg for tpose in result.asked[0]} - {0.0}
     poses = [f"the arms are taken to point {-slope:.0f} degrees below level" for slope in sorted(slopes)]
-    return [head, *poses, *marker_lines(fit), *length_lines(fit), *world_lines(result.subject.world)]
+    return [head, *poses, *describe_markers(fit), *describe_lengths(fit), *format_world_finding(result.subject.world)]
 
 
-def world_lines(world: World | None) -> list[str]:
+def format_world_finding(world: World | None) -> list[str]:
     """Describe how the world was found, where it had to be."""
     if world is None or world.tilt_sigma_deg == 0.0:
         return []
@@ -173,6 +175,6 @@ def world_lines(world: World | None) -> list[str]:
     return [f"the world by {world.by}: Y up, the origin under the performer, who looks along +Z; {sigmas}"]
 
 
-def _viewpoint_m(rig: Rig) -> Floats:
+def _compute_viewpoint_m(rig: Rig) -> Floats:
     """Return the middle of the first two cameras, which the performer faces, (3,) [m]."""
     return np.asarray(np.mean([camera.center_m for camera in rig.cameras[:2]], axis=0))

@@ -18,10 +18,17 @@ from config.errors import CalibrationError, DuocapError
 from config.markers import MarkerSet
 from config.settings import Settings
 from database.store import PoseDatabase
-from tools.arguments import seconds_range
+from tools.arguments import parse_seconds_range
 from tools.calibrate.outcome import print_report, write_outcome
-from tools.calibrate.session import PerformerPrior, SubjectResult, pairs_in, subject_from_tposes, summary_lines, tpose_from_pairs
-from tools.progress import progress_bar
+from tools.calibrate.session import (
+    PerformerPrior,
+    SubjectResult,
+    average_tpose_of_pairs,
+    fit_subject_to_tposes,
+    format_subject,
+    read_pairs,
+)
+from tools.progress import open_progress_bar
 
 Parts = Literal["all", "left", "right"]
 
@@ -66,29 +73,29 @@ class SubjectTask:
     pose: StartPose | None = None
 
 
-def take_window(text: str, option: str = "--take") -> TakeWindow:
+def parse_take_window(text: str, option: str = "--take") -> TakeWindow:
     """Read `S:S`, `S:S:left` or `S:S:right`. Raises typer.BadParameter."""
     head, _, tail = text.rpartition(":")
     if tail in get_args(Parts):
-        seconds = seconds_range(head, option)
+        seconds = parse_seconds_range(head, option)
         worn: Worn | None = cast("Worn", tail)
     else:
-        seconds, worn = seconds_range(text, option), None
+        seconds, worn = parse_seconds_range(text, option), None
     assert seconds is not None
     return TakeWindow(seconds, worn)
 
 
-def also_source(text: str, default: Sequence[TakeWindow]) -> TakeSource:
+def parse_further_source(text: str, default: Sequence[TakeWindow]) -> TakeSource:
     """Read `SESSION`, `SESSION@S:S`, or videos `LEFT,RIGHT@S:S`: by default with the times of the first recording.
 
     Raises typer.BadParameter: the times are none.
     """
-    sources, seconds = also_parts(text)
-    windows = tuple(default) if seconds is None else (take_window(seconds, "--also"),)
+    sources, seconds = split_further_source(text)
+    windows = tuple(default) if seconds is None else (parse_take_window(seconds, "--also"),)
     return TakeSource(RecordingSpec(tuple(sources)), windows)
 
 
-def also_parts(text: str) -> tuple[list[str], str | None]:
+def split_further_source(text: str) -> tuple[list[str], str | None]:
     """Return the folder or the videos, and the times, None where none are named: a folder may have an @ of its own."""
     names, _, seconds = text.rpartition("@")
     found, times = (names, seconds) if re.match(r"[\d.]+:[\d.]+", seconds) else (text, None)
@@ -96,23 +103,25 @@ def also_parts(text: str) -> tuple[list[str], str | None]:
     return (videos, times) if len(videos) > 1 and all(videos) else ([found], times)
 
 
-def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]) -> SubjectResult:
+def calibrate_subject(
+    task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]
+) -> SubjectResult:
     """Fit, print, draw and write a subject.
 
     Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
     """
-    tposes, names = takes_of(task, sources, settings)
-    result = subject_from_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
+    tposes, names = collect_tposes(task, sources, settings)
+    result = fit_subject_to_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
     if task.motion is not None:
-        result = _moved(result, task, sources[0], settings, tell)
-    for line in summary_lines(result):
+        result = _refine_over_motion(result, task, sources[0], settings, tell)
+    for line in format_subject(result):
         tell(line)
     print_report(result.report, tell)
-    write_result(result, task, tell)
+    write_subject_result(result, task, tell)
     return result
 
 
-def write_result(result: SubjectResult, task: SubjectTask, tell: Callable[[str], None]) -> None:
+def write_subject_result(result: SubjectResult, task: SubjectTask, tell: Callable[[str], None]) -> None:
     """Draw and write a subject. Raises CalibrationError: the verdict is fail, no file but the picture is written."""
 
     def draw(file: Path) -> None:
@@ -123,23 +132,23 @@ def write_result(result: SubjectResult, task: SubjectTask, tell: Callable[[str],
     write_outcome(result.report, task.out, task.picture, draw, partial(write_subject, task.out, result.subject), tell)
 
 
-def _moved(
+def _refine_over_motion(
     result: SubjectResult, task: SubjectTask, source: TakeSource, settings: Settings, tell: Callable[[str], None]
 ) -> SubjectResult:
     """Refine over the movement of the first recording, and say what that added."""
-    from tools.calibrate.motion import refined_over
+    from tools.calibrate.motion import refine_subject
 
     assert task.motion is not None
     recording = CaptureRecording(source.spec, settings.detector, task.markers)
-    with progress_bar("movement") as progress:
-        [pairs] = pairs_in(recording, [task.motion], task.rig, progress)
-    movement = refined_over(result, pairs, task.rig, task.database, settings)
+    with open_progress_bar("movement") as progress:
+        [pairs] = read_pairs(recording, [task.motion], task.rig, progress)
+    movement = refine_subject(result, pairs, task.rig, task.database, settings)
     for line in movement.lines:
         tell(line)
     return movement.result
 
 
-def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
+def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
     """Return the T-poses of all recordings and what each is called.
 
     Raises CalibrationError: no T-pose, naming the take where there are several.
@@ -148,20 +157,20 @@ def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Setting
     several = sum(len(source.windows) for source in sources) > 1
     for source in sources:
         recording = CaptureRecording(source.spec, settings.detector, task.markers)
-        with progress_bar("T-pose") as progress:
-            found = pairs_in(recording, [window.seconds for window in source.windows], task.rig, progress)
+        with open_progress_bar("T-pose") as progress:
+            found = read_pairs(recording, [window.seconds for window in source.windows], task.rig, progress)
         for window, pairs in zip(source.windows, found, strict=True):
             called = window.words + (f" of {source.spec.name}" if len(sources) > 1 else "")
             try:
                 worn = window.worn if several or window.worn is not None else "all"
-                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn, task.pose))
+                tposes.append(average_tpose_of_pairs(pairs, task.rig, task.markers, task.database, settings, worn, task.pose))
             except CalibrationError as error:
                 raise CalibrationError(f"{called}: {error}" if several else str(error)) from error
             names.append(called)
     return tposes, names
 
 
-def check_wanted(source: str, n_views: int, windows: Sequence[TakeWindow]) -> None:
+def check_take_source(source: str, n_views: int, windows: Sequence[TakeWindow]) -> None:
     """Raise DuocapError unless two cameras are there, typer.BadParameter unless some T-pose is named; source: the first."""
     if n_views < 2:
         raise DuocapError(

@@ -10,9 +10,9 @@ from calibration.camera import Camera, Rig
 from calibration.formats.rig_file import read_cameras
 from calibration.placement import intrinsics_from_fov
 from calibration.quality.report import QualityReport
-from calibration.wand.quality import wand_report
+from calibration.wand.quality import judge_wand
 from calibration.wand.solve import solve_wand
-from calibration.wand.tracks import Sightings, WandSolution, wand_tracks
+from calibration.wand.tracks import Sightings, WandSolution, find_wand_tracks
 from capture.packets import Blobs, Frame
 from capture.recording.recording import CaptureRecording
 from config.arrays import Floats
@@ -42,13 +42,13 @@ class WandTask:
     late_s: float = 0.0
 
 
-def uncolored_markers() -> MarkerSet:
+def build_uncolored_markers() -> MarkerSet:
     """Return a marker set that expects no colours: whatever is bright may be the wand."""
     markers = read_marker_set("dark_room")
     return replace(markers, has_color=np.zeros(len(markers), bool))
 
 
-def sightings_of(recording: CaptureRecording, progress: Progress = lambda done, total: None) -> tuple[Sightings, ...]:
+def detect_sightings(recording: CaptureRecording, progress: Progress = lambda done, total: None) -> tuple[Sightings, ...]:
     """Detect the bright spots in all frames of every camera. Raises SourceError: a recording breaks off."""
     seen: tuple[list[tuple[float, Floats]], ...] = tuple([] for _ in recording.sizes)
 
@@ -64,7 +64,7 @@ def sightings_of(recording: CaptureRecording, progress: Progress = lambda done, 
     )
 
 
-def cameras_for(
+def choose_intrinsics(
     files: Sequence[Path], fov_deg: float | None, sizes: Sequence[tuple[int, int]], names: Sequence[str]
 ) -> tuple[tuple[Camera, ...], Rig | None]:
     """Return the cameras' intrinsics by the names given, and the rig of a file of all of them to compare with.
@@ -113,8 +113,8 @@ def calibrate_wand(
             f"{recording.spec.name}: one camera; a wand tells where two cameras stand, so give both recordings"
         )
     names = names or CAMERA_NAMES[: len(sizes)]
-    cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, sizes, names)
-    tracks = wand_tracks(sightings_of(recording, progress), wishes.n_markers, names)
+    cameras, earlier = choose_intrinsics(wishes.intrinsics, wishes.fov_deg, sizes, names)
+    tracks = find_wand_tracks(detect_sightings(recording, progress), wishes.n_markers, names)
     solution = solve_wand(
         tracks,
         cameras,
@@ -125,12 +125,12 @@ def calibrate_wand(
         synchronised=wishes.synchronised,
         offset_s=wishes.late_s,
     )
-    report = wand_report(
+    report = judge_wand(
         solution, assumed_lens=not wishes.intrinsics, focal_asked=wishes.focal, earlier=earlier, distance_m=wishes.distance_m
     )
     return solution, report
 
 
-def judged_rig(solution: WandSolution, report: QualityReport) -> Rig:
+def add_verdict(solution: WandSolution, report: QualityReport) -> Rig:
     """Return the rig with its error and the verdict."""
     return replace(solution.rig, error_px=solution.rms_px, grade=report.grade.word)

@@ -41,16 +41,16 @@ def batch(
     from config.errors import DuocapError
     from config.logs import LogSettings, start_logs
     from tools.batch.batch import run_batch
-    from tools.batch.job import job_of
+    from tools.batch.job import read_job
     from tools.batch.report import DONE, FAILED, PAGE, UNDONE
     from tools.cluster import WorkerPlan
-    from tools.interrupt import interruptible
-    from tools.progress import progress_bar
+    from tools.interrupt import raise_on_interrupt
+    from tools.progress import open_progress_bar
 
     start_logs(LogSettings(verbose, log_file))
-    job = job_of(places, out, set_values or (), config_file)
+    job = read_job(places, out, set_values or (), config_file)
     plan = WorkerPlan(workers, scheduler, tls_ca, tls_cert, tls_key)
-    with interruptible(), progress_bar("batch") as progress:
+    with raise_on_interrupt(), open_progress_bar("batch") as progress:
         result = run_batch(job, plan, partial(typer.echo, err=True), progress, retry=retry, send=send)
     n_failed, n_undone = result.count(FAILED), result.count(UNDONE)
     typer.echo(f"{result.count(DONE)} done, {result.n_run} of all run now, {n_failed} failed: {job.out / PAGE}")

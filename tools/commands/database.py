@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 from tools.cli import Command
 from tools.commands.options import Scheduler, WorkerCount
 
@@ -58,7 +58,7 @@ class _ListCommand(Command):
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def get(
     settings: Settings,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which collection, as --list says.")] = None,
@@ -75,7 +75,7 @@ def get(
     from database.store import open_database
     from tools.database.get import GetTask, get_database
     from tools.database.published import COLLECTIONS
-    from tools.interrupt import interruptible
+    from tools.interrupt import raise_on_interrupt
 
     if listed:
         typer.echo("\n".join(_collection_lines()))
@@ -86,7 +86,7 @@ def get(
     _agree(collection, yes)
     task = GetTask(collection, tuple(given or ()), settings.database.mirror, fps, processes)
     try:
-        with interruptible(), _bar() as show:
+        with raise_on_interrupt(), _bar() as show:
             out = get_database(task, show, partial(typer.echo, err=True))
     except KeyboardInterrupt:
         typer.echo(f"stopped; `duocap database get {collection.name}` goes on from there", err=True)
@@ -109,10 +109,10 @@ def _collection_lines() -> list[str]:
 def _agree(collection: "MotionCollection", yes: bool) -> None:
     """Show the licence, once, and have it agreed to. Raises DatabaseError: it is not."""
     from config.errors import DatabaseError
-    from tools.database.get import collection_folder, read_record
+    from tools.database.get import make_collection_folder, read_collection_record
 
-    folder = collection_folder(collection)
-    record = read_record(folder)
+    folder = make_collection_folder(collection)
+    record = read_collection_record(folder)
     if record.agreed:
         return
     typer.echo("\n".join(collection.licence_lines()), err=True)
@@ -126,28 +126,28 @@ def _agree(collection: "MotionCollection", yes: bool) -> None:
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def use(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of `list`, a file, or builtin.")]) -> None:
     """Make a database the default of all commands."""
-    from tools.database.installed import BUILTIN, choose_database, database_named
+    from tools.database.installed import BUILTIN, choose_database, find_database
 
-    path = None if name == BUILTIN else database_named(name)
+    path = None if name == BUILTIN else find_database(name)
     choose_database(path)
     typer.echo(f"default of all commands: {'the built-in motions' if path is None else f'{path}: {_size(path)}'}")
 
 
 @app.command(name="list")
-@with_settings
+@add_settings_options
 def list_databases(_settings: Settings) -> None:
     """List the databases in the user's folder; the default of all commands has a star."""
-    from tools.database.installed import BUILTIN, chosen_database, databases, databases_folder
+    from tools.database.installed import BUILTIN, find_chosen_database, find_databases, find_databases_folder
 
-    chosen = chosen_database()
-    paths = databases()
+    chosen = find_chosen_database()
+    paths = find_databases()
     typer.echo(f"{'*' if chosen is None else ' '} {BUILTIN}: enough to try things out")
     for path in paths if chosen is None or chosen in paths else [*paths, chosen]:
         typer.echo(f"{'*' if path == chosen else ' '} {path.stem}: {_size(path)} ({path})")
-    typer.echo(f"folder: {databases_folder()}")
+    typer.echo(f"folder: {find_databases_folder()}")
 
 
 def _size(path: Path) -> str:
@@ -169,15 +169,15 @@ def _thinning(path: Path) -> str:
     """Return to what a database was thinned, empty: it was not."""
     import math
 
-    from database.parts import thinned_rad
+    from database.parts import read_thinning_rad
 
-    found = thinned_rad(path)
+    found = read_thinning_rad(path)
     text = " and ".join(f"{math.degrees(angle):g}" for angle in found if angle)
     return f"to {text} degrees{', some files not' if found[0] == 0.0 else ''}" if text else ""
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def remove(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of `list`.")]) -> None:
     """Remove a database of the user's folder, and the archives it was made of."""
     from tools.database.installed import remove_database
@@ -186,7 +186,7 @@ def remove(_settings: Settings, name: Annotated[str, typer.Argument(help="A name
 
 
 @app.command(cls=_ListCommand)
-@with_settings
+@add_settings_options
 def build(
     _settings: Settings,
     sources: Sources,
@@ -211,11 +211,11 @@ def build(
     thin_rad, share = _angle_rad(thin), None
     if workers is not None or scheduler:
         from tools.cluster import WorkerPlan
-        from tools.database.shared import sharing
+        from tools.database.shared import create_worker_build
 
         if parts == 1:
             raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
-        share = sharing(WorkerPlan(workers, scheduler))
+        share = create_worker_build(WorkerPlan(workers, scheduler))
     with _bar() as show:
         if parts > 1 or mirrored:
             options = BuildOptions(fps, skip_bad, processes, not no_graph, thin_rad)
@@ -239,7 +239,7 @@ def _angle_rad(text: str) -> float:
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def join(
     _settings: Settings,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The database to make.")],
@@ -247,14 +247,14 @@ def join(
     mirrored: Mirrored = False,
 ) -> None:
     """Make one database of several, which are searched as one."""
-    from database.store import part_files, write_parts
+    from database.store import list_database_files, write_parts
 
-    write_parts(out, [part for file in files for part in part_files(file)], mirrored)
+    write_parts(out, [part for file in files for part in list_database_files(file)], mirrored)
     _tell(out, [])
 
 
 @app.command(cls=_ListCommand)
-@with_settings
+@add_settings_options
 def add(
     _settings: Settings,
     file: File,
@@ -275,7 +275,7 @@ def add(
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def graph(
     _settings: Settings,
     file: File,
@@ -304,13 +304,13 @@ def _bar() -> Iterator[Callable[[int, int, str], None]]:
 
 def _tell(file: Path, lines: list[str]) -> None:
     """Print what was done and what the database has become."""
-    from database.graph.neighbours import graph_of, graph_summary
+    from database.graph.neighbours import find_graph, summarise_graph
     from database.store import open_database
 
     database = open_database(file)
-    neighbours = graph_of(database)
+    neighbours = find_graph(database)
     if neighbours is not None:
-        lines = [*lines, f"neighbour graph: {graph_summary(neighbours).line()}"]
+        lines = [*lines, f"neighbour graph: {summarise_graph(neighbours).line()}"]
     for line in lines:
         typer.echo(line)
     mirrored = ", searched in their mirror images, too" if database.mirrored else ""
@@ -319,22 +319,22 @@ def _tell(file: Path, lines: list[str]) -> None:
 
 def _bytes_of(file: Path) -> int:
     """Return the size of a database with its parts."""
-    from database.store import part_files
+    from database.store import list_database_files
 
-    return sum(path.stat().st_size for path in {file, *part_files(file)})
+    return sum(path.stat().st_size for path in {file, *list_database_files(file)})
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def info(_settings: Settings, file: File) -> None:
     """Show what a database holds, and whether it is whole."""
     from config.errors import DatabaseError
-    from database.graph.neighbours import NAMES, graph_of, graph_summary
-    from database.store import damaged_arrays, open_database
+    from database.graph.neighbours import NAMES, find_graph, summarise_graph
+    from database.store import find_damaged_arrays, open_database
 
     database = open_database(file)
     made_here = int(database.generated.sum())
-    neighbours = graph_of(database)
+    neighbours = find_graph(database)
     heights = sorted(skeleton.height_m for skeleton in database.skeletons)
     rows = {
         "clips": f"{database.n_clips - made_here} captured, {made_here} generated",
@@ -344,14 +344,14 @@ def info(_settings: Settings, file: File) -> None:
         "mirrored": "searched in the mirror images of its poses, too" if database.mirrored else "no",
         "files": ", ".join(f"{part.path} ({part.n_poses} poses)" for part in database.parts) or "this one",
         "size": f"{_bytes_of(file) / 1e6:.1f} MB",
-        "graph": "none" if neighbours is None else graph_summary(neighbours).line(),
+        "graph": "none" if neighbours is None else summarise_graph(neighbours).line(),
         "more": ", ".join(sorted(set(database.extra) - set(NAMES))) or "nothing",
     }
     for name, value in rows.items():
         typer.echo(f"{name:<10} {value}")
     for note in database.notes:
         typer.echo(f"{'note':<10} {note}")
-    damaged = damaged_arrays(file)
+    damaged = find_damaged_arrays(file)
     if damaged:
         raise DatabaseError(f"{file}: {', '.join(damaged)} differ from their checksums; copy or build it again")
     typer.echo(f"{'checksum':<10} ok")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import MODEL, RECORD, checked_recording, with_model, with_settings
-from tools.outputs import VMC, vmc_outputs
+from tools.arguments import MODEL, RECORD, add_settings_options, check_recording_file, set_model
+from tools.outputs import VMC, create_vmc_outputs
 
 if TYPE_CHECKING:
     from stream.publish.fanout import OutputFactory
@@ -27,7 +27,7 @@ CAMERA = ("capture.process.camera", "capture.sources.simulated.camera")
 Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
 
 
-@with_settings
+@add_settings_options
 def demo(
     settings: Settings,
     seconds: Seconds = None,
@@ -40,9 +40,9 @@ def demo(
     """Track a simulated performer before simulated cameras, in real time; report how well it went."""
     from tools.run.prepared import PreparedProcesses
 
-    outputs, record = vmc_outputs(vmc), checked_recording(record)
+    outputs, record = create_vmc_outputs(vmc), check_recording_file(record)
     with PreparedProcesses((RECONSTRUCTION, *[CAMERA] * views)) as prepared:
-        _demo(with_model(settings, model), (seconds, views), headless, outputs, record, prepared)
+        _demo(set_model(settings, model), (seconds, views), headless, outputs, record, prepared)
 
 
 def _demo(
@@ -60,15 +60,15 @@ def _demo(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from capture.sockets.endpoints import key_settings
+    from capture.sockets.endpoints import find_key_settings
     from stream.publish.publisher import check_address
-    from tools.database.installed import default_motions
+    from tools.database.installed import find_default_database
     from tools.demo.demo import run_demo
-    from tools.demo.report import report_tables
+    from tools.demo.report import build_report_tables
     from tools.kernels import compile_kernels
     from tools.viewer import open_viewer
 
-    check_address(settings.stream.address, key_settings(settings.stream))  # rather now than after a minute of getting ready
+    check_address(settings.stream.address, find_key_settings(settings.stream))  # rather now than after a minute of getting ready
     compile_kernels("demo")
     console, notes = Console(), Console(stderr=True)
     say = partial(notes.print, markup=False, highlight=False, soft_wrap=True)
@@ -76,7 +76,7 @@ def _demo(
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
         with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bars:
             task = bars.add_task("built-in motions", total=None)
-            motions = default_motions(say, lambda done, total, name: bars.update(task, completed=done, total=total or None))
+            motions = find_default_database(say, lambda done, total, name: bars.update(task, completed=done, total=total or None))
             bars.remove_task(task)
             task = bars.add_task("getting ready", total=None)
             report = run_demo(
@@ -90,7 +90,7 @@ def _demo(
                 prepared,
                 shown[1],
             )
-        for table in report_tables(report):
+        for table in build_report_tables(report):
             console.print(table)
         if record is not None:
             notes.print(f"recorded: {record}", soft_wrap=True)

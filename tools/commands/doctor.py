@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 
 JSON = Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")]
 URLS = Annotated[
@@ -15,13 +15,13 @@ URLS = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def doctor(settings: Settings, as_json: JSON = False, camera: URLS = None) -> None:
     """Say what hinders a run on this machine, and how to mend it; look at the stream that runs, if one does."""
-    from tools.doctor.doctor import examine
-    from tools.doctor.finding import hinders, lines, plain
+    from tools.doctor.doctor import examine_machine
+    from tools.doctor.finding import convert_findings, format_findings, has_hindrance
 
-    findings = examine(settings, camera or ())
-    typer.echo(json.dumps(plain(findings), indent=1) if as_json else "\n".join(lines(findings)))
-    if hinders(findings):
+    findings = examine_machine(settings, camera or ())
+    typer.echo(json.dumps(convert_findings(findings), indent=1) if as_json else "\n".join(format_findings(findings)))
+    if has_hindrance(findings):
         raise typer.Exit(1)

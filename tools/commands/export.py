@@ -8,9 +8,9 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
-from tools.export import FORMATS, ExportFile, wanted_files, write_takes
-from tools.progress import progress_bar
+from tools.arguments import add_settings_options, check_folders
+from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
+from tools.progress import open_progress_bar
 
 if TYPE_CHECKING:
     from stream.export.from_recording import RecordedMotion
@@ -43,7 +43,7 @@ Fps = Annotated[float | None, typer.Option("--fps", help="Resample to so many fr
 InPlace = Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")]
 
 
-@with_settings
+@add_settings_options
 def export(
     settings: Settings,
     recording: RecordingFile,
@@ -56,10 +56,10 @@ def export(
     in_place: InPlace = False,
 ) -> None:
     """Turn a recording into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
-    from stream.recording.folders import take_of
+    from stream.recording.folders import find_take
 
-    recording = take_of(recording)
-    files = wanted_files(recording, out or (), format_ or ())
+    recording = find_take(recording)
+    files = plan_export_files(recording, out or (), format_ or ())
     _check(files, smooth, fps, from_s, to_s)
     motion = _motion(recording)
     take = _part(_smoothed(motion, smooth), from_s, to_s, fps, in_place)
@@ -70,10 +70,10 @@ def export(
 
 def _check(files: list[ExportFile], smooth: float, fps: float | None, from_s: float, to_s: float | None) -> None:
     """Raise DuocapError for what cannot be done: better now than after the work."""
-    from tools.replay.replay import check_window
+    from tools.replay.replay import check_smoothing_window
 
     check_folders(*(wanted.file for wanted in files))
-    check_window(smooth)
+    check_smoothing_window(smooth)
     if fps is not None and not 0.0 < fps <= MAX_FPS:
         raise DuocapError(f"--fps {fps:g}: must be above 0 and at most {MAX_FPS:g}")
     if not 0.0 <= from_s < (float("inf") if to_s is None else to_s):
@@ -83,12 +83,12 @@ def _check(files: list[ExportFile], smooth: float, fps: float | None, from_s: fl
 
 def _motion(file: Path) -> "RecordedMotion":
     """Read a recording; what is missing of it is told."""
-    from stream.export.from_recording import motion_from_recording
+    from stream.export.from_recording import read_longest_motion
     from stream.recording.recording import open_recording
 
     recording = open_recording(file)
-    with progress_bar("read") as progress:
-        motion = motion_from_recording(recording, progress)
+    with open_progress_bar("read") as progress:
+        motion = read_longest_motion(recording, progress)
     for note in (*recording.notes, motion.note):
         if note:
             logger.warning("%s: %s", file, note)
@@ -97,17 +97,17 @@ def _motion(file: Path) -> "RecordedMotion":
 
 def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
     """Return the take, smoothed if so wanted."""
-    from reconstruct.finish.smoother import smooth
+    from reconstruct.finish.smoother import smooth_poses
 
-    return motion.take() if window_s == 0.0 else motion.take(smooth(motion.poses, motion.subject, window_s))
+    return motion.take() if window_s == 0.0 else motion.take(smooth_poses(motion.poses, motion.subject, window_s))
 
 
 def _part(take: "Take", from_s: float, to_s: float | None, fps: float | None, in_place: bool) -> "Take":
     """Return the part of a take that is wanted, at the rate that is wanted."""
-    from stream.export.resampling import evenly_timed
-    from stream.export.take import between
-    from stream.export.take import in_place as on_the_spot
+    from stream.export.resampling import resample_evenly
+    from stream.export.take import cut_take
+    from stream.export.take import remove_root_motion as on_the_spot
 
-    part = between(take, from_s, float("inf") if to_s is None else to_s)
-    part = part if fps is None else evenly_timed(part, fps)
+    part = cut_take(take, from_s, float("inf") if to_s is None else to_s)
+    part = part if fps is None else resample_evenly(part, fps)
     return on_the_spot(part) if in_place else part

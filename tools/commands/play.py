@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
-from tools.outputs import VMC, vmc_outputs
+from tools.arguments import add_settings_options
+from tools.outputs import VMC, create_vmc_outputs
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ To = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def play(
     settings: Settings,
     recording: RecordingFile,
@@ -36,21 +36,21 @@ def play(
     vmc: VMC = None,
 ) -> None:
     """Publish a recording on the stream as if it were live: poses, status, whatever was recorded."""
-    from stream.recording.folders import take_of
-    from stream.recording.playback import span_of
+    from stream.recording.folders import find_take
+    from stream.recording.playback import select_playback_span
     from stream.recording.recording import open_recording
-    from tools.interrupt import interruptible
+    from tools.interrupt import raise_on_interrupt
     from tools.play import open_outlet
-    from tools.play import play as run_play
-    from tools.progress import progress_bar
-    from tools.run.supervisor import new_session
+    from tools.play import play_recording as run_play
+    from tools.progress import open_progress_bar
+    from tools.run.supervisor import choose_session_name
 
-    outputs, recording = vmc_outputs(vmc), take_of(recording)
+    outputs, recording = create_vmc_outputs(vmc), find_take(recording)
     opened = open_recording(recording)
     for note in opened.notes:
         logger.warning("%s: %s", recording, note)
-    span, session = span_of(opened, from_s, to_s), new_session()
-    with interruptible(), open_outlet(settings.stream, session, outputs) as outlet, progress_bar("playing") as progress:
+    span, session = select_playback_span(opened, from_s, to_s), choose_session_name()
+    with raise_on_interrupt(), open_outlet(settings.stream, session, outputs) as outlet, open_progress_bar("playing") as progress:
         typer.echo(f"streaming at {outlet.address}", err=True)
         n_played = run_play(opened, span, outlet, session, speed=speed, loop=loop, progress=progress)
     typer.echo(f"{n_played} poses of {opened.skeleton.subject} played")

@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import DATABASE, check_folders, with_settings
+from tools.arguments import DATABASE, add_settings_options, check_folders
 
 Files = Annotated[
     list[Path] | None,
@@ -41,7 +41,7 @@ Host = Annotated[
 Theme = Annotated[Literal["dark", "light", "auto"] | None, typer.Option(help="Colours of the page.", show_default="auto")]
 
 
-@with_settings
+@add_settings_options
 def pose(
     settings: Settings,
     files: Files = None,
@@ -58,11 +58,11 @@ def pose(
     """Pose a body on a page: drag a joint, and the body follows."""
     from dataclasses import replace
 
-    from tools.export import wanted_files
-    from tools.pose import MODELS, PoseTask, export_session, run_page, split_files
+    from tools.export import plan_export_files
+    from tools.pose import MODELS, PoseTask, export_session, serve_posing_page, sort_files_by_kind
     from tools.viewer import can_browse
 
-    given = split_files(files or ())
+    given = sort_files_by_kind(files or ())
     model = model or ("sparse" if given.dictionary is not None and not given.styles else "style")
     if model not in MODELS:
         raise DuocapError(f"--model {model}: unknown; expected one of {', '.join(MODELS)}")
@@ -81,6 +81,6 @@ def pose(
     )
     if out:
         check_folders(*out)
-        export_session(task, wanted_files(given.session or Path("pose.json"), out, ()), typer.echo)
+        export_session(task, plan_export_files(given.session or Path("pose.json"), out, ()), typer.echo)
     else:
-        run_page(task, typer.echo)
+        serve_posing_page(task, typer.echo)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import DATABASE, FPS, MODEL, checked_session, with_model, with_settings
+from tools.arguments import DATABASE, FPS, MODEL, add_settings_options, check_session_path, set_model
 from tools.commands.run import CAMERAS, LEFT_CAMERA, RIGHT_CAMERA, given_cameras
 
 RIG_FILE = Annotated[
@@ -26,7 +26,7 @@ OUT = Annotated[
 SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="Record for so long.", show_default="until Ctrl-C")]
 
 
-@with_settings
+@add_settings_options
 def record(
     settings: Settings,
     camera: CAMERAS = None,
@@ -52,38 +52,40 @@ def record(
         return
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
-    from capture.sockets.endpoints import key_settings
+    from capture.sockets.endpoints import find_key_settings
     from stream.publish.publisher import check_address
-    from tools.database.installed import default_motions
-    from tools.run.report import status_line
+    from tools.database.installed import find_default_database
+    from tools.run.report import format_status
     from tools.run.run import LiveRun, run_live
 
-    check_address(settings.stream.address, key_settings(settings.stream))
+    check_address(settings.stream.address, find_key_settings(settings.stream))
     what = LiveRun(
         cameras,
         read_rig(rig, n_views=len(cameras)),
         read_subject(subject),
-        database or default_motions(_note),  # made here, once, rather than in a process that is waited for
+        database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
         fps,
         record=folder,
         seconds=seconds,
     )
-    done = run_live(with_model(settings, model), what, _note, lambda tally, status: _note(status_line(status, tally.recent_ms())))
+    done = run_live(
+        set_model(settings, model), what, _note, lambda tally, status: _note(format_status(status, tally.recent_ms()))
+    )
     typer.echo("\n".join(done.lines()))
     typer.echo(f"recorded {folder}; again: duocap replay {folder}")
 
 
 def _folder(settings: Settings, out: Path | None) -> Path:
     """Return the folder to record to: the one that was named, or a new one of the time. Raises DuocapError: it cannot be made."""
-    from stream.recording.folders import free_session_folder, recordings_folder
+    from stream.recording.folders import choose_session_folder, find_recordings_folder
 
     if out is not None:
-        named = checked_session(out)
+        named = check_session_path(out)
         assert named is not None
         if named.suffix.lower() == ".mcap":
             raise typer.BadParameter("a session is a folder; choose a name without .mcap", param_hint="--out")
         return named
-    return free_session_folder(recordings_folder(settings.stream.recordings), datetime.now()).absolute()
+    return choose_session_folder(find_recordings_folder(settings.stream.recordings), datetime.now()).absolute()
 
 
 def _note(words: str) -> None:

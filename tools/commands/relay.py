@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 
 if TYPE_CHECKING:
     from stream.publish.relay import Relay
@@ -21,7 +21,7 @@ Origins = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def relay(settings: Settings, port: Port = 5574, origin: Origins = None) -> None:
     """Hand a running stream on to browsers over WebSocket, on this machine."""
     asyncio.run(run_relay(settings, port, origin or (), typer.echo))
@@ -29,11 +29,11 @@ def relay(settings: Settings, port: Port = 5574, origin: Origins = None) -> None
 
 async def run_relay(settings: Settings, port: int, origins: Sequence[str], tell: Callable[[str], None]) -> None:
     """Serve browsers of this machine; raises RelayError, and DuocapError for addresses and keys."""
-    from capture.sockets.endpoints import key_settings
+    from capture.sockets.endpoints import find_key_settings
     from stream.publish.relay import Relay, StreamReader
 
     relay = Relay(origins)
-    reader = StreamReader(settings.stream.address, key_settings(settings.stream), relay, asyncio.get_running_loop())
+    reader = StreamReader(settings.stream.address, find_key_settings(settings.stream), relay, asyncio.get_running_loop())
     try:
         port = await relay.open(HOST, port)
         tell(f"{settings.stream.address} for browsers at ws://{HOST}:{port}; Ctrl-C ends it")

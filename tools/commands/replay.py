@@ -19,17 +19,17 @@ from tools.arguments import (
     SAVE_STYLE,
     STYLE,
     TIMESTAMPS,
+    add_settings_options,
     check_folders,
+    check_recording_file,
     check_sources,
-    checked_recording,
-    seconds_range,
-    with_lag,
-    with_model,
-    with_settings,
-    with_styles,
+    parse_seconds_range,
+    set_lag,
+    set_model,
+    set_styles,
 )
-from tools.export import FORMATS, ExportFile, check_apart, format_of
-from tools.outputs import VMC, vmc_outputs
+from tools.export import FORMATS, ExportFile, check_apart, find_export_format
+from tools.outputs import VMC, create_vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.camera import Rig
@@ -92,7 +92,7 @@ Cameras = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def replay(
     settings: Settings,
     views: VIEWS,
@@ -133,7 +133,7 @@ def replay(
     """Turn recorded videos into full-body motion, one of each camera, or a session."""
     check_sources(*views)
     former = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
-    files = [ExportFile(file, format_of(file)) for file in out or ()]
+    files = [ExportFile(file, find_export_format(file)) for file in out or ()]
     files += [ExportFile(file, kind) for kind, file in former.items() if file is not None]
     check_apart(files, [Path(video) for video in views])
     check_folders(*(wanted.file for wanted in files), report, overlay)
@@ -141,8 +141,8 @@ def replay(
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
     if record and not publish:
         raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
-    outputs, record = vmc_outputs(vmc), checked_recording(record)
-    settings = with_lag(with_styles(settings, style, save_style, no_style), lag)
+    outputs, record = create_vmc_outputs(vmc), check_recording_file(record)
+    settings = set_lag(set_styles(settings, style, save_style, no_style), lag)
     if physics or mass is not None:
         _check_physics(files, physics)
     from capture.recording.session import is_session
@@ -175,9 +175,9 @@ def replay(
     assert subject is not None
     from tools.replay.task import ReplayTask, replay_videos
 
-    given = _Given(timestamps, fps, seconds_range(background, "--background"))
+    given = _Given(timestamps, fps, parse_seconds_range(background, "--background"))
     known, spec = _of_project(project, rig, cameras, given) if project is not None else _of_rig(rig, views, cameras, given)
-    replay_videos(with_model(settings, model), spec, (known, subject, database), ReplayTask(*what), hide or (), overlay)
+    replay_videos(set_model(settings, model), spec, (known, subject, database), ReplayTask(*what), hide or (), overlay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +201,11 @@ def _of_project(project: "Project", rig: Path | None, cameras: str | None, given
     """Return the rig and the videos of a project. rig: in place of its own. Raises DuocapError."""
     from calibration.formats.rig_file import read_rig
     from capture.recording.recording import RecordingSpec
-    from tools.projects.project import BEST, best_pair, project_cameras
+    from tools.projects.project import BEST, choose_project_cameras, find_best_pair
 
-    names = project_cameras(project, cameras)
+    names = choose_project_cameras(project, cameras)
     if cameras == BEST:
-        typer.echo(f"best pair: {best_pair(project).words}")
+        typer.echo(f"best pair: {find_best_pair(project).words}")
     told = ", ".join(f"{name} ({project.videos[name].name})" for name in names)
     typer.echo(f"{project.calibration.name}: {told}")
     times = project.frame_times(names) if given.timestamps is None and given.fps is None else None
@@ -216,21 +216,21 @@ def _of_project(project: "Project", rig: Path | None, cameras: str | None, given
 
 def _of_rig(rig: Path | None, views: Sequence[str], cameras: str | None, given: _Given) -> "tuple[Rig, RecordingSpec]":
     """Return the cameras of a rig file that videos are of, and the videos. Raises DuocapError."""
-    from calibration.formats.rig_file import read_rig_of
+    from calibration.formats.rig_file import read_rig_for_views
     from capture.recording.recording import RecordingSpec
 
     assert rig is not None
     names = [name.strip() for name in cameras.split(",")] if cameras else ()
-    known, numbers = read_rig_of(rig, len(views), names)
+    known, numbers = read_rig_for_views(rig, len(views), names)
     return known, RecordingSpec(tuple(views), given.timestamps, given.fps, given.background_s, numbers)
 
 
 def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:
     """Raise what is wrong with --physics and --mass before anything is replayed."""
-    from reconstruct.models.physics.backend import pinocchio
+    from reconstruct.models.physics.backend import import_pinocchio
 
     if not physics:
         raise typer.BadParameter("is of the body that physics needs; add --physics", param_hint="--mass")
     if not files:
         raise typer.BadParameter("cleans what is written; name a file by --out", param_hint="--physics")
-    pinocchio()
+    import_pinocchio()

@@ -18,13 +18,13 @@ from tools.arguments import (
     RIG,
     SAVE_STYLE,
     STYLE,
-    checked_session,
-    with_lag,
-    with_model,
-    with_settings,
-    with_styles,
+    add_settings_options,
+    check_session_path,
+    set_lag,
+    set_model,
+    set_styles,
 )
-from tools.outputs import VMC, vmc_outputs
+from tools.outputs import VMC, create_vmc_outputs
 
 WHICH = "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://"
 FILES = "a video file or folder of images, played in real time"
@@ -75,7 +75,7 @@ CONNECT = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def run(
     settings: Settings,
     rig: RIG,
@@ -99,24 +99,24 @@ def run(
     """Turn one to eight cameras into full-body motion, live; Ctrl-C ends with a short report."""
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
-    from capture.sockets.endpoints import key_settings
+    from capture.sockets.endpoints import find_key_settings
     from stream.publish.publisher import check_address
-    from tools.database.installed import default_motions
-    from tools.run.report import status_line
+    from tools.database.installed import find_default_database
+    from tools.run.report import format_status
     from tools.run.run import LiveRun, run_live
     from tools.viewer import open_viewer
 
     cameras = given_cameras(camera, left, right)
-    settings = with_lag(with_styles(settings, style, save_style, no_style), lag)
-    check_address(settings.stream.address, key_settings(settings.stream))
+    settings = set_lag(set_styles(settings, style, save_style, no_style), lag)
+    check_address(settings.stream.address, find_key_settings(settings.stream))
     what = LiveRun(
         cameras,
         read_rig(rig, n_views=len(cameras)),
         read_subject(subject),
-        database or default_motions(_note),  # made here, once, rather than in a process that is waited for
+        database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
         fps,
-        vmc_outputs(vmc),
-        checked_session(record),
+        create_vmc_outputs(vmc),
+        check_session_path(record),
         seconds,
         background or 0.0,
         style=style,
@@ -124,7 +124,7 @@ def run(
     )
     with open_viewer(settings, _note, stay=False, wanted=not headless):
         report = run_live(
-            with_model(settings, model), what, _note, lambda tally, status: _note(status_line(status, tally.recent_ms()))
+            set_model(settings, model), what, _note, lambda tally, status: _note(format_status(status, tally.recent_ms()))
         )
     typer.echo("\n".join(report.lines()))
 
@@ -147,12 +147,12 @@ def given_cameras(cameras: Sequence[str] | None, left: str | None, right: str | 
     return given
 
 
-@with_settings
+@add_settings_options
 def node(settings: Settings, camera: CAMERA, source: SOURCE, connect: CONNECT, fps: FPS = None) -> None:
     """Be one of the cameras of a run on another machine, of one run after the other, until Ctrl-C."""
-    from tools.run.node import control_address, run_node
+    from tools.run.node import parse_control_address, run_node
 
-    run_node(settings, camera, source, control_address(connect), fps, lambda words: _note(f"{camera} camera: {words}"))
+    run_node(settings, camera, source, parse_control_address(connect), fps, lambda words: _note(f"{camera} camera: {words}"))
 
 
 def _note(words: str) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from config.errors import SettingsError
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 
 Motion = Annotated[str, typer.Argument(help="A BVH or AMC file, or a built-in motion: walk, run, jump, punches, squat and more.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
@@ -34,7 +34,7 @@ Seconds = Annotated[float, typer.Option(help="How much of the motion to take [s]
 Codec = Annotated[str, typer.Option(metavar="CODEC", help="mjpg, or ffv1 (lossless).")]
 
 
-@with_settings
+@add_settings_options
 def simulate(
     settings: Settings,
     motion: Motion,
@@ -75,7 +75,7 @@ def simulate(
     from rich.progress import Progress
 
     from capture.sources.simulated.scene import SimulatedScene
-    from tools.simulate import simulate as run
+    from tools.simulate import simulate_recording as run
 
     width_px, height_px = _size(size)
     scene = SimulatedScene(

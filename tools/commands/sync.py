@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, VIEWS, with_settings
+from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, VIEWS, add_settings_options
 
 RigFile = Annotated[
     Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml; for --by epipolar.", show_default=False)
@@ -22,7 +22,7 @@ By = Annotated[
 Markers = Annotated[str, typer.Option("--markers", metavar="FILE", help="markers.toml or a preset, for its colours.")]
 
 
-@with_settings
+@add_settings_options
 def sync(
     settings: Settings,
     views: VIEWS,
@@ -39,8 +39,8 @@ def sync(
     from capture.recording.session import is_session
     from config.errors import DuocapError
     from config.markers import read_marker_set
-    from tools.arguments import check_sources, seconds_range
-    from tools.sync import found_offset, look, sync_lines, use_lines
+    from tools.arguments import check_sources, parse_seconds_range
+    from tools.sync import collect_sync_samples, estimate_sync_offset, format_sync_result, format_sync_usage
 
     check_sources(*views)
     way = by or ("jump" if rig is None else "epipolar")
@@ -48,12 +48,12 @@ def sync(
         raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
     if len(views) == 1 and not is_session(Path(views[0])):
         raise DuocapError(f"{views[0]}: an offset is between cameras; give the recordings of all, or the folder of a session")
-    spec = RecordingSpec(tuple(views), timestamps, fps, seconds_range(background, "--background"))
+    spec = RecordingSpec(tuple(views), timestamps, fps, parse_seconds_range(background, "--background"))
     recording = CaptureRecording(spec, settings.detector, read_marker_set(markers))
     cameras = None if rig is None else read_rig(rig, n_views=len(recording.sizes))
-    seen = look(recording, cameras)
-    found = [found_offset(seen, way, camera) for camera in range(1, len(recording.sizes))]
+    seen = collect_sync_samples(recording, cameras)
+    found = [estimate_sync_offset(seen, way, camera) for camera in range(1, len(recording.sizes))]
     for camera, one in enumerate(found, 1):
-        typer.echo("\n".join(sync_lines(one, way, camera)))
-    for line in use_lines(found):
+        typer.echo("\n".join(format_sync_result(one, way, camera)))
+    for line in format_sync_usage(found):
         typer.echo(line)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 
 Recordings = Annotated[
     list[Path] | None,
@@ -27,7 +27,7 @@ At = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def view(
     settings: Settings,
     recordings: Recordings = None,
@@ -40,7 +40,7 @@ def view(
     """Show the running stream in the browser, play one recording or two side by side, or look through a batch."""
     from dataclasses import replace
 
-    from stream.recording.folders import take_of
+    from stream.recording.folders import find_take
     from stream.viewer.takes import MAX_TAKES
     from tools.batch.show import is_report, show_report
     from tools.viewer import ViewPlan, can_browse, show_viewer
@@ -51,7 +51,7 @@ def view(
     if recordings and len(recordings) == 1 and is_report(recordings[0]):
         show_report(recordings[0], settings, typer.echo, browser=browser)
         return
-    files = tuple(take_of(recording) for recording in recordings or ())
+    files = tuple(find_take(recording) for recording in recordings or ())
     if len(files) > MAX_TAKES:
         raise typer.BadParameter(f"{len(files)} recordings were given; at most {MAX_TAKES} stand side by side")
     if at_s is not None and not files:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from config.errors import DatabaseError, reason
-from config.files import atomic_write
+from config.errors import DatabaseError, describe_reason
+from config.files import write_atomically
 from database.store import Progress
 
 TIMEOUT_S: Final = 30.0  # without a byte
@@ -52,12 +52,12 @@ class RemoteFile:
         return self.etag if self.etag and not self.etag.startswith("W/") else self.modified
 
 
-def remote_file(url: str, headers: Message, total: int | None) -> RemoteFile:
+def read_remote_file(url: str, headers: Message, total: int | None) -> RemoteFile:
     """Return what an answer's header says of the file."""
     return RemoteFile(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
 
-class Part:
+class PartialFile:
     """A file that is not complete yet, with what is known of it, both on disk."""
 
     def __init__(self, file: Path, url: str) -> None:
@@ -87,7 +87,7 @@ class Part:
     def begin(self, remote: RemoteFile) -> None:
         """Forget what is there and begin a version of the file."""
         self.path.unlink(missing_ok=True)
-        atomic_write(self._notes, json.dumps(asdict(remote)))
+        write_atomically(self._notes, json.dumps(asdict(remote)))
         self.remote = remote
 
     def finish(self) -> None:
@@ -110,7 +110,7 @@ class Part:
         return noted if noted.url == self.url else None
 
 
-def download(
+def download_file(
     url: str, file: Path, progress: Progress, limit_bytes: int, pause: Callable[[float], None] = time.sleep
 ) -> RemoteFile:
     """Download `url` to `file`, whose folder exists; ask again where the connection breaks off.
@@ -121,11 +121,11 @@ def download(
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise DatabaseError(f"{url}: not an address to download from; expected http:// or https:// (database.mirror)")
-    part = Part(file, url)
+    part = PartialFile(file, url)
     furthest, in_vain, is_complete = part.size, 0, part.is_complete
     while not is_complete:
         try:
-            is_complete = _receive(part, progress, limit_bytes)
+            is_complete = _receive_part(part, progress, limit_bytes)
         except BrokenOffError as error:
             in_vain = 0 if part.size > furthest else in_vain + 1
             furthest = max(furthest, part.size)
@@ -142,7 +142,7 @@ def download(
     return part.remote
 
 
-def _receive(part: Part, progress: Progress, limit_bytes: int) -> bool:
+def _receive_part(part: PartialFile, progress: Progress, limit_bytes: int) -> bool:
     """Ask once for what is missing and append what comes; return whether the file is complete.
 
     Raises BrokenOffError, DatabaseError.
@@ -154,26 +154,26 @@ def _receive(part: Part, progress: Progress, limit_bytes: int) -> bool:
         headers |= {"Range": f"bytes={start}-", "If-Range": part.remote.version}
     try:
         with urllib.request.urlopen(urllib.request.Request(part.url, headers=headers), timeout=TIMEOUT_S) as answer:
-            if not _agree(part, answer.status, answer.headers, start, limit_bytes):
+            if not _check_answer(part, answer.status, answer.headers, start, limit_bytes):
                 part.discard()
                 return False
-            _append(part, answer, progress, limit_bytes)
+            _append_answer(part, answer, progress, limit_bytes)
     except urllib.error.HTTPError as error:
         if error.code == 416 and start:
             part.discard()
             return False
-        raise _refusal(part.url, error) from error
+        raise _build_refusal(part.url, error) from error
     except urllib.error.URLError as error:
-        raise BrokenOffError(_why(error.reason)) from error
+        raise BrokenOffError(_format_connection_error(error.reason)) from error
     except (http.client.HTTPException, OSError) as error:
-        raise BrokenOffError(_why(error)) from error
+        raise BrokenOffError(_format_connection_error(error)) from error
     total = part.remote.total if part.remote is not None else None
     if total is not None and part.size != total:
         raise BrokenOffError(f"broke off after {part.size} of {total} bytes")
     return True
 
 
-def _agree(part: Part, status: int, headers: Message, start: int, limit_bytes: int) -> bool:
+def _check_answer(part: PartialFile, status: int, headers: Message, start: int, limit_bytes: int) -> bool:
     """Return whether an answer can be written where the part ends; an answer with the whole file begins the part anew.
 
     Raises DatabaseError: neither, or too much.
@@ -182,43 +182,43 @@ def _agree(part: Part, status: int, headers: Message, start: int, limit_bytes: i
     if encoding != "identity" or status not in (200, 206) or (status == 206 and not start):
         raise DatabaseError(f"{part.url}: answered with status {status}, encoding {encoding}; expected the file as it is")
     if status == 200:
-        part.begin(remote_file(part.url, headers, int(length) if length.isdecimal() else None))
+        part.begin(read_remote_file(part.url, headers, int(length) if length.isdecimal() else None))
     assert part.remote is not None
     if status == 206:
         span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", "").strip())
         if span is None or int(span[1]) != start:
             return False
-        told = remote_file(part.url, headers, int(span[2]) if span[2] != "*" else part.remote.total)
+        told = read_remote_file(part.url, headers, int(span[2]) if span[2] != "*" else part.remote.total)
         same = told.version == part.remote.version or not told.version
         if not same or part.remote.total not in (None, told.total):
             return False
         part.remote.total = told.total
     if part.remote.total is not None and part.remote.total > limit_bytes:
-        raise DatabaseError(_too_long(part, part.remote.total, limit_bytes))
+        raise DatabaseError(_build_length_error(part, part.remote.total, limit_bytes))
     return True
 
 
-def _append(part: Part, answer: http.client.HTTPResponse, progress: Progress, limit_bytes: int) -> None:
+def _append_answer(part: PartialFile, answer: http.client.HTTPResponse, progress: Progress, limit_bytes: int) -> None:
     """Append what comes to the part. Raises DatabaseError: it cannot be written, or is too long; OSError, HTTPException."""
     assert part.remote is not None
     total, done = part.remote.total or 0, part.size
     try:
         file = part.path.open("ab", buffering=0)
     except OSError as error:
-        raise DatabaseError(_unwritable(part, error)) from error
+        raise DatabaseError(_build_write_error(part, error)) from error
     with file:
         while block := answer.read1(BLOCK):
             try:
                 file.write(block)
             except OSError as error:
-                raise DatabaseError(_unwritable(part, error)) from error
+                raise DatabaseError(_build_write_error(part, error)) from error
             done += len(block)
             if done > limit_bytes:
-                raise DatabaseError(_too_long(part, done, limit_bytes))
+                raise DatabaseError(_build_length_error(part, done, limit_bytes))
             progress(done, total, part.file.name)
 
 
-def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
+def _build_refusal(url: str, error: urllib.error.HTTPError) -> Exception:
     """Return what an answer that is an error means."""
     said = f"the server answered {error.code} {error.reason}"
     if error.code in BUSY:
@@ -227,18 +227,19 @@ def _refusal(url: str, error: urllib.error.HTTPError) -> Exception:
     return kind(f"{url}: {said}; set database.mirror, or download it with a browser and give --from FILE")
 
 
-def _why(error: object) -> str:
+def _format_connection_error(error: object) -> str:
     """Return why a connection failed, as a phrase."""
     if isinstance(error, TimeoutError):
         return f"nothing came for {TIMEOUT_S:g} s"
-    return reason(error) if isinstance(error, Exception) else str(error)
+    return describe_reason(error) if isinstance(error, Exception) else str(error)
 
 
-def _too_long(part: Part, n_bytes: int, limit_bytes: int) -> str:
+def _build_length_error(part: PartialFile, n_bytes: int, limit_bytes: int) -> str:
     """Return the message for a file that is far longer than what is published."""
     return f"{part.url}: {n_bytes / 1e6:.0f} MB or more, expected at most {limit_bytes / 1e6:.0f}; is this the right address?"
 
 
-def _unwritable(part: Part, error: OSError) -> str:
+def _build_write_error(part: PartialFile, error: OSError) -> str:
     """Return the message for a part that cannot be written."""
-    return f"{part.path}: cannot be written ({reason(error)}); make room there, and the same command goes on from where it is"
+    reason = describe_reason(error)
+    return f"{part.path}: cannot be written ({reason}); make room there, and the same command goes on from where it is"

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from config.errors import DatabaseError, reason
-from config.files import atomic_write, lock
+from config.errors import DatabaseError, describe_reason
+from config.files import lock_file, write_atomically
 from database.build import build_database
 from database.parts import FOLDER, BuildOptions, build_in_parts
 from database.store import SCHEMA, Progress
-from tools.database.download import MissingFileError, download
-from tools.database.installed import LOCK, RECORD, SUFFIX, choose_database, databases_folder
+from tools.database.download import MissingFileError, download_file
+from tools.database.installed import LOCK, RECORD, SUFFIX, choose_database, find_databases_folder
 from tools.database.published import ARCHIVE, MotionCollection
-from tools.database.unpack import MOTION_SUFFIXES, DamagedArchiveError, unpack
+from tools.database.unpack import MOTION_SUFFIXES, DamagedArchiveError, unpack_archive
 
 MEGABYTE: Final = 1_000_000
 PART_BYTES: Final = 500 * MEGABYTE  # of motion files in one file of the database: about 200,000 poses at 60 Hz
@@ -51,10 +51,10 @@ class CollectionRecord:
     def write(self, folder: Path) -> None:
         """Write it into the collection's folder. Raises FileFormatError."""
         content = {"agreed": self.agreed, "files": self.files, "built": self.built}
-        atomic_write(folder / RECORD, json.dumps(content, indent=1))
+        write_atomically(folder / RECORD, json.dumps(content, indent=1))
 
 
-def read_record(folder: Path) -> CollectionRecord:
+def read_collection_record(folder: Path) -> CollectionRecord:
     """Return what is known of a collection; nothing where the record is absent or damaged."""
     try:
         content = json.loads((folder / RECORD).read_text("utf-8"))
@@ -64,13 +64,15 @@ def read_record(folder: Path) -> CollectionRecord:
         return CollectionRecord()
 
 
-def collection_folder(collection: MotionCollection) -> Path:
+def make_collection_folder(collection: MotionCollection) -> Path:
     """Return where a collection's archives lie, made if it is missing. Raises DatabaseError."""
-    folder = databases_folder() / collection.name
+    folder = find_databases_folder() / collection.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatabaseError(f"{folder}: cannot be made ({reason(error)}); name another folder in DUOCAP_DATABASES") from error
+        raise DatabaseError(
+            f"{folder}: cannot be made ({describe_reason(error)}); name another folder in DUOCAP_DATABASES"
+        ) from error
     return folder
 
 
@@ -80,16 +82,20 @@ def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
     Much motion is built in parts, of which those that are finished are kept, too. Raises DatabaseError or another DuocapError:
     what there is stays, and the next call goes on from there.
     """
-    folder = collection_folder(task.collection)
-    with _alone(folder):
-        record = read_record(folder)
-        files = _given(task, record, folder, progress, tell) if task.given else _published(task, record, folder, progress, tell)
+    folder = make_collection_folder(task.collection)
+    with _lock_collection(folder):
+        record = read_collection_record(folder)
+        files = (
+            _collect_given(task, record, folder, progress, tell)
+            if task.given
+            else _download_published(task, record, folder, progress, tell)
+        )
         out = folder.parent / f"{task.collection.name}{SUFFIX}"
-        key = _key(task, record, files)
+        key = _compute_database_key(task, record, files)
         if record.built == key and out.is_file():
             tell(f"{out}: built already")
         else:
-            _build(task, record, files, folder / f"motions-{key[:12]}", out, progress)
+            _build_collection(task, record, files, folder / f"motions-{key[:12]}", out, progress)
             record.built = key
             record.write(folder)
         for left in folder.glob("motions-*"):
@@ -101,28 +107,28 @@ def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
     return out
 
 
-def _published(task: GetTask, record: CollectionRecord, folder: Path, progress: Progress, tell: Tell) -> list[Path]:
+def _download_published(task: GetTask, record: CollectionRecord, folder: Path, progress: Progress, tell: Tell) -> list[Path]:
     """Return the collection's files, downloaded unless they are there and as they came. Raises DatabaseError."""
     wanted, collection = task.collection.files, task.collection
-    _check_room(folder, collection)
+    _check_disk_space(folder, collection)
     files, missing = list[Path](), list[str]()
     base = (task.mirror or collection.publisher).rstrip("/") + "/"
     for file in wanted:
         target = folder / PurePosixPath(file).name
         if target.is_file() and target.name in record.files:
-            if _sha256(target, progress) == record.files[target.name]["sha256"]:
+            if _compute_sha256(target, progress) == record.files[target.name]["sha256"]:
                 files.append(target)
                 continue
             tell(f"{target}: not as it was downloaded; it is downloaded again")
             target.unlink()
         try:
-            remote = download(base + file, target, progress, SLACK * collection.download_mb * MEGABYTE)
+            remote = download_file(base + file, target, progress, SLACK * collection.download_mb * MEGABYTE)
         except MissingFileError:
             if PurePosixPath(file).suffix == ARCHIVE:
                 raise
             missing.append(target.name)  # a trial that was never published is no reason to stop
             continue
-        _note(record, target, remote.url, progress, tell)
+        _record_checksum(record, target, remote.url, progress, tell)
         record.write(folder)
         files.append(target)
     if missing:
@@ -132,7 +138,7 @@ def _published(task: GetTask, record: CollectionRecord, folder: Path, progress: 
     return files
 
 
-def _given(task: GetTask, record: CollectionRecord, folder: Path, progress: Progress, tell: Tell) -> list[Path]:
+def _collect_given(task: GetTask, record: CollectionRecord, folder: Path, progress: Progress, tell: Tell) -> list[Path]:
     """Return the archives and motion files that were named, folders searched, and note their checksums. Raises DatabaseError."""
     files: list[Path] = []
     for given in task.given:
@@ -143,21 +149,23 @@ def _given(task: GetTask, record: CollectionRecord, folder: Path, progress: Prog
     if not files:
         raise DatabaseError(f"{task.given[0]}: no archive; expected .zip, or .asf and .amc files, as published for --from")
     for file in files:
-        _note(record, file, str(file.absolute()), progress, tell)
+        _record_checksum(record, file, str(file.absolute()), progress, tell)
     record.write(folder)
     return files
 
 
-def _note(record: CollectionRecord, file: Path, origin: str, progress: Progress, tell: Tell) -> None:
+def _record_checksum(record: CollectionRecord, file: Path, origin: str, progress: Progress, tell: Tell) -> None:
     """Keep a file's checksum; tell if one of that name was another before."""
-    digest, known = _sha256(file, progress), record.files.get(file.name)
+    digest, known = _compute_sha256(file, progress), record.files.get(file.name)
     if known is not None and known["sha256"] != digest:
         before = f"before {known['bytes']} bytes, {known['sha256'][:12]}... from {known['url']}"
         tell(f"{file.name}: not the same as before: {file.stat().st_size} bytes, SHA-256 {digest[:12]}..., {before}")
     record.files[file.name] = {"url": origin, "bytes": file.stat().st_size, "sha256": digest}
 
 
-def _build(task: GetTask, record: CollectionRecord, files: Sequence[Path], motions: Path, out: Path, progress: Progress) -> None:
+def _build_collection(
+    task: GetTask, record: CollectionRecord, files: Sequence[Path], motions: Path, out: Path, progress: Progress
+) -> None:
     """Unpack and build. Raises DatabaseError; a downloaded archive that is damaged is removed, to be downloaded again."""
     left = SLACK * task.collection.unpacked_mb * MEGABYTE
     try:
@@ -168,14 +176,14 @@ def _build(task: GetTask, record: CollectionRecord, files: Sequence[Path], motio
                     shutil.copyfile(file, motions / file.name)
                 continue
             try:
-                unpack(file, motions, task.collection.takes, left, progress)
+                unpack_archive(file, motions, task.collection.takes, left, progress)
             except DamagedArchiveError:
                 if not task.given:
                     file.unlink()
                 raise
     except OSError as error:
         raise DatabaseError(
-            f"{motions}: cannot be written ({reason(error)}); make room and give the same command again"
+            f"{motions}: cannot be written ({describe_reason(error)}); make room and give the same command again"
         ) from error
     if not any(file.suffix.lower() in (".amc", ".bvh") for file in motions.iterdir()):
         raise DatabaseError(f"{files[0]}: holds no motions of {task.collection.name}; expected {task.collection.files[-1]}")
@@ -187,13 +195,13 @@ def _build(task: GetTask, record: CollectionRecord, files: Sequence[Path], motio
         build_in_parts([motions], out, n_parts, options, progress=progress)
 
 
-def _key(task: GetTask, record: CollectionRecord, files: Sequence[Path]) -> str:
+def _compute_database_key(task: GetTask, record: CollectionRecord, files: Sequence[Path]) -> str:
     """Return what tells databases of a collection apart: what they are made of, and how."""
     parts = [str(SCHEMA), f"{task.fps:g}", task.collection.name, *sorted(record.files[file.name]["sha256"] for file in files)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
-def _sha256(file: Path, progress: Progress) -> str:
+def _compute_sha256(file: Path, progress: Progress) -> str:
     """Return the SHA-256 of a file, in hexadecimal. Raises DatabaseError: it cannot be read."""
     digest, done = hashlib.sha256(), 0
     try:
@@ -204,11 +212,11 @@ def _sha256(file: Path, progress: Progress) -> str:
                 done += len(block)
                 progress(done, size, f"checking {file.name}")
     except OSError as error:
-        raise DatabaseError(f"{file}: cannot be read ({reason(error)})") from error
+        raise DatabaseError(f"{file}: cannot be read ({describe_reason(error)})") from error
     return digest.hexdigest()
 
 
-def _check_room(folder: Path, collection: MotionCollection) -> None:
+def _check_disk_space(folder: Path, collection: MotionCollection) -> None:
     """Raise DatabaseError unless the disk has room for what is to be downloaded yet and for all of it unpacked."""
     there = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
     needed = max(collection.download_mb * MEGABYTE - there, 0) + collection.unpacked_mb * MEGABYTE
@@ -221,15 +229,17 @@ def _check_room(folder: Path, collection: MotionCollection) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _lock_collection(folder: Path) -> Iterator[None]:
     """Keep a second command from the same collection for as long as the block lasts. Raises DatabaseError: there is one."""
     try:
         file = (folder / LOCK).open("a+b")
     except OSError as error:
-        raise DatabaseError(f"{folder}: cannot be written to ({reason(error)}); name another in DUOCAP_DATABASES") from error
+        raise DatabaseError(
+            f"{folder}: cannot be written to ({describe_reason(error)}); name another in DUOCAP_DATABASES"
+        ) from error
     with file:
         try:
-            lock(file.fileno())
+            lock_file(file.fileno())
         except OSError as error:
             raise DatabaseError(f"{folder}: another `duocap database get` is at work on it; wait until that has ended") from error
         yield

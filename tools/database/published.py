@@ -66,7 +66,7 @@ HDM05_SCENES: Final = (
 LOCOMOTION: Final = (("02", 1, 4), ("07", 1, 12), ("08", 1, 11), ("09", 1, 12), ("16", 1, 58), ("35", 1, 34), ("127", 3, 38))
 
 
-def _locomotion() -> Iterator[str]:
+def _select_locomotion() -> Iterator[str]:
     """Return the files of the CMU collection in which people walk, run and jump."""
     for subject, first, last in LOCOMOTION:
         yield f"subjects/{subject}/{subject}.asf"
@@ -91,7 +91,7 @@ COLLECTIONS: Final = {
             "cmu-locomotion",
             "about 160 clips, 9 minutes, of 7 people of the CMU collection who walk, run, turn and jump",
             CMU,
-            tuple(_locomotion()),
+            tuple(_select_locomotion()),
             CMU_TERMS,
             CMU_CREDIT,
             50,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from config.errors import DatabaseError
 from database.parts import PartTask, Share, build_part, is_built
 from database.store import Progress
-from tools.cluster import WorkerPlan, fitting_workers, open_workers
+from tools.cluster import WorkerPlan, count_fitting_workers, open_workers
 
 
-def sharing(plan: WorkerPlan) -> Share:
+def create_worker_build(plan: WorkerPlan) -> Share:
     """Return what has workers build the files of a database."""
 
     def build(tasks: Sequence[PartTask], progress: Progress | None) -> None:
@@ -18,7 +18,7 @@ def sharing(plan: WorkerPlan) -> Share:
         errors: list[Exception] = []
         if not left:
             return
-        with open_workers(replace(plan, count=min(plan.count or fitting_workers(), len(left)))) as workers:
+        with open_workers(replace(plan, count=min(plan.count or count_fitting_workers(), len(left)))) as workers:
             for k, task in enumerate(left):
                 workers.submit(k, build_part, replace(task, options=replace(task.options, processes=1)))
             for done, (key, result) in enumerate(workers.results(), start=1):

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from config.errors import DatabaseError, reason
-from config.files import atomic_open
+from config.errors import DatabaseError, describe_reason
+from config.files import open_atomically
 from database.store import Progress
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class DamagedArchiveError(DatabaseError):
     """An archive cannot be unpacked."""
 
 
-def unpack(archive: Path, folder: Path, takes: Callable[[str], bool], limit_bytes: int, progress: Progress) -> int:
+def unpack_archive(archive: Path, folder: Path, takes: Callable[[str], bool], limit_bytes: int, progress: Progress) -> int:
     """Unpack the motion files of an archive into one folder, which is made, and return how many it has.
 
     Folders inside the archive are left off, so no member can lie elsewhere; a skeleton thus lies beside its motions. takes: which
@@ -43,7 +43,7 @@ def unpack(archive: Path, folder: Path, takes: Callable[[str], bool], limit_byte
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            members = _members(archive, opened, takes)
+            members = _list_motion_files(archive, opened, takes)
             n_bytes = sum(member.file_size for member in members.values())
             if n_bytes > limit_bytes:
                 raise DatabaseError(
@@ -53,19 +53,19 @@ def unpack(archive: Path, folder: Path, takes: Callable[[str], bool], limit_byte
             for done, (name, member) in enumerate(members.items(), start=1):
                 target = folder / name
                 if not (target.is_file() and target.stat().st_size == member.file_size):
-                    with opened.open(member) as source, atomic_open(target, DatabaseError) as stream:
+                    with opened.open(member) as source, open_atomically(target, DatabaseError) as stream:
                         shutil.copyfileobj(source, stream, 1 << 20)
                 progress(done, len(members), name)
     except _FAULTS as error:
         raise DamagedArchiveError(
-            f"{archive}: not a whole archive ({reason(error)}); it was cut short, or is no .zip; get it again"
+            f"{archive}: not a whole archive ({describe_reason(error)}); it was cut short, or is no .zip; get it again"
         ) from error
     except OSError as error:
-        raise DatabaseError(f"{archive}: cannot be unpacked to {folder} ({reason(error)})") from error
+        raise DatabaseError(f"{archive}: cannot be unpacked to {folder} ({describe_reason(error)})") from error
     return len(members)
 
 
-def _members(archive: Path, opened: zipfile.ZipFile, takes: Callable[[str], bool]) -> dict[str, zipfile.ZipInfo]:
+def _list_motion_files(archive: Path, opened: zipfile.ZipFile, takes: Callable[[str], bool]) -> dict[str, zipfile.ZipInfo]:
     """Return the motion files of an archive by name; of two that differ under one name the first, with a warning."""
     members: dict[str, zipfile.ZipInfo] = {}
     for member in opened.infolist():

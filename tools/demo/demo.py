@@ -11,29 +11,29 @@ from capture.detection.detector import Detector
 from capture.packets import Blobs, Views
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
-from capture.sockets.endpoints import key_settings
-from capture.sources.simulated.camera import SimulatedCamera, shutter_times
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sockets.endpoints import find_key_settings
+from capture.sources.simulated.camera import SimulatedCamera, draw_shutter_times
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
 from config.settings import Settings
-from database.builtin import demo_performance
+from database.builtin import make_demo_performance
 from database.geometry.rigid import RigidMotion
 from database.store import open_database
-from stream.protocol.compose import rig_message
+from stream.protocol.compose import compose_rig_message
 from stream.protocol.latency import Receipt
 from stream.protocol.messages import Message, PoseMessage, RigMessage, SkeletonMessage
 from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
-from stream.recording.worlds import motion_to, move_pose
-from tools.calibrate.session import subject_from_pairs
+from stream.recording.worlds import find_world_motion, move_pose
+from tools.calibrate.session import fit_subject_to_pairs
 from tools.demo.rate import EVERY, RateWatch
-from tools.demo.report import DemoReport, demo_report
-from tools.interrupt import interruptible
-from tools.run.live import reconstruction_plan
+from tools.demo.report import DemoReport, build_demo_report
+from tools.interrupt import raise_on_interrupt
+from tools.run.live import plan_reconstruction
 from tools.run.parts import RunError
 from tools.run.prepared import PreparedProcesses
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.supervisor import Supervisor, choose_session_name
 
 # The performer walks in circles: markers that show from behind, too, and the first two cameras two metres apart.
 SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
@@ -55,35 +55,35 @@ class DemoScene:
     seconds: float
 
 
-def show(seconds: float | None, n_views: int = 2) -> DemoScene:
+def stage_demo(seconds: float | None, n_views: int = 2) -> DemoScene:
     """Set the stage. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
-    clip = demo_performance(SCENE.fps, seconds)
-    performer = performer_from_scene(replace(SCENE, views=n_views), clip)
+    clip = make_demo_performance(SCENE.fps, seconds)
+    performer = make_scene_performer(replace(SCENE, views=n_views), clip)
     return DemoScene(performer, performer.duration_s)
 
 
-def demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
+def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
     """Calibrate the performer as a user would: from the markers that two cameras see at least in the T-pose.
 
     With one camera the second is there for this. Raises CalibrationError: no T-pose seen.
     """
     performer = stage.performer
     if len(performer.rig) == 1:
-        performer = show(stage.seconds).performer
+        performer = stage_demo(stage.seconds).performer
     cameras = [SimulatedCamera(performer.scene, camera, performer) for camera in range(len(performer.rig))]
-    views = [Views(blobs) for blobs in zip(*(_tpose_blobs(camera, settings) for camera in cameras), strict=True)]
+    views = [Views(blobs) for blobs in zip(*(_detect_tpose(camera, settings) for camera in cameras), strict=True)]
     opened = open_database(database)
-    return subject_from_pairs("performer", views, performer.rig, performer.markers, opened, settings).subject
+    return fit_subject_to_pairs("performer", views, performer.rig, performer.markers, opened, settings).subject
 
 
-def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
+def _detect_tpose(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     """Return what one camera sees of the T-pose."""
     detector = Detector(settings.detector)
     first, last = (round(t * camera.fps) for t in TPOSE_S)
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
 
 
-def _camera_plan(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
+def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
     """Return the plan of a camera that looks at the stage; its process gets the performer, and need not make the motion again."""
     source = partial(SimulatedCamera, stage.performer.scene, camera, stage.performer)
     return CameraPlan(camera, source, partial(open_detector, settings.detector), paced=True, preview=settings.stream.preview)
@@ -105,24 +105,24 @@ def run_demo(
     progress: receives the share done and the last state; outputs: hear every message beside the subscribers; record: a file to
     record to; prepared: processes for it. Raises DuocapError for what the user can mend.
     """
-    stage = show(seconds, n_views)
+    stage = stage_demo(seconds, n_views)
     tell("calibrating the performer from the T-pose")
-    subject = demo_subject(stage, database, settings)
+    subject = calibrate_demo_subject(stage, database, settings)
     tell(f"starting {n_views} camera{'s' * (n_views > 1)} and the reconstruction")
-    session = new_session()
+    session = choose_session_name()
     rig = stage.performer.rig
-    cameras = [_camera_plan(settings, stage, camera) for camera in range(n_views)]
-    plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
-    subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), key_settings(settings.stream))
-    with interruptible(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
+    cameras = [_plan_camera(settings, stage, camera) for camera in range(n_views)]
+    plan = plan_reconstruction(rig, subject, database, settings, session, SCENE.fps, outputs, record)
+    subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), find_key_settings(settings.stream))
+    with raise_on_interrupt(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()
-        skeleton = _skeleton(run, subscriber)
+        skeleton = _wait_for_skeleton(run, subscriber)
         t_start_ns = run.start()
         tell(f"streaming at {settings.stream.address}")
         watch = RateWatch(t_start_ns, SCENE.fps)
-        world = SimulatedWorld(rig_message(rig, session))
-        advance = partial(_advance, progress, t_start_ns, stage.seconds)
-        receipts = _listen(run, subscriber, world, advance, partial(_slow_down, run, watch, tell))
+        world = SimulatedWorld(compose_rig_message(rig, session))
+        advance = partial(_show_progress, progress, t_start_ns, stage.seconds)
+        receipts = _collect_stream(run, subscriber, world, advance, partial(_adapt_frame_rate, run, watch, tell))
         counts = [child.counts for child in run.cameras]
     subscriber.close()
 
@@ -133,9 +133,9 @@ def run_demo(
     frames = tuple(count["frames"] + count["skipped"] for count in counts)
     judged = watch.judged(receipts)
     poses, times_ns = [receipt.pose for receipt in judged], [receipt.t_received_ns or 0 for receipt in judged]
-    due = watch.n_due(shutter_times(SCENE, 0, stage.seconds))
+    due = watch.n_due(draw_shutter_times(SCENE, 0, stage.seconds))
     budget_ms = settings.stream.budget_ms
-    report = demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
+    report = build_demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
     return replace(report, rate=watch.words())
 
 
@@ -151,13 +151,13 @@ class SimulatedWorld:
         found = []
         for message in messages:
             if isinstance(message, RigMessage):
-                self._back = motion_to(message, self._first)
+                self._back = find_world_motion(message, self._first)
             elif isinstance(message, PoseMessage):
                 found.append(message if self._back is None else move_pose(message, self._back))
         return found
 
 
-def _slow_down(run: Supervisor, watch: RateWatch, tell: Tell, new: Sequence[Receipt]) -> None:
+def _adapt_frame_rate(run: Supervisor, watch: RateWatch, tell: Tell, new: Sequence[Receipt]) -> None:
     """Take the poses that came; have the cameras give fewer frames where the machine does not hold all."""
     for receipt in new:
         watch.add(receipt.pose.t_capture_ns)
@@ -166,12 +166,12 @@ def _slow_down(run: Supervisor, watch: RateWatch, tell: Tell, new: Sequence[Rece
         tell(watch.message())
 
 
-def _advance(progress: Progress, t_start_ns: int, seconds: float, pose: PoseMessage) -> None:
+def _show_progress(progress: Progress, t_start_ns: int, seconds: float, pose: PoseMessage) -> None:
     """Show how far the performance is."""
     progress(min(1.0, (pose.t_capture_ns - t_start_ns) * 1e-9 / seconds), pose.state)
 
 
-def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
+def _wait_for_skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
     """Wait for the skeleton that the stream sends to whoever joins."""
     for _ in range(round(SKELETON_S * 1e3 / TURN_MS)):
         run.turn(TURN_MS)
@@ -181,7 +181,7 @@ def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
     raise RunError(f"no skeleton came from the stream within {SKELETON_S:g} s; is the machine busy? see --verbose and try again")
 
 
-def _listen(
+def _collect_stream(
     run: Supervisor,
     subscriber: Subscriber,
     world: SimulatedWorld,

@@ -9,10 +9,10 @@ from rich.table import Table
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINTS
-from database.geometry.kinematics import charted, forward
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
-from stream.protocol.latency import Latency, Quantiles, Receipt, latency_of
+from stream.protocol.latency import Latency, Quantiles, Receipt, compute_latency
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 
 Truth = Callable[[Floats], Floats]
@@ -59,16 +59,16 @@ class DemoReport:
         return self.tracked / max(self.due, 1)
 
 
-def joint_positions(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
+def compute_stream_joints_m(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
     """Return the joints of messages in the world, (N, J, 3) [m]."""
     offsets_m = np.ascontiguousarray(skeleton.offsets_m)
     body = Skeleton(skeleton.subject, offsets_m, np.zeros_like(offsets_m))
     local = matrix_from_quaternion(np.array([pose.rotations_xyzw for pose in poses], float))
-    _, positions = forward(body, charted(local), np.array([pose.root_m for pose in poses]))
+    _, positions = compute_forward_kinematics(body, charted_from_local(local), np.array([pose.root_m for pose in poses]))
     return positions
 
 
-def measured_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
+def select_measured_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
     """Return the first pose of every capture time: later ones only hold it while the cameras are silent."""
     first: dict[int, PoseMessage] = {}
     for pose in poses:
@@ -76,7 +76,7 @@ def measured_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
     return list(first.values())
 
 
-def demo_report(
+def build_demo_report(
     skeleton: SkeletonMessage,
     heard: Sequence[PoseMessage],
     truth: Truth,
@@ -93,7 +93,7 @@ def demo_report(
     for the latency; due: poses that should have come, None for the frames of one camera. Raises DuocapError: nothing
     was tracked.
     """
-    poses = measured_poses(heard)
+    poses = select_measured_poses(heard)
     times: Sequence[int | None] = [None] * len(heard) if t_received_ns is None else t_received_ns
     received = {id(pose): t_ns for pose, t_ns in zip(heard, times, strict=True)}
     receipts = [Receipt(pose, received[id(pose)]) for pose in poses]
@@ -103,7 +103,7 @@ def demo_report(
             f"no pose of {len(poses)} was tracked; is the machine too busy for {len(frames)} cameras at 60 Hz? try again"
         )
     seconds = np.array([pose.t_capture_ns - t_start_ns for pose in tracked]) * 1e-9
-    error_mm = 1e3 * np.linalg.norm(joint_positions(skeleton, tracked) - truth(seconds), axis=2)
+    error_mm = 1e3 * np.linalg.norm(compute_stream_joints_m(skeleton, tracked) - truth(seconds), axis=2)
     by_joint = error_mm.mean(axis=0)
     worst = int(np.argmax(by_joint))
     return DemoReport(
@@ -114,16 +114,16 @@ def demo_report(
         tracked=len(tracked),
         error_mm=(float(error_mm.mean()), float(np.median(error_mm)), float(np.percentile(error_mm, 95))),
         worst_joint=(JOINTS[worst], float(by_joint[worst])),
-        latency=latency_of(receipts, budget_ms),
+        latency=compute_latency(receipts, budget_ms),
     )
 
 
-def latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, Quantiles]:
+def compute_latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, Quantiles]:
     """Return p50, p95, p99 of each stage and from grab to publish [ms]."""
-    return latency_of((Receipt(pose) for pose in poses), budget_ms=0.0).stages_ms
+    return compute_latency((Receipt(pose) for pose in poses), budget_ms=0.0).stages_ms
 
 
-def report_tables(report: DemoReport) -> list[Table]:
+def build_report_tables(report: DemoReport) -> list[Table]:
     """Return the report as tables for a person."""
     result = Table("result", "", title="duocap demo", title_justify="left")
     result.add_row("frames in, of each camera", f"{' and '.join(map(str, report.captured))} of {max(report.frames)}")
@@ -139,7 +139,7 @@ def report_tables(report: DemoReport) -> list[Table]:
     result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
     result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")
     end = "receipt" if "received" in report.latency_ms else "publish"
-    latency = Table("milliseconds", title=f"latency, grab to {end}", title_justify="left", caption=budget_words(report.latency))
+    latency = Table("milliseconds", title=f"latency, grab to {end}", title_justify="left", caption=format_budget(report.latency))
     for name in ("p50", "p95", "p99"):
         latency.add_column(name, justify="right")
     for stage, values in report.latency_ms.items():
@@ -147,7 +147,7 @@ def report_tables(report: DemoReport) -> list[Table]:
     return [result, latency]
 
 
-def budget_words(latency: Latency) -> str:
+def format_budget(latency: Latency) -> str:
     """Return in words whether the latency keeps to its budget."""
     allowed = f"the budget of {latency.budget_ms:g} ms"
     if latency.allowed_ms > latency.budget_ms:

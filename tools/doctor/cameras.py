@@ -19,16 +19,16 @@ from typing import Any
 import cv2
 
 from capture.clock import now_ns
-from capture.sources.network.address import network_address, without_secrets
+from capture.sources.network.address import hide_secrets, parse_network_address
 from capture.sources.source import CameraError, Source
-from capture.sources.webcam.backends import GROUP_FIX, V4L2, backend_of
-from capture.sources.webcam.names import LocalCamera, list_cameras, usb_port
+from capture.sources.webcam.backends import GROUP_FIX, V4L2, choose_backend
+from capture.sources.webcam.names import LocalCamera, find_usb_port, list_cameras
 from capture.sources.webcam.webcam import DeviceProvider
 from config.errors import DuocapError, SettingsError
 from config.settings import CameraSettings, Settings
-from tools.doctor.finding import DoctorFinding, bad, good, note
+from tools.doctor.finding import DoctorFinding, report_bad, report_good, report_note
 from tools.run.cameras import open_camera
-from tools.run.prepared import one_thread
+from tools.run.prepared import limit_threads
 
 OPEN_S = 40.0  # Media Foundation may take 20 to open a camera, and a new process a few to begin
 LOOK_S = 1.0
@@ -57,69 +57,75 @@ class CameraProbe:
     driver_failed: bool = False
 
 
-def cameras(settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")) -> list[DoctorFinding]:
+def examine_cameras(
+    settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")
+) -> list[DoctorFinding]:
     """Open every camera for about a second, and say what it gives and what hinders it."""
     wanted = settings.camera
     try:
-        backend = backend_of(wanted.backend)
+        backend = choose_backend(wanted.backend)
     except SettingsError as error:
-        return [bad("cameras", str(error), "correct it, or leave it at auto")]
+        return [report_bad("cameras", str(error), "correct it, or leave it at auto")]
     found = devices.lister(backend) if devices is not None else list_cameras(backend)
-    closed = _closed(folder) if backend is V4L2 and devices is None else []
-    findings = [bad("cameras", f"may not be opened: {', '.join(closed)}", GROUP_FIX)] if closed else []
+    closed = _list_forbidden_devices(folder) if backend is V4L2 and devices is None else []
+    findings = [report_bad("cameras", f"may not be opened: {', '.join(closed)}", GROUP_FIX)] if closed else []
     if not found and not closed:
-        findings.append(_none_listed())
+        findings.append(_find_no_camera())
     looks: dict[str, CameraProbe] = {}
     for camera in found:
         if camera.path not in closed:
-            looks[camera.label] = look_at(partial(open_camera, _exact(camera), 0, None, wanted, None, devices))
-            findings.append(local_finding(camera, looks[camera.label], wanted))
+            looks[camera.label] = probe_camera(partial(open_camera, _format_identity(camera), 0, None, wanted, None, devices))
+            findings.append(judge_local_camera(camera, looks[camera.label], wanted))
     opened = {label: look for label, look in looks.items() if not look.error}
     if len(opened) < 2:
         return findings
-    openers = [partial(open_camera, _exact(camera), 0, None, wanted, None, devices) for camera in found if camera.label in opened]
-    return [*findings, together_finding(found, opened, dict(zip(opened, look_at_all(openers), strict=True)))]
+    openers = [
+        partial(open_camera, _format_identity(camera), 0, None, wanted, None, devices)
+        for camera in found
+        if camera.label in opened
+    ]
+    return [*findings, judge_concurrent_rates(found, opened, dict(zip(opened, probe_cameras(openers), strict=True)))]
 
 
-def _exact(camera: LocalCamera) -> str:
+def _format_identity(camera: LocalCamera) -> str:
     """Return what names a camera beyond doubt."""
     return str(camera.index)
 
 
-def _closed(folder: Path) -> list[str]:
+def _list_forbidden_devices(folder: Path) -> list[str]:
     """List the devices this user may not open."""
     if platform.system() != "Linux":
         return []
     return [str(device) for device in sorted(folder.glob("video*")) if not os.access(device, os.R_OK | os.W_OK)]
 
 
-def _none_listed() -> DoctorFinding:
+def _find_no_camera() -> DoctorFinding:
     """Return the finding that there is no camera, and what else there is."""
     others = "network cameras (duocap doctor --camera http://...), files, folders and camera nodes work without one"
     if platform.system() == "Linux":
-        return note("cameras", "no camera is plugged in (/dev/video*)", others)
-    return note("cameras", "this system lists no camera", f"plug one in, or try it by number: --camera 0; {others}")
+        return report_note("cameras", "no camera is plugged in (/dev/video*)", others)
+    return report_note("cameras", "this system lists no camera", f"plug one in, or try it by number: --camera 0; {others}")
 
 
-def look_at_all(openers: Sequence[Opener], open_s: float = OPEN_S) -> list[CameraProbe]:
+def probe_cameras(openers: Sequence[Opener], open_s: float = OPEN_S) -> list[CameraProbe]:
     """Open cameras and, once all are open, read them at the same time for a second."""
     meeting = multiprocessing.get_context("spawn").Barrier(len(openers), timeout=open_s)
     with ThreadPoolExecutor(len(openers)) as threads:
-        return list(threads.map(lambda opener: look_at(opener, 2.0 * open_s, meeting), openers))
+        return list(threads.map(lambda opener: probe_camera(opener, 2.0 * open_s, meeting), openers))
 
 
-def look_at(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None = None) -> CameraProbe:
+def probe_camera(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None = None) -> CameraProbe:
     """Open a camera for a second in a process of its own, so that a driver that hangs, or crashes, takes nothing with it.
 
     meeting: where the processes of cameras that are read at once wait for each other.
     """
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.Queue[CameraProbe] = context.Queue()
-    process = context.Process(target=_look, args=(opener, answers, meeting), name="duocap-doctor-camera", daemon=True)
-    with one_thread():
+    process = context.Process(target=_probe_in_process, args=(opener, answers, meeting), name="duocap-doctor-camera", daemon=True)
+    with limit_threads():
         process.start()
     try:
-        return _answer(process, answers, open_s)
+        return _wait_for_answer(process, answers, open_s)
     finally:
         for end in (process.terminate, process.kill):
             if process.is_alive():
@@ -127,7 +133,7 @@ def look_at(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None = No
                 process.join(2.0)
 
 
-def _answer(process: Any, answers: "multiprocessing.Queue[CameraProbe]", open_s: float) -> CameraProbe:
+def _wait_for_answer(process: Any, answers: "multiprocessing.Queue[CameraProbe]", open_s: float) -> CameraProbe:
     """Wait for what a process saw, or for its end."""
     t_end_ns = now_ns() + round(open_s * 1e9)
     while now_ns() < t_end_ns:
@@ -142,11 +148,11 @@ def _answer(process: Any, answers: "multiprocessing.Queue[CameraProbe]", open_s:
     return CameraProbe({}, error=f"its driver did not answer within {open_s:g} s", driver_failed=True)
 
 
-def _look(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]", meeting: Barrier | None) -> None:
+def _probe_in_process(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]", meeting: Barrier | None) -> None:
     """Open a camera, count frames over a second, tell; the target of a process."""
     cv2.setNumThreads(1)
     try:
-        answers.put(seen(opener, meeting=meeting))
+        answers.put(measure_source(opener, meeting=meeting))
     except CameraError as error:
         answers.put(CameraProbe({}, error=" ".join(error.problem.split())))
     except DuocapError as error:
@@ -156,7 +162,7 @@ def _look(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]", meeting
     os._exit(0)  # without waiting for a driver's threads
 
 
-def seen(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
+def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
     """Return what a source shows within a second. Raises what opening and reading raise.
 
     meeting: where it waits, once it is open or cannot be opened, for those that are read at the same time.
@@ -164,7 +170,7 @@ def seen(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | N
     try:
         source = opener()
     finally:
-        _meet(meeting)
+        _wait_at_barrier(meeting)
     try:
         t_settled_ns = clock() + round(SETTLE_S * 1e9)
         while meeting is not None and clock() < t_settled_ns and source.read() is not None:
@@ -180,29 +186,34 @@ def seen(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | N
         source.close()
 
 
-def _meet(meeting: Barrier | None) -> None:
+def _wait_at_barrier(meeting: Barrier | None) -> None:
     """Wait for the others; without those that do not come in time."""
     if meeting is not None:
         with suppress(BrokenBarrierError):
             meeting.wait()
 
 
-def local_finding(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
+def judge_local_camera(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
     """Return the finding what a webcam delivers, against what is asked of it."""
     who = f"{camera.label!r} ({', '.join(part for part in (str(camera.index), camera.usb, camera.path) if part)})"
-    figures = _figures(look) | {"index": camera.index, "usb": camera.usb, "path": camera.path, "label": camera.label}
+    figures = _collect_probe_figures(look) | {
+        "index": camera.index,
+        "usb": camera.usb,
+        "path": camera.path,
+        "label": camera.label,
+    }
     if look.error:
-        return bad("cameras", f"{who}: {look.error}", _fix_of(look), **figures)
-    text = f"{who}: {_gives(look)}"
+        return report_bad("cameras", f"{who}: {look.error}", _format_opening_fix(look), **figures)
+    text = f"{who}: {_format_delivered(look)}"
     otherwise = str(look.facts.get("otherwise", ""))
     if look.rate_hz < SLOW_SHARE * wanted.fps:
-        return note("cameras", f"{text}; asked for {wanted.fps:g} frames/s", _slow_fix(look, wanted), **figures)
+        return report_note("cameras", f"{text}; asked for {wanted.fps:g} frames/s", _format_slow_fix(look, wanted), **figures)
     if otherwise:
-        return note("cameras", f"{text}; it {otherwise}", "set camera.width, height, fps to what it has", **figures)
-    return good("cameras", text, **figures)
+        return report_note("cameras", f"{text}; it {otherwise}", "set camera.width, height, fps to what it has", **figures)
+    return report_good("cameras", text, **figures)
 
 
-def _slow_fix(look: CameraProbe, wanted: CameraSettings) -> str:
+def _format_slow_fix(look: CameraProbe, wanted: CameraSettings) -> str:
     """Return in words what makes a camera faster."""
     announced = look.facts.get("fps_announced")
     if isinstance(announced, int | float) and announced < SLOW_SHARE * wanted.fps:
@@ -213,14 +224,14 @@ def _slow_fix(look: CameraProbe, wanted: CameraSettings) -> str:
     )
 
 
-def _fix_of(look: CameraProbe) -> str:
+def _format_opening_fix(look: CameraProbe) -> str:
     """Return in words what mends a camera that does not open, where its own words do not."""
     if look.driver_failed:
         return "plug it in anew, at another port; on Windows try --set camera.backend=msmf or dshow; look for a newer driver"
     return "see the line above; then duocap doctor again"
 
 
-def _gives(look: CameraProbe) -> str:
+def _format_delivered(look: CameraProbe) -> str:
     """Return in words what came."""
     facts = look.facts
     code = f" {facts['fourcc']}" if "fourcc" in facts else ""
@@ -230,69 +241,69 @@ def _gives(look: CameraProbe) -> str:
     return f"{look.size[0]}x{look.size[1]}{code}, {look.rate_hz:.1f} frames/s reached{stamps}{lost}"
 
 
-def _figures(look: CameraProbe) -> dict[str, Any]:
+def _collect_probe_figures(look: CameraProbe) -> dict[str, Any]:
     """Return what was seen for --json."""
     return {"facts": look.facts, "size": list(look.size), "rate_hz": round(look.rate_hz, 2), "light": round(look.light, 1)}
 
 
-def network_finding(url: str, look: Callable[[Opener], CameraProbe] = look_at) -> DoctorFinding:
+def probe_network_camera(url: str, look: Callable[[Opener], CameraProbe] = probe_camera) -> DoctorFinding:
     """Look at a camera of the network."""
-    shown = without_secrets(url)
+    shown = hide_secrets(url)
     try:
-        network_address(url)
+        parse_network_address(url)
     except DuocapError as error:
-        return bad("cameras", str(error), "write its address as its app shows it")
+        return report_bad("cameras", str(error), "write its address as its app shows it")
     saw = look(partial(open_camera, url, 0, None))
     if saw.error:
         fix = "start its app; the phone and this machine must be in one network; open the address in a browser"
-        return bad("cameras", f"{shown}: {saw.error}" if saw.driver_failed else saw.error, fix, address=shown)
-    finding = good("cameras", f"{shown}: {_gives(saw)}", address=shown, **_figures(saw))
+        return report_bad("cameras", f"{shown}: {saw.error}" if saw.driver_failed else saw.error, fix, address=shown)
+    finding = report_good("cameras", f"{shown}: {_format_delivered(saw)}", address=shown, **_collect_probe_figures(saw))
     if saw.rate_hz < 20.0:
         fix = "in its app choose a smaller picture or a higher rate; a 5 GHz network or a cable carries more"
-        return replace(finding, verdict=note("", "").verdict, fix=fix)
+        return replace(finding, verdict=report_note("", "").verdict, fix=fix)
     return finding
 
 
-def together_finding(
+def judge_concurrent_rates(
     found: Sequence[LocalCamera],
     alone: Mapping[str, CameraProbe],
     together: Mapping[str, CameraProbe],
-    place: Callable[[str], str] = usb_port,
+    place: Callable[[str], str] = find_usb_port,
 ) -> DoctorFinding:
     """Return whether cameras that are read at once reach the rates of each alone; if not, which share a cable, and what to do.
 
     alone, together: what was seen of each, by label; place: bus and port of a device.
     """
-    told = [f"{label!r} {_rate_words(probe)}" for label, probe in together.items()]
+    told = [f"{label!r} {_format_rate(probe)}" for label, probe in together.items()]
     short = [label for label, probe in together.items() if probe.error or probe.rate_hz < SLOW_SHARE * alone[label].rate_hz]
     figures = {"together_hz": {label: round(probe.rate_hz, 2) for label, probe in together.items()}}
     if not short:
-        return good("cameras", f"all {len(together)} at once reach their rates: {', '.join(told)}", **figures)
+        return report_good("cameras", f"all {len(together)} at once reach their rates: {', '.join(told)}", **figures)
     text = f"all {len(together)} at once are slower than each alone: " + ", ".join(
         f"{words} (alone {alone[label].rate_hz:.1f})" if label in short else words
         for label, words in zip(together, told, strict=True)
     )
-    shared = [line for line in _sharing(found, alone, place) if any(repr(label) in line for label in short)]
+    shared = [line for line in _format_shared_port(found, alone, place) if any(repr(label) in line for label in short)]
     packed = "a lower rate or smaller pictures (--set camera.fps=..., width, height)"
     if any(str(alone[label].facts.get("fourcc", "MJPG")) != "MJPG" for label in short):
         packed = f"--set camera.fourcc=MJPG, or {packed}"
     fix = f"plug one of them into a port of its own, best at another controller; else {packed}"
     if not shared:
         fix = f"they share no cable that is known of, so the machine may be short: {packed}, or a node for some of them"
-    return note("cameras", "; ".join((text, *shared)), fix, **figures)
+    return report_note("cameras", "; ".join((text, *shared)), fix, **figures)
 
 
-def _rate_words(probe: CameraProbe) -> str:
+def _format_rate(probe: CameraProbe) -> str:
     """Return in words what came of a camera while the others were read."""
     return f"is not read: {probe.error}" if probe.error else f"{probe.rate_hz:.1f} frames/s"
 
 
-def _sharing(found: Sequence[LocalCamera], alone: Mapping[str, CameraProbe], place: Callable[[str], str]) -> list[str]:
+def _format_shared_port(found: Sequence[LocalCamera], alone: Mapping[str, CameraProbe], place: Callable[[str], str]) -> list[str]:
     """Return in words which cameras share a port of the machine, else a bus, and what they need there; empty where unknown."""
     ports: dict[str, list[str]] = {}
     for camera in found:
         where = place(Path(camera.path).name) if camera.path.startswith("/dev/") else ""
-        if (trunk := usb_trunk(where)) and camera.label in alone:
+        if (trunk := find_usb_trunk(where)) and camera.label in alone:
             ports.setdefault(trunk, []).append(camera.label)
     buses: dict[str, list[str]] = {}
     for trunk, labels in ports.items():
@@ -301,18 +312,18 @@ def _sharing(found: Sequence[LocalCamera], alone: Mapping[str, CameraProbe], pla
     groups |= {f"bus {bus}": labels for bus, labels in buses.items() if len(labels) > 1 and labels not in groups.values()}
     return [
         f"{' and '.join(map(repr, labels))} share the USB {name} and need about "
-        f"{sum(mbit(alone[label]) for label in labels):.0f} of some {USB2_MBIT:.0f} Mbit/s of USB 2"
+        f"{sum(estimate_bandwidth_mbit(alone[label]) for label in labels):.0f} of some {USB2_MBIT:.0f} Mbit/s of USB 2"
         for name, labels in groups.items()
     ]
 
 
-def usb_trunk(place: str) -> str:
+def find_usb_trunk(place: str) -> str:
     """Return the port of the machine through which a device is connected: 1-4 of 1-4.2:1.0; empty for what is no USB place."""
     bus, _, ports = place.partition(":")[0].partition("-")
     return f"{bus}-{ports.split('.')[0]}" if bus.isdigit() and ports else ""
 
 
-def mbit(look: CameraProbe) -> float:
+def estimate_bandwidth_mbit(look: CameraProbe) -> float:
     """Estimate what a camera needs on the cable [Mbit/s]."""
     bits = BITS.get(str(look.facts.get("fourcc", "")), 16.0)
     return look.size[0] * look.size[1] * max(look.rate_hz, 0.0) * bits * 1e-6

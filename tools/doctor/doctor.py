@@ -3,16 +3,23 @@
 from collections.abc import Sequence
 
 from config.settings import Settings
-from tools.doctor.cameras import cameras, network_finding
+from tools.doctor.cameras import examine_cameras, probe_network_camera
 from tools.doctor.finding import DoctorFinding, Examination
-from tools.doctor.machine import database, folders, kernels, packages, processor
+from tools.doctor.machine import examine_database, examine_folders, examine_kernels, examine_packages, examine_processor
 from tools.doctor.network import examine_network
 
-MACHINE: Sequence[Examination] = (packages, processor, folders, kernels, database, cameras)
+MACHINE: Sequence[Examination] = (
+    examine_packages,
+    examine_processor,
+    examine_folders,
+    examine_kernels,
+    examine_database,
+    examine_cameras,
+)
 
 
-def examine(settings: Settings, urls: Sequence[str] = ()) -> list[DoctorFinding]:
+def examine_machine(settings: Settings, urls: Sequence[str] = ()) -> list[DoctorFinding]:
     """Look at this machine and at the stream that runs on it, if one does; takes some seconds. urls: of network cameras."""
     findings = [finding for look in MACHINE for finding in look(settings)]
-    findings += [network_finding(url) for url in urls]
+    findings += [probe_network_camera(url) for url in urls]
     return findings + examine_network(settings)

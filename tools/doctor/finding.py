@@ -33,32 +33,32 @@ class DoctorFinding:
 Examination = Callable[[Settings], list[DoctorFinding]]
 
 
-def good(area: str, text: str, **figures: Any) -> DoctorFinding:
+def report_good(area: str, text: str, **figures: Any) -> DoctorFinding:
     """Find something in order."""
     return DoctorFinding(area, Severity.GOOD, text, figures=figures or None)
 
 
-def note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFinding:
+def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFinding:
     """Find something worth knowing."""
     return DoctorFinding(area, Severity.NOTE, text, fix, figures or None)
 
 
-def bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
+def report_bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
     """Find what hinders a run."""
     return DoctorFinding(area, Severity.BAD, text, fix, figures or None)
 
 
-def hinders(findings: Sequence[DoctorFinding]) -> bool:
+def has_hindrance(findings: Sequence[DoctorFinding]) -> bool:
     """Return whether anything hinders a run."""
     return any(finding.verdict is Severity.BAD for finding in findings)
 
 
-def plain(findings: Sequence[DoctorFinding]) -> dict[str, Any]:
+def convert_findings(findings: Sequence[DoctorFinding]) -> dict[str, Any]:
     """Return the findings as plain maps and lists."""
-    return {"ok": not hinders(findings), "findings": [asdict(finding) for finding in findings]}
+    return {"ok": not has_hindrance(findings), "findings": [asdict(finding) for finding in findings]}
 
 
-def lines(findings: Sequence[DoctorFinding]) -> list[str]:
+def format_findings(findings: Sequence[DoctorFinding]) -> list[str]:
     """Return the findings for a person, one area after the other."""
     result, area = [], ""
     for finding in findings:

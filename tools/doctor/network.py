@@ -12,15 +12,15 @@ import numpy as np
 import psutil
 
 from capture.clock import now_ns
-from capture.sockets.endpoints import EndpointError, is_loopback, key_settings
-from capture.sockets.keys import CLIENTS, SERVERS, KeyFileError, default_folder, has_own_pair, public_keys
+from capture.sockets.endpoints import EndpointError, find_key_settings, is_loopback
+from capture.sockets.keys import CLIENTS, SERVERS, KeyFileError, find_default_folder, has_own_pair, read_public_keys
 from config.errors import DuocapError
 from config.settings import Settings
-from stream.protocol.latency import LAG, MS, TOTAL, Receipt, latency_of
+from stream.protocol.latency import LAG, MS, TOTAL, Receipt, compute_latency
 from stream.protocol.messages import PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
-from tools.doctor.finding import DoctorFinding, bad, good, note
+from tools.doctor.finding import DoctorFinding, report_bad, report_good, report_note
 
 INFO_MS = 800
 LISTEN_S = 2.5  # status comes every second
@@ -34,18 +34,21 @@ SPAWNED = "--multiprocessing-fork"  # what multiprocessing gives the processes i
 
 def examine_network(settings: Settings) -> list[DoctorFinding]:
     """Look at the running stream first: its ports are ours."""
-    info, client = _running(settings)
+    info, client = _find_running_stream(settings)
     try:
-        findings = clock() + ports(settings, info is not None) + keys(settings)
+        findings = examine_clock() + examine_ports(settings, info is not None) + examine_keys(settings)
         if client is None or info is None:
-            return [*findings, note("stream", f"nothing runs at {settings.stream.service}", "start: duocap demo, or duocap run")]
-        return findings + stream(settings, info, client)
+            return [
+                *findings,
+                report_note("stream", f"nothing runs at {settings.stream.service}", "start: duocap demo, or duocap run"),
+            ]
+        return findings + examine_stream(settings, info, client)
     finally:
         if client is not None:
             client.close()
 
 
-def clock() -> list[DoctorFinding]:
+def examine_clock() -> list[DoctorFinding]:
     """Look at the clock that stamps frames: how fine it is, and that it does not stand still."""
     stamps = [now_ns()]
     while len(stamps) < 100 and stamps[-1] - stamps[0] < CLOCK_S * 1e9:
@@ -56,12 +59,14 @@ def clock() -> list[DoctorFinding]:
     name = time.get_clock_info("perf_counter").implementation
     if step_ns > 1_000_000 or len(stamps) < 2:
         return [
-            bad("clock", f"{name} steps by {step_ns * MS:.1f} ms", "frames cannot be paired with such a clock; see your system's")
+            report_bad(
+                "clock", f"{name} steps by {step_ns * MS:.1f} ms", "frames cannot be paired with such a clock; see your system's"
+            )
         ]
-    return [good("clock", f"{name}, steps of {step_ns} ns at most", step_ns=step_ns)]
+    return [report_good("clock", f"{name}, steps of {step_ns} ns at most", step_ns=step_ns)]
 
 
-def ports(settings: Settings, ours_runs: bool) -> list[DoctorFinding]:
+def examine_ports(settings: Settings, ours_runs: bool) -> list[DoctorFinding]:
     """Look whether the addresses of the settings can be had."""
     viewer = f"tcp://{settings.viewer.host}:{settings.viewer.port}"
     named = {
@@ -71,28 +76,30 @@ def ports(settings: Settings, ours_runs: bool) -> list[DoctorFinding]:
         "capture.control": settings.capture.control,
         "capture.inbox": settings.capture.inbox,
     }
-    return [_port(name, address, ours_runs) for name, address in named.items() if address]
+    return [_examine_port(name, address, ours_runs) for name, address in named.items() if address]
 
 
-def _port(name: str, address: str, ours_runs: bool) -> DoctorFinding:
+def _examine_port(name: str, address: str, ours_runs: bool) -> DoctorFinding:
     """Look at one address."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     host = {"*": "0.0.0.0", "localhost": "127.0.0.1"}.get(host, host).strip("[]")
     try:
         taken = is_taken(host, int(port) if port != "*" else 0)
     except (OSError, ValueError) as error:
-        return bad(
+        return report_bad(
             "ports", f"{name} {address}: {error}", f"set {name} to an address of this machine, such as tcp://127.0.0.1:5570"
         )
     if not taken:
-        return good("ports", f"{name} {address} is free")
-    owner, is_ours = port_owner(int(port))
+        return report_good("ports", f"{name} {address} is free")
+    owner, is_ours = find_port_owner(int(port))
     if is_ours or (ours_runs and not owner):
-        return good("ports", f"{name} {address}: a duocap has it{f' ({owner})' if owner else ''}")
+        return report_good("ports", f"{name} {address}: a duocap has it{f' ({owner})' if owner else ''}")
     if name == "viewer.port":
-        return note("ports", f"{name} {address} is taken{f' by {owner}' if owner else ''}; the viewer takes the next free one")
+        return report_note(
+            "ports", f"{name} {address} is taken{f' by {owner}' if owner else ''}; the viewer takes the next free one"
+        )
     what = f" by {owner}" if owner else ""
-    return bad("ports", f"{name} {address} is taken{what}", f"end that program, or choose another port: --set {name}=...")
+    return report_bad("ports", f"{name} {address} is taken{what}", f"end that program, or choose another port: --set {name}=...")
 
 
 def is_taken(host: str, port: int) -> bool:
@@ -113,16 +120,16 @@ def is_taken(host: str, port: int) -> bool:
     return False
 
 
-def port_owner(port: int) -> tuple[str, bool]:
+def find_port_owner(port: int) -> tuple[str, bool]:
     """Return which program listens at a port, empty where that cannot be known, and whether it is a duocap."""
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port and connection.pid:
-                return _program(psutil.Process(connection.pid))
+                return _identify_program(psutil.Process(connection.pid))
     return "", False
 
 
-def _program(process: psutil.Process) -> tuple[str, bool]:
+def _identify_program(process: psutil.Process) -> tuple[str, bool]:
     """Return name and number of a program, and whether it is a duocap."""
     ours = is_duocap(one.cmdline() for one in (process, *process.parents()))
     return f"{process.name()}, process {process.pid}", ours
@@ -140,7 +147,7 @@ def is_duocap(command_lines: Iterable[Sequence[str]]) -> bool:
 def _is_launched(words: Sequence[str]) -> bool:
     """Return whether a command line starts duocap."""
     rest = [*words]
-    if rest and INTERPRETER.match(_name(rest[0])):
+    if rest and INTERPRETER.match(_find_program_name(rest[0])):
         rest.pop(0)
         while rest and rest[0].startswith("-"):
             option = rest.pop(0)
@@ -148,77 +155,85 @@ def _is_launched(words: Sequence[str]) -> bool:
                 return option == "-m" and rest[:1] == ["tools.launch"]
             if option in OPTIONS_WITH_VALUE:
                 rest = rest[1:]
-    return bool(rest) and _name(rest[0]) in CONSOLE_SCRIPTS
+    return bool(rest) and _find_program_name(rest[0]) in CONSOLE_SCRIPTS
 
 
-def _name(path: str) -> str:
+def _find_program_name(path: str) -> str:
     """Return the last part of a path of any system, in small letters."""
     return path.replace("\\", "/").rpartition("/")[2].lower()
 
 
-def keys(settings: Settings) -> list[DoctorFinding]:
+def examine_keys(settings: Settings) -> list[DoctorFinding]:
     """Look at what other machines need to get in."""
     try:
-        chosen = key_settings(settings.stream)
+        chosen = find_key_settings(settings.stream)
         named = (settings.stream.address, settings.stream.service, settings.capture.control, settings.capture.inbox)
         others = [address for address in named if address and not is_loopback(address)]
     except EndpointError as error:
-        return [bad("keys", str(error), "correct the setting")]
-    folder = chosen.folder or default_folder()
+        return [report_bad("keys", str(error), "correct the setting")]
+    folder = chosen.folder or find_default_folder()
     if chosen.open:
         return [
-            note("keys", "stream.open: anybody in the network can read the poses", "duocap keys make, and leave stream.open out")
+            report_note(
+                "keys", "stream.open: anybody in the network can read the poses", "duocap keys make, and leave stream.open out"
+            )
         ]
     if not has_own_pair(folder):
         if others or chosen.folder:
-            return [bad("keys", f"{(others or [str(folder)])[0]} needs keys, and there are none in {folder}", "duocap keys make")]
-        return [good("keys", "none, and none needed: only this machine is let in")]
+            return [
+                report_bad(
+                    "keys", f"{(others or [str(folder)])[0]} needs keys, and there are none in {folder}", "duocap keys make"
+                )
+            ]
+        return [report_good("keys", "none, and none needed: only this machine is let in")]
     try:
-        admitted, trusted = public_keys(folder, CLIENTS), public_keys(folder, SERVERS)
+        admitted, trusted = read_public_keys(folder, CLIENTS), read_public_keys(folder, SERVERS)
     except KeyFileError as error:
-        return [bad("keys", str(error), "duocap keys make --force")]
+        return [report_bad("keys", str(error), "duocap keys make --force")]
     text = f"{folder}; admitted: {', '.join(admitted) or 'none'}; trusted: {', '.join(trusted) or 'none'}"
-    return [good("keys", text, admitted=list(admitted), trusted=list(trusted))]
+    return [report_good("keys", text, admitted=list(admitted), trusted=list(trusted))]
 
 
-def _running(settings: Settings) -> tuple[dict[str, Any] | None, ServiceClient | None]:
+def _find_running_stream(settings: Settings) -> tuple[dict[str, Any] | None, ServiceClient | None]:
     """Return what runs where the settings say, if anything answers there."""
     if not settings.stream.service:
         return None, None
     client = None
     try:
-        client = ServiceClient(settings.stream.service, key_settings(settings.stream), INFO_MS)
+        client = ServiceClient(settings.stream.service, find_key_settings(settings.stream), INFO_MS)
         return client.info(), client
     except DuocapError:
         return None, client
 
 
-def stream(settings: Settings, info: dict[str, Any], client: ServiceClient) -> list[DoctorFinding]:
+def examine_stream(settings: Settings, info: dict[str, Any], client: ServiceClient) -> list[DoctorFinding]:
     """Look at the running stream: who, how fast, how late, and every camera."""
     try:
         offset_ns = client.clock_offset()
-        heard = _heard(settings, offset_ns)
+        heard = _receive_messages(settings, offset_ns)
     except DuocapError as error:
-        return [bad("stream", str(error), "is it the same version, and are the settings the same?")]
+        return [report_bad("stream", str(error), "is it the same version, and are the settings the same?")]
     skeletons = [message for message, _ in heard if isinstance(message, SkeletonMessage)]
     who = skeletons[-1].subject if skeletons else info.get("subject", "")
-    findings = [good("stream", f"{settings.stream.address}: session {info.get('session', '')}, subject {who}", **info)]
+    findings = [report_good("stream", f"{settings.stream.address}: session {info.get('session', '')}, subject {who}", **info)]
     findings.append(
-        good(
+        report_good(
             "stream",
             f"its clock minus this machine's: {offset_ns * MS:+.3f} ms, within {client.clock.error_ns * MS:.3f}",
             clock_offset_ns=offset_ns,
             clock_error_ns=client.clock.error_ns,
         )
     )
-    findings += _latency(settings, [Receipt(m, t_ns) for m, t_ns in heard if isinstance(m, PoseMessage)])
+    findings += _judge_latency(settings, [Receipt(m, t_ns) for m, t_ns in heard if isinstance(m, PoseMessage)])
     statuses = [message for message, _ in heard if isinstance(message, StatusMessage)]
-    return findings + (_cameras(statuses[-1]) if statuses else [note("stream", f"no status came within {LISTEN_S:g} s")])
+    return findings + (
+        _examine_run_cameras(statuses[-1]) if statuses else [report_note("stream", f"no status came within {LISTEN_S:g} s")]
+    )
 
 
-def _heard(settings: Settings, offset_ns: int) -> list[tuple[Any, int]]:
+def _receive_messages(settings: Settings, offset_ns: int) -> list[tuple[Any, int]]:
     """Listen for a while; give messages with the time of receipt on the publisher's clock."""
-    subscriber = Subscriber(settings.stream.address, ("",), key_settings(settings.stream))
+    subscriber = Subscriber(settings.stream.address, ("",), find_key_settings(settings.stream))
     try:
         heard, deadline_ns = [], now_ns() + round(LISTEN_S * 1e9)
         while now_ns() < deadline_ns:
@@ -228,11 +243,13 @@ def _heard(settings: Settings, offset_ns: int) -> list[tuple[Any, int]]:
         subscriber.close()
 
 
-def _latency(settings: Settings, receipts: list[Receipt]) -> list[DoctorFinding]:
+def _judge_latency(settings: Settings, receipts: list[Receipt]) -> list[DoctorFinding]:
     """Hold the latency against the budget."""
-    latency = latency_of(receipts, settings.stream.budget_ms)
+    latency = compute_latency(receipts, settings.stream.budget_ms)
     if latency.total_ms is None:
-        return [note("stream", "no pose was made from new pictures while doctor listened", "do the cameras send? see below")]
+        return [
+            report_note("stream", "no pose was made from new pictures while doctor listened", "do the cameras send? see below")
+        ]
     p50, p95, _ = latency.total_ms
     text = (
         f"{len(receipts) / LISTEN_S:.0f} poses/s, latency p50 {p50:.1f} ms, p95 {p95:.1f} of {latency.allowed_ms:.0f} ms allowed"
@@ -241,11 +258,11 @@ def _latency(settings: Settings, receipts: list[Receipt]) -> list[DoctorFinding]
     slowest = max(stages, key=lambda name: stages[name])
     if latency.is_over:
         fix = f"most of it is {slowest} (p95 {stages[slowest]:.1f} ms): end other programs, or have a node for a camera"
-        return [note("stream", text, fix, p50_ms=p50, p95_ms=p95, stages_p95_ms=stages)]
-    return [good("stream", text, p50_ms=p50, p95_ms=p95, stages_p95_ms=stages)]
+        return [report_note("stream", text, fix, p50_ms=p50, p95_ms=p95, stages_p95_ms=stages)]
+    return [report_good("stream", text, p50_ms=p50, p95_ms=p95, stages_p95_ms=stages)]
 
 
-def _cameras(status: StatusMessage) -> list[DoctorFinding]:
+def _examine_run_cameras(status: StatusMessage) -> list[DoctorFinding]:
     """Look at every camera of the run, and the clocks of nodes."""
     findings = []
     for name, camera in status.cameras.items():
@@ -257,10 +274,10 @@ def _cameras(status: StatusMessage) -> list[DoctorFinding]:
             text += f", its clock minus the run's {offset:+.3f} ms, within {error:.3f}, round trip {rtt:.2f} ms"
             if error > SKEWED_NS * MS:
                 fix = "the way there is slow or busy, so its clock is known only so well; use a cable in place of wireless"
-                findings.append(note("stream", text, fix, **camera))
+                findings.append(report_note("stream", text, fix, **camera))
                 continue
         if camera.get("state") == "live":
-            findings.append(good("stream", text, **camera))
+            findings.append(report_good("stream", text, **camera))
         else:
-            findings.append(note("stream", text, "is it plugged in, and its node running and in reach?", **camera))
+            findings.append(report_note("stream", text, "is it plugged in, and its node running and in reach?", **camera))
     return findings

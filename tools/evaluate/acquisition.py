@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.markers import read_marker_set
 from config.settings import Settings
 from database.clips import Clip
-from database.files.resample import resample
-from database.geometry.kinematics import forward
+from database.files.resample import resample_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import open_database
 from reconstruct.history import BodyState
-from reconstruct.search.examples import examples_for
+from reconstruct.search.examples import compute_examples
 from reconstruct.track.acquisition import Acquirer, Acquisition
 from reconstruct.track.estimator import Estimator
 from tools.cluster import ALONE, WorkerPlan
@@ -101,7 +101,7 @@ def rig_ahead() -> Rig:
     """Return two cameras for the frames to refer to; nothing is projected."""
     K = intrinsics_from_fov((640, 480), 60.0)
     left, right = (
-        looking_at(name, (640, 480), K, (x, 1.2, 5.0), (0.0, 1.0, 0.0), np.zeros(5))
+        make_camera_looking_at(name, (640, 480), K, (x, 1.2, 5.0), (0.0, 1.0, 0.0), np.zeros(5))
         for name, x in (("left", -0.5), ("right", 0.5))
     )
     return Rig((left, right), 0.0, floor_known=True)
@@ -110,8 +110,8 @@ def rig_ahead() -> Rig:
 def performance(clip: Clip, preset: str) -> Performance:
     """Put markers on a clip's own skeleton."""
     subject = true_subject(clip.name, clip.skeleton, read_marker_set(preset))
-    clip = resample(clip, FPS)
-    joint_m = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    clip = resample_clip(clip, FPS)
+    joint_m = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
     return Performance(subject, clip, marker_positions(subject, clip.rotvec, clip.root_m), joint_m)
 
 
@@ -163,7 +163,7 @@ def joint_error_mm(
     state = estimate.state
     rotvec = state.joints.copy()
     rotvec[0] = 0.0
-    _, p = forward(act.subject.skeleton, rotvec, np.zeros(3))
+    _, p = compute_forward_kinematics(act.subject.skeleton, rotvec, np.zeros(3))
     return 1e3 * float(np.linalg.norm(p @ state.rotation.T + state.position_m - true_joint_m, axis=1).mean())
 
 
@@ -204,7 +204,7 @@ def _clip_trials(
     """Return the trials of each case on one clip; random numbers depend on the clip and the case only."""
     database = open_database(options.database)
     act = performance(read_query(clip, options.motion), preset)
-    examples = examples_for(act.subject, database)
+    examples = compute_examples(act.subject, database)
     estimator = Estimator(act.subject, examples, rig_ahead(), settings.solve)
     searcher = Searcher(Acquirer(act.subject, examples, estimator, settings.solve, database.rotvec[:, 0]), estimator)
     run_trial(act, searcher, AcquisitionCase(), np.random.default_rng(0))  # so that loading of kernels is not measured

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats, Singles
-from config.files import keep_last_used, mark_used
+from config.files import mark_used, remove_least_used
 from database.clips import Clip
-from database.files.resample import resample
-from database.geometry.kinematics import local_rotations
-from database.graph.build import graph_deriver
+from database.files.resample import resample_clip
+from database.geometry.kinematics import local_from_charted
+from database.graph.build import make_graph_deriver
 from database.store import PoseDatabase, open_database, write_database
 
 logger = logging.getLogger(__name__)
@@ -42,15 +42,15 @@ def without_like(path: Path, given: Sequence[Clip], cache: Path) -> Path:
     captured = (database.clip(k) for k in kept if not database.generated[k])
     generated = (database.clip(k) for k in kept if database.generated[k])
     cache.mkdir(parents=True, exist_ok=True)
-    write_database(out, captured, generated, database.notes, derive=graph_deriver(None))
-    keep_last_used(cache, "without-*.db", N_CACHED)
+    write_database(out, captured, generated, database.notes, derive=make_graph_deriver(None))
+    remove_least_used(cache, "without-*.db", N_CACHED)
     return out
 
 
 def clips_like(database: PoseDatabase, clip: Clip) -> list[int]:
     """Return the numbers of a database's captured clips that are like a clip somewhere."""
     step = max(round(STEP_S * database.fps), 1)
-    asked = directions(resample(clip, database.fps).rotvec[::step])
+    asked = directions(resample_clip(clip, database.fps).rotvec[::step])
     found = []
     for k in np.flatnonzero(~database.generated):
         span = slice(int(database.clip_start[k]), int(database.clip_start[k + 1]))
@@ -64,7 +64,7 @@ def directions(rotvec: Floats | Singles) -> Floats:
 
     (N, J, 3) [rad] -> (N, 9 (J - 1)). The Frobenius distance of two rotations by a small angle is sqrt(2) of it.
     """
-    local = local_rotations(np.asarray(rotvec, np.float64))[:, 1:].astype(np.float32)
+    local = local_from_charted(np.asarray(rotvec, np.float64))[:, 1:].astype(np.float32)
     return np.asarray(local.reshape(len(local), -1) / np.sqrt(2.0 * local.shape[1]))
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import N_JOINTS, PARENTS
-from database.files.asf_amc import axis_frame, read_amc, read_amc_angles
-from database.files.retarget import mapping_from_source, path_to
-from database.geometry.kinematics import local_rotations
+from database.files.asf_amc import compute_axis_frame, read_amc, read_amc_angles
+from database.files.retarget import find_joint_path, map_source_joints
+from database.geometry.kinematics import local_from_charted
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 ITERATIONS = 12
@@ -62,14 +62,14 @@ def asf_angles(amc: Path, asf: Path | None = None) -> AsfAngles:
     """
     motion = read_amc(amc, asf)
     skeleton, values = read_amc_angles(amc, asf)
-    mapping = mapping_from_source(str(amc), motion)
+    mapping = map_source_joints(str(amc), motion)
     chains, angles = [], []
     for joint in range(1, N_JOINTS):
         axes, names, columns = [], [], []
-        for bone in (skeleton.bones[k] for k in path_to(motion, mapping, joint)):
+        for bone in (skeleton.bones[k] for k in find_joint_path(motion, mapping, joint)):
             if bone.name not in values:
                 continue
-            C = axis_frame(bone, skeleton.angle_scale)
+            C = compute_axis_frame(bone, skeleton.angle_scale)
             rotations = [dof for dof in bone.dofs if dof.startswith("r")]
             for k in reversed(range(len(rotations))):  # the first listed is applied first: innermost
                 axes.append(C[:, "xyz".index(rotations[k][1])])
@@ -108,7 +108,7 @@ def _rotated(chain: JointChain, theta: Floats) -> tuple[Floats, Floats]:
 
 def own_angles(asf: AsfAngles, rotvec: Floats) -> AsfAngles:
     """Convert poses, (N, J, 3) charted [rad], to the file's angles, each on the branch of the one `asf` has for its frame."""
-    local = local_rotations(rotvec)
+    local = local_from_charted(rotvec)
     near = zip(asf.chains, asf.angles, strict=True)
     return AsfAngles(asf.chains, tuple(angles_near(chain, local[:, chain.joint], angles) for chain, angles in near))
 

@@ -15,14 +15,14 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.settings import Settings
-from database.contacts import contact_points_m, contacts_of, database_contacts
-from database.geometry.kinematics import forward, local_rotations
-from database.geometry.rotations import geodesic_rad, rotvec_from_matrix
+from database.contacts import compute_contact_points_m, label_contacts, label_database_contacts
+from database.geometry.kinematics import compute_forward_kinematics, local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, rotvec_from_matrix
 from database.store import PoseDatabase, open_database
-from reconstruct.finish.contacts import label_share
+from reconstruct.finish.contacts import compute_contact_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
-from reconstruct.search.examples import examples_for
+from reconstruct.search.examples import compute_examples
 from reconstruct.track.estimator import Estimator
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.parallel import run_tasks
@@ -94,8 +94,8 @@ def hide_feet(query: MotionQuery) -> MotionQuery:
 
 def solve_feet(query: MotionQuery, database: PoseDatabase, settings: Settings) -> SolvedFeet:
     """Put a query through the estimator."""
-    estimator = Estimator(query.subject, examples_for(query.subject, database), RIG, settings.solve)
-    labels = database_contacts(database)
+    estimator = Estimator(query.subject, compute_examples(query.subject, database), RIG, settings.solve)
+    labels = label_database_contacts(database)
     rotvec, root_m = np.empty_like(query.rotvec), np.empty_like(query.root_m)
     share = np.empty((len(query), labels.shape[1]))
     for n in range(len(query)):
@@ -105,7 +105,7 @@ def solve_feet(query: MotionQuery, database: PoseDatabase, settings: Settings) -
         state = estimate.state
         rotvec[n], root_m[n] = state.joints, state.position_m
         rotvec[n, 0] = rotvec_from_matrix(state.rotation)
-        share[n] = label_share(labels, estimate.near.rows, estimate.near.weights)
+        share[n] = compute_contact_share(labels, estimate.near.rows, estimate.near.weights)
     feet = np.array([np.isin(query.subject.joint, joints) for joints in FOOT_JOINTS])
     return SolvedFeet(rotvec, root_m, share, (query.visible[:, None] & feet).any(axis=2))
 
@@ -126,14 +126,17 @@ def lock_feet(query: MotionQuery, poses: SolvedFeet, settings: Settings) -> tupl
 def figures(query: MotionQuery, rotvec: Floats, root_m: Floats, before_m: Floats, contact: Bools) -> FeetFigures:
     """Measure poses, (N, J, 3) and (N, 3). before_m: points before locking; contact: true contacts, (N, 4)."""
     skeleton = query.subject.skeleton
-    true_m = contact_points_m(skeleton, query.rotvec, query.root_m)
-    points_m = contact_points_m(skeleton, rotvec, root_m)
+    true_m = compute_contact_points_m(skeleton, query.rotvec, query.root_m)
+    points_m = compute_contact_points_m(skeleton, rotvec, root_m)
     moved, true_moved = np.diff(points_m, axis=0), np.diff(true_m, axis=0)
     slide = 1e3 * np.linalg.norm(moved, axis=2)[contact[1:] & contact[:-1]]
     error = 1e3 * np.linalg.norm(points_m - true_m, axis=2)
-    joints = forward(skeleton, rotvec, root_m)[1] - forward(skeleton, query.rotvec, query.root_m)[1]
+    joints = (
+        compute_forward_kinematics(skeleton, rotvec, root_m)[1]
+        - compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1]
+    )
     rotated = np.concatenate([leg[:3] for leg in LEGS])
-    leg = geodesic_rad(local_rotations(rotvec)[:, rotated], local_rotations(query.rotvec)[:, rotated])
+    leg = compute_geodesic_rad(local_from_charted(rotvec)[:, rotated], local_from_charted(query.rotvec)[:, rotated])
     return FeetFigures(
         slide_mm=float(slide.mean()),
         slide_p95_mm=float(np.percentile(slide, 95)),
@@ -205,9 +208,9 @@ def feet_run(query: MotionQuery, poses: SolvedFeet, settings: Settings, sight: s
     """Lock the feet of solved poses and measure before and after."""
     skeleton = query.subject.skeleton
     rotvec, detected, frame_us = lock_feet(query, poses, settings)
-    true_m = contact_points_m(skeleton, query.rotvec, query.root_m)
-    contact = contacts_of(true_m, FPS).astype(bool)
-    before_m = contact_points_m(skeleton, poses.rotvec, poses.root_m)
+    true_m = compute_contact_points_m(skeleton, query.rotvec, query.root_m)
+    contact = label_contacts(true_m, FPS).astype(bool)
+    before_m = compute_contact_points_m(skeleton, poses.rotvec, poses.root_m)
     slide = 1e3 * np.linalg.norm(np.diff(true_m, axis=0), axis=2)[contact[1:] & contact[:-1]]
     return FeetRun(
         clip=query.stem,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.files import atomic_write
+from config.files import write_atomically
 
 
 def write_figures(file: Path, figures: object) -> None:
@@ -15,7 +15,7 @@ def write_figures(file: Path, figures: object) -> None:
 
     Raises FileFormatError: it cannot be written.
     """
-    atomic_write(file, json.dumps(_plain(figures), indent=1, allow_nan=False) + "\n")
+    write_atomically(file, json.dumps(_plain(figures), indent=1, allow_nan=False) + "\n")
 
 
 def _plain(value: object) -> object:

@@ -9,7 +9,7 @@ from config.errors import FileFormatError
 from database.clips import Clip
 from database.files.asf_amc import read_amc
 from database.files.c3d import read_c3d
-from database.files.cleaning import clean
+from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from database.files.retarget import clip_from_source
 from tools.evaluate.marker_bodies import NamedMarkers, fitted_clip, vicon_markers
@@ -35,8 +35,8 @@ def read_given(file: Path, skeleton: Path | None) -> Clip:
     if kind == C3D:
         return fitted_clip(file.stem, read_markers(file))
     if skeleton is None:
-        return clean(read_clip(file))[0]
-    return clean(clip_from_source(str(file), read_amc(file, skeleton)))[0]
+        return clean_clip(read_clip(file))[0]
+    return clean_clip(clip_from_source(str(file), read_amc(file, skeleton)))[0]
 
 
 def read_markers(file: Path) -> NamedMarkers:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.subject.adjust import MarkerPriors, SubjectProblem, SubjectState, adjust
-from calibration.subject.model import skeleton_of, skeleton_space
-from calibration.subject.poses import pose_markers, poses_of_markers, torso_placement
+from calibration.subject.adjust import MarkerPriors, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.model import learn_skeleton_space, skeleton_from_vectors
+from calibration.subject.poses import fit_poses_to_markers, make_pose_markers, place_torso
 from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
-from config.joints import JOINT_INDEX, mirrored
-from database.builtin.bodies import body
+from config.joints import JOINT_INDEX, mirror_joint_name
+from database.builtin.bodies import build_person_skeleton
 from database.clips import Clip
 from tools.progress import ProgressState
 
@@ -100,7 +100,7 @@ def vicon_place(label: str) -> Place | None:
 def mirror_image(place: Place) -> Place:
     """Return the place of the other side."""
     (joint, (x, y, z), sigma_m) = place
-    return mirrored(joint), (-x, y, z), sigma_m
+    return mirror_joint_name(joint), (-x, y, z), sigma_m
 
 
 def vicon_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats, valid: Bools) -> NamedMarkers:
@@ -148,21 +148,23 @@ def fitted_clip(name: str, markers: NamedMarkers, progress: ProgressState | None
     placed = np.flatnonzero((seen & torso).sum(axis=1) >= 3)
     if not len(placed):
         raise FileFormatError(f"{name}: no frame shows three markers of the torso; expected them in most")
-    space = skeleton_space([body(height) for height in HEIGHTS_M])
+    space = learn_skeleton_space([build_person_skeleton(height) for height in HEIGHTS_M])
     mean = space.skeleton(np.zeros(space.n_parameters))
     tried = placed[np.unique(np.linspace(0, len(placed) - 1, 2 * N_FITTED).astype(int))]
     # With markers where they are meant to be, bent arms are found from afar; free ones would be turned about straight arms.
     worn = (joint, markers.offset_m, torso)
-    posed = [poses_of_markers(mean, worn, at[n : n + 1], seen[n : n + 1]) for n in tried]
+    posed = [fit_poses_to_markers(mean, worn, at[n : n + 1], seen[n : n + 1]) for n in tried]
     best = np.sort(np.argsort([float(found.error_mm[0]) for found in posed], kind="stable")[:N_FITTED])
     takes = tuple(
-        pose_markers(at[n], seen[n], *torso_placement(mean, *worn[:2], torso & seen[n], at[n]), max(1.0, len(best) / WORTH))
+        make_pose_markers(at[n], seen[n], *place_torso(mean, *worn[:2], torso & seen[n], at[n]), max(1.0, len(best) / WORTH))
         for n in tried[best]
     )
     poses = (tuple(posed[k].rotvec[0] for k in best), tuple(posed[k].root_m[0] for k in best))
     start = SubjectState(np.zeros(space.n_parameters), markers.offset_m, *poses)
     priors = MarkerPriors(joint, markers.offset_m, markers.sigma_m)
-    fitted = adjust(SubjectProblem(space, priors, takes), start, max_steps=40)
-    skeleton = skeleton_of(space.vectors(fitted.state.y)[0], name)
-    found = poses_of_markers(skeleton, (joint, fitted.state.offset_m, torso), at, seen, progress or (lambda done, total: None))
+    fitted = adjust_subject(SubjectProblem(space, priors, takes), start, max_steps=40)
+    skeleton = skeleton_from_vectors(space.vectors(fitted.state.y)[0], name)
+    found = fit_poses_to_markers(
+        skeleton, (joint, fitted.state.offset_m, torso), at, seen, progress or (lambda done, total: None)
+    )
     return Clip(name, skeleton, markers.fps, found.rotvec, found.root_m)

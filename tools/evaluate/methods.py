@@ -18,12 +18,12 @@ from config.arrays import Floats
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import rotvec_from_matrix
 from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query, nearest_examples
-from reconstruct.solve.root import root_from_torso
+from reconstruct.search.nearest import Query, find_nearest_examples
+from reconstruct.solve.root import fit_root_to_torso
 from reconstruct.track.estimator import Estimator
 from tools.evaluate.past import MotionHistory
 from tools.evaluate.queries import RIG, MotionQuery
@@ -73,7 +73,7 @@ class LookupMethod:
         weight = np.where(seen, self.tuning.marker_sigma_m**-2.0, 0.0)
         pose_weight = np.full(3 * (N_JOINTS - 1), self.tuning.pose_sigma_rad**-2.0)
         query = Query(local, weight, expected.joints[1:].ravel(), pose_weight)
-        rows, distances = nearest_examples(self.examples, query, self.tuning.neighbours, self._seeds)
+        rows, distances = find_nearest_examples(self.examples, query, self.tuning.neighbours, self._seeds)
         self._seeds = rows
         joints = np.zeros((N_JOINTS, 3))
         joints[1:] = self.pose(rows, distances.astype(np.float64), local, seen).reshape(-1, 3)
@@ -88,11 +88,11 @@ class LookupMethod:
 
     def _root(self, frame: MarkerFrame, joints: Floats, expected: BodyState) -> tuple[Floats, Floats]:
         """Fit the torso of a pose to the markers, or the whole pose where fewer than three torso markers are seen."""
-        markers = local_markers(self._subject.skeleton, joints[None], self._subject.joint, self._subject.offset_m)[0]
+        markers = compute_local_markers(self._subject.skeleton, joints[None], self._subject.joint, self._subject.offset_m)[0]
         known = (expected.rotation, expected.position_m)
         torso = self._subject.markers.torso
         enough = int((frame.valid & torso).sum()) >= 3
-        return root_from_torso(frame, markers, torso if enough else torso | frame.valid, known) or known
+        return fit_root_to_torso(frame, markers, torso if enough else torso | frame.valid, known) or known
 
 
 class NearestNeighbour(LookupMethod):

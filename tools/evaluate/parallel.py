@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from config.errors import DuocapError
-from tools.cluster import CrashedError, WorkerPlan, fitting_workers, open_workers, worker_address
-from tools.progress import progress_bar
+from tools.cluster import CrashedError, WorkerPlan, count_fitting_workers, find_worker_address, open_workers
+from tools.progress import open_progress_bar
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def run_tasks(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str = "
     the progress bar. Raises whatever a task raises; tasks that have not begun are then cancelled.
     """
     results: dict[int, T] = {}
-    with progress_bar(title) as progress:
+    with open_progress_bar(title) as progress:
         progress(0, len(tasks))
         for index, result in _completed(tasks, plan, title):
             results[index] = result
@@ -36,7 +36,7 @@ def _completed(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str) -
         yield from ((index, task()) for index, task in enumerate(tasks))
         return
     if not plan.scheduler:
-        plan = replace(plan, count=min(plan.count or fitting_workers(), len(tasks)))
+        plan = replace(plan, count=min(plan.count or count_fitting_workers(), len(tasks)))
     with open_workers(plan) as workers:
         for index, task in enumerate(tasks):
             workers.submit(index, _called, task, bool(plan.scheduler))
@@ -56,4 +56,4 @@ def _called(task: Callable[[], T], remote: bool) -> T:
     except DuocapError as error:
         if not remote:
             raise
-        raise WorkerTaskError(f"worker {worker_address()}: {error}") from error
+        raise WorkerTaskError(f"worker {find_worker_address()}: {error}") from error

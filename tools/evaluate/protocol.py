@@ -11,18 +11,18 @@ import numpy as np
 import platformdirs
 
 from config.errors import DatabaseError
-from config.files import keep_last_used, mark_used
+from config.files import mark_used, remove_least_used
 from database.build import build_database
-from database.clips import Clip, clip_slice
+from database.clips import Clip, slice_clip
 from database.files.asf_amc import AMC_FPS
-from database.files.cleaning import clean
+from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from database.store import SCHEMA, PoseDatabase, open_database
 from database.thinning import MARK
 from tools.evaluate.alike import without_like
 from tools.evaluate.given import C3D, is_file_name, read_given
 from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, set_of
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 logger = logging.getLogger(__name__)
 N_CACHED = 2  # databases of a kind kept in the user's cache, the last used
@@ -153,19 +153,19 @@ def read_take(which: str | ProtocolClip, motion: Path) -> Clip:
     clip = ProtocolClip(which, "") if isinstance(which, str) else which
     if clip.file is not None:
         return read_given(clip.file, clip.skeleton)
-    return clean(read_clip(query_path(clip, motion)))[0]
+    return clean_clip(read_clip(query_path(clip, motion)))[0]
 
 
 def read_query(clip: ProtocolClip, motion: Path) -> Clip:
     """Read the frames of a query. Raises FileFormatError, DatabaseError."""
     whole = read_take(clip, motion)
-    return clip_slice(whole, clip.start, whole.n_frames)
+    return slice_clip(whole, clip.start, whole.n_frames)
 
 
 def build_protocol_database(motion: Path, out: Path, leave_out: Sequence[str] = LEAVE_OUT) -> None:
     """Build the database of all CMU motions but the queries; for the sets of clips of HDM05's, too. Raises DuocapError."""
     more = [hdm_folder(motion)] if leave_out is not LEAVE_OUT and hdm_folder(motion).is_dir() else []
-    with progress_bar("database") as progress:
+    with open_progress_bar("database") as progress:
         sources = [cmu_folder(motion), *more]
         build_database(sources, out, leave_out=leave_out, progress=lambda done, total, _: progress(done, total))
 
@@ -205,7 +205,7 @@ def _built(motion: Path, leave_out: Sequence[str]) -> Path:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     build_protocol_database(motion, path, *([leave_out] if of_sets else []))
-    keep_last_used(path.parent, f"{kind}-*.db", N_CACHED)
+    remove_least_used(path.parent, f"{kind}-*.db", N_CACHED)
     return path
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.placement import facing_rig
+from calibration.placement import make_facing_rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
 from config.errors import DatabaseError
 from config.markers import MarkerSet, read_marker_set
-from database.clips import Clip, clip_slice
-from database.files.resample import resample
-from database.geometry.kinematics import forward
+from database.clips import Clip, slice_clip
+from database.files.resample import resample_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from reconstruct.history import BodyState
@@ -31,7 +31,7 @@ EXACT_SIGMA_M = 0.001  # what an estimator is told of exact markers: real ones a
 N_HIDDEN = 2
 HIDDEN_FRAMES = 60
 SIX = ("left_hand", "right_hand", "left_foot", "right_foot", "left_shoulder", "right_shoulder")
-RIG = facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0)  # markers come triangulated: the rig is needed, its images are not
+RIG = make_facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0)  # markers come triangulated: the rig is needed, its images are not
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +84,20 @@ def true_subject(name: str, skeleton: Skeleton, markers: MarkerSet) -> Subject:
 
 def marker_positions(subject: Subject, rotvec: Floats, root_m: Floats) -> Floats:
     """Return the markers of poses in the world, (N, M, 3) [m]."""
-    G, p = forward(subject.skeleton, rotvec, root_m)
+    G, p = compute_forward_kinematics(subject.skeleton, rotvec, root_m)
     return np.asarray(p[:, subject.joint] + np.einsum("nmij,mj->nmi", G[:, subject.joint], subject.offset_m))
 
 
 def first_seconds(clip: Clip, seconds: float) -> Clip:
     """Return the beginning of a clip, all of it for 0 seconds."""
-    return clip_slice(clip, 0, min(clip.n_frames, round(seconds * clip.fps)) if seconds > 0 else clip.n_frames)
+    return slice_clip(clip, 0, min(clip.n_frames, round(seconds * clip.fps)) if seconds > 0 else clip.n_frames)
 
 
 def load_query(which: ProtocolClip, motion: Path, markers: str | Path, seconds: float) -> MotionQuery:
     """Read a clip of the protocol, at most `seconds` of it (0: all), with exact markers. Raises DuocapError."""
     clip = read_query(which, motion)
     asf = query_angles(which, motion).part(slice(which.start, None, round(clip.fps / FPS)))
-    clip = first_seconds(resample(clip, FPS), seconds)
+    clip = first_seconds(resample_clip(clip, FPS), seconds)
     return query_from_clip(clip, which.behaviour, read_marker_set(markers), asf.part(slice(clip.n_frames)))
 
 

@@ -18,18 +18,18 @@ from calibration.subject.subject import Subject
 from capture.detection.detector import Detector
 from capture.packets import Views
 from capture.sources.simulated.camera import SimulatedCamera
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.settings import Settings
-from database.clips import Clip, clip_slice
+from database.clips import Clip, slice_clip
 from database.files.asf_amc import AMC_FPS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from tools.calibrate.session import subject_from_pairs
+from tools.calibrate.session import fit_subject_to_pairs
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles, angle_errors, own_angles
 from tools.evaluate.parallel import run_tasks
@@ -108,7 +108,7 @@ class RenderedResult:
 def render(clip: Clip, options: RenderedOptions, settings: Settings) -> RenderedPerformance:
     """Draw a clip after a T-pose for 640x480 cameras at 60 Hz, two at least, and detect its markers. Raises DuocapError."""
     if options.seconds > 0:
-        clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
+        clip = slice_clip(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
     scene = SimulatedScene(
         motion=clip.name,
         views=max(2, options.cameras),
@@ -119,7 +119,7 @@ def render(clip: Clip, options: RenderedOptions, settings: Settings) -> Rendered
         occlude_each=options.occlude_each,
         seed=options.seed,
     )
-    performer = performer_from_scene(scene, clip)
+    performer = make_scene_performer(scene, clip)
     cameras = [SimulatedCamera(scene, index, performer) for index in range(scene.views)]
     detectors = [Detector(settings.detector) for _ in cameras]
     n = min(len(camera.times_s) for camera in cameras)
@@ -137,7 +137,7 @@ def calibrate(rendered: RenderedPerformance, options: RenderedOptions, database:
     """Return the subject fitted to the rendered T-pose, or the true one. Raises CalibrationError: no T-pose found."""
     performer = rendered.performer
     standing = [views for views, t in zip(rendered.views, rendered.seconds, strict=True) if t < performer.tpose_s[1]]
-    result = subject_from_pairs(performer.clip.name, standing, performer.rig, performer.markers, database, settings).subject
+    result = fit_subject_to_pairs(performer.clip.name, standing, performer.rig, performer.markers, database, settings).subject
     if not options.true_subject:
         return result
     skeleton = performer.clip.skeleton
@@ -184,8 +184,8 @@ def run_clip(
     part = slice(rendered.begin, None)
     rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
     true_rotvec, true_root_m = performer.poses_at(rendered.seconds[part])
-    estimated = ScoredMotion(rotvec, forward(subject.skeleton, rotvec, root_m)[1])
-    true = ScoredMotion(true_rotvec, forward(performer.clip.skeleton, true_rotvec, true_root_m)[1])
+    estimated = ScoredMotion(rotvec, compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1])
+    true = ScoredMotion(true_rotvec, compute_forward_kinematics(performer.clip.skeleton, true_rotvec, true_root_m)[1])
     tracked = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
     result = score(estimated, true, tracked, labels[part], performer.markers.names)
     errors = skeleton_error_mm(subject, performer), offset_error_mm(subject, performer)

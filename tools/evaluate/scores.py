@@ -8,8 +8,8 @@ from calibration.camera import Rig
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
 from config.joints import JOINTS
-from database.geometry.kinematics import local_rotations
-from database.geometry.rotations import geodesic_rad
+from database.geometry.kinematics import local_from_charted
+from database.geometry.rotations import compute_geodesic_rad
 
 WRONG_M = 0.08  # a label is wrong on a point farther than this from its marker
 MIN_SPREAD_DEG = 0.5  # components that spread less in the truth are no degree of freedom of their joint
@@ -42,7 +42,7 @@ def moving_angles(rotvec: Floats) -> Bools:
 
 def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
     """Return the angle between estimated and true rotation of all joints but the root, (N, J, 3) [rad] -> (N, J - 1) [deg]."""
-    return np.degrees(geodesic_rad(local_rotations(estimated)[:, 1:], local_rotations(true)[:, 1:]))
+    return np.degrees(compute_geodesic_rad(local_from_charted(estimated)[:, 1:], local_from_charted(true)[:, 1:]))
 
 
 @dataclass(frozen=True, slots=True)

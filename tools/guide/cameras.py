@@ -7,15 +7,15 @@ from typing import Self
 from capture.clock import now_ns
 from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
-from capture.sources.network.address import without_secrets
+from capture.sources.network.address import hide_secrets
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
 from stream.guidance.html import CameraCondition
-from tools.run.cameras import CameraKind, camera_plan, check_camera, check_cameras, kind_of
+from tools.run.cameras import CameraKind, check_camera_source, check_camera_sources, find_camera_kind, plan_camera
 from tools.run.child import ChildProcess
 from tools.run.parts import AwaitedNode, Receiver
-from tools.run.start import opened_words
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.start import format_opened_camera
+from tools.run.supervisor import Supervisor, choose_session_name
 
 Tell = Callable[[str], None]
 STEP_OUT_NS = 5_000_000_000
@@ -23,21 +23,21 @@ PATIENCE_NS = 5_000_000_000
 SILENT_NS = 2_000_000_000
 
 
-def checked_plans(
+def plan_guided_cameras(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, room: RoomSettings | None = None
 ) -> tuple[CameraPlan, ...]:
     """Plan the cameras, after a look at what can be seen of them beforehand. Raises SourceError, SettingsError."""
     for source in sources:
-        if kind_of(source) is CameraKind.NODE:
+        if find_camera_kind(source) is CameraKind.NODE:
             raise SourceError(
                 "a camera at another machine (node) keeps its pictures there, where nobody looks for boards; for calibration "
                 "connect it to this machine, or record there and give the videos"
             )
     if len(sources) == 1:
-        check_camera(sources[0], 0, fps, settings)
+        check_camera_source(sources[0], 0, fps, settings)
     else:
-        settings = check_cameras(sources, settings, fps, tell)
-    plans = (camera_plan(source, camera, settings, fps, room) for camera, source in enumerate(sources))
+        settings = check_camera_sources(sources, settings, fps, tell)
+    plans = (plan_camera(source, camera, settings, fps, room) for camera, source in enumerate(sources))
     return tuple(plan for plan in plans if not isinstance(plan, AwaitedNode))
 
 
@@ -52,7 +52,7 @@ class GuidedCameras:
         self, plans: Sequence[CameraPlan], sources: Sequence[str], address: str, tell: Tell, learn_s: float = 0.0
     ) -> None:
         self._sources, self._tell = tuple(sources), tell
-        self._run = Supervisor(plans, Receiver(address), new_session(), tell)
+        self._run = Supervisor(plans, Receiver(address), choose_session_name(), tell)
         self._told: set[str] = set()
         self._heard_ns = [0] * len(plans)
         self._wait_due_ns = now_ns() + PATIENCE_NS
@@ -90,7 +90,7 @@ class GuidedCameras:
         for child in cameras:
             if child.ready and child.name not in self._told:
                 self._told.add(child.name)
-                self._tell(opened_words(child.name, child.counts, child.details))
+                self._tell(format_opened_camera(child.name, child.counts, child.details))
         t_ns = now_ns()
         if not self._start_ns and all(child.ready for child in cameras):
             self._start_ns = t_ns + (STEP_OUT_NS if self._learn_ns else 0)
@@ -144,7 +144,7 @@ class GuidedCameras:
         """Return how a camera is."""
         wrong = self._wrong(n, child)
         name = f"{CAMERA_NAMES[n]} camera" if len(self._sources) > 1 else "camera"
-        called = without_secrets(self._sources[n])
+        called = hide_secrets(self._sources[n])
         if wrong:
             return CameraCondition(name, False, f"{called}: {wrong}")
         health = str(child.details.get("health") or "")

@@ -17,14 +17,14 @@ from calibration.quality.report import QualityReport
 from config.errors import DuocapError
 from config.settings import Settings
 from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
-from stream.web.server import open_server, url_of
+from stream.web.server import format_page_url, open_server
 from tools.viewer import SEEN_S, can_browse, prefers_dark
 
 TURN_S = 0.1
 
 
 @contextlib.contextmanager
-def open_page(settings: Settings, title: str, tell: Callable[[str], None], wanted: bool) -> Iterator[GuidePage | None]:
+def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None], wanted: bool) -> Iterator[GuidePage | None]:
     """Have a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
 
     A page is told of, and opened by itself where there is a display.
@@ -38,7 +38,7 @@ def open_page(settings: Settings, title: str, tell: Callable[[str], None], wante
         else:
             theme = settings.viewer.theme
             page = GuidePage(server, title, theme == "dark" or (theme == "auto" and prefers_dark()))
-            url = url_of(settings.viewer.host, server.get_port())
+            url = format_page_url(settings.viewer.host, server.get_port())
             tell(f"guidance: {url}")
             if can_browse():
                 with contextlib.suppress(webbrowser.Error):
@@ -50,7 +50,7 @@ def open_page(settings: Settings, title: str, tell: Callable[[str], None], wante
             page.close()
 
 
-def look_at_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
+def show_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
     """Stay while somebody looks at what came out; True: all is to be done again. Ctrl-C and a closed page end it, too."""
     if not page.n_pages:
         return False
@@ -82,7 +82,7 @@ class GuideOutcome:
     error: DuocapError | None = None
 
 
-def finished(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
+def finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
     """Have it calibrated, and show what came out. words: what is worked with."""
 
     def progress(words: str, share: float | None = None) -> None:
@@ -95,17 +95,17 @@ def finished(finish: Callable[[Progress], GuideOutcome], words: str, page: Guide
     except DuocapError as error:
         outcome = GuideOutcome(error=error)
     if page is not None:
-        page.result(_result(outcome))
+        page.result(_build_page_result(outcome))
     return outcome
 
 
-def _result(outcome: GuideOutcome) -> PageResult:
+def _build_page_result(outcome: GuideOutcome) -> PageResult:
     """Return what the page shows of an outcome."""
     error = "" if outcome.error is None else " ".join(str(outcome.error).split())
-    return PageResult(outcome.report, outcome.lines, _picture(outcome.picture), error)
+    return PageResult(outcome.report, outcome.lines, _read_picture(outcome.picture), error)
 
 
-def _picture(file: Path | None) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]] | None":
+def _read_picture(file: Path | None) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]] | None":
     """Read a picture as RGB, None where there is none; through memory, since OpenCV cannot open every path on Windows."""
     if file is None or not file.is_file():
         return None

@@ -13,18 +13,18 @@ from pathlib import Path
 from calibration.board.pattern import Board
 from capture.clock import now_ns
 from capture.process.board_detection import BoardInbox
-from capture.process.board_watch import TICK_NS, no_detector, open_board_watch
+from capture.process.board_watch import TICK_NS, open_board_watch, open_null_detector
 from capture.process.plan import CameraPlan
 from config.settings import Settings
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
 from tools.calibrate.rig import RigTask, calibrate_moments
 from tools.guide.boards import BoardSession, CollectedViews
-from tools.guide.cameras import GuidedCameras, checked_plans
-from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
+from tools.guide.cameras import GuidedCameras, plan_guided_cameras
+from tools.guide.page import GuideOutcome, Progress, finish_guide, open_guide_page, show_result
 from tools.guide.show import GuideShow
-from tools.interrupt import interruptible
-from tools.run.cameras import CameraKind, kind_of
+from tools.interrupt import raise_on_interrupt
+from tools.run.cameras import CameraKind, find_camera_kind
 
 __all__ = ["CollectedViews", "Finish", "GuideOutcome", "Progress", "watch_boards"]
 
@@ -51,29 +51,30 @@ def watch_boards(
     and gives what came out; what it raises as DuocapError is shown on the page, too. Ctrl-C and `Finish now` calibrate with what
     there is. Raises DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
     """
-    stills = all(kind_of(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
-    plans = checked_plans(sources, settings, fps or (STILLS_FPS if stills else None), tell)
-    with interruptible(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
+    stills = all(find_camera_kind(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
+    plans = plan_guided_cameras(sources, settings, fps or (STILLS_FPS if stills else None), tell)
+    with raise_on_interrupt(), open_guide_page(settings, "Calibrate the cameras", tell, browser) as page:
         while True:
-            collected = _collected(plans, sources, board, page, tell, stills)
+            collected = _collect_views(plans, sources, board, page, tell, stills)
             words = f"with {len(collected.moments)} views"
             tell(f"solving {words}")
-            outcome = finished(partial(finish, collected), words, page)
-            if page is None or not look_at_result(page, tell):
+            outcome = finish_guide(partial(finish, collected), words, page)
+            if page is None or not show_result(page, tell):
                 break
     if outcome.error is not None:
         raise outcome.error
     return outcome
 
 
-def _collected(
+def _collect_views(
     plans: Sequence[CameraPlan], sources: Sequence[str], board: Board, page: GuidePage | None, tell: Tell, stills: bool
 ) -> CollectedViews:
     """Collect views until it is enough, all has come to its end, or somebody wants no more."""
     inbox, blobs = BoardInbox(), Inbox()
     watch = partial(open_board_watch, board, inbox.address, TICK_NS)
     looking = [
-        replace(plan, detector=no_detector, detector_again=None, sinks=(watch,), preview=page is not None) for plan in plans
+        replace(plan, detector=open_null_detector, detector_again=None, sinks=(watch,), preview=page is not None)
+        for plan in plans
     ]
     show = GuideShow(page, tell)
     session = BoardSession(board, show, tell, stills)

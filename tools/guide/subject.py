@@ -21,14 +21,14 @@ from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
-from tools.calibrate.outcome import picture_of, print_report
-from tools.calibrate.session import subject_from_pairs, summary_lines
-from tools.calibrate.subject import SubjectTask, write_result
-from tools.guide.cameras import GuidedCameras, checked_plans
-from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
+from tools.calibrate.outcome import choose_report_picture, print_report
+from tools.calibrate.session import fit_subject_to_pairs, format_subject
+from tools.calibrate.subject import SubjectTask, write_subject_result
+from tools.guide.cameras import GuidedCameras, plan_guided_cameras
+from tools.guide.page import GuideOutcome, Progress, finish_guide, open_guide_page, show_result
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
-from tools.interrupt import interruptible
+from tools.interrupt import raise_on_interrupt
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
 
@@ -62,22 +62,22 @@ def watch_tpose(
     if len(sources) != len(rig.cameras):
         raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
-    plans = checked_plans(sources, settings, fps, tell, RoomSettings(colors, learn_s))
+    plans = plan_guided_cameras(sources, settings, fps, tell, RoomSettings(colors, learn_s))
     make_guide = partial(SubjectGuide, rig, markers, skeletons)
-    with interruptible(), open_page(settings, "Calibrate the performer", tell, browser) as page:
+    with raise_on_interrupt(), open_guide_page(settings, "Calibrate the performer", tell, browser) as page:
         while True:
-            pairs = _held(plans, sources, rig, make_guide, settings, learn_s, page, tell)
+            pairs = _wait_for_tpose(plans, sources, rig, make_guide, settings, learn_s, page, tell)
             words = f"with {len(pairs)} views of the T-pose"
             tell(f"fitting {words}")
-            outcome = finished(partial(finish, pairs), words, page)
-            if page is None or not look_at_result(page, tell):
+            outcome = finish_guide(partial(finish, pairs), words, page)
+            if page is None or not show_result(page, tell):
                 break
     if outcome.error is not None:
         raise outcome.error
     return outcome
 
 
-def _held(
+def _wait_for_tpose(
     plans: Sequence[CameraPlan],
     sources: Sequence[str],
     rig: Rig,
@@ -98,7 +98,7 @@ def _held(
             while not session.over:
                 cameras.turn(0)
                 received = inbox.drain(TURN_MS)
-                _check_sizes(rig, cameras.sizes)
+                _check_rig_sizes(rig, cameras.sizes)
                 session.turn(cameras, received, now_ns())
     finally:
         show.close()
@@ -106,7 +106,7 @@ def _held(
     return session.pairs()
 
 
-def _check_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
+def _check_rig_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
     """Raise DuocapError where a camera's pictures have another size than its calibration."""
     for camera, size in zip(rig.cameras, sizes, strict=True):
         if all(size) and size != camera.size:
@@ -122,15 +122,15 @@ def calibrate_subject_live(
     """Guide, then fit; the page shows the verdict too. Raises DuocapError: no camera, no T-pose held, or a verdict of fail."""
 
     def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
-        result = subject_from_pairs(task.name, pairs, task.rig, task.markers, task.database, settings, task.known)
-        for line in summary_lines(result):
+        result = fit_subject_to_pairs(task.name, pairs, task.rig, task.markers, task.database, settings, task.known)
+        for line in format_subject(result):
             tell(line)
         print_report(result.report, tell)
-        picture = picture_of(result.report, task.picture, task.out)
+        picture = choose_report_picture(result.report, task.picture, task.out)
         if picture is not None:
             progress("drawing", None)
         try:
-            write_result(result, task, tell)
+            write_subject_result(result, task, tell)
         except CalibrationError as error:
             return GuideOutcome(result.report, (), picture, error)
         return GuideOutcome(result.report, (f"written to {task.out}",), picture)

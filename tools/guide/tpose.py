@@ -11,7 +11,7 @@ from calibration.guidance.subject import COME_IN, HOLD, HOLD_NS, SubjectGuide, U
 from capture.packets import Views
 from capture.process.preview_image import Preview
 from capture.sockets.wire import SentBlobs
-from capture.stereo.matching import match, with_rig_error
+from capture.stereo.matching import add_rig_error, match
 from capture.timing.grouping import Grouping
 from config.arrays import Image
 from config.errors import CalibrationError
@@ -78,7 +78,7 @@ class TposeSession:
         if 0 < self._look_due_ns - t_ns <= LOOK_NS:
             return
         self._look_due_ns = t_ns + LOOK_NS
-        points = match(with_rig_error(pair, 0.0), self._rig, self._match, None)
+        points = match(add_rig_error(pair, 0.0), self._rig, self._match, None)
         lone = tuple(pair[c].points_px[single] for c, single in enumerate(points.single))
         shared = (points.blob >= 0).sum(axis=1).tolist()
         n_spots = tuple(n + len(spots) for n, spots in zip(shared, lone, strict=True))

@@ -11,20 +11,20 @@ from scipy.interpolate import PchipInterpolator
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS
-from database.files.cleaning import clean
+from database.files.cleaning import clean_clip
 from database.files.read import SUFFIXES, read_clip
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
-from reconstruct.models.physics.body import body_of
-from reconstruct.models.physics.dynamics import Dynamics, poses
+from reconstruct.models.physics.body import build_body
+from reconstruct.models.physics.dynamics import Dynamics, poses_from_configurations
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import SUFFIX, read_field
-from reconstruct.models.physics.field.prepare import field_motion, field_poses
-from reconstruct.models.physics.field.state import STANDARD_GRAVITY, units_of
+from reconstruct.models.physics.field.prepare import prepare_field_motion, prepare_field_poses
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY, compute_units
 from reconstruct.models.physics.field.train import FPS, FieldMotion
-from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
+from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate_motion
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
-from reconstruct.models.physics.synthesis.kinematics import joint_positions
-from reconstruct.models.physics.synthesis.measure import MotionFigures, measure
+from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
+from reconstruct.models.physics.synthesis.measure import MotionFigures, measure_motion
 from reconstruct.models.physics.synthesis.problem import (
     ExternalForce,
     KeyPath,
@@ -32,13 +32,13 @@ from reconstruct.models.physics.synthesis.problem import (
     MotionProblem,
     Surroundings,
 )
-from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples, near_example
+from reconstruct.models.physics.synthesis.start import FirstMotion, build_from_examples, weigh_example_trust
 from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
-from tools.physics.ground import motion_forces
-from tools.physics.motion import motion_of_clip, read_motion
+from tools.physics.ground import evaluate_motion_forces
+from tools.physics.motion import motion_from_clip, read_motion
 from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
-from tools.physics.train import clip_of
+from tools.physics.train import clip_from_motion
 
 MIN_FRAMES = 8
 UNLIKE = 3.0  # distance of the nearest example from which on the user is told
@@ -78,10 +78,10 @@ class Animation:
     def take(self, name: str) -> Take:
         """Return the motion as a take."""
         n = len(self.q)
-        rotvec, root_m = poses(self.q)
+        rotvec, root_m = poses_from_configurations(self.q)
         states = (TrackingState.TRACKING,) * n
         seconds = np.arange(n) / self.problem.fps
-        info, forces = TakeInfo(source=name), motion_forces(self.problem, self.q).ground
+        info, forces = TakeInfo(source=name), evaluate_motion_forces(self.problem, self.q).ground
         return Take(self.problem.body.skeleton, seconds, states, rotvec, root_m, info=info, forces=forces)
 
 
@@ -107,12 +107,12 @@ class MotionFiles:
         """Return a motion and its rate; too few frames for a motion are poses, as `style pose` and `sparse complete` write."""
         clip = read_clip(file) if file.suffix.lower() in SUFFIXES else None
         if clip is not None and clip.n_frames < MIN_FRAMES:
-            return field_poses(clip, self.mass_kg), clip.fps
-        motion = None if clip is None else motion_of_clip(clean(clip)[0], file.name)
+            return prepare_field_poses(clip, self.mass_kg), clip.fps
+        motion = None if clip is None else motion_from_clip(clean_clip(clip)[0], file.name)
         if motion is None or not motion.ranges:
             motion = read_motion(file)
         longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
-        return field_motion(clip_of(motion, longest), self.mass_kg), FPS
+        return prepare_field_motion(clip_from_motion(motion, longest), self.mass_kg), FPS
 
     def row(self, name: str, at_s: float) -> int:
         """Return the row of a time of a motion. Raises DuocapError: it ends before."""
@@ -123,19 +123,19 @@ class MotionFiles:
         return row
 
 
-def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda done, total: None) -> Animation:
+def animate_script(task: AnimateTask, progress: Callable[[int, int], None] = lambda done, total: None) -> Animation:
     """Return the motion of a script, of several tempos the likeliest where it is free. Raises DuocapError: it cannot be followed.
 
     Tried are tempos about the usual one, and about that of dynamic similarity, the root of gravity over that on earth.
     """
     if task.script.tempo is not None:
-        return _animated(task, progress)
+        return _animate_at_tempo(task, progress)
     similar = max(np.sqrt(task.script.gravity / STANDARD_GRAVITY), SLOWEST)
     around = sorted({1.0, *(float(f * c) for f in (1.0, similar) for c in TEMPOS)})
     best: Animation | None = None
     for k, tempo in enumerate(around):
-        share = partial(_share_of, progress, k, len(around))
-        made = _animated(replace(task, script=task.script.at_tempo(tempo)), share)
+        share = partial(_scale_progress, progress, k, len(around))
+        made = _animate_at_tempo(replace(task, script=task.script.at_tempo(tempo)), share)
         if best is None or made.energy < best.energy:
             best = made
         if made.interrupted:
@@ -144,21 +144,21 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
     return replace(best, interrupted=made.interrupted)
 
 
-def _share_of(progress: Callable[[int, int], None], k: int, count: int, done: int, total: int) -> None:
+def _scale_progress(progress: Callable[[int, int], None], k: int, count: int, done: int, total: int) -> None:
     """Pass on the progress of the k-th of several."""
     progress(k * total + done, count * total)
 
 
-def _animated(task: AnimateTask, progress: Callable[[int, int], None]) -> Animation:
+def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -> Animation:
     """Return the motion of a script at its tempo. Raises DuocapError."""
     script = task.script
     files = MotionFiles(task.motions, script.file, script.mass_kg)
-    learned = read_field(_field_file(task))
-    problem, notes = _problem(task, files, learned)
+    learned = read_field(_find_field_file(task))
+    problem, notes = _build_problem(task, files, learned)
     dynamics = problem.dynamics()
-    given = _parts(script, files, problem.n_frames)
+    given = _build_contacts(script, files, problem.n_frames)
     tempo = script.tempo or 1.0
-    first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo)
+    first = build_from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo)
     if first.distance > UNLIKE:
         notes.append(
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
@@ -166,7 +166,7 @@ def _animated(task: AnimateTask, progress: Callable[[int, int], None]) -> Animat
     q = first.q.copy()
     q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
-    problem = near_example(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
+    problem = weigh_example_trust(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
     for hold in script.footholds:
         rows = slice(round(hold.first_s * script.fps), round(hold.last_s * script.fps) + 1)
         if not first.parts[rows, hold.foot].any(axis=1).all():
@@ -174,14 +174,14 @@ def _animated(task: AnimateTask, progress: Callable[[int, int], None]) -> Animat
                 f"the {FEET[hold.foot]} foot is not down all the time from {hold.first_s:g} to {hold.last_s:g} s, where it has a "
                 "foothold; give it contacts there"
             )
-    got = animate(problem, q, task.options, progress)
-    figures = measure(problem, got.start), measure(problem, got.q)
-    told = (*notes, *_violated(figures[1]))
+    got = animate_motion(problem, q, task.options, progress)
+    figures = measure_motion(problem, got.start), measure_motion(problem, got.q)
+    told = (*notes, *_format_violations(figures[1]))
     energy = MotionEnergy(problem).evaluate(got.q).energy
     return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, told, tempo, energy)
 
 
-def _field_file(task: AnimateTask) -> Path:
+def _find_field_file(task: AnimateTask) -> Path:
     """Return the file of the force field: beside the script, in the folder of motions, or as it is."""
     if task.field_file is not None:
         return task.field_file
@@ -192,15 +192,15 @@ def _field_file(task: AnimateTask) -> Path:
     raise DuocapError(f"{task.script.file}: no force field {name}; train one with `duocap physics train`, or give it by --field")
 
 
-def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tuple[MotionProblem, list[str]]:
+def _build_problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tuple[MotionProblem, list[str]]:
     """Return the problem of a script, its contacts still empty, and what the user should know."""
     script = task.script
     n = round(script.seconds * script.fps) + 1
     if n < MIN_FRAMES:
         raise DuocapError(f"{script.file}: {n} frames are too few for a motion; give more seconds, or a higher fps")
     skeleton = files[script.keys[0].file].skeleton
-    body = body_of(skeleton, files[script.keys[0].file].mass_kg)
-    units = units_of(body)
+    body = build_body(skeleton, files[script.keys[0].file].mass_kg)
+    units = compute_units(body)
     for segment in script.segments:
         body = body.with_mass(JOINTS[segment.joint], segment.mass_kg)
     for load in script.loads:
@@ -211,10 +211,10 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
             f"the body is {skeleton.height_m:.2f} m tall, {learned.name} was learned of {learned.skeleton.height_m:.2f} m"
         )
     around = Surroundings(np.array([0.0, -script.gravity, 0.0]), script.friction, script.slope)
-    keys = tuple(_key(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
+    keys = tuple(_build_key_pose(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
     dynamics = Dynamics(body)
-    paths = tuple(_path(path, files, script, dynamics) for path in script.paths)
-    paths += tuple(_foothold(hold, script) for hold in script.footholds)
+    paths = tuple(_build_path(path, files, script, dynamics) for path in script.paths)
+    paths += tuple(_build_foothold(hold, script) for hold in script.footholds)
     external = tuple(
         ExternalForce(
             force.joint,
@@ -234,7 +234,7 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     )
 
 
-def _key(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surroundings) -> KeyPose:
+def _build_key_pose(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surroundings) -> KeyPose:
     """Return a key pose on the ground where it is wanted."""
     row = files.row(asked.file, asked.at_s)
     q = files[asked.file].q[row].copy()
@@ -247,7 +247,7 @@ def _key(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surr
     return KeyPose(round(asked.time_s * script.fps), q, asked.free_place)
 
 
-def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:
+def _build_path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:
     """Return the path of a joint as it is in a file, or through points without overshoot."""
     frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
     if asked.points is not None:
@@ -256,17 +256,17 @@ def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: 
     times = asked.from_s + (frames - frames[0]) / script.fps * (script.tempo or 1.0)
     files.row(asked.file, float(times[-1]))
     rows = np.rint(times * files.fps[asked.file]).astype(int)
-    return KeyPath(asked.joint, frames, joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
+    return KeyPath(asked.joint, frames, compute_joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
 
 
-def _foothold(asked: FootholdAsked, script: MotionScript) -> KeyPath:
+def _build_foothold(asked: FootholdAsked, script: MotionScript) -> KeyPath:
     """Return where the ball of a foot is; its height is the contacts' business."""
     frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
     place = np.array([asked.place_m[0], 0.0, asked.place_m[1]])
     return KeyPath(BALLS[asked.foot], frames, np.tile(place, (len(frames), 1)), np.array([1.0, 0.0, 1.0]))
 
 
-def _parts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:
+def _build_contacts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:
     """Return the contacts that a script gives, (N, 2, 3), None where it leaves them to the nearest example."""
     if script.contacts is not None:
         name, first_s, last_s = script.contacts
@@ -280,7 +280,7 @@ def _parts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:
     return parts
 
 
-def _violated(figures: MotionFigures) -> list[str]:
+def _format_violations(figures: MotionFigures) -> list[str]:
     """Return what a motion violates, and by how much: a script that cannot be followed as it is."""
     told = []
     if figures.residual_force > ALLOWED_RESIDUAL:
@@ -299,7 +299,7 @@ def _violated(figures: MotionFigures) -> list[str]:
     return told
 
 
-def animation_lines(made: Animation) -> list[str]:
+def format_animation(made: Animation) -> list[str]:
     """Return what is said of a motion, before and after physics."""
     before, after = made.figures
     rows = [

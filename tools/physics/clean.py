@@ -9,16 +9,24 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import JOINTS
 from reconstruct.models.physics.anthropometry import Anthropometry
-from reconstruct.models.physics.body import Body, body_of, stature_m
-from reconstruct.models.physics.clean import LEAST_FRAMES, CleanOptions, CleanTask, MotionQuality, cleaned, prepared, quality
-from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses
-from reconstruct.models.physics.forces import FRICTION, forces_of_motion
-from stream.export.ground import GroundForces, forces_of_points, in_frames
+from reconstruct.models.physics.body import Body, build_body, estimate_stature_m
+from reconstruct.models.physics.clean import (
+    LEAST_FRAMES,
+    CleanOptions,
+    CleanTask,
+    MotionQuality,
+    clean_by_windows,
+    measure_quality,
+    prepare_motion,
+)
+from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses_from_configurations
+from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
+from stream.export.ground import GroundForces, forces_from_points, place_in_frames
 from stream.export.take import Take
-from tools.physics.forces import with_segments
+from tools.physics.forces import set_segment_masses
 from tools.physics.motion import PhysicalMotion
 
 VERSION = b"duocap-clean-1"
@@ -37,7 +45,7 @@ class BodyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SoundTake:
+class PhysicalTake:
     """A clean take, what was changed in words, and what still violates physics."""
 
     take: Take
@@ -60,7 +68,7 @@ class CleanInterruptedError(DuocapError):
 
 def clean_motion(
     motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress, parts: Bools | None = None
-) -> SoundTake:
+) -> PhysicalTake:
     """Clean all ranges of a motion.
 
     part: keeps what is done after each window, and is gone on from; None: nothing is kept; parts: contacts that are given, (N, 2,
@@ -68,13 +76,13 @@ def clean_motion(
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
-    body = with_segments(body_of(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table), options.segments)
+    body = set_segment_masses(build_body(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table), options.segments)
     dynamics = Dynamics(body)
     ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
     if not ranges:
         raise DuocapError(f"{motion.name}: no {LEAST_FRAMES} frames in a row in which somebody is tracked; give a longer motion")
     total = sum(stop - first for first, stop in ranges)
-    kept = _KeptFrames(part, _key(motion, options, parts))
+    kept = _KeptFrames(part, _compute_motion_key(motion, options, parts))
     done = kept.read(total)
     found: list[CleanedRange] = []
     finished = np.empty((0, N_CONFIGURATION))
@@ -82,11 +90,11 @@ def clean_motion(
         for rows in ranges:
             n = rows[1] - rows[0]
             given = None if parts is None else parts[slice(*rows)]
-            task = prepared(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction, given))
+            task = prepare_motion(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction, given))
             earlier = done[len(finished) : len(finished) + n]
             q = earlier
             if len(earlier) < n:
-                for q in cleaned(task, earlier):
+                for q in clean_by_windows(task, earlier):
                     kept.offer(np.concatenate([finished, q]))
                     progress(len(finished) + len(q), total)
             finished = np.concatenate([finished, q])
@@ -96,11 +104,11 @@ def clean_motion(
             raise
         raise CleanInterruptedError(f"stopped; {part} keeps what is clean, and the same command goes on from there") from stop
     kept.remove()
-    take = _with_ranges(motion.take, found)
-    return SoundTake(take, tuple(_lines(motion, take, body, found)), tuple(_warnings(motion, found)))
+    take = _insert_clean_ranges(motion.take, found)
+    return PhysicalTake(take, tuple(_format_changes(motion, take, body, found)), tuple(_format_warnings(motion, found)))
 
 
-def _key(motion: PhysicalMotion, options: BodyOptions, parts: Bools | None) -> bytes:
+def _compute_motion_key(motion: PhysicalMotion, options: BodyOptions, parts: Bools | None) -> bytes:
     """Return what a kept part belongs to: motion, body and options."""
     digest = hashlib.sha256(VERSION)
     skeleton = motion.take.skeleton
@@ -130,7 +138,7 @@ class _KeptFrames:
         if self._file is None or not len(self._q):
             return self._file is not None and self._file.is_file()
         data = np.ascontiguousarray(self._q, "<f8").tobytes()
-        atomic_write(self._file, self._key + hashlib.sha256(data).digest() + data)
+        write_atomically(self._file, self._key + hashlib.sha256(data).digest() + data)
         self._written = len(self._q)
         return True
 
@@ -152,31 +160,33 @@ class _KeptFrames:
             self._file.unlink(missing_ok=True)
 
 
-def _with_ranges(take: Take, found: list[CleanedRange]) -> Take:
+def _insert_clean_ranges(take: Take, found: list[CleanedRange]) -> Take:
     """Return a take with its clean frames and their forces."""
     rotvec, root_m = take.rotvec.copy(), take.root_m.copy()
     for each in found:
-        rotvec[slice(*each.rows)], root_m[slice(*each.rows)] = poses(each.q)
-    forces = in_frames([(each.rows[0], _ground_forces(each)) for each in found], len(take))
+        rotvec[slice(*each.rows)], root_m[slice(*each.rows)] = poses_from_configurations(each.q)
+    forces = place_in_frames([(each.rows[0], _collect_ground_forces(each)) for each in found], len(take))
     return replace(take, rotvec=rotvec, root_m=root_m, forces=forces)
 
 
-def _ground_forces(found: CleanedRange) -> GroundForces:
+def _collect_ground_forces(found: CleanedRange) -> GroundForces:
     """Return the forces of the ground on clean frames, unknown where something else bears the body."""
     d, task = found.task.dynamics, found.task
-    forces = forces_of_motion(d, d.motion(found.q, 1.0 / task.fps), task.fps, task.plan.carrying, task.options.friction)
+    forces = compute_motion_forces(d, d.motion(found.q, 1.0 / task.fps), task.fps, task.plan.carrying, task.options.friction)
     joints = [JOINTS[j] for j in d.points.joint]
-    return forces_of_points(forces.force_n, forces.point_m, joints, d.body.total_kg).only(task.plan.borne)
+    return forces_from_points(forces.force_n, forces.point_m, joints, d.body.total_kg).only(task.plan.borne)
 
 
-def _lines(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:
+def _format_changes(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:
     """Return in words what was changed."""
     rows = np.concatenate([np.arange(*each.rows) for each in found])
     moved = 1e3 * np.linalg.norm(take.positions_m()[rows] - motion.take.positions_m()[rows], axis=2)
     most = np.argsort(-moved.mean(axis=0), kind="stable")[:3].tolist()
     named = ", ".join(f"{JOINTS[j]} {moved[:, j].mean():.0f} mm" for j in most)
-    who = f"{body.total_kg:.1f} kg, {stature_m(body.skeleton):.2f} m"
-    before, after = (_mean([quality(each.task, q) for each, q in pairs]) for pairs in _before_and_after(found))
+    who = f"{body.total_kg:.1f} kg, {estimate_stature_m(body.skeleton):.2f} m"
+    before, after = (
+        _average_figures([measure_quality(each.task, q) for each, q in pairs]) for pairs in _pair_before_after(found)
+    )
     return [
         *motion.notes,
         f"{len(rows)} of {len(take)} frames cleaned, {motion.fps:.4g} a second; {who}",
@@ -191,19 +201,19 @@ def _lines(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRa
     ]
 
 
-def _before_and_after(found: list[CleanedRange]) -> tuple[list[tuple[CleanedRange, Floats]], list[tuple[CleanedRange, Floats]]]:
+def _pair_before_after(found: list[CleanedRange]) -> tuple[list[tuple[CleanedRange, Floats]], list[tuple[CleanedRange, Floats]]]:
     """Return every range with its frames as given, and as they are clean."""
     return [(each, each.task.given) for each in found], [(each, each.q) for each in found]
 
 
-def _mean(parts: list[MotionQuality]) -> MotionQuality:
+def _average_figures(parts: list[MotionQuality]) -> MotionQuality:
     """Return the mean of the ranges' figures; of depths the largest."""
     names = ("slide_mm", "float_mm", "jitter", "residual", "residual_nm")
     means = {name: float(np.mean([getattr(part, name) for part in parts])) for name in names}
     return MotionQuality(sunk_mm=max(part.sunk_mm for part in parts), **means)
 
 
-def _warnings(motion: PhysicalMotion, found: list[CleanedRange]) -> list[str]:
+def _format_warnings(motion: PhysicalMotion, found: list[CleanedRange]) -> list[str]:
     """Return in words what still violates physics, and where nothing was asked of it."""
     out = []
     hung = sum(int((~each.task.plan.borne).sum()) for each in found)
@@ -213,7 +223,7 @@ def _warnings(motion: PhysicalMotion, found: list[CleanedRange]) -> list[str]:
             "or contacts that were not found); there nothing was asked of the forces"
         )
     for each in found:
-        left = quality(each.task, each.q)
+        left = measure_quality(each.task, each.q)
         if left.residual > MOST_RESIDUAL:
             start = motion.take.seconds[each.rows[0]]
             out.append(f"from {start:.1f} s on, {100 * left.residual:.0f}% of the weight is still borne by no contact")

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.errors import DuocapError, FileFormatError, reason
-from config.files import atomic_write
+from config.errors import DuocapError, FileFormatError, describe_reason
+from config.files import write_atomically
 from config.joints import JOINTS
 from reconstruct.models.physics.anthropometry import Anthropometry
-from reconstruct.models.physics.body import Body, body_of, stature_m
-from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, ground_under, part_positions
+from reconstruct.models.physics.body import Body, build_body, estimate_stature_m
+from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, compute_part_positions, fit_ground
 from reconstruct.models.physics.dynamics import N_ROOT, Dynamics
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
-from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, contact_forces
+from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, compute_contact_forces
 from stream.export.take import Take
 from tools.physics.motion import PhysicalMotion, Progress
 
@@ -30,7 +30,7 @@ RECORDED = (("force", "N"), ("pressure", "m"), ("moment", "Nm"))  # columns of f
 @dataclass(frozen=True, slots=True)
 class ForcesTask:
     """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them;
-    segments: as of `with_segments`."""
+    segments: as of `set_segment_masses`."""
 
     motion: Path
     subject: Path | None = None
@@ -59,18 +59,18 @@ class StretchForces:
 def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = lambda done, total: None) -> list[StretchForces]:
     """Find the forces of a motion, stretch by stretch. Raises DuocapError."""
     given = None if task.contacts is None else read_contacts(task.contacts, motion)
-    body = with_segments(body_of(motion.take.skeleton, motion.mass_kg(task.mass_kg), task.table), task.segments)
+    body = set_segment_masses(build_body(motion.take.skeleton, motion.mass_kg(task.mass_kg), task.table), task.segments)
     dynamics = Dynamics(body)
     found = []
     for k, rows in enumerate(motion.ranges):
         options = ForceOptions(task.friction, task.cutoff_hz, None if given is None else given[slice(*rows)])
-        forces = contact_forces(dynamics, motion.configurations(rows), motion.fps, options)
+        forces = compute_contact_forces(dynamics, motion.configurations(rows), motion.fps, options)
         found.append(StretchForces(float(motion.take.seconds[rows[0]]), body, forces))
         progress(k + 1, len(motion.ranges))
     return found
 
 
-def with_segments(body: Body, segments: Sequence[str]) -> Body:
+def set_segment_masses(body: Body, segments: Sequence[str]) -> Body:
     """Return a body with other masses of segments: "leftFoot=3" [kg], or "leftFoot=+2", that much more. Raises DuocapError."""
     for words in segments:
         joint, _, text = words.partition("=")
@@ -92,7 +92,7 @@ def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
     try:
         rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"))))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileFormatError(f"{file}: cannot be read as a table ({reason(error)})") from error
+        raise FileFormatError(f"{file}: cannot be read as a table ({describe_reason(error)})") from error
     missing = [name for name in PART_NAMES if not rows or name not in rows[0]]
     if missing:
         raise FileFormatError(f"{file}: no column {missing[0]}; expected {', '.join(PART_NAMES)}, 0 or 1 for every frame")
@@ -110,13 +110,13 @@ def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
 
 def write_forces(file: Path, found: list[StretchForces]) -> None:
     """Write a table, one row a frame; docs/physics.md describes the columns."""
-    blocks = [_block(each) for each in found]
+    blocks = [_build_columns(each) for each in found]
     lines = [",".join(blocks[0][0])]
     lines += [",".join(f"{value:.6g}" for value in row) for _, block in blocks for row in block]
-    atomic_write(file, "\n".join(lines) + "\n")
+    write_atomically(file, "\n".join(lines) + "\n")
 
 
-def _block(found: StretchForces) -> tuple[list[str], Floats]:
+def _build_columns(found: StretchForces) -> tuple[list[str], Floats]:
     """Return names and values of the columns, (N, C)."""
     forces, points = found.forces, found.body.contacts
     n = len(forces.parts)
@@ -149,7 +149,7 @@ def write_recorded_forces(file: Path, take: Take) -> list[str]:
         names += [f"{side}.{what}.{axis}_{unit}" for what, unit in RECORDED for axis in AXES]
         values += [forces.force_n[:, foot], center_m, forces.moment_nm[:, foot]]
     rows = np.concatenate(values, axis=1)[forces.known]
-    atomic_write(file, "\n".join([",".join(names), *(",".join(f"{value:.6g}" for value in row) for row in rows)]) + "\n")
+    write_atomically(file, "\n".join([",".join(names), *(",".join(f"{value:.6g}" for value in row) for row in rows)]) + "\n")
     load = forces.force_n[..., 1].max(axis=0) / (forces.mass_kg * STANDARD_GRAVITY)
     peaks = ", ".join(f"{side} at most {100 * peak:.0f}%" for side, peak in zip(FEET, load.tolist(), strict=True))
     return [
@@ -158,11 +158,11 @@ def write_recorded_forces(file: Path, take: Take) -> list[str]:
     ]
 
 
-def force_lines(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]:
+def format_forces(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]:
     """Return what is said of the forces of a motion."""
     body, weight_n = found[0].body, found[0].forces.weight_n
     frames = sum(len(each.forces.parts) for each in found)
-    lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {stature_m(body.skeleton):.2f} m"]
+    lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {estimate_stature_m(body.skeleton):.2f} m"]
     cutoffs = [each.forces.cutoff_hz for each in found if each.forces.cutoff_hz is not None]
     if cutoffs:
         lines.append(f"motion filtered at {np.mean(cutoffs):.1f} Hz before its accelerations were taken")
@@ -172,8 +172,10 @@ def force_lines(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]
     lines.append(f"vertical force, of body weight: {peaks}; on the ground in {100 * grounded.mean():.0f}% of the frames")
     residual = np.concatenate([each.forces.residual for each in found])
     force, torque = np.linalg.norm(residual[:, :3], axis=1), np.linalg.norm(residual[:, 3:], axis=1)
-    share = 100 * _rms(force) / weight_n
-    lines.append(f"residual that no contact gives: {_rms(force):.0f} N ({share:.1f}% of weight), {_rms(torque):.0f} Nm")
+    share = 100 * _compute_rms(force) / weight_n
+    lines.append(
+        f"residual that no contact gives: {_compute_rms(force):.0f} N ({share:.1f}% of weight), {_compute_rms(torque):.0f} Nm"
+    )
     worst = np.concatenate(
         [np.linalg.norm(each.forces.torque[:, N_ROOT:].reshape(len(each.forces.u), -1, 3), axis=2) for each in found]
     )
@@ -182,12 +184,12 @@ def force_lines(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]
     return lines
 
 
-def force_warnings(found: list[StretchForces]) -> list[str]:
+def format_force_warnings(found: list[StretchForces]) -> list[str]:
     """Return what of the forces is not to be believed."""
     out = []
     for each in found:
         forces = each.forces
-        out += _contacts_in_the_air(each)
+        out += _format_airborne_contacts(each)
         floating = np.linalg.norm(forces.residual[:, :3], axis=1) > 0.5 * forces.weight_n
         if floating.mean() > 0.1:
             out.append(
@@ -197,11 +199,11 @@ def force_warnings(found: list[StretchForces]) -> list[str]:
     return out
 
 
-def _contacts_in_the_air(found: StretchForces) -> list[str]:
+def _format_airborne_contacts(found: StretchForces) -> list[str]:
     """Return in words which parts of the feet carry weight far above the ground."""
     forces = found.forces
-    middle = part_positions(found.body.contacts, forces.point_m)
-    ground = ground_under(middle, forces.fps)
+    middle = compute_part_positions(found.body.contacts, forces.point_m)
+    ground = fit_ground(middle, forces.fps)
     high = np.where(forces.parts, ground.height_over(middle) - ground.level_m, 0.0).reshape(len(forces.parts), -1)
     worst = int(np.argmax(high.max(axis=0)))
     n = int((high.max(axis=1) > IN_THE_AIR_M).sum())
@@ -211,6 +213,6 @@ def _contacts_in_the_air(found: StretchForces) -> list[str]:
     return [f"in {n} frames a contact is in the air ({most} above the ground); its force is as asked, not as it can be"]
 
 
-def _rms(values: Floats) -> float:
+def _compute_rms(values: Floats) -> float:
     """Return the root mean square."""
     return float(np.sqrt((values**2).mean()))

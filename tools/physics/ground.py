@@ -8,7 +8,7 @@ from config.arrays import Floats
 from config.joints import JOINTS
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.problem import MotionProblem
-from stream.export.ground import GroundForces, forces_of_points
+from stream.export.ground import GroundForces, forces_from_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class MotionForces:
     residual_n: Floats
 
 
-def motion_forces(problem: MotionProblem, q: Floats) -> MotionForces:
+def evaluate_motion_forces(problem: MotionProblem, q: Floats) -> MotionForces:
     """Return the best forces of a motion (N, 95); first and last frames, which have no accelerations, have their neighbours'."""
     energy = MotionEnergy(problem)
     motion = energy.kinematics(q)
@@ -30,7 +30,9 @@ def motion_forces(problem: MotionProblem, q: Floats) -> MotionForces:
     points = problem.body.contacts
     padded = ((1, 1), (0, 0), (0, 0))
     force_n = np.pad(energy.forces_n(loads), padded, mode="edge")
-    ground = forces_of_points(force_n, motion.point_m[:, : len(points)], [JOINTS[j] for j in points.joint], problem.body.total_kg)
+    ground = forces_from_points(
+        force_n, motion.point_m[:, : len(points)], [JOINTS[j] for j in points.joint], problem.body.total_kg
+    )
     local = np.pad((loads.residual * unit)[:, :3], padded[:2], mode="edge")
     external_m = motion.point_m[:, len(points) :]
     external_n = np.zeros(external_m.shape)

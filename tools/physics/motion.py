@@ -7,23 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.subject.poses import poses_of_markers
+from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import read_subject
-from capture.rate import frame_period_s
+from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
 from config.errors import DuocapError
-from database.clips import Clip, runs
-from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean
+from database.clips import Clip, find_runs
+from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
 from database.files.read import SUFFIXES, read_clip
 from database.files.trc import read_trc
-from database.geometry.rotations import geodesic_rad
+from database.geometry.rotations import compute_geodesic_rad
 from reconstruct.models.physics.contacts import MIN_FRAMES
-from reconstruct.models.physics.dynamics import configurations
+from reconstruct.models.physics.dynamics import configurations_from_poses
 from reconstruct.pose import TrackingState
-from stream.export.from_recording import motion_from_recording
-from stream.export.resampling import evenly_timed
+from stream.export.from_recording import read_longest_motion
+from stream.export.resampling import resample_evenly
 from stream.export.take import Take, TakeInfo
-from stream.recording.folders import take_of
+from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
 
 RECORDING, TRC = ".mcap", ".trc"
@@ -44,7 +44,7 @@ class PhysicalMotion:
 
     def configurations(self, rows: tuple[int, int]) -> Floats:
         """Return the configurations of a range of frames, (n, 95)."""
-        return configurations(self.take.rotvec[slice(*rows)], self.take.root_m[slice(*rows)])
+        return configurations_from_poses(self.take.rotvec[slice(*rows)], self.take.root_m[slice(*rows)])
 
     def mass_kg(self, given: float | None) -> float | None:
         """Return the mass that is given, else the one that a recording has with its forces, None for neither."""
@@ -62,61 +62,61 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
             f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), recording ({RECORDING}) or markers ({TRC})"
         )
     if suffix == TRC:
-        motion = _of_markers(file, subject, progress)
+        motion = _motion_from_markers(file, subject, progress)
     elif subject is not None:
         raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
     elif file.is_dir() or suffix == RECORDING:
-        recorded = motion_from_recording(open_recording(take_of(file)))
-        motion = motion_of_take(recorded.take(), file.name)
+        recorded = read_longest_motion(open_recording(find_take(file)))
+        motion = motion_from_take(recorded.take(), file.name)
     elif suffix not in SUFFIXES:
         kinds = ", ".join(SUFFIXES)
         raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
     else:
-        motion = motion_of_clip(clean(read_clip(file))[0], file.name)
+        motion = motion_from_clip(clean_clip(read_clip(file))[0], file.name)
     if not motion.ranges:
         raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion
 
 
-def motion_of_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
+def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
     """Return a clip as a motion."""
     n = clip.n_frames
     info = TakeInfo(subject=clip.skeleton.name, source=name)
     tracked = (TrackingState.TRACKING,) * n
     take = Take(clip.skeleton, np.arange(n) / clip.fps, tracked, clip.rotvec.copy(), clip.root_m.copy(), info=info)
-    ranges = _tracked(take, clip.fps)
-    return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_left_out(take, ranges)))
+    ranges = _find_tracked_ranges(take, clip.fps)
+    return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_format_left_out(take, ranges)))
 
 
-def motion_of_take(take: Take, name: str) -> PhysicalMotion:
+def motion_from_take(take: Take, name: str) -> PhysicalMotion:
     """Return a take as a motion, at its own mean rate."""
-    even = evenly_timed(take)
-    fps = 1.0 / frame_period_s(even.seconds)
-    ranges = _tracked(even, fps)
-    return PhysicalMotion(name, even, fps, ranges, _left_out(even, ranges))
+    even = resample_evenly(take)
+    fps = 1.0 / estimate_frame_period_s(even.seconds)
+    ranges = _find_tracked_ranges(even, fps)
+    return PhysicalMotion(name, even, fps, ranges, _format_left_out(even, ranges))
 
 
-def _tracked(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
+def _find_tracked_ranges(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
     """Return the ranges of frames that have a pose, divided where no body could get in one frame, without the very short ones."""
     usable = ~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)) & np.isfinite(take.root_m).all(axis=1)
     local = take.local_rotations()
-    turned = geodesic_rad(local[:-1], local[1:]).max(axis=1, initial=0.0) * fps
+    turned = compute_geodesic_rad(local[:-1], local[1:]).max(axis=1, initial=0.0) * fps
     moved = np.linalg.norm(np.diff(take.root_m, axis=0), axis=1) * fps
     cuts = 1 + np.flatnonzero((turned > FLIP_RAD_PER_S) | (moved > ROOT_SPIKE_M_PER_S))
     ranges = []
-    for first, stop in runs(usable):
+    for first, stop in find_runs(usable):
         edges = [first, *cuts[(cuts > first) & (cuts < stop)].tolist(), stop]
         ranges += [(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
     return tuple(ranges)
 
 
-def _left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+def _format_left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
     """Return in words how many frames are in no range, if any."""
     n = len(take) - sum(stop - first for first, stop in ranges)
     return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
 
 
-def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:
+def _motion_from_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:
     """Pose a subject by the markers of a TRC. Raises DuocapError: no subject, or its markers are not in the file."""
     if subject_file is None:
         raise DuocapError(f"{file}: markers need the body that wears them; give it by --subject subject.toml")
@@ -132,8 +132,8 @@ def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> Ph
     columns = [column[subject.markers.names[m]] for m in known]
     seen = points.valid[:, columns]
     worn = (subject.joint[known], np.ascontiguousarray(subject.offset_m[known]), torso)
-    found = poses_of_markers(subject.skeleton, worn, points.point_m[:, columns], seen, progress)
+    found = fit_poses_to_markers(subject.skeleton, worn, points.point_m[:, columns], seen, progress)
     fps = (len(points.seconds) - 1) / float(points.seconds[-1] - points.seconds[0]) if len(points.seconds) > 1 else 100.0
     clip = Clip(file.stem, subject.skeleton, fps, found.rotvec, found.root_m)
     posed = f"{len(known)} markers posed {subject.name}, {found.error_mm.mean():.1f} mm from where the body has them"
-    return motion_of_clip(clip, file.name, (posed,))
+    return motion_from_clip(clip, file.name, (posed,))

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.quality.picture import INK, LEFT, RIGHT, save_figure
 from config.joints import JOINT_INDEX
-from reconstruct.models.physics.dynamics import joint_rows
+from reconstruct.models.physics.dynamics import find_joint_rows
 from tools.physics.forces import FEET, StretchForces
 
 JOINTS_DRAWN = {"UpperLeg": "hip", "LowerLeg": "knee", "Foot": "ankle"}
@@ -27,7 +27,7 @@ def plot_forces(file: Path, found: list[StretchForces], title: str) -> None:
         for foot, (side, color) in enumerate(zip(FEET, (LEFT, RIGHT), strict=True)):
             top.plot(t, feet[:, foot], color=color, label=side if k == 0 else None)
             for joint, name in JOINTS_DRAWN.items():
-                torque = forces.torque[:, joint_rows(JOINT_INDEX[side + joint])]
+                torque = forces.torque[:, find_joint_rows(JOINT_INDEX[side + joint])]
                 label = f"{side} {name}" if k == 0 else None
                 middle.plot(t, np.linalg.norm(torque, axis=1) / each.body.total_kg, STYLES[joint], color=color, label=label)
         top.plot(t, feet.sum(axis=1), color=INK, linewidth=0.8, label="both" if k == 0 else None)

@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import DuocapError, reason
+from config.errors import DuocapError, describe_reason
 from reconstruct.models.physics.contacts import PART_NAMES
 from reconstruct.models.physics.synthesis.problem import SynthesisWeights
 from tools.style.values import (
     MOST_M,
     MOST_OFFSET_M,
     check_keys,
-    checked_numbers,
-    joint_of,
-    number,
-    numbers,
-    word,
+    check_numbers,
+    read_joint_name,
+    read_number_key,
+    read_numbers_key,
+    read_word_key,
 )
 
 KEYS = (
@@ -178,14 +178,16 @@ def read_script(file: Path) -> MotionScript:
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DuocapError(f"{file}: cannot be read as a script ({reason(error)}); it is TOML as in docs/animate.md") from error
+        raise DuocapError(
+            f"{file}: cannot be read as a script ({describe_reason(error)}); it is TOML as in docs/animate.md"
+        ) from error
     where = str(file)
     check_keys(where, table, KEYS)
-    keys = tuple(_key(f"{where}: key {k + 1}", each) for k, each in enumerate(_tables(where, table, "key")))
+    keys = tuple(_parse_key(f"{where}: key {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "key")))
     if not keys:
         raise DuocapError(f"{where}: no [[key]]; give at least two poses, such as the first and the last")
     last = max(key.time_s for key in keys)
-    seconds = number(where, table, "seconds", last, above=0.0, most=LONGEST_S)
+    seconds = read_number_key(where, table, "seconds", last, above=0.0, most=LONGEST_S)
     if last > seconds + 1e-9:
         raise DuocapError(f"{where}: a key at {last:g} s is after the end at {seconds:g} s; give a larger seconds")
     times = sorted(key.time_s for key in keys)
@@ -195,54 +197,64 @@ def read_script(file: Path) -> MotionScript:
         )
     environment = check_keys(f"{where}: [environment]", table.get("environment", {}), ("gravity", "friction", "slope_deg"))
     rise = (
-        numbers(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG)
+        read_numbers_key(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG)
         if "slope_deg" in environment
         else np.zeros(2)
     )
     body = check_keys(f"{where}: [body]", table.get("body", {}), ("mass_kg",))
     script = MotionScript(
         file,
-        word_of(where, table, "field"),
+        parse_file_name(where, table, "field"),
         seconds,
-        number(where, table, "fps", 60.0, above=10.0, most=240.0),
-        _tempo(where, table),
+        read_number_key(where, table, "fps", 60.0, above=10.0, most=240.0),
+        _parse_tempo(where, table),
         keys,
-        tuple(_path(f"{where}: path {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "path"))),
-        tuple(_foothold(f"{where}: foothold {k + 1}", e, seconds) for k, e in enumerate(_tables(where, table, "foothold"))),
-        _contacts(where, table, seconds),
-        tuple(_contact(f"{where}: contact {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "contact"))),
-        number(f"{where}: [environment]", environment, "gravity", 9.81, above=-1e-9, most=100.0),
-        number(f"{where}: [environment]", environment, "friction", 0.8, above=-1e-9, most=MOST_FRICTION),
+        tuple(_parse_path(f"{where}: path {k + 1}", each, seconds) for k, each in enumerate(_parse_tables(where, table, "path"))),
+        tuple(
+            _parse_foothold(f"{where}: foothold {k + 1}", e, seconds)
+            for k, e in enumerate(_parse_tables(where, table, "foothold"))
+        ),
+        _parse_contacts(where, table, seconds),
+        tuple(
+            _parse_contact(f"{where}: contact {k + 1}", each, seconds)
+            for k, each in enumerate(_parse_tables(where, table, "contact"))
+        ),
+        read_number_key(f"{where}: [environment]", environment, "gravity", 9.81, above=-1e-9, most=100.0),
+        read_number_key(f"{where}: [environment]", environment, "friction", 0.8, above=-1e-9, most=MOST_FRICTION),
         np.tan(np.radians(rise)),
-        number(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
-        tuple(_segment(f"{where}: segment {k + 1}", each) for k, each in enumerate(_tables(where, table, "segment"))),
-        tuple(_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_tables(where, table, "load"))),
-        tuple(_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "force"))),
-        _weights(f"{where}: [weights]", table.get("weights", {})),
+        read_number_key(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
+        tuple(_parse_segment(f"{where}: segment {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "segment"))),
+        tuple(_parse_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "load"))),
+        tuple(
+            _parse_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_parse_tables(where, table, "force"))
+        ),
+        _parse_weights(f"{where}: [weights]", table.get("weights", {})),
     )
     return script if script.tempo is None else script.at_tempo(script.tempo)
 
 
-def _tempo(where: str, table: Mapping[str, Any]) -> float | None:
+def _parse_tempo(where: str, table: Mapping[str, Any]) -> float | None:
     """Return the tempo, 1 where it is absent, None where it is "free". Raises DuocapError."""
-    return None if table.get("tempo") == "free" else number(where, table, "tempo", 1.0, above=0.1, most=10.0)
+    return None if table.get("tempo") == "free" else read_number_key(where, table, "tempo", 1.0, above=0.1, most=10.0)
 
 
-def _weights(where: str, value: object) -> SynthesisWeights:
+def _parse_weights(where: str, value: object) -> SynthesisWeights:
     """Return the weights of the terms, the usual ones where they are absent. Raises DuocapError."""
     usual = asdict(SynthesisWeights())
     table = check_keys(where, value, tuple(usual))
-    return SynthesisWeights(**{name: number(where, table, name, weight, above=-1e-9, most=1e6) for name, weight in usual.items()})
+    return SynthesisWeights(
+        **{name: read_number_key(where, table, name, weight, above=-1e-9, most=1e6) for name, weight in usual.items()}
+    )
 
 
-def word_of(where: str, table: Mapping[str, Any], key: str) -> str:
+def parse_file_name(where: str, table: Mapping[str, Any], key: str) -> str:
     """Return the text of a key, as the name of a file. Raises DuocapError."""
     if not isinstance(table.get(key), str) or not table[key]:
         raise DuocapError(f"{where} lacks {key}; give the name of a file in quotes")
     return str(table[key])
 
 
-def _tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
+def _parse_tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
     """Return the tables of `[[key]]`. Raises DuocapError: it is something else."""
     value = table.get(key, [])
     if not isinstance(value, list):
@@ -250,91 +262,93 @@ def _tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def _key(where: str, value: object) -> KeyAsked:
+def _parse_key(where: str, value: object) -> KeyAsked:
     table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg", "above_m", "free_place"))
-    place = numbers(where, table, "place_m", 2, MOST_M) if "place_m" in table else None
-    turn = number(where, table, "turn_deg", 0.0, above=-360.0, most=360.0)
-    at, time_s = (number(where, table, key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
-    above = number(where, table, "above_m", 0.0, above=-1e-9, most=MOST_ABOVE_M)
+    place = read_numbers_key(where, table, "place_m", 2, MOST_M) if "place_m" in table else None
+    turn = read_number_key(where, table, "turn_deg", 0.0, above=-360.0, most=360.0)
+    at, time_s = (read_number_key(where, table, key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
+    above = read_number_key(where, table, "above_m", 0.0, above=-1e-9, most=MOST_ABOVE_M)
     free = table.get("free_place", False)
     if not isinstance(free, bool):
         raise DuocapError(f"{where}: free_place must be true or false, got {free!r}")
-    return KeyAsked(time_s, word_of(where, table, "file"), at, place, turn, above, free)
+    return KeyAsked(time_s, parse_file_name(where, table, "file"), at, place, turn, above, free)
 
 
-def _between(where: str, table: Mapping[str, Any], seconds: float) -> tuple[float, float]:
+def _parse_time_span(where: str, table: Mapping[str, Any], seconds: float) -> tuple[float, float]:
     """Return from and to, the whole motion where they are absent. Raises DuocapError: to is not after from."""
-    first = number(where, table, "from", 0.0, above=-1e-9, most=seconds)
-    last = number(where, table, "to", seconds, above=-1e-9, most=seconds)
+    first = read_number_key(where, table, "from", 0.0, above=-1e-9, most=seconds)
+    last = read_number_key(where, table, "to", seconds, above=-1e-9, most=seconds)
     if not last > first:
         raise DuocapError(f"{where}: from {first:g} to {last:g} s is no time; to must be after from")
     return first, last
 
 
-def _path(where: str, value: object, seconds: float) -> PathAsked:
+def _parse_path(where: str, value: object, seconds: float) -> PathAsked:
     table = check_keys(where, value, ("joint", "file", "at", "from", "to", "points"))
     if ("points" in table) == ("file" in table):
         raise DuocapError(f"{where}: give either file, whose joint is followed, or points of [time, x, y, z]")
     if "points" in table:
-        points = _points(where, table["points"], seconds)
-        return PathAsked(joint_of(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points)
-    at = number(where, table, "at", 0.0, above=-1e-9, most=1e5)
-    return PathAsked(joint_of(where, table), word_of(where, table, "file"), at, *_between(where, table, seconds))
+        points = _parse_points(where, table["points"], seconds)
+        return PathAsked(read_joint_name(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points)
+    at = read_number_key(where, table, "at", 0.0, above=-1e-9, most=1e5)
+    return PathAsked(
+        read_joint_name(where, table), parse_file_name(where, table, "file"), at, *_parse_time_span(where, table, seconds)
+    )
 
 
-def _points(where: str, value: object, seconds: float) -> Floats:
+def _parse_points(where: str, value: object, seconds: float) -> Floats:
     """Return the points of a path, (K, 4), in the order of time. Raises DuocapError."""
     if not isinstance(value, list) or len(value) < 2:
         raise DuocapError(f"{where} points: give two at least, each [time, x, y, z]")
-    rows = [checked_numbers(f"{where} point {k + 1}", row, 4, max(MOST_M, LONGEST_S)) for k, row in enumerate(value)]
+    rows = [check_numbers(f"{where} point {k + 1}", row, 4, max(MOST_M, LONGEST_S)) for k, row in enumerate(value)]
     points = np.array(sorted(rows, key=lambda row: float(row[0])))
     if points[0, 0] < 0.0 or points[-1, 0] > seconds or not (np.diff(points[:, 0]) > 0.0).all():
         raise DuocapError(f"{where} points: expected different times from 0 to {seconds:g} s")
     return points
 
 
-def _foothold(where: str, value: object, seconds: float) -> FootholdAsked:
+def _parse_foothold(where: str, value: object, seconds: float) -> FootholdAsked:
     table = check_keys(where, value, ("foot", "place_m", "from", "to"))
-    foot = FEET.index(word(where, table, "foot", FEET))
-    return FootholdAsked(foot, numbers(where, table, "place_m", 2, MOST_M), *_between(where, table, seconds))
+    foot = FEET.index(read_word_key(where, table, "foot", FEET))
+    return FootholdAsked(foot, read_numbers_key(where, table, "place_m", 2, MOST_M), *_parse_time_span(where, table, seconds))
 
 
-def _contacts(where: str, table: Mapping[str, Any], seconds: float) -> tuple[str, float, float] | None:
+def _parse_contacts(where: str, table: Mapping[str, Any], seconds: float) -> tuple[str, float, float] | None:
     if "contacts" not in table:
         return None
     if "contact" in table:
         raise DuocapError(f"{where}: contacts are given by [contacts] of a file and by [[contact]]; give one of them")
     inside = f"{where}: [contacts]"
     own = check_keys(inside, table["contacts"], ("file", "at", "to"))
-    at = number(inside, own, "at", 0.0, above=-1e-9, most=1e5)
-    return word_of(inside, own, "file"), at, number(inside, own, "to", at + seconds, above=at, most=1e5)
+    at = read_number_key(inside, own, "at", 0.0, above=-1e-9, most=1e5)
+    return parse_file_name(inside, own, "file"), at, read_number_key(inside, own, "to", at + seconds, above=at, most=1e5)
 
 
-def _contact(where: str, value: object, seconds: float) -> ContactAsked:
+def _parse_contact(where: str, value: object, seconds: float) -> ContactAsked:
     table = check_keys(where, value, ("part", "from", "to"))
-    row = PART_NAMES.index(word(where, table, "part", PART_NAMES))
-    return ContactAsked((row // 3, row % 3), *_between(where, table, seconds))
+    row = PART_NAMES.index(read_word_key(where, table, "part", PART_NAMES))
+    return ContactAsked((row // 3, row % 3), *_parse_time_span(where, table, seconds))
 
 
-def _segment(where: str, value: object) -> SegmentAsked:
+def _parse_segment(where: str, value: object) -> SegmentAsked:
     table = check_keys(where, value, ("joint", "mass_kg"))
-    return SegmentAsked(joint_of(where, table), number(where, table, "mass_kg", 0.0, most=200.0))
+    return SegmentAsked(read_joint_name(where, table), read_number_key(where, table, "mass_kg", 0.0, most=200.0))
 
 
-def _load(where: str, value: object) -> LoadAsked:
+def _parse_load(where: str, value: object) -> LoadAsked:
     table = check_keys(where, value, ("joint", "kg"))
-    return LoadAsked(joint_of(where, table), number(where, table, "kg", -1.0, above=-1e-9, most=200.0))
+    return LoadAsked(read_joint_name(where, table), read_number_key(where, table, "kg", -1.0, above=-1e-9, most=200.0))
 
 
-def _force(where: str, value: object, seconds: float) -> ForceAsked:
+def _parse_force(where: str, value: object, seconds: float) -> ForceAsked:
     table = check_keys(where, value, ("joint", "at_m", "newton", "stiffness", "anchor_m", "from", "to"))
-    at = numbers(where, table, "at_m", 3, MOST_OFFSET_M) if "at_m" in table else np.zeros(3)
+    at = read_numbers_key(where, table, "at_m", 3, MOST_OFFSET_M) if "at_m" in table else np.zeros(3)
     if ("newton" in table) == ("stiffness" in table):
         raise DuocapError(f"{where}: give either newton, a constant force, or stiffness and anchor_m of a spring")
-    first, last = _between(where, table, seconds)
+    first, last = _parse_time_span(where, table, seconds)
     if "newton" in table:
-        force = numbers(where, table, "newton", 3, MOST_NEWTON)
-        return ForceAsked(joint_of(where, table), at, first, last, force, 0.0, np.zeros(3))
-    anchor = numbers(where, table, "anchor_m", 3, MOST_M)
-    stiffness = number(where, table, "stiffness", 0.0, most=MOST_NEWTON)
-    return ForceAsked(joint_of(where, table), at, first, last, np.zeros(3), stiffness, anchor)
+        force = read_numbers_key(where, table, "newton", 3, MOST_NEWTON)
+        return ForceAsked(read_joint_name(where, table), at, first, last, force, 0.0, np.zeros(3))
+    anchor = read_numbers_key(where, table, "anchor_m", 3, MOST_M)
+    stiffness = read_number_key(where, table, "stiffness", 0.0, most=MOST_NEWTON)
+    return ForceAsked(read_joint_name(where, table), at, first, last, np.zeros(3), stiffness, anchor)

@@ -13,14 +13,14 @@ import numpy as np
 
 from calibration.quality.picture import ACCENT, INK, LEFT, MEASURED, QUIET, RIGHT
 from config.arrays import Floats
-from config.files import atomic_write
+from config.files import write_atomically
 from config.joints import JOINT_INDEX, JOINTS, PARENTS
-from database.geometry.kinematics import forward
-from reconstruct.models.physics.dynamics import poses
+from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.models.physics.dynamics import poses_from_configurations
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 from reconstruct.models.physics.synthesis.problem import MotionProblem
 from tools.physics.animate import Animation
-from tools.physics.ground import MotionForces, motion_forces
+from tools.physics.ground import MotionForces, evaluate_motion_forces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,9 +67,9 @@ class Strip:
 
     def __init__(self, made: Animation) -> None:
         self.problem = made.problem
-        self.rows = [_row(made, q, number) for number, q in enumerate((made.start, made.q))]
-        self.keys = {key.frame: _bones(self.problem, key.q[None])[0] for key in self.problem.keys}
-        self.frames = shown_frames(len(made.q), list(self.keys))
+        self.rows = [_build_row(made, q, number) for number, q in enumerate((made.start, made.q))]
+        self.keys = {key.frame: _compute_bone_ends(self.problem, key.q[None])[0] for key in self.problem.keys}
+        self.frames = select_shown_frames(len(made.q), list(self.keys))
         self.place_m = WIDE_M if len(self.frames) <= FEW else NARROW_M
         way = made.q[-1, :3] - made.q[0, :3]
         angle = np.arctan2(way[0], way[2]) + SIDE_RAD
@@ -146,10 +146,10 @@ def draw_strip(file: Path, made: Animation, title: str) -> None:
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=DPI, pil_kwargs={"optimize": True})
     pyplot.close(figure)
-    atomic_write(file, data.getvalue())
+    write_atomically(file, data.getvalue())
 
 
-def shown_frames(n: int, keys: list[int]) -> list[int]:
+def select_shown_frames(n: int, keys: list[int]) -> list[int]:
     """Return the frames of a strip: evenly over the motion, each moved to a key next to it."""
     frames = np.rint(np.linspace(0, n - 1, MANY if len(keys) > MANY_KEYS else FEW)).astype(int)
     for key in keys:
@@ -157,15 +157,15 @@ def shown_frames(n: int, keys: list[int]) -> list[int]:
     return sorted(set(frames.tolist()))
 
 
-def _row(made: Animation, q: Floats, number: int) -> FigureRow:
+def _build_row(made: Animation, q: Floats, number: int) -> FigureRow:
     """Return a motion as a row."""
     share = 100.0 * made.figures[number].residual_force
     title = f"{('without', 'with')[number]} physics: residual force {share:.2g}% of the weight"
-    ends_m = _bones(made.problem, q)
-    return FigureRow(title, ends_m, _arrows(made.problem, motion_forces(made.problem, q), ends_m[:, :1, 0]))
+    ends_m = _compute_bone_ends(made.problem, q)
+    return FigureRow(title, ends_m, _build_arrows(made.problem, evaluate_motion_forces(made.problem, q), ends_m[:, :1, 0]))
 
 
-def _arrows(problem: MotionProblem, forces: MotionForces, hips_m: Floats) -> tuple[Arrows, ...]:
+def _build_arrows(problem: MotionProblem, forces: MotionForces, hips_m: Floats) -> tuple[Arrows, ...]:
     """Return the forces of a motion as they are drawn."""
     unit = WEIGHT_M / (problem.body.total_kg * STANDARD_GRAVITY)
     ground = Arrows(forces.ground.center_m, unit * forces.ground.force_n, GROUND)
@@ -173,10 +173,10 @@ def _arrows(problem: MotionProblem, forces: MotionForces, hips_m: Floats) -> tup
     return ground, external, Arrows(hips_m, unit * forces.residual_n[:, None], LACKING)
 
 
-def _bones(problem: MotionProblem, q: Floats) -> Floats:
+def _compute_bone_ends(problem: MotionProblem, q: Floats) -> Floats:
     """Return both ends of every bone of configurations (N, 95), (N, B, 2, 3); the first begins at the hips."""
     skeleton = problem.body.skeleton
-    G, p = forward(skeleton, *poses(q))
+    G, p = compute_forward_kinematics(skeleton, *poses_from_configurations(q))
     pairs = [np.stack([p[:, PARENTS[j]], p[:, j]], axis=1) for j in range(1, len(JOINTS))]
     pairs += [np.stack([p[:, j], p[:, j] + G[:, j] @ skeleton.tails_m[j]], axis=1) for j in LEAVES]
     return np.stack(pairs, axis=1)

@@ -10,7 +10,7 @@ from config.errors import DuocapError
 from database.clips import Clip
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import write_field
-from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.train import FPS, MIN_FRAMES, FieldMotion, FieldOptions, train_field
 from tools.physics.motion import PhysicalMotion, read_motion
 from tools.progress import ProgressState
@@ -35,28 +35,30 @@ def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
         motion = read_motion(file)
         for rows in motion.ranges:
             if (rows[1] - rows[0]) * FPS / motion.fps >= MIN_FRAMES + 1:
-                found.append(field_motion(clip_of(motion, rows), task.mass_kg, task.sound))
+                found.append(prepare_field_motion(clip_from_motion(motion, rows), task.mass_kg, task.sound))
         show(k + 1, len(task.motions), file.name)
     if not found:
         raise DuocapError(f"nothing to learn from: no motion is longer than {MIN_FRAMES / FPS:g} s")
     return found
 
 
-def clip_of(motion: PhysicalMotion, rows: tuple[int, int]) -> Clip:
+def clip_from_motion(motion: PhysicalMotion, rows: tuple[int, int]) -> Clip:
     """Return a range of frames of a motion as a clip."""
     take = motion.take
     rotvec, root_m = (np.ascontiguousarray(array[slice(*rows)]) for array in (take.rotvec, take.root_m))
     return Clip(Path(motion.name).stem, take.skeleton, motion.fps, rotvec, root_m)
 
 
-def train_file(task: FieldTask, motions: Sequence[FieldMotion], name: str, out: Path, show: ProgressState) -> tuple[str, ...]:
+def train_field_file(
+    task: FieldTask, motions: Sequence[FieldMotion], name: str, out: Path, show: ProgressState
+) -> tuple[str, ...]:
     """Train and write a force field; return what to say of it. Raises DuocapError."""
     learned = train_field(name, motions, task.options, lambda done, total: show(done, total))
     write_field(out, learned)
-    return field_lines(learned, out)
+    return format_field(learned, out)
 
 
-def field_lines(learned: ForceField, out: Path) -> tuple[str, ...]:
+def format_field(learned: ForceField, out: Path) -> tuple[str, ...]:
     """Return what is said of a field."""
     examples = learned.examples
     n_motions, seconds = len(examples.start) - 1, len(examples.q) / examples.fps

@@ -18,8 +18,8 @@ from calibration.camera import MAX_CAMERAS
 from config.arrays import Floats
 from config.errors import CalibrationError, DuocapError, FileFormatError
 from config.files import read_toml
-from tools.projects.project import BEST, best_of, calibration_file, times_of
-from tools.projects.videos import by_camera, videos_in
+from tools.projects.project import BEST, find_best_calibrated_pair, find_calibration_file, read_video_times
+from tools.projects.videos import list_videos, match_videos_to_cameras
 
 INCH_CM = 2.54
 FREEMOCAP_MARKERS = (0.8, "DICT_4X4_250")  # side relative to a square's, dictionary
@@ -42,17 +42,17 @@ class BoardVideos:
         """
         known = ", ".join(self.videos)
         if cameras == BEST:
-            found = calibration_file(self.folder)
+            found = find_calibration_file(self.folder)
             if found is None:
                 raise DuocapError(f"--cameras {BEST}: {self.folder} has no calibration that tells; choose two of {known}")
-            pair = best_of(*found)
+            pair = find_best_calibrated_pair(*found)
             cameras = f"{pair.rig.cameras[0].name},{pair.rig.cameras[1].name}"
         wanted = [name.strip() for name in cameras.split(",")] if cameras else list(self.videos)
         if len(wanted) > MAX_CAMERAS:
             raise DuocapError(
                 f"{self.folder}: {len(wanted)} cameras ({known}); choose at most {MAX_CAMERAS} with --cameras A,B,C"
             )
-        found_videos = by_camera(wanted, list(self.videos.values()))
+        found_videos = match_videos_to_cameras(wanted, list(self.videos.values()))
         names = [next((name for name, video in self.videos.items() if video == found_videos.get(one)), "") for one in wanted]
         for name, one in zip(names, wanted, strict=True):
             if not name:
@@ -63,7 +63,7 @@ class BoardVideos:
 
     def frame_times(self, names: Sequence[str]) -> tuple[Floats, ...] | None:
         """Return the times of the frames of cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
-        return times_of([self.videos[name] for name in names])
+        return read_video_times([self.videos[name] for name in names])
 
 
 def open_board_videos(folder: Path) -> BoardVideos | None:
@@ -71,29 +71,29 @@ def open_board_videos(folder: Path) -> BoardVideos | None:
 
     Raises FileFormatError: a file that describes the board is damaged.
     """
-    for find in (_caliscope, _freemocap, _pose2sim):
+    for find in (_find_caliscope_videos, _find_freemocap_videos, _find_pose2sim_videos):
         found = find(folder)
         if found is not None:
             return found
     return None
 
 
-def _caliscope(folder: Path) -> BoardVideos | None:
+def _find_caliscope_videos(folder: Path) -> BoardVideos | None:
     """Look for a project of caliscope."""
-    videos = videos_in(folder / "calibration" / "extrinsic")
+    videos = list_videos(folder / "calibration" / "extrinsic")
     if len(videos) < 2:
         return None
     targets = folder / "calibration" / "targets"
     files = [*sorted(targets.glob("extrinsic*charuco*.toml")), *sorted(targets.glob("*charuco*.toml"))]
     for file in (*files, folder / "charuco.toml", folder / "config.toml"):
-        tables = _tables(file)
+        tables = _read_toml_tables(file)
         table = tables.get("charuco", tables)
         if "columns" in table and "rows" in table:
-            return BoardVideos(folder, _named(videos), _described(file, table, _caliscope_board), file.name)
-    return BoardVideos(folder, _named(videos), None)
+            return BoardVideos(folder, _name_videos(videos), _read_board(file, table, _read_caliscope_board), file.name)
+    return BoardVideos(folder, _name_videos(videos), None)
 
 
-def _caliscope_board(table: dict[str, Any]) -> Board:
+def _read_caliscope_board(table: dict[str, Any]) -> Board:
     """Return the board of a table: its sides are counted in squares, its measures are of the sheet unless one is given in cm."""
     columns, rows = int(table["columns"]), int(table["rows"])
     told = [float(value) for key, value in table.items() if key.startswith("square_size") and key.endswith("_cm") and value]
@@ -101,24 +101,24 @@ def _caliscope_board(table: dict[str, Any]) -> Board:
     if not told:
         told.append(unit_cm * min(float(table["board_width"]) / columns, float(table["board_height"]) / rows))
     share = float(table.get("aruco_scale", MARKER_SHARE))
-    return _charuco(columns, rows, 10.0 * told[0], share, str(table["dictionary"]), table.get("legacy_pattern"))
+    return _build_charuco_board(columns, rows, 10.0 * told[0], share, str(table["dictionary"]), table.get("legacy_pattern"))
 
 
-def _freemocap(folder: Path) -> BoardVideos | None:
+def _find_freemocap_videos(folder: Path) -> BoardVideos | None:
     """Look for a recording of FreeMoCap; the recording that its calibration was made of is looked at first, if it is there."""
     file = next(iter(sorted(folder.glob("*camera_calibration*.toml"))), None)
-    metadata = _tables(file).get("metadata", {}) if file is not None else {}
+    metadata = _read_toml_tables(file).get("metadata", {}) if file is not None else {}
     told = Path(str(metadata.get("path_to_recorded_videos", "")) or folder)
     for place in (told, told / "synchronized_videos", folder / "synchronized_videos", folder / "synced_videos"):
-        videos = videos_in(place) if place != folder else []
+        videos = list_videos(place) if place != folder else []
         if len(videos) > 1:
             known = file is not None and "charuco_square_size" in metadata
-            board = _described(file, metadata, _freemocap_board) if file is not None and known else None
-            return BoardVideos(folder, _named(videos), board, file.name if file is not None else "")
+            board = _read_board(file, metadata, _read_freemocap_board) if file is not None and known else None
+            return BoardVideos(folder, _name_videos(videos), board, file.name if file is not None else "")
     return None
 
 
-def _freemocap_board(metadata: dict[str, Any]) -> Board:
+def _read_freemocap_board(metadata: dict[str, Any]) -> Board:
     """Return the board of a calibration's metadata, such as CharucoBoardDefinition(..., number_of_squares_width=7, ...)."""
     text = str(metadata.get("charuco_board_object", ""))
     sides = [re.search(rf"number_of_squares_{side}['\"]?\s*[=:]\s*(\d+)", text) for side in ("width", "height")]
@@ -126,38 +126,40 @@ def _freemocap_board(metadata: dict[str, Any]) -> Board:
     squares = [int(side) for side in named.groups()] if named else FREEMOCAP_SQUARES
     squares = [int(side[1]) for side in sides if side] if all(sides) else squares
     share, dictionary = FREEMOCAP_MARKERS
-    return _charuco(squares[0], squares[1], float(metadata["charuco_square_size"]), share, dictionary)
+    return _build_charuco_board(squares[0], squares[1], float(metadata["charuco_square_size"]), share, dictionary)
 
 
-def _pose2sim(folder: Path) -> BoardVideos | None:
+def _find_pose2sim_videos(folder: Path) -> BoardVideos | None:
     """Look for a project of Pose2Sim; each camera's pictures or video are in a folder of their own."""
     places = sorted(path for path in (folder / "calibration").glob("extrinsics/*") if path.is_dir())
-    videos = [found[0] if len(found := videos_in(place)) == 1 else place for place in places]
+    videos = [found[0] if len(found := list_videos(place)) == 1 else place for place in places]
     if len(videos) < 2:
         return None
     file = folder / "Config.toml"
-    table = _tables(file)
+    table = _read_toml_tables(file)
     for key in ("calibration", "calculate", "extrinsics", "board"):
         table = table.get(key, {})
-    board = _described(file, table, _pose2sim_board) if "extrinsics_corners_nb" in table else None
+    board = _read_board(file, table, _read_pose2sim_board) if "extrinsics_corners_nb" in table else None
     names = {place.name.removeprefix("ext_").removesuffix("_img"): video for place, video in zip(places, videos, strict=True)}
     return BoardVideos(folder, names, board, file.name)
 
 
-def _pose2sim_board(table: dict[str, Any]) -> Board:
+def _read_pose2sim_board(table: dict[str, Any]) -> Board:
     """Return the chessboard of a table, which counts inner corners and measures in mm."""
     rows, columns = (int(side) for side in table["extrinsics_corners_nb"])
     square = table["extrinsics_square_size"]
     return board_from_text(f"chessboard:{columns}x{rows}:{float(square[0] if isinstance(square, list) else square):g}")
 
 
-def _charuco(columns: int, rows: int, square_mm: float, share: float, dictionary: str, legacy: bool | None = None) -> Board:
+def _build_charuco_board(
+    columns: int, rows: int, square_mm: float, share: float, dictionary: str, legacy: bool | None = None
+) -> Board:
     """Return a ChArUco board whose sides are counted in squares."""
     board = board_from_text(f"charuco:{columns - 1}x{rows - 1}:{square_mm:.6g}:{share * square_mm:.6g}:{dictionary}")
     return Board("charuco", board.columns, board.rows, board.square_m, board.marker_m, board.dictionary, legacy)
 
 
-def _described(file: Path, table: dict[str, Any], board: Callable[[dict[str, Any]], Board]) -> Board:
+def _read_board(file: Path, table: dict[str, Any], board: Callable[[dict[str, Any]], Board]) -> Board:
     """Return the board of a table. Raises FileFormatError: it describes none."""
     try:
         return board(table)
@@ -165,11 +167,11 @@ def _described(file: Path, table: dict[str, Any], board: Callable[[dict[str, Any
         raise FileFormatError(f"{file}: does not describe a board ({error}); give it with --board") from error
 
 
-def _named(videos: list[Path]) -> dict[str, Path]:
+def _name_videos(videos: list[Path]) -> dict[str, Path]:
     """Return videos by their own names."""
     return {video.stem: video for video in videos}
 
 
-def _tables(file: Path) -> dict[str, Any]:
+def _read_toml_tables(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file, none where it is not there. Raises FileFormatError: it is not TOML."""
     return read_toml(file) if file.is_file() else {}

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError, describe_reason
 
 NAMES = ("timestamps.csv", "frame_timestamps.csv", "frame_time_history.csv")
 CAMERA_COLUMNS = ("cam_id", "port")
 TIME_COLUMN = "frame_time"
 
 
-def frame_times_file(folder: Path) -> Path | None:
+def find_frame_times_file(folder: Path) -> Path | None:
     """Return the file with the times of a folder's videos, None where there is none."""
     for name in NAMES:
-        if (folder / name).is_file() and _columns(folder / name) is not None:
+        if (folder / name).is_file() and _find_columns(folder / name) is not None:
             return folder / name
     return None
 
@@ -33,11 +33,11 @@ def read_frame_times(file: Path) -> dict[int, Floats]:
     Rows may be in any order; the numbers of frames are not used, since some programs count two ways in one file. Raises
     FileFormatError: unreadable, a value that is no number, or a camera with one time twice.
     """
-    columns = _columns(file)
+    columns = _find_columns(file)
     if columns is None:
         raise FileFormatError(f"{file}: expected the columns {CAMERA_COLUMNS[0]} and {TIME_COLUMN}")
     times: dict[int, list[float]] = {}
-    for number, row in enumerate(_rows(file)[1:], 2):
+    for number, row in enumerate(_read_rows(file)[1:], 2):
         try:
             camera, seconds = int(row[columns[0]]), float(row[columns[1]])
         except (ValueError, IndexError) as error:
@@ -55,18 +55,18 @@ def read_frame_times(file: Path) -> dict[int, Floats]:
     return sorted_times
 
 
-def _columns(file: Path) -> tuple[int, int] | None:
+def _find_columns(file: Path) -> tuple[int, int] | None:
     """Return the columns of camera and time, None where a file has no such."""
-    rows = _rows(file)
+    rows = _read_rows(file)
     header = [cell.strip().lower() for cell in rows[0]] if rows else []
     camera = next((header.index(name) for name in CAMERA_COLUMNS if name in header), None)
     return None if camera is None or TIME_COLUMN not in header else (camera, header.index(TIME_COLUMN))
 
 
-def _rows(file: Path) -> list[list[str]]:
+def _read_rows(file: Path) -> list[list[str]]:
     """Return the lines that are not blank."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             return [row for row in csv.reader(stream) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileFormatError(f"{file}: cannot read the frames' times ({reason(error)})") from error
+        raise FileFormatError(f"{file}: cannot read the frames' times ({describe_reason(error)})") from error

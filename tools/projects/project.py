@@ -14,13 +14,13 @@ from pathlib import Path
 
 from calibration.camera import MAX_CAMERAS, Camera, Rig
 from calibration.depth import VOLUME_M
-from calibration.formats.camera_file import ReadOptions, rig_of
+from calibration.formats.camera_file import ReadOptions, build_rig
 from calibration.formats.rig_file import read_camera_file
-from calibration.pairs import CameraPair, ranked_pairs, volume_of
+from calibration.pairs import CameraPair, find_volume, rank_pairs
 from config.arrays import Floats
 from config.errors import DuocapError, FileFormatError
-from tools.projects.frame_times import frame_times_file, read_frame_times
-from tools.projects.videos import by_camera, number_of, videos_in
+from tools.projects.frame_times import find_frame_times_file, read_frame_times
+from tools.projects.videos import find_last_number, list_videos, match_videos_to_cameras
 
 VIDEOS = ("synchronized_videos", "synced_videos", "videos", "images", "recordings")
 CALISCOPE = ("camera_array.toml", "calibration/extrinsic/capture_volume/camera_array.toml")
@@ -39,25 +39,25 @@ class Project:
     def rig(self, names: tuple[str, ...]) -> Rig:
         """Return some of its cameras as a rig. Raises FileFormatError: no such camera, or one that cannot be used."""
         options = replace(self.options, names=names)
-        return rig_of(str(self.calibration), read_camera_file(self.calibration, options), options)
+        return build_rig(str(self.calibration), read_camera_file(self.calibration, options), options)
 
     def frame_times(self, names: Sequence[str]) -> tuple[Floats, ...] | None:
         """Return the times of the frames of cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
-        return times_of([self.videos[name] for name in names])
+        return read_video_times([self.videos[name] for name in names])
 
 
-def times_of(videos: Sequence[Path]) -> tuple[Floats, ...] | None:
+def read_video_times(videos: Sequence[Path]) -> tuple[Floats, ...] | None:
     """Return the times of the frames of videos, (N,) each [s], from the file beside them; None where there is none.
 
     Raises FileFormatError: the file is damaged, or lacks one of the cameras.
     """
-    file = frame_times_file(videos[0].parent)
+    file = find_frame_times_file(videos[0].parent)
     if file is None:
         return None
     times = read_frame_times(file)
     found = []
     for video in videos:
-        number = number_of(video.stem)
+        number = find_last_number(video.stem)
         if number is None or number not in times:
             has = ", ".join(map(str, times))
             raise FileFormatError(f"{file}: has no times of {video.name}; it has those of the cameras {has}")
@@ -67,18 +67,18 @@ def times_of(videos: Sequence[Path]) -> tuple[Floats, ...] | None:
 
 def open_project(folder: Path) -> Project | None:
     """Return the project in a folder, None if it is none. Raises DuocapError: videos and cameras do not belong together."""
-    found = calibration_file(folder)
+    found = find_calibration_file(folder)
     if found is None:
         return None
     calibration, options = found
-    videos = _videos(folder)
+    videos = _find_videos(folder)
     names = [camera.name for camera in read_camera_file(calibration, options).cameras]
     if not videos:
         raise DuocapError(f"{folder}: a calibration ({calibration.name}) but no videos; expected them in {', '.join(VIDEOS)}")
-    return Project(folder, calibration, options, _matched(folder, names, videos))
+    return Project(folder, calibration, options, _match_videos(folder, names, videos))
 
 
-def calibration_file(folder: Path) -> tuple[Path, ReadOptions] | None:
+def find_calibration_file(folder: Path) -> tuple[Path, ReadOptions] | None:
     """Return the calibration of a project and how it is to be read, None where there is none."""
     for name in CALISCOPE:
         if (folder / name).is_file():
@@ -94,16 +94,16 @@ def calibration_file(folder: Path) -> tuple[Path, ReadOptions] | None:
     return None
 
 
-def _videos(folder: Path) -> list[Path]:
+def _find_videos(folder: Path) -> list[Path]:
     """Return the videos of a project, or its folders of images, those of the newest recording if there are several."""
     places = [folder / name for name in VIDEOS]
     places += sorted((folder / "recordings").glob("*"), key=lambda path: path.name, reverse=True)
-    return next((videos for place in places if len(videos := videos_in(place)) > 1), [])
+    return next((videos for place in places if len(videos := list_videos(place)) > 1), [])
 
 
-def _matched(folder: Path, names: Sequence[str], videos: Sequence[Path]) -> dict[str, Path]:
+def _match_videos(folder: Path, names: Sequence[str], videos: Sequence[Path]) -> dict[str, Path]:
     """Return the video of every camera that has one. Raises DuocapError: fewer than two cameras have one, or one of several."""
-    found = by_camera(names, videos)
+    found = match_videos_to_cameras(names, videos)
     if len(found) < 2:
         listed = ", ".join(path.name for path in videos)
         raise DuocapError(
@@ -112,13 +112,13 @@ def _matched(folder: Path, names: Sequence[str], videos: Sequence[Path]) -> dict
     return found
 
 
-def project_cameras(project: Project, cameras: str | None) -> tuple[str, ...]:
+def choose_project_cameras(project: Project, cameras: str | None) -> tuple[str, ...]:
     """Return the cameras asked for by name, all where none are; `best` for the pair that measures best.
 
     Raises DuocapError: there is no such camera, or they are too many.
     """
     if cameras == BEST:
-        return tuple(camera.name for camera in best_pair(project).rig.cameras)
+        return tuple(camera.name for camera in find_best_pair(project).rig.cameras)
     names = tuple(name.strip() for name in cameras.split(",")) if cameras else tuple(project.videos)
     known = ", ".join(project.videos)
     for name in names:
@@ -131,12 +131,14 @@ def project_cameras(project: Project, cameras: str | None) -> tuple[str, ...]:
     return names
 
 
-def best_pair(project: Project) -> CameraPair:
+def find_best_pair(project: Project) -> CameraPair:
     """Return the pair that measures best where the cameras look. Raises DuocapError: no pair sees enough of it."""
-    return best_of(project.calibration, replace(project.options, names=tuple(project.videos)))
+    return find_best_calibrated_pair(project.calibration, replace(project.options, names=tuple(project.videos)))
 
 
-def best_of(calibration: Path, options: ReadOptions, sides_m: tuple[float, float, float] = VOLUME_M) -> CameraPair:
+def find_best_calibrated_pair(
+    calibration: Path, options: ReadOptions, sides_m: tuple[float, float, float] = VOLUME_M
+) -> CameraPair:
     """Return the pair of a calibration's cameras that measures best in a volume where they look.
 
     options: to read it by; names: of the cameras to choose from, empty: all that can be read. Raises DuocapError: fewer than two
@@ -147,12 +149,12 @@ def best_of(calibration: Path, options: ReadOptions, sides_m: tuple[float, float
     cameras: list[Camera] = []
     for name in options.names or [camera.name for camera in content.cameras]:
         try:
-            cameras.append(rig_of(str(calibration), content, replace(options, names=(name,))).cameras[0])
+            cameras.append(build_rig(str(calibration), content, replace(options, names=(name,))).cameras[0])
         except FileFormatError:
             continue  # one that was not calibrated is none to choose
     if len(cameras) < 2:
         raise DuocapError(f"{calibration}: {len(cameras)} of its cameras can be read; a pair needs two")
-    pairs = ranked_pairs(cameras, volume_of(cameras, floor_known, sides_m), floor_known)
+    pairs = rank_pairs(cameras, find_volume(cameras, floor_known, sides_m), floor_known)
     if not pairs:
         size = "x".join(f"{side:g}" for side in sides_m)
         raise DuocapError(

@@ -9,13 +9,13 @@ from capture.clock import now_ns
 from capture.process.control import Order, StartOrder
 from capture.process.detector import open_detector
 from capture.process.plan import FrameDetector
-from capture.recording.session import SessionVideo, parts_of
+from capture.recording.session import SessionVideo, list_recording_parts
 from capture.sockets.wire import SentBlobs
-from config.per_camera import settings_of
+from config.per_camera import find_camera_settings
 from config.settings import CAMERA_NAMES
 from reconstruct.models.style.task import LearnedStyle
 from reconstruct.process.journal import JournalGap, JournalTurn, read_journal
-from stream.protocol.report import versions
+from stream.protocol.report import list_versions
 from stream.recording.recorder import RecordingError
 from stream.recording.recording import Recording, open_journal, open_recording
 from stream.recording.session import DETECTIONS
@@ -28,9 +28,9 @@ Given = JournalTurn | Order | LearnedStyle | JournalGap
 SAME_BITS = ("numpy", "scipy", "numba", "platform")  # other versions of these may round the last bit otherwise
 
 
-def journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
+def read_journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
     """Return what the reconstruction was given live, take by take. Raises RecordingError."""
-    takes = parts_of(session.folder, "take", "mcap")
+    takes = list_recording_parts(session.folder, "take", "mcap")
     collected = [file for file in (session.folder / DETECTIONS,) if file.exists()]
     if not takes and not collected:
         raise RecordingError(f"{session.folder}: has no take.mcap; replay its videos with --video")
@@ -38,36 +38,36 @@ def journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Rec
         opened = open_journal(file)
         for text in opened.notes:
             log.warning("%s: %s", file, text)
-        other = [name for name in SAME_BITS if opened.metadata.get(f"version.{name}") != versions().get(name)]
+        other = [name for name in SAME_BITS if opened.metadata.get(f"version.{name}") != list_versions().get(name)]
         if other and takes:
             log.warning("%s was recorded with another %s; the last bits may differ", file, ", ".join(other))
         yield read_journal(opened.journal()), open_recording(file) if takes else None
 
 
-def video_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
+def detect_video_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
     """Return what the detectors of live capture see in the session's videos, each picture a turn when it was read."""
-    yield _video_turns(session), None
+    yield _detect_video_turns(session), None
 
 
-def _video_turns(session: OpenedSession) -> Iterator[Given]:
+def _detect_video_turns(session: OpenedSession) -> Iterator[Given]:
     """Detect in the pictures of all cameras, in the order they were read. Raises SourceError."""
     names = CAMERA_NAMES[: len(session.info.cameras)]
-    sources = [SessionVideo(parts_of(session.folder, name, "mkv"), camera) for camera, name in enumerate(names)]
-    detectors = [open_detector(settings_of(session.settings, c).detector, source) for c, source in enumerate(sources)]
+    sources = [SessionVideo(list_recording_parts(session.folder, name, "mkv"), camera) for camera, name in enumerate(names)]
+    detectors = [open_detector(find_camera_settings(session.settings, c).detector, source) for c, source in enumerate(sources)]
     yield StartOrder(budget_ns=round(SKEW_SHARE * 1e9 / min(source.fps for source in sources)))
-    waiting = [_seen(source, detector) for source, detector in zip(sources, detectors, strict=True)]
+    waiting = [_detect_source_blobs(source, detector) for source, detector in zip(sources, detectors, strict=True)]
     for sent in heapq.merge(*waiting, key=lambda sent: sent.t_read_ns):
         yield JournalTurn(((sent, sent.t_read_ns),), sent.t_read_ns)
 
 
-def _seen(source: SessionVideo, detector: FrameDetector) -> Iterator[SentBlobs]:
+def _detect_source_blobs(source: SessionVideo, detector: FrameDetector) -> Iterator[SentBlobs]:
     """Return the blobs of one camera's pictures."""
     while (frame := source.read()) is not None:
         t_read_ns = source.t_read_ns
         yield SentBlobs(detector.step(frame), t_read_ns, t_read_ns)
 
 
-def in_time(given: Iterable[Given], realtime: bool) -> Iterator[Given]:
+def wait_in_real_time(given: Iterable[Given], realtime: bool) -> Iterator[Given]:
     """Return it at once, or when it was given live."""
     ahead_ns: int | None = None
     for one in given:

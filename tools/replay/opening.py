@@ -9,11 +9,11 @@ from calibration.subject.subject import Subject, read_subject
 from config.errors import DuocapError
 from config.loading import load_settings
 from config.settings import Settings
-from database.default import default_database_path
+from database.default import find_default_database_path
 from database.store import PoseDatabase, open_database
 from stream.recording.session import RIG, SETTINGS, STYLE, SUBJECT, SessionInfo, read_session
 from tools.database.installed import open_default
-from tools.run.record import database_mark
+from tools.run.record import identify_database
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,19 @@ def open_session(
     session; DuocapError: another database, rig or subject missing.
     """
     info = read_session(folder)
-    rig, subject = (_file_of(folder, given, name) for given, name in ((rig, RIG), (subject, SUBJECT)))
+    rig, subject = (_find_session_file(folder, given, name) for given, name in ((rig, RIG), (subject, SUBJECT)))
     return OpenedSession(
         folder,
         info,
-        settings_for(load_settings(folder / SETTINGS), own),
+        merge_session_settings(load_settings(folder / SETTINGS), own),
         read_rig(rig, n_views=len(info.cameras)),
         read_subject(subject),
-        _same_database(info, database),
+        _open_session_database(info, database),
         style or (folder / STYLE if (folder / STYLE).exists() else None),
     )
 
 
-def settings_for(session: Settings, own: Settings) -> Settings:
+def merge_session_settings(session: Settings, own: Settings) -> Settings:
     """Return a session's settings with those of this call that were given; where to stream and view is this call's own."""
     for key in own.given:
         section, _, name = key.partition(".")
@@ -70,7 +70,7 @@ def settings_for(session: Settings, own: Settings) -> Settings:
     return replace(session, stream=replace(own.stream, predict_ms=predict_ms), viewer=own.viewer, given=own.given)
 
 
-def _file_of(folder: Path, given: Path | None, name: str) -> Path:
+def _find_session_file(folder: Path, given: Path | None, name: str) -> Path:
     """Return the file that was named, or the session's own. Raises DuocapError: neither is there."""
     if given is None and not (folder / name).exists():
         option = "--" + name.removesuffix(".toml")
@@ -78,15 +78,15 @@ def _file_of(folder: Path, given: Path | None, name: str) -> Path:
     return given or folder / name
 
 
-def _same_database(info: SessionInfo, given: Path | None) -> PoseDatabase:
+def _open_session_database(info: SessionInfo, given: Path | None) -> PoseDatabase:
     """Open the database of a session: the one that is named, the file it ran with, or the built-in one, if it is the same."""
     if info.database is None:
         return open_default() if given is None else open_database(given)
     wanted = (info.database.poses, info.database.checksum)
-    places = [given] if given is not None else [Path(info.database.file), default_database_path()]
+    places = [given] if given is not None else [Path(info.database.file), find_default_database_path()]
     for place in places:
         if place.exists():
-            mark = database_mark(place)
+            mark = identify_database(place)
             if (mark.poses, mark.checksum) == wanted:
                 return open_database(place)
     raise DuocapError(

@@ -84,7 +84,7 @@ class ReplaySink:
 
 
 @contextmanager
-def replay_sink(
+def open_replay_sink(
     settings: Settings,
     subject: Subject,
     rig: Rig,
@@ -172,7 +172,7 @@ class ReplayWatch:
 
 
 @contextmanager
-def replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
+def create_replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
     """Return what watches a replay, or None where nothing is published."""
     watch = None if sink is None else ReplayWatch(sink, n_cameras, previews, sink.clock)
     try:

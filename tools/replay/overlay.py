@@ -17,7 +17,7 @@ from config.arrays import Floats, Image
 from config.errors import SourceError
 from config.files import replace_file
 from config.joints import N_JOINTS, PARENTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import Pose, TrackingState
 
 SCALE = 2  # labels need room
@@ -46,11 +46,11 @@ def write_overlay(
     try:
         if not writer.isOpened():
             raise SourceError(f"{file}: no video can be written here; choose a place in an existing folder, ending in .avi")
-        for n, (pose, seen, images) in enumerate(_in_step(recording, poses, markers)):
+        for n, (pose, seen, images) in enumerate(_match_images_to_poses(recording, poses, markers)):
             canvas = np.zeros((height, width, 3), np.uint8)
             for c, (image, (x, y)) in enumerate(zip(images, places, strict=True)):
                 if image is not None:
-                    view = _view(image, rig.cameras[c], c, subject, pose, seen)
+                    view = _draw_view(image, rig.cameras[c], c, subject, pose, seen)
                     canvas[y : y + view.shape[0], x : x + view.shape[1]] = view
             writer.write(canvas)
             progress(n + 1, len(poses))
@@ -73,7 +73,7 @@ def lay_out_grid(sizes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]
     return places, (width * columns, height * -(-len(sizes) // columns))
 
 
-def _in_step(
+def _match_images_to_poses(
     recording: CaptureRecording, poses: list[Pose], markers: list[MarkerFrame]
 ) -> Iterator[tuple[Pose, MarkerFrame, tuple[Image | None, ...]]]:
     """Return each pose with the image of each camera nearest in time, None before a camera's first."""
@@ -83,33 +83,33 @@ def _in_step(
     for frames in recording.frames():
         times_ns = [frame.t_capture_ns for frame in frames if frame is not None]
         while waiting and waiting[-1][0].t_capture_ns + half_ns < min(times_ns):
-            yield _with_images(*waiting.pop(), newest)
+            yield _pair_pose_with_images(*waiting.pop(), newest)
         newest = tuple(new or old for new, old in zip(frames, newest, strict=True))
     for pose, seen in waiting[::-1]:
-        yield _with_images(pose, seen, newest)
+        yield _pair_pose_with_images(pose, seen, newest)
 
 
-def _with_images(
+def _pair_pose_with_images(
     pose: Pose, seen: MarkerFrame, newest: tuple[Frame | None, ...]
 ) -> tuple[Pose, MarkerFrame, tuple[Image | None, ...]]:
     """Return a pose with the images of frames."""
     return pose, seen, tuple(None if frame is None else frame.image for frame in newest)
 
 
-def _view(image: Image, camera: Camera, c: int, subject: Subject, pose: Pose, seen: MarkerFrame) -> Image:
+def _draw_view(image: Image, camera: Camera, c: int, subject: Subject, pose: Pose, seen: MarkerFrame) -> Image:
     """Draw one camera's part."""
     peak = max(float(np.percentile(image, 99.99)), 1.0)
     bright = cv2.convertScaleAbs(image, alpha=max(1.0, GAIN_TO / peak))
     view = np.asarray(cv2.resize(bright, None, fx=SCALE, fy=SCALE, interpolation=cv2.INTER_LINEAR), np.uint8)
-    _, joints = forward(subject.skeleton, pose.rotvec, pose.root_m)
-    _bones(view, camera.project(joints))
+    _, joints = compute_forward_kinematics(subject.skeleton, pose.rotvec, pose.root_m)
+    _draw_bones(view, camera.project(joints))
     placed = camera.project(pose.marker_m)
     for m, name in enumerate(subject.markers.names):
         color = LEFT_BGR if name.startswith("left") else RIGHT_BGR if name.startswith("right") else MIDDLE_BGR
         if np.isfinite(placed[m]).all():
-            cv2.drawMarker(view, _pixel(placed[m]), color, cv2.MARKER_TILTED_CROSS, 8, 1, cv2.LINE_AA)
+            cv2.drawMarker(view, _scale_to_pixel(placed[m]), color, cv2.MARKER_TILTED_CROSS, 8, 1, cv2.LINE_AA)
         if seen.seen[c, m]:
-            at = _pixel(seen.image_px[c, m])
+            at = _scale_to_pixel(seen.image_px[c, m])
             cv2.circle(view, at, 8, color if seen.valid[m] else ONE_VIEW_BGR, 1, cv2.LINE_AA)
             cv2.putText(view, name, (at[0] + 9, at[1] + 4), cv2.FONT_HERSHEY_SIMPLEX, 0.38, color, 1, cv2.LINE_AA)
     text = f"{pose.index}  {pose.t_capture_ns * 1e-9:.2f} s  {pose.state}"
@@ -117,14 +117,14 @@ def _view(image: Image, camera: Camera, c: int, subject: Subject, pose: Pose, se
     return view
 
 
-def _bones(view: Image, joints_px: Floats) -> None:
+def _draw_bones(view: Image, joints_px: Floats) -> None:
     """Draw the skeleton."""
     for joint in range(1, N_JOINTS):
         ends = joints_px[[joint, PARENTS[joint]]]
         if np.isfinite(ends).all() and np.abs(ends).max() < 1e4:
-            cv2.line(view, _pixel(ends[0]), _pixel(ends[1]), BONE_BGR, 2, cv2.LINE_AA)
+            cv2.line(view, _scale_to_pixel(ends[0]), _scale_to_pixel(ends[1]), BONE_BGR, 2, cv2.LINE_AA)
 
 
-def _pixel(point: Floats) -> tuple[int, int]:
+def _scale_to_pixel(point: Floats) -> tuple[int, int]:
     """Return a point of the enlarged image."""
     return round(float(SCALE * np.clip(point[0], -1e4, 1e4))), round(float(SCALE * np.clip(point[1], -1e4, 1e4)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.world import motion_between, rig_in_world
+from calibration.world import compute_motion_between, place_rig_in_world
 from capture.clock import now_ns
 from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
@@ -22,13 +22,13 @@ from config.errors import DuocapError
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import OF_SWAPS
-from reconstruct.finish.smoother import smooth
+from reconstruct.finish.smoother import smooth_poses
 from reconstruct.models.style.model import Style
-from reconstruct.observations import monocular_rays, nearest_on_rays
+from reconstruct.observations import find_monocular_rays, find_nearest_on_rays
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState, swapped_markers
+from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.search.examples import PoseTable
-from stream.export.take import Take, TakeInfo, take_from_poses
+from stream.export.take import Take, TakeInfo, build_take
 from tools.replay.outlet import ReplayWatch
 from tools.replay.styles import open_styles
 
@@ -69,7 +69,7 @@ class ReplayResult:
 
     def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
         """Return the poses and the measured markers as a take."""
-        return take_from_poses(subject.skeleton, self.poses, subject.markers.names, info or TakeInfo(subject.name))
+        return build_take(subject.skeleton, self.poses, subject.markers.names, info or TakeInfo(subject.name))
 
 
 def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
         raise DuocapError(f"--hide {unknown[0]}: the subject has no such marker; it has: {', '.join(subject.markers.names)}")
 
 
-def replay(
+def replay_recording(
     recording: CaptureRecording,
     rig: Rig,
     subject: Subject,
@@ -99,15 +99,15 @@ def replay(
     not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown hidden marker.
     """
     check_hidden(subject, hidden)
-    rig = rig_in_world(rig, subject.world)
+    rig = place_rig_in_world(rig, subject.world)
     pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
     pipeline.warm()
     recording.learn_background()
-    check_recording(recording, rig)
+    check_rig_fits_recording(recording, rig)
     result = ReplayResult(pipeline.rig, hidden_mm={name: [] for name in hidden})
     begun_ns, first_ns = now_ns(), 0
     synchroniser = recording.synchroniser(settings.time)
-    seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
+    seen = recording.pairs(now_ns, watch.frame if watch is not None else _ignore_blobs, synchroniser)
     with open_styles(pipeline, style) as styles:
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
             if realtime:
@@ -117,7 +117,7 @@ def replay(
             synchroniser.learn(pipeline.markers, pipeline.rig)
             pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
             if pose.t_capture_ns >= first_ns:  # with a lag the first poses are of before
-                note(result, pose, pipeline)
+                record_pose(result, pose, pipeline)
             if sink is not None:
                 if pipeline.rig is not before:
                     sink.rig(pipeline.rig)
@@ -128,7 +128,7 @@ def replay(
             styles.step(pose)
             progress(n + 1, recording.n_frames)
         for pose in pipeline.flush():
-            note(result, pose, pipeline)
+            record_pose(result, pose, pipeline)
             if sink is not None:
                 sink.pose(pose)
         result.style = styles.last()
@@ -138,11 +138,11 @@ def replay(
     return result
 
 
-def _unseen(frame: Frame, blobs: Blobs) -> None:
+def _ignore_blobs(frame: Frame, blobs: Blobs) -> None:
     """Let nobody watch."""
 
 
-def check_recording(recording: CaptureRecording, rig: Rig) -> None:
+def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
     """Raise CalibrationError if the rig does not fit what the first seconds show."""
     sample: list[Views] = []
     for pair, _, _ in recording.pairs():
@@ -152,20 +152,20 @@ def check_recording(recording: CaptureRecording, rig: Rig) -> None:
     check_rig_fits(rig, recording.sizes, sample)
 
 
-def note(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
+def record_pose(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
     """Add one pose and what the labels say of it; pipeline: it was made by."""
     markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
     assert markers is not None and views is not None
     if rig is not result.rig:
-        _move_result(result, motion_between(result.rig.cameras[0], rig.cameras[0]))
+        _move_result(result, compute_motion_between(result.rig.cameras[0], rig.cameras[0]))
         result.rig = rig
     result.poses.append(pose)
     result.markers.append(markers)
     result.views.append(views)
-    result.swaps_suspected += bool(pose.doubts & OF_SWAPS or swapped_markers(pose, markers))
+    result.swaps_suspected += bool(pose.doubts & OF_SWAPS or find_swapped_markers(pose, markers))
     if pose.state is not TrackingState.TRACKING:
         return
-    for name, errors in hidden_errors([pose], [markers], result.hidden_mm, subject, rig).items():
+    for name, errors in measure_hidden_errors([pose], [markers], result.hidden_mm, subject, rig).items():
         result.hidden_mm[name] += errors
 
 
@@ -175,7 +175,7 @@ def _move_result(result: ReplayResult, motion: RigidMotion) -> None:
     result.markers[:] = [frame.moved(motion) for frame in result.markers]
 
 
-def hidden_errors(
+def measure_hidden_errors(
     poses: Sequence[Pose], markers: Sequence[MarkerFrame], names: Iterable[str], subject: Subject, rig: Rig
 ) -> dict[str, list[float]]:
     """Return how far tracked poses have some markers from where these were seen [mm]."""
@@ -184,9 +184,9 @@ def hidden_errors(
         if pose.state is not TrackingState.TRACKING:
             continue
         # Where one camera is all there is, predictions can be scored across its line of sight only.
-        sight = monocular_rays(frame, rig)
+        sight = find_monocular_rays(frame, rig)
         point_m, known = (
-            (nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (frame.point_m, frame.valid)
+            (find_nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (frame.point_m, frame.valid)
         )
         for name, errors in result.items():
             m = subject.markers.names.index(name)
@@ -205,18 +205,21 @@ def _wait_until(moment_ns: int) -> None:
 MAX_WINDOW_S = 2.0
 
 
-def with_smoothing(settings: Settings, window_s: float) -> Settings:
-    """Leave the filter of live poses out of a run that is smoothed afterwards; it would only delay. Raises as `check_window`."""
-    check_window(window_s)
+def disable_live_filter(settings: Settings, window_s: float) -> Settings:
+    """Leave the filter of live poses out of a run that is smoothed afterwards.
+
+    It would only delay. Raises as `check_smoothing_window`.
+    """
+    check_smoothing_window(window_s)
     return settings if window_s == 0.0 else replace(settings, filter=replace(settings.filter, output=False))
 
 
-def check_window(window_s: float) -> None:
+def check_smoothing_window(window_s: float) -> None:
     """Raise DuocapError for a window that is negative or wider than smoothing makes sense for."""
     if not 0.0 <= window_s <= MAX_WINDOW_S:
         raise DuocapError(f"--smooth {window_s:g}: the window must be from 0 to {MAX_WINDOW_S:g} seconds; 0.2 is usual")
 
 
-def smoothed_result(result: ReplayResult, subject: Subject, window_s: float) -> ReplayResult:
+def smooth_result(result: ReplayResult, subject: Subject, window_s: float) -> ReplayResult:
     """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0."""
-    return result if window_s == 0.0 else replace(result, poses=smooth(result.poses, subject, window_s))
+    return result if window_s == 0.0 else replace(result, poses=smooth_poses(result.poses, subject, window_s))

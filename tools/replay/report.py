@@ -6,13 +6,13 @@ from typing import Any
 MAX_SPANS = 10
 
 
-def report_lines(report: Mapping[str, Any]) -> list[str]:
+def format_replay_report(report: Mapping[str, Any]) -> list[str]:
     """Describe a replay report for a person."""
     lines = [
-        f"{report['frames']} frames, {_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
-        _time_line(report["time"]),
-        f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; "
-        f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
+        f"{report['frames']} frames, {_format_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
+        _format_times(report["time"]),
+        f"reprojection {_format_spread(report['reprojection_px'], 'px', 2)}; "
+        f"marker residual {_format_spread(report['marker_residual_mm'], 'mm', 1)}; "
         f"frames with labels in doubt {report['swaps_suspected']}",
     ]
     if report["jumps"]["count"]:
@@ -20,19 +20,19 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"jumps to other labels {jumps['count']}, by {jumps['median_mm']:.0f} mm median, {jumps['most_mm']:.0f} mm most"
         )
-    lines += _doubtful_lines(report["doubtful"])
+    lines += _format_doubtful_spans(report["doubtful"])
     for name, score in report["hidden"].items():
         lines.append(
-            f"hidden {name}: {_number(score['median_mm'], 0)} mm median, "
-            f"{_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
+            f"hidden {name}: {_format_number(score['median_mm'], 0)} mm median, "
+            f"{_format_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
         )
     lines.append(f"{'stage':<10}{'p50':>8}{'p95':>8}{'p99':>8}  ms")
     for stage, times in report["ms_by_stage"].items():
-        lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
+        lines.append(f"{stage:<10}" + "".join(f"{_format_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
     return lines
 
 
-def _doubtful_lines(spans: Sequence[Mapping[str, Any]]) -> list[str]:
+def _format_doubtful_spans(spans: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the spans in which something speaks against labels or poses: the longest, in order."""
     told = sorted(sorted(spans, key=lambda span: -span["seconds"])[:MAX_SPANS], key=lambda span: span["at_s"])
     lines = [f"doubtful {span['at_s']:.2f} to {span['at_s'] + span['seconds']:.2f} s: {span['reasons']}" for span in told]
@@ -40,9 +40,9 @@ def _doubtful_lines(spans: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*lines, f"and {left} shorter ones (--report has all)"] if left else lines
 
 
-def _time_line(time: Mapping[str, Any]) -> str:
+def _format_times(time: Mapping[str, Any]) -> str:
     """Describe the time that a recording takes."""
-    parts = [f"{time['seconds']:.2f} s at {_number(time['rate_hz'], 2)} Hz"]
+    parts = [f"{time['seconds']:.2f} s at {_format_number(time['rate_hz'], 2)} Hz"]
     if time["gaps"]:
         gaps = "a gap" if time["gaps"] == 1 else f"{time['gaps']} gaps, the longest"
         parts.append(f"{gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s")
@@ -52,16 +52,16 @@ def _time_line(time: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     """Return a share in percent."""
     return "none" if share is None else f"{100 * share:.1f} %"
 
 
-def _spread(spread: Mapping[str, float | None], unit: str, digits: int) -> str:
+def _format_spread(spread: Mapping[str, float | None], unit: str, digits: int) -> str:
     """Return median and 95th percentile."""
-    return f"{_number(spread['median'], digits)} {unit} median, {_number(spread['p95'], digits)} {unit} p95"
+    return f"{_format_number(spread['median'], digits)} {unit} median, {_format_number(spread['p95'], digits)} {unit} p95"
 
 
-def _number(value: float | None, digits: int) -> str:
+def _format_number(value: float | None, digits: int) -> str:
     """Return a number, or a dash where nothing was measured."""
     return "-" if value is None else f"{value:.{digits}f}"

@@ -5,7 +5,7 @@ What it is given comes from the journal in the session's take, turn by turn, or 
 
 from collections.abc import Callable, Iterable
 
-from calibration.world import rig_in_world
+from calibration.world import place_rig_in_world
 from capture.clock import now_ns
 from capture.packets import Views
 from capture.process.control import Order
@@ -14,12 +14,12 @@ from reconstruct.models.style.task import LearnedStyle
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from reconstruct.process.journal import JournalTurn
-from reconstruct.process.main import obey
+from reconstruct.process.main import follow_order
 from reconstruct.process.reconstruction import Reconstruction
 from stream.recording.recording import Recording
-from tools.replay.given import Given, in_time
+from tools.replay.given import Given, wait_in_real_time
 from tools.replay.opening import OpenedSession
-from tools.replay.replay import PoseSink, ReplayResult, note
+from tools.replay.replay import PoseSink, ReplayResult, record_pose
 from tools.replay.styles import ReplayStyles
 from tools.replay.verify import VerifyingSink, VerifyResult
 from tools.run.live import open_session_style
@@ -53,12 +53,12 @@ def replay_session(
 
     parts: what is given, and the take to compare with, if any.
     """
-    rig = rig_in_world(session.rig, session.subject.world)
+    rig = place_rig_in_world(session.rig, session.subject.world)
     pipeline = ObservedPipeline(rig, session.subject, session.database, session.settings, clock=now_ns)
     result, verdict = ReplayResult(pipeline.rig), VerifyResult()
     pipeline.warm()
     begun_ns = now_ns()
-    pipeline.noted = lambda pose: note(result, pose, pipeline)
+    pipeline.noted = lambda pose: record_pose(result, pose, pipeline)
     budget_ns = session.info.budget_ns or round(SKEW_SHARE * 1e9 / min(camera.fps or 60.0 for camera in session.info.cameras))
     for given, recorded in parts:
         pipeline.forget()
@@ -66,8 +66,8 @@ def replay_session(
         session_style = open_session_style(pipeline, session.style)
         run = Reconstruction(pipeline, repeated, budget_ns, session.settings.time, session_style)
         with ReplayStyles(session_style) as styles:
-            for one in in_time(given, realtime):
-                _give(one, run, repeated, styles, verdict)
+            for one in wait_in_real_time(given, realtime):
+                _feed_reconstruction(one, run, repeated, styles, verdict)
                 if recorded is None and isinstance(one, JournalTurn) and (learned := styles.turn(one.t_ns)) is not None:
                     run.take_style(learned, one.t_ns)
                 progress(len(result.poses), verdict.n_recorded or None)
@@ -78,20 +78,22 @@ def replay_session(
     return result, verdict
 
 
-def _give(one: Given, run: Reconstruction, repeated: VerifyingSink, styles: ReplayStyles, verdict: VerifyResult) -> None:
+def _feed_reconstruction(
+    one: Given, run: Reconstruction, repeated: VerifyingSink, styles: ReplayStyles, verdict: VerifyResult
+) -> None:
     """Return the reconstruction one thing of what it was given live."""
     if isinstance(one, JournalTurn):
         run.turn(list(one.received), one.t_ns)
         repeated.serve(now_ns())
     elif isinstance(one, Order):
-        obey(one, run, repeated)
+        follow_order(one, run, repeated)
     elif isinstance(one, LearnedStyle):
-        _take_style(one, run, styles)
+        _apply_style(one, run, styles)
     else:
         verdict.gaps.append(f"not all was recorded: {one.text}; poses after that may be others")
 
 
-def _take_style(learned: LearnedStyle, run: Reconstruction, styles: ReplayStyles) -> None:
+def _apply_style(learned: LearnedStyle, run: Reconstruction, styles: ReplayStyles) -> None:
     """Use what was learned live; where the poses are others by now, as with other settings, learn of these instead."""
     if not run.take_style(learned, now_ns()) and (anew := styles.anew()) is not None:
         run.take_style(anew, now_ns())

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from capture.clock import now_ns
-from reconstruct.models.style.learn.train import learn
+from reconstruct.models.style.learn.train import fit_style
 from reconstruct.models.style.model import Style, StyleError
 from reconstruct.models.style.session import SessionStyle
-from reconstruct.models.style.task import LearnedStyle, LearnTask, learned_part
+from reconstruct.models.style.task import LearnedStyle, LearnTask, extract_learned_part
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from tools.run.live import open_session_style
@@ -72,8 +72,8 @@ class ReplayStyles:
         begun_ns = now_ns()
         last: Style | None = None if self._session_style is None else self._session_style.style
         try:
-            style = learn(task.poses, task.skeleton, task.name, task.options, self._go_on, last)
-            return learned_part(task, style, 1e-9 * (now_ns() - begun_ns))
+            style = fit_style(task.poses, task.skeleton, task.name, task.options, self._go_on, last)
+            return extract_learned_part(task, style, 1e-9 * (now_ns() - begun_ns))
         except (StyleError, _EndedError):
             return None
 

@@ -9,31 +9,31 @@ import typer
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject, read_subject
-from calibration.world import rig_in_world
+from calibration.world import place_rig_in_world
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import DuocapError
-from config.files import written_together
+from config.files import write_together
 from config.settings import Settings
 from database.store import PoseDatabase, open_database
 from reconstruct.models.style.file import StyleOrigin, write_style
 from stream.export.take import Take, TakeInfo
-from stream.protocol.report import replay_report, write_report
+from stream.protocol.report import build_replay_report, write_replay_report
 from stream.publish.fanout import OutputFactory
 from stream.recording.session import JOURNAL
-from tools.arguments import with_lag, with_model
-from tools.database.installed import default_motions
+from tools.arguments import set_lag, set_model
+from tools.database.installed import find_default_database
 from tools.export import ExportFile, write_take
-from tools.progress import progress_bar
-from tools.replay.given import journal_parts, video_parts
-from tools.replay.offline import solved_offline
+from tools.progress import open_progress_bar
+from tools.replay.given import detect_video_parts, read_journal_parts
+from tools.replay.offline import solve_replay_offline
 from tools.replay.opening import open_session
-from tools.replay.outlet import replay_sink, replay_watch
+from tools.replay.outlet import create_replay_watch, open_replay_sink
 from tools.replay.overlay import write_overlay
-from tools.replay.replay import ReplayResult, smoothed_result, with_smoothing
-from tools.replay.replay import replay as run_replay
-from tools.replay.report import report_lines
+from tools.replay.replay import ReplayResult, disable_live_filter, smooth_result
+from tools.replay.replay import replay_recording as run_replay
+from tools.replay.report import format_replay_report
 from tools.replay.session import replay_session
-from tools.run.start import world_message
+from tools.run.start import format_missing_world
 from tools.viewer import open_viewer
 
 
@@ -70,18 +70,18 @@ def replay_videos(
 ) -> None:
     """Replay videos with the rig, the subject and the database of `made_for`."""
     rig, subject, database = made_for
-    settings = with_smoothing(settings, task.smooth)
+    settings = disable_live_filter(settings, task.smooth)
     performer = read_subject(subject)
-    rig = _in_world(rig, performer)
-    poses = open_database(database or default_motions(partial(typer.echo, err=True)))
+    rig = _place_rig_in_world(rig, performer)
+    poses = open_database(database or find_default_database(partial(typer.echo, err=True)))
     recording = CaptureRecording(spec, settings.detector, performer.markers)
     for words in recording.notes:
         typer.echo(f"duocap: warning: {words}", err=True)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (
-            replay_sink(settings, performer, rig, task.publish, task.outputs, task.record, task.realtime) as sink,
-            replay_watch(sink, len(rig), settings.stream.preview) as watch,
-            progress_bar("replay") as progress,
+            open_replay_sink(settings, performer, rig, task.publish, task.outputs, task.record, task.realtime) as sink,
+            create_replay_watch(sink, len(rig), settings.stream.preview) as watch,
+            open_progress_bar("replay") as progress,
         ):
             result = run_replay(
                 recording,
@@ -96,12 +96,12 @@ def replay_videos(
                 progress=progress,
                 style=task.style,
             )
-        result = _offline(result, (performer, poses), settings, task, overlay)
+        result = _solve_offline(result, (performer, poses), settings, task, overlay)
         info = TakeInfo(performer.name, source=Path(spec.name).name)
-        with written_together():
-            finished = _finish(result, performer, info, task)
+        with write_together():
+            finished = _finish_replay(result, performer, info, task)
             if overlay is not None:
-                with progress_bar("overlay") as progress:
+                with open_progress_bar("overlay") as progress:
                     write_overlay(overlay, recording, finished.rig, performer, finished.poses, finished.markers, progress)
 
 
@@ -118,19 +118,21 @@ def replay_recorded(
     """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
     rig, subject, database = made_for
     session = open_session(folder, settings, database, rig, subject, task.style)
-    settings = with_smoothing(with_lag(with_model(session.settings, model), lag), task.smooth)
-    session = replace(session, settings=settings, rig=_in_world(session.rig, session.subject))
+    settings = disable_live_filter(set_lag(set_model(session.settings, model), lag), task.smooth)
+    session = replace(session, settings=settings, rig=_place_rig_in_world(session.rig, session.subject))
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (
-            replay_sink(settings, session.subject, session.rig, task.publish, task.outputs, task.record, task.realtime) as sink,
-            progress_bar("replay") as progress,
+            open_replay_sink(
+                settings, session.subject, session.rig, task.publish, task.outputs, task.record, task.realtime
+            ) as sink,
+            open_progress_bar("replay") as progress,
         ):
-            parts = video_parts(session) if video else journal_parts(session)
+            parts = detect_video_parts(session) if video else read_journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=task.realtime, progress=progress)
-        result = _offline(result, (session.subject, session.database), settings, task)
+        result = _solve_offline(result, (session.subject, session.database), settings, task)
         info = TakeInfo(session.subject.name, source=folder.name)
-        with written_together():
-            _finish(result, session.subject, info, task)
+        with write_together():
+            _finish_replay(result, session.subject, info, task)
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:
@@ -139,14 +141,14 @@ def replay_recorded(
         raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; {why}")
 
 
-def _in_world(rig: Rig, performer: Subject) -> Rig:
+def _place_rig_in_world(rig: Rig, performer: Subject) -> Rig:
     """Return a rig in its world; that there is none yet is told."""
-    if words := world_message(rig, performer.world):
+    if words := format_missing_world(rig, performer.world):
         typer.echo(words, err=True)
-    return rig_in_world(rig, performer.world)
+    return place_rig_in_world(rig, performer.world)
 
 
-def _offline(
+def _solve_offline(
     result: ReplayResult,
     made_for: tuple[Subject, PoseDatabase],
     settings: Settings,
@@ -156,33 +158,33 @@ def _offline(
     """Return a replay solved with past and future, where something is written and live poses are not asked for."""
     if task.as_live or not (task.files or task.report or overlay):
         return result
-    return solved_offline(result, *made_for, settings)
+    return solve_replay_offline(result, *made_for, settings)
 
 
-def _finish(result: ReplayResult, performer: Subject, info: TakeInfo, task: ReplayTask) -> ReplayResult:
+def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, task: ReplayTask) -> ReplayResult:
     """Write and print what was asked for; return the poses, smoothed if so wished."""
-    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
-    result = smoothed_result(result, performer, task.smooth)
+    summary = build_replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
+    result = smooth_result(result, performer, task.smooth)
     take = result.take(performer, info)
     if task.physics:
-        take = _sound(take, task)
+        take = _clean_take(take, task)
     for wanted in task.files:
         write_take(wanted, take)
     if task.report is not None:
-        write_report(task.report, summary)
+        write_replay_report(task.report, summary)
     if task.save_style is not None:
         _save_style(result, task.save_style)
-    typer.echo("\n".join(report_lines(summary)))
+    typer.echo("\n".join(format_replay_report(summary)))
     return result
 
 
-def _sound(take: Take, task: ReplayTask) -> Take:
+def _clean_take(take: Take, task: ReplayTask) -> Take:
     """Return a take made physically sound."""
     from tools.physics.clean import BodyOptions, clean_motion
-    from tools.physics.motion import motion_of_take
+    from tools.physics.motion import motion_from_take
 
-    motion = motion_of_take(take, take.info.source)
-    with progress_bar("cleaning") as progress:
+    motion = motion_from_take(take, take.info.source)
+    with open_progress_bar("cleaning") as progress:
         result = clean_motion(motion, BodyOptions(task.mass), None, progress)
     for line in result.lines:
         typer.echo(line)

@@ -7,7 +7,7 @@ from capture.process.control import RequestedOrder
 from reconstruct.finish.prediction import Predictor
 from reconstruct.pose import Pose
 from reconstruct.process.sink import RunStatus
-from stream.protocol.compose import pose_message, skeleton_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage
 from stream.recording.recording import Recording
 from tools.replay.opening import OpenedSession
@@ -40,7 +40,7 @@ class VerifyingSink:
     """The sink of a replay: composes messages as live, compares them with what was recorded, and hands poses on."""
 
     def __init__(self, session: OpenedSession, recorded: Recording | None, sink: PoseSink | None, verdict: VerifyResult) -> None:
-        self._skeleton = skeleton_message(session.subject)
+        self._skeleton = compose_skeleton_message(session.subject)
         self._predictor = Predictor(session.settings.stream.predict_ms * 1e-3, session.subject)
         self._poses = {} if recorded is None else {pose.seq: n for n, pose in enumerate(recorded.published)}
         self._recorded, self._sink, self._verdict, self._seq = recorded, sink, verdict, 0
@@ -51,7 +51,7 @@ class VerifyingSink:
         predicted, ahead_ns = self._predictor.step(pose)
         n = self._poses.get(self._seq)
         if n is not None and self._recorded is not None:
-            message = pose_message(predicted, self._skeleton, "", self._seq, 0, ahead_ns)
+            message = compose_pose_message(predicted, self._skeleton, "", self._seq, 0, ahead_ns)
             if is_same(message, self._recorded.published[n]):
                 self._verdict.n_same += 1
             elif self._verdict.first is None:

@@ -17,17 +17,17 @@ from pathlib import Path
 from capture.process.control import RoomSettings
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
-from capture.sources.network.address import is_mjpeg_url, is_rtsp_url, network_address, without_secrets
+from capture.sources.network.address import hide_secrets, is_mjpeg_url, is_rtsp_url, parse_network_address
 from capture.sources.network.mjpeg import MjpegHttp
 from capture.sources.network.rtsp import Rtsp
 from capture.sources.source import IMAGE_SUFFIXES, CameraError, Source, open_source, register_source
-from capture.sources.webcam.backends import V4L2, backend_of, describe_open_failure
-from capture.sources.webcam.names import CameraIdentity, check_different, identify
+from capture.sources.webcam.backends import V4L2, choose_backend, describe_open_failure
+from capture.sources.webcam.names import CameraIdentity, check_different, identify_camera
 from capture.sources.webcam.settings import check_settings
 from capture.sources.webcam.webcam import DeviceProvider, Webcam
 from config.arrays import Floats
 from config.errors import SourceError
-from config.per_camera import settings_of, with_tuned
+from config.per_camera import add_tuned_values, find_camera_settings
 from config.settings import CAMERA_NAMES, CameraSettings, Settings
 from tools.run.parts import AwaitedNode
 
@@ -48,29 +48,29 @@ class CameraKind(StrEnum):
     RECORDED = "recorded"
 
 
-def kind_of(source: str) -> CameraKind:
+def find_camera_kind(source: str) -> CameraKind:
     """Return what a user's word for a camera means. Raises SourceError: an address of an unknown kind, or no such file."""
     if source == NODE:
         return CameraKind.NODE
     if is_mjpeg_url(source) or is_rtsp_url(source):
         return CameraKind.NETWORK
     if ADDRESS.match(source):
-        raise SourceError(f"{without_secrets(source)}: cameras of the network are http:// (MJPEG) and rtsp://")
+        raise SourceError(f"{hide_secrets(source)}: cameras of the network are http:// (MJPEG) and rtsp://")
     if (source.isascii() and source.isdigit()) or source.startswith(("/dev/", "\\\\?\\")):
         return CameraKind.WEBCAM
-    if Path(source).exists() or _looks_like_a_file(source):
+    if Path(source).exists() or _looks_like_file(source):
         return CameraKind.RECORDED
     return CameraKind.WEBCAM
 
 
-def _looks_like_a_file(source: str) -> bool:
+def _looks_like_file(source: str) -> bool:
     """Return whether somebody must have meant a file, were it there or not."""
     return Path(source).suffix.lower() in VIDEO_SUFFIXES | IMAGE_SUFFIXES or any(mark in source for mark in SEPARATORS)
 
 
 def is_recorded(source: str) -> bool:
     """Return whether a source is a recording, to be played at its own pace; anything else gives frames when it has them."""
-    return source != NODE and not ADDRESS.match(source) and kind_of(source) is CameraKind.RECORDED
+    return source != NODE and not ADDRESS.match(source) and find_camera_kind(source) is CameraKind.RECORDED
 
 
 def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
@@ -100,24 +100,24 @@ def open_camera(
     settings: of webcams; identity: of one, where it is known already, so that it is found again after others came and went.
     Raises SourceError, SettingsError.
     """
-    if kind_of(source) is not CameraKind.WEBCAM:
+    if find_camera_kind(source) is not CameraKind.WEBCAM:
         return open_source(source, camera, fps)
-    wanted, found = _asked(settings or CameraSettings(), fps), devices or DeviceProvider()
-    return Webcam(identity or identity_of(source, wanted, found), camera, wanted, found)
+    wanted, found = _merge_camera_request(settings or CameraSettings(), fps), devices or DeviceProvider()
+    return Webcam(identity or find_webcam(source, wanted, found), camera, wanted, found)
 
 
-def _asked(settings: CameraSettings, fps: float | None) -> CameraSettings:
+def _merge_camera_request(settings: CameraSettings, fps: float | None) -> CameraSettings:
     """Return what is asked of a webcam, at the rate that was given on the command line if one was."""
     return settings if fps is None else replace(settings, fps=fps)
 
 
-def identity_of(source: str, settings: CameraSettings, devices: DeviceProvider) -> CameraIdentity:
+def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) -> CameraIdentity:
     """Find the webcam that is meant. Raises SourceError: none, or several; SettingsError: no such backend."""
-    backend = backend_of(settings.backend)
-    return identify(source, devices.lister(backend))
+    backend = choose_backend(settings.backend)
+    return identify_camera(source, devices.lister(backend))
 
 
-def camera_plan(
+def plan_camera(
     source: str,
     camera: int,
     settings: Settings,
@@ -130,11 +130,11 @@ def camera_plan(
     source: CAM as above; camera: its number in the rig; fps: of recordings, and asked of webcams. Raises SourceError,
     SettingsError.
     """
-    own, room = settings_of(settings, camera), room or RoomSettings()
+    own, room = find_camera_settings(settings, camera), room or RoomSettings()
     if source == NODE:
         return AwaitedNode(own.detector, room)
-    kind = kind_of(source)
-    identity = identity_of(source, own.camera, devices or DeviceProvider()) if kind is CameraKind.WEBCAM else None
+    kind = find_camera_kind(source)
+    identity = find_webcam(source, own.camera, devices or DeviceProvider()) if kind is CameraKind.WEBCAM else None
     return CameraPlan(
         camera,
         partial(open_camera, source, camera, fps, own.camera, identity, devices),
@@ -146,7 +146,7 @@ def camera_plan(
     )
 
 
-def check_camera(
+def check_camera_source(
     source: str, camera: int, fps: float | None, settings: Settings | None = None, devices: DeviceProvider | None = None
 ) -> CameraIdentity | None:
     """See what can be seen without opening a camera: better an error now than from its process later.
@@ -154,16 +154,16 @@ def check_camera(
     A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
     Raises SourceError, SettingsError.
     """
-    kind = kind_of(source)
+    kind = find_camera_kind(source)
     if kind is CameraKind.RECORDED:
         open_source(source, camera, fps).close()
     elif kind is CameraKind.NETWORK:
-        network_address(source)
+        parse_network_address(source)
     elif kind is CameraKind.WEBCAM:
-        wanted = _asked(settings_of(settings or Settings(), camera).camera, fps)
+        wanted = _merge_camera_request(find_camera_settings(settings or Settings(), camera).camera, fps)
         check_settings(wanted)
-        identity = identity_of(source, wanted, devices or DeviceProvider())
-        if devices is None and identity.name and backend_of(wanted.backend) is V4L2:
+        identity = find_webcam(source, wanted, devices or DeviceProvider())
+        if devices is None and identity.name and choose_backend(wanted.backend) is V4L2:
             _check_access(identity)
         return identity
     return None
@@ -176,24 +176,24 @@ def _check_access(identity: CameraIdentity) -> None:
         raise CameraError(identity.label, f"cannot be opened: {describe_open_failure(identity.index, V4L2)}")
 
 
-def check_cameras(
+def check_camera_sources(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, devices: DeviceProvider | None = None
 ) -> Settings:
     """Check the cameras before anything is started; give the settings with what was tuned for them.
 
     Raises SourceError: also if two are the same camera; SettingsError.
     """
-    identities = [check_camera(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
+    identities = [check_camera_source(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
     for one, other in combinations(range(len(sources)), 2):
         names = (CAMERA_NAMES[one], CAMERA_NAMES[other])
         check_different(identities[one], identities[other], names)
-        if sources[one] == sources[other] and kind_of(sources[one]) is not CameraKind.NODE:
-            raise SourceError(f"{names[0]} and {names[1]} are the same camera, {without_secrets(sources[one])}; give each once")
-    return with_tuned(settings, [stable_name(*pair) for pair in zip(sources, identities, strict=True)], tell)
+        if sources[one] == sources[other] and find_camera_kind(sources[one]) is not CameraKind.NODE:
+            raise SourceError(f"{names[0]} and {names[1]} are the same camera, {hide_secrets(sources[one])}; give each once")
+    return add_tuned_values(settings, [find_stable_name(*pair) for pair in zip(sources, identities, strict=True)], tell)
 
 
-def stable_name(source: str, identity: CameraIdentity | None) -> str:
+def find_stable_name(source: str, identity: CameraIdentity | None) -> str:
     """Return the name by which a camera's tuned settings are kept; empty where it has none that stays."""
     if source == NODE or is_recorded(source):
         return ""
-    return without_secrets(source) if identity is None else identity.label
+    return hide_secrets(source) if identity is None else identity.label

@@ -15,7 +15,7 @@ from capture.process.control import MAX_DETAILS, Details, Report
 from capture.process.link import SupervisorAddress
 from capture.process.plan import CameraPlan
 from reconstruct.process.main import ReconstructionPlan
-from tools.run.prepared import PreparedProcesses, started
+from tools.run.prepared import PreparedProcesses, start_process
 
 FIRST_PAUSE_NS, MAX_PAUSE_NS = 500_000_000, 10_000_000_000
 QUICK_NS = 5_000_000_000  # a process that dies within so long of being ready will do so again
@@ -46,7 +46,7 @@ class Restarts:
         return pause_ns
 
 
-def duration_words(ns: int) -> str:
+def format_duration(ns: int) -> str:
     """Return in words how long something took."""
     seconds = ns * 1e-9
     if seconds < 90:
@@ -120,7 +120,7 @@ class ChildProcess:
         assert self.target is not None
         self.forget()
         process = None if prepared is None else prepared.take(self.target, link, self.plan)
-        self.process = process or started(self.target, (link, self.plan), f"duocap-{self.name}")
+        self.process = process or start_process(self.target, (link, self.plan), f"duocap-{self.name}")
 
     def hung(self, t_ns: int) -> bool:
         """Return whether it has been silent for too long."""

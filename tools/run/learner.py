@@ -6,7 +6,7 @@ from capture.clock import now_ns
 from capture.process.control import Report, ReportKind, StartOrder, StopOrder
 from capture.process.link import SupervisorAddress
 from reconstruct.process.learner import LearnerPlan, learner_main
-from tools.run.child import READY_S, ChildProcess, duration_words
+from tools.run.child import READY_S, ChildProcess, format_duration
 from tools.run.router import Router
 
 STYLE = "style"
@@ -63,7 +63,7 @@ class LearnerProcess:
             self._announce(f"{child.fate(hung)}; no style is learned any more, poses go on without")
             return
         child.ready, child.due_ns = False, now_ns() + pause_ns
-        after = f" in {duration_words(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
+        after = f" in {format_duration(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
         self._announce(f"{child.fate(hung)}; starting it again{after}")
 
     def stop(self) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.world import rig_in_world
+from calibration.world import place_rig_in_world
 from capture.clock import now_ns
 from capture.recording.session import is_session
-from capture.sockets.endpoints import key_settings
+from capture.sockets.endpoints import find_key_settings
 from config.settings import Settings
 from database.store import open_database
 from reconstruct.models.style.file import read_style
@@ -20,11 +20,11 @@ from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan
 from reconstruct.process.reconstruction import Stepper
 from reconstruct.process.sink import Sink
-from stream.protocol.compose import skeleton_message
+from stream.protocol.compose import compose_skeleton_message
 from stream.publish.fanout import OutputFactory, open_outputs
 from stream.publish.sink import StreamSink
 from stream.publish.tuning import TuningState
-from stream.recording.folders import next_take
+from stream.recording.folders import choose_next_take
 from stream.recording.outputs import SessionTake
 
 
@@ -57,12 +57,12 @@ def open_sink(
     record: a file to record to at once, or the folder of a session; cameras: there are some that run and can be tuned. Raises
     StreamError, RecordingError and what the outputs raise.
     """
-    keys = key_settings(settings.stream)
+    keys = find_key_settings(settings.stream)
     made = open_outputs(outputs)
     journal: Journal = NoJournal()
     try:
         if record is not None and is_session(record):
-            journal = SessionTake(next_take(record), skeleton_message(subject), session)
+            journal = SessionTake(choose_next_take(record), compose_skeleton_message(subject), session)
             made, record = (*made, journal), None
         sink = StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made, keys)
         sink.journal = journal
@@ -87,7 +87,7 @@ def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, 
     return open_first(record=record)
 
 
-def reconstruction_plan(
+def plan_reconstruction(
     rig: Rig,
     subject: Subject,
     database: Path,
@@ -104,7 +104,7 @@ def reconstruction_plan(
     rig: as it was calibrated, or in the world; outputs: picklable factories of what hears every message, made beside the
     publisher; record: a file to record to; style: a file of the style to begin with; save_style: one for the last style learned.
     """
-    rig = rig_in_world(rig, subject.world)
+    rig = place_rig_in_world(rig, subject.world)
     open_first = partial(open_sink, rig, subject, settings, session, tuple(outputs), cameras=True)
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
@@ -112,12 +112,12 @@ def reconstruction_plan(
         sink_again=partial(open_sink_again, open_first, record),
         budget_ns=round(0.6e9 / fps),
         time=settings.time,
-        journal=journal_of,
+        journal=find_journal,
         session_style=partial(open_session_style, style=style),
         learner=LearnerPlan(save_style),
     )
 
 
-def journal_of(sink: Sink) -> Journal:
+def find_journal(sink: Sink) -> Journal:
     """Return where a run is written down: the take of its session, if it is one."""
     return sink.journal if isinstance(sink, StreamSink) else NoJournal()

@@ -9,19 +9,19 @@ import cv2
 
 from capture.process.detector import open_detector
 from capture.remote.node import CameraNode, NodePlan
-from capture.sockets.endpoints import EndpointError, key_settings
+from capture.sockets.endpoints import EndpointError, find_key_settings
 from capture.sources.source import Source
 from capture.sources.webcam.webcam import DeviceProvider
-from config.per_camera import settings_of, with_tuned
+from config.per_camera import add_tuned_values, find_camera_settings
 from config.settings import CAMERA_NAMES, Settings
-from tools.interrupt import interruptible, raise_if_interrupted
-from tools.run.cameras import check_camera, is_recorded, open_camera, stable_name
+from tools.interrupt import raise_if_interrupted, raise_on_interrupt
+from tools.run.cameras import check_camera_source, find_stable_name, is_recorded, open_camera
 
 PORT = 5572
 HOST_PORT = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]+\]|[^\[\]:/]+)(?::(?P<port>\d{1,5}))?")
 
 
-def control_address(text: str) -> str:
+def parse_control_address(text: str) -> str:
     """Return the address of HOST or HOST:PORT. Raises EndpointError for what is neither."""
     match = HOST_PORT.fullmatch(text.strip())
     if match is None or not 0 < int(match["port"] or PORT) < 65536:
@@ -29,7 +29,7 @@ def control_address(text: str) -> str:
     return f"tcp://{match['host']}:{match['port'] or PORT}"
 
 
-def node_plan(
+def plan_node(
     settings: Settings,
     camera: str,
     source: str,
@@ -40,21 +40,21 @@ def node_plan(
 ) -> NodePlan:
     """Plan a node; settings: of this machine, for its webcam. Raises DuocapError: a source that cannot be."""
     index = CAMERA_NAMES.index(camera)
-    identity = check_camera(source, index, fps, settings, devices)
+    identity = check_camera_source(source, index, fps, settings, devices)
     names = ["", ""]
-    names[index] = stable_name(source, identity)
-    own = settings_of(with_tuned(settings, names, tell), index)
+    names[index] = find_stable_name(source, identity)
+    own = find_camera_settings(add_tuned_values(settings, names, tell), index)
     return NodePlan(
         index,
         address,
-        partial(_opened, partial(open_camera, source, index, fps, own.camera, identity, devices), tell),
+        partial(_open_and_report, partial(open_camera, source, index, fps, own.camera, identity, devices), tell),
         open_detector,
         paced=is_recorded(source),
-        keys=key_settings(settings.stream),
+        keys=find_key_settings(settings.stream),
     )
 
 
-def _opened(opener: Callable[[], Source], tell: Callable[[str], None]) -> Source:
+def _open_and_report(opener: Callable[[], Source], tell: Callable[[str], None]) -> Source:
     """Open the camera and say what it does otherwise than asked."""
     source = opener()
     if otherwise := source.facts.get("otherwise"):
@@ -65,8 +65,8 @@ def _opened(opener: Callable[[], Source], tell: Callable[[str], None]) -> Source
 def run_node(settings: Settings, camera: str, source: str, address: str, fps: float | None, tell: Callable[[str], None]) -> None:
     """Serve one run after the other until Ctrl-C. Raises DuocapError: a source or an address that cannot be."""
     cv2.setNumThreads(1)
-    plan = node_plan(settings, camera, source, address, fps, tell)
-    with interruptible(), contextlib.suppress(KeyboardInterrupt):
+    plan = plan_node(settings, camera, source, address, fps, tell)
+    with raise_on_interrupt(), contextlib.suppress(KeyboardInterrupt):
         node = CameraNode(plan, tell)
         try:
             while True:

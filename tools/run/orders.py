@@ -12,7 +12,7 @@ from capture.process.control import (
     StartOrder,
     SyncOrder,
     TuneOrder,
-    requested_order,
+    decode_requested_order,
 )
 from capture.sockets.wire import MalformedMessageError
 from config.settings import CAMERA_NAMES
@@ -79,7 +79,7 @@ class RunOrders:
     def pass_on(self, report: Report) -> None:
         """Pass on an order that one process asks for to another, or to all cameras where it names none; drop a malformed one."""
         try:
-            request = requested_order(report)
+            request = decode_requested_order(report)
         except MalformedMessageError as error:
             log.debug("dropped a request: %s", error)
             return

@@ -31,7 +31,7 @@ class PreparedProcesses:
         for names in modules:
             far, near = multiprocessing.get_context("spawn").Pipe(duplex=False)
             with far:
-                self._waiting.append((started(_prepared_main, (far, tuple(names)), "duocap-prepared"), near, names[0]))
+                self._waiting.append((start_process(_prepared_main, (far, tuple(names)), "duocap-prepared"), near, names[0]))
 
     def __enter__(self) -> "PreparedProcesses":
         return self
@@ -70,16 +70,16 @@ def _prepared_main(connection: Connection, modules: Sequence[str]) -> None:
     target(*arguments)
 
 
-def started(target: Callable[..., None], arguments: tuple[Any, ...], name: str) -> SpawnProcess:
+def start_process(target: Callable[..., None], arguments: tuple[Any, ...], name: str) -> SpawnProcess:
     """Start a process, whose numerical libraries have one thread."""
     process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, name=name, daemon=True)
-    with one_thread():
+    with limit_threads():
         process.start()
     return process
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
+def limit_threads() -> Iterator[None]:
     """Limit the numerical libraries of the processes started within to one thread; they read it when imported."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)

@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from calibration.subject.subject import Subject, read_subject, write_subject
 from capture.clock import now_ns
 from capture.process.plan import CameraPlan
 from capture.recording.sink import VideoSink
-from capture.sources.network.address import without_secrets
+from capture.sources.network.address import hide_secrets
 from capture.sources.source import Source
 from config.errors import DuocapError
-from config.files import atomic_write
-from config.loading import settings_text
+from config.files import write_atomically
+from config.loading import format_settings
 from config.settings import CAMERA_NAMES, Settings
-from database.store import open_database, poses_checksum
+from database.store import compute_poses_checksum, open_database
 from stream.recording.folders import make_session_folder
 from stream.recording.recorder import RecordingError
 from stream.recording.session import (
@@ -49,16 +49,16 @@ def open_video_sink(camera: int, source: Source) -> VideoSink:
     return VideoSink(CAMERA_NAMES[camera], source)
 
 
-def with_video(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
+def add_video_recorder(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
     """Return a camera's plan with a recorder of its pictures, which idles until told to record; a node keeps its pictures."""
     if isinstance(plan, AwaitedNode):
         return plan
     return replace(plan, sinks=(*plan.sinks, partial(open_video_sink, plan.camera)))
 
 
-def database_mark(file: Path) -> SessionDatabase:
+def identify_database(file: Path) -> SessionDatabase:
     """Return what identifies a database. Raises DatabaseError."""
-    return SessionDatabase(str(file), open_database(file).n_poses, poses_checksum(file))
+    return SessionDatabase(str(file), open_database(file).n_poses, compute_poses_checksum(file))
 
 
 class SessionFolder:
@@ -81,16 +81,16 @@ class SessionFolder:
         database: Path | None = None,
         style: Path | None = None,
     ) -> None:
-        mark = None if database is None else database_mark(database)
+        mark = None if database is None else identify_database(database)
         self.folder = make_session_folder(folder)
         if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
             folder.rmdir()
             raise RecordingError(f"{folder}: its disk is nearly full; make room, or record elsewhere")
-        atomic_write(folder / SETTINGS, settings_text(settings))
+        write_atomically(folder / SETTINGS, format_settings(settings))
         self.rig, self.subject = rig, subject
         if rig is not None:
-            write_rig(folder / RIG, rig)
-            self.rig = read_rig(folder / RIG)
+            write_rig_toml(folder / RIG, rig)
+            self.rig = read_rig_toml(folder / RIG)
         if subject is not None:
             write_subject(folder / SUBJECT, subject)
             self.subject = read_subject(folder / SUBJECT)
@@ -101,7 +101,7 @@ class SessionFolder:
             session=session,
             when=datetime.now().astimezone().isoformat(timespec="milliseconds"),
             when_ns=now_ns(),
-            cameras=tuple(SessionCamera(without_secrets(source)) for source in sources),
+            cameras=tuple(SessionCamera(hide_secrets(source)) for source in sources),
             subject="" if subject is None else subject.name,
             markers=() if subject is None else subject.markers.names,
             database=mark,
@@ -111,7 +111,7 @@ class SessionFolder:
 
     def describe(self, cameras: Sequence[ChildProcess], budget_ns: int) -> None:
         """Write down how the cameras are, once they are ready. Raises FileFormatError."""
-        described = tuple(_described(camera, child) for camera, child in zip(self.info.cameras, cameras, strict=True))
+        described = tuple(_describe_camera(camera, child) for camera, child in zip(self.info.cameras, cameras, strict=True))
         self.info = replace(self.info, cameras=described, budget_ns=budget_ns)
         self._begun_ns, self.begun = now_ns(), True
         write_session(self.folder, self.info)
@@ -141,13 +141,13 @@ class SessionFolder:
         words = [f"{n_bytes * MB:.0f} MB"]
         with contextlib.suppress(OSError):
             rate = n_bytes / seconds
-            words.append(f"{left_words(shutil.disk_usage(self.folder).free / rate)} left on the disk" if rate > 0.0 else "")
+            words.append(f"{format_time_left(shutil.disk_usage(self.folder).free / rate)} left on the disk" if rate > 0.0 else "")
         n_lost = sum(child.counts.get("unrecorded", 0) for child in cameras)
         words.append(f"{n_lost} pictures not recorded" if n_lost else "")
         return f"recording {self.folder.name}: " + ", ".join(word for word in words if word)
 
 
-def left_words(seconds: float) -> str:
+def format_time_left(seconds: float) -> str:
     """Return for how long a disk will do."""
     minutes = seconds / 60.0
     if minutes >= 120.0:
@@ -155,7 +155,7 @@ def left_words(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes >= FEW_MINUTES else f"only {minutes:.1f} min"
 
 
-def _described(camera: SessionCamera, child: ChildProcess) -> SessionCamera:
+def _describe_camera(camera: SessionCamera, child: ChildProcess) -> SessionCamera:
     """Return a camera with what its process told of it."""
     counts, details = child.counts, dict(child.details)
     details.pop("preview", None)

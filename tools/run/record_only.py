@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from capture.clock import now_ns
-from capture.recording.session import parts_of
-from capture.sockets.endpoints import key_settings
-from capture.sources.network.address import without_secrets
+from capture.recording.session import list_recording_parts
+from capture.sockets.endpoints import find_key_settings
+from capture.sources.network.address import hide_secrets
 from capture.sources.timestamps import read_video_stamps
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
 from stream.recording.collector import CollectionPlan
 from stream.recording.session import DETECTIONS
-from tools.interrupt import interruptible
-from tools.run.cameras import NODE, camera_plan, check_cameras
+from tools.interrupt import raise_on_interrupt
+from tools.run.cameras import NODE, check_camera_sources, plan_camera
 from tools.run.parts import NodeEntrance
-from tools.run.record import SessionFolder, with_video
+from tools.run.record import SessionFolder, add_video_recorder
 from tools.run.start import await_cameras
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.supervisor import Supervisor, choose_session_name
 
 TURN_MS = 20
 LINE_NS = 1_000_000_000
@@ -65,34 +65,34 @@ def record_cameras(
 
     Raises DuocapError for what the user can mend.
     """
-    settings = check_cameras(cameras, settings, fps, tell)
-    session = new_session()
-    plans = [with_video(camera_plan(source, camera, settings, fps)) for camera, source in enumerate(cameras)]
-    made = SessionFolder(folder, session, settings, [without_secrets(source) for source in cameras])
+    settings = check_camera_sources(cameras, settings, fps, tell)
+    session = choose_session_name()
+    plans = [add_video_recorder(plan_camera(source, camera, settings, fps)) for camera, source in enumerate(cameras)]
+    made = SessionFolder(folder, session, settings, [hide_secrets(source) for source in cameras])
     plan, entrance = CollectionPlan(folder / DETECTIONS, session, len(cameras)), None
     if NODE in cameras:
-        keys = key_settings(settings.stream)
+        keys = find_key_settings(settings.stream)
         plan = replace(plan, nodes=settings.capture.inbox, keys=keys)
         entrance = NodeEntrance(settings.capture.control, keys)
     run: Supervisor | None = None
     begun_ns = now_ns()
     try:
-        with interruptible(), Supervisor(plans, plan, session, tell, entrance) as run:
+        with raise_on_interrupt(), Supervisor(plans, plan, session, tell, entrance) as run:
             await_cameras(run, cameras, tell, "what writes down the detections")
             made.describe(run.cameras, 0)
             run.record(str(folder))
             begun_ns = run.start()
             tell(f"recording to {folder}; Ctrl-C ends")
-            _watch(run, seconds, partial(made.line, run.cameras), tell)
+            _watch_recording(run, seconds, partial(made.line, run.cameras), tell)
     except KeyboardInterrupt:
         if run is None or not made.begun:
             raise
     finally:
         made.finish({})
-    return _report(run, made, begun_ns)
+    return _summarize_recording(run, made, begun_ns)
 
 
-def _watch(run: Supervisor, seconds: float | None, line: Callable[[], str], tell: Tell) -> None:
+def _watch_recording(run: Supervisor, seconds: float | None, line: Callable[[], str], tell: Tell) -> None:
     """Look after the processes until it is over, with a line a second."""
     begun_ns = now_ns()
     due_ns, t_ended_ns = begun_ns + LINE_NS, 0
@@ -106,17 +106,17 @@ def _watch(run: Supervisor, seconds: float | None, line: Callable[[], str], tell
             t_ended_ns = t_ns
 
 
-def _report(run: Supervisor, made: SessionFolder, begun_ns: int) -> RecordReport:
+def _summarize_recording(run: Supervisor, made: SessionFolder, begun_ns: int) -> RecordReport:
     """Sum up, by the files, or by what the processes told last where a camera keeps its pictures to itself."""
-    kept, missed, seconds = zip(*(pictures_in(made.folder, camera.name) for camera in run.cameras), strict=True)
+    kept, missed, seconds = zip(*(count_recorded_pictures(made.folder, camera.name) for camera in run.cameras), strict=True)
     frames = tuple(n or camera.counts.get("frames", 0) for n, camera in zip(kept, run.cameras, strict=True))
     return RecordReport(made.folder, max(seconds) or (now_ns() - begun_ns) * 1e-9, frames, missed, made.n_bytes())
 
 
-def pictures_in(folder: Path, name: str) -> tuple[int, int, float]:
+def count_recorded_pictures(folder: Path, name: str) -> tuple[int, int, float]:
     """Return how many pictures of a camera are recorded, how many between them are not, and over how many seconds."""
     n_kept, n_missed, t_ns = 0, 0, np.zeros(0, np.int64)
-    for video in parts_of(folder, name, "mkv"):
+    for video in list_recording_parts(folder, name, "mkv"):
         with contextlib.suppress(SourceError):  # whoever reads the session is told
             rows, _ = read_video_stamps(video.with_suffix(".csv"))
             n_kept += len(rows)

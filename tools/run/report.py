@@ -107,12 +107,12 @@ class RunStatistics:
         latency = tuple(np.percentile(self._latencies_ms, [50, 95, 99]).tolist()) if self._latencies_ms else ()
         drops = dict(self.status.drops) if self.status is not None else {}
         seconds = (self._span_ns[1] - self._span_ns[0]) * 1e-9
-        lines = () if self.status is None else camera_lines(self.status, seconds)
+        lines = () if self.status is None else format_cameras(self.status, seconds)
         doubtful = tuple(f"at {(event.t_ns - self._t_first_capture_ns) * 1e-9:.1f} s: {event.text}" for event in self._doubts)
         return RunReport(seconds, self.n_poses, self.n_tracked, latency, drops, lines, doubtful, self._n_doubts)
 
 
-def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
+def format_status(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
     """Return in a line how the run is."""
     rates, names = status.rates_hz, [name for name in status.rates_hz if name != "pose"]
     words = [
@@ -125,16 +125,16 @@ def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
         words.append(f"lag {status.lag_ns * MS:.0f} ms")
     if status.skew_ns:
         words.append(f"skew {status.skew_ns.get('median', 0.0) * MS:.1f} ms")
-    words += offset_lines(status)
+    words += format_stamp_offsets(status)
     dropped = sum(status.drops.values())
     if dropped:
         words.append(f"{dropped} dropped")
     for name, camera in status.cameras.items():
-        words += [line for line in (state_words(name, camera), node_words(name, camera)) if line]
+        words += [line for line in (format_camera_state(name, camera), format_node(name, camera)) if line]
     return ", ".join(words)
 
 
-def offset_lines(status: StatusMessage) -> list[str]:
+def format_stamp_offsets(status: StatusMessage) -> list[str]:
     """Return by how much the stamps of each camera but the first are late, with the uncertainty, where somebody knows."""
     lines = []
     for camera in CAMERA_NAMES[1:]:
@@ -145,20 +145,20 @@ def offset_lines(status: StatusMessage) -> list[str]:
     return lines
 
 
-def state_words(name: str, camera: Camera) -> str:
+def format_camera_state(name: str, camera: Camera) -> str:
     """Return in words what is wrong with a camera; empty for one that is well."""
     state, health = str(camera.get("state", "")), str(camera.get("health", ""))
     bad = state if state not in ("", "live", "waiting") else ""
     return f"{name} {': '.join(part for part in (bad, health) if part)}" if bad or health else ""
 
 
-def camera_lines(status: StatusMessage, seconds: float) -> tuple[str, ...]:
+def format_cameras(status: StatusMessage, seconds: float) -> tuple[str, ...]:
     """Return in words how each camera did over a run of so many seconds, and what the time between them was."""
-    lines = [_camera_line(name, camera, seconds) for name, camera in status.cameras.items()]
-    return (*lines, *offset_lines(status))
+    lines = [_format_camera(name, camera, seconds) for name, camera in status.cameras.items()]
+    return (*lines, *format_stamp_offsets(status))
 
 
-def _camera_line(name: str, camera: Camera, seconds: float) -> str:
+def _format_camera(name: str, camera: Camera, seconds: float) -> str:
     """Return in words how one camera did."""
     called = camera.get("name") or camera.get("address")
     frames = int(camera.get("frames", 0))
@@ -168,7 +168,7 @@ def _camera_line(name: str, camera: Camera, seconds: float) -> str:
     return f"{name} camera{f' ({called})' if called else ''}: " + ", ".join(words)
 
 
-def node_words(name: str, camera: Camera) -> str:
+def format_node(name: str, camera: Camera) -> str:
     """Return in words how a camera node and its clock are; empty for a camera of this machine."""
     if "node" not in camera:
         return ""

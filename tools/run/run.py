@@ -10,8 +10,8 @@ from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
-from capture.sockets.endpoints import key_settings
-from capture.sources.network.address import without_secrets
+from capture.sockets.endpoints import find_key_settings
+from capture.sources.network.address import hide_secrets
 from capture.sources.webcam.webcam import DeviceProvider
 from config.settings import Settings
 from reconstruct.process.main import ReconstructionPlan
@@ -19,14 +19,21 @@ from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
-from tools.interrupt import interruptible
-from tools.run.cameras import NODE, camera_plan, check_cameras, is_recorded
-from tools.run.live import reconstruction_plan
+from tools.interrupt import raise_on_interrupt
+from tools.run.cameras import NODE, check_camera_sources, is_recorded, plan_camera
+from tools.run.live import plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
-from tools.run.record import SessionFolder, with_video
+from tools.run.record import SessionFolder, add_video_recorder
 from tools.run.report import RunReport, RunStatistics
-from tools.run.start import DelayedNotice, await_cameras, check_sizes, empty_the_room, quality_message, world_message
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.start import (
+    DelayedNotice,
+    await_cameras,
+    check_sizes,
+    format_missing_world,
+    format_rig_quality,
+    wait_for_empty_room,
+)
+from tools.run.supervisor import Supervisor, choose_session_name
 
 TURN_MS = 10
 SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine
@@ -66,37 +73,37 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
 
     Raises DuocapError for what the user can mend.
     """
-    settings = check_cameras(what.cameras, settings, what.fps, tell, what.devices)
-    for words in (quality_message(what.rig), world_message(what.rig, what.subject.world)):
+    settings = check_camera_sources(what.cameras, settings, what.fps, tell, what.devices)
+    for words in (format_rig_quality(what.rig), format_missing_world(what.rig, what.subject.world)):
         if words:
             tell(words)
-    session, tally, later = new_session(), RunStatistics(), DelayedNotice(tell)
-    shown = [without_secrets(source) for source in what.cameras]
-    plans = camera_plans(settings, what)
+    session, tally, later = choose_session_name(), RunStatistics(), DelayedNotice(tell)
+    shown = [hide_secrets(source) for source in what.cameras]
+    plans = plan_cameras(settings, what)
     folder = None
     if what.record is not None and what.record.suffix != SUFFIX:
         folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database, what.style)
         what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject, style=folder.style)
-    plan, entrance = planned(settings, what, session)
-    subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
+    plan, entrance = plan_live_run(settings, what, session)
+    subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), find_key_settings(settings.stream))
     try:
-        with interruptible(), Supervisor(plans, plan, session, tell, entrance) as run:
+        with raise_on_interrupt(), Supervisor(plans, plan, session, tell, entrance) as run:
             await_cameras(run, what.cameras, tell)
             check_sizes(what.rig, run.cameras)
             if folder is not None:
                 folder.describe(run.cameras, plan.budget_ns)
                 run.record(str(folder.folder))
-                show = with_line(show, partial(folder.line, run.cameras), tell)
+                show = add_status_line(show, partial(folder.line, run.cameras), tell)
             if what.learn_s and not all(is_recorded(source) for source in what.cameras):
-                empty_the_room(run, what.learn_s, tell)
+                wait_for_empty_room(run, what.learn_s, tell)
             t_start_ns = run.start()
             if what.learn_s:
                 later.at(t_start_ns + round(what.learn_s * SECOND_NS), "thank you; the background is learned, step in")
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
             try:
-                _listen(run, subscriber, tally, tell, show, what.seconds, later)
+                _receive_until_end(run, subscriber, tally, tell, show, what.seconds, later)
             finally:
-                tell_saved(what.save_style, run.style_saved, tell)
+                tell_style_saved(what.save_style, run.style_saved, tell)
     except KeyboardInterrupt:
         if not tally.n_poses:
             raise
@@ -107,7 +114,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     return tally.report()
 
 
-def with_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
+def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
     """Return a way to show a run that says one line more."""
 
     def both(tally: RunStatistics, status: StatusMessage) -> None:
@@ -117,10 +124,10 @@ def with_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
     return both
 
 
-def planned(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
+def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
     """Plan the reconstruction, and where nodes come in if the run has any."""
     fps = what.fps or DEFAULT_FPS
-    plan = reconstruction_plan(
+    plan = plan_reconstruction(
         what.rig,
         what.subject,
         what.database,
@@ -134,28 +141,28 @@ def planned(settings: Settings, what: LiveRun, session: str) -> tuple[Reconstruc
     )
     if NODE not in what.cameras:
         return plan, None
-    keys = key_settings(settings.stream)
+    keys = find_key_settings(settings.stream)
     return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
 
 
-def tell_saved(file: Path | None, saved: bool, tell: Tell) -> None:
+def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
     """Say whether a style was kept, where that was wanted."""
     if file is not None:
         tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
 
 
-def camera_plans(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
+def plan_cameras(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
     """Plan the cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
     markers = what.subject.markers
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     room = RoomSettings(colors, what.learn_s)
     return [
-        with_video(camera_plan(source, camera, settings, what.fps, room, what.devices))
+        add_video_recorder(plan_camera(source, camera, settings, what.fps, room, what.devices))
         for camera, source in enumerate(what.cameras)
     ]
 
 
-def _listen(
+def _receive_until_end(
     run: Supervisor,
     subscriber: Subscriber,
     tally: RunStatistics,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from calibration.camera import Rig
 from calibration.world import World
 from capture.clock import now_ns
-from capture.sources.network.address import without_secrets
+from capture.sources.network.address import hide_secrets
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
-from tools.run.cameras import CameraKind, kind_of
+from tools.run.cameras import CameraKind, find_camera_kind
 from tools.run.child import ChildProcess
 from tools.run.supervisor import Supervisor
 
@@ -38,7 +38,7 @@ class StartProgress:
         for child in run.cameras:
             if child.ready and not child.away and child.name not in self._told:
                 self._told.add(child.name)
-                self._tell(opened_words(child.name, child.counts, child.details))
+                self._tell(format_opened_camera(child.name, child.counts, child.details))
                 self._due_ns = now_ns() + PATIENCE_NS
         waiting = [child for child in run.children.values() if not child.is_node and not child.ready]
         if waiting and now_ns() >= self._due_ns:
@@ -52,9 +52,9 @@ class StartProgress:
         source = self._sources.get(child.name)
         if source is None:
             return self._third
-        kind = kind_of(source)
+        kind = find_camera_kind(source)
         if kind is CameraKind.NETWORK:
-            return f"the {child.name} camera at {without_secrets(source)}"
+            return f"the {child.name} camera at {hide_secrets(source)}"
         return f"the {child.name} camera" + (", which may take a while to open" if kind is CameraKind.WEBCAM else "")
 
 
@@ -62,7 +62,7 @@ def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: st
     """Wait until all is ready, with progress in words; third: what the process beside the cameras is. Raises RunError."""
     host = run.entrance.removeprefix("tcp://")
     for name, source in zip(CAMERA_NAMES, sources, strict=False):
-        if kind_of(source) is CameraKind.NODE:
+        if find_camera_kind(source) is CameraKind.NODE:
             tell(f"waiting for the {name} camera; there, say: duocap node --camera {name} --source CAMERA --connect {host}")
     tell("getting ready")
     opening = StartProgress(sources, tell, third)
@@ -83,7 +83,7 @@ def check_sizes(rig: Rig, cameras: Sequence[ChildProcess]) -> None:
             )
 
 
-def quality_message(rig: Rig) -> str:
+def format_rig_quality(rig: Rig) -> str:
     """Return in a line what the rig's calibration was judged to be, empty where it passed or nobody judged it."""
     if rig.grade in ("", "pass"):
         return ""
@@ -94,7 +94,7 @@ def quality_message(rig: Rig) -> str:
     )
 
 
-def world_message(rig: Rig, world: World | None) -> str:
+def format_missing_world(rig: Rig, world: World | None) -> str:
     """Return in a line that a run begins without a world, and why; empty where the world is known."""
     if rig.floor_known or (world is not None and world.holds_for(rig)):
         return ""
@@ -107,7 +107,7 @@ def world_message(rig: Rig, world: World | None) -> str:
     )
 
 
-def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
+def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
     """Return in words what a camera is that has opened, and what it does otherwise than asked."""
     called = details.get("name") or details.get("address")
     parts = [f"{name} camera: {called}" if called else f"{name} camera"]
@@ -120,7 +120,7 @@ def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int
     return f"{words}; it {otherwise}" if otherwise else words
 
 
-def empty_the_room(run: Supervisor, seconds: float, tell: Tell) -> None:
+def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
     """Count down until the background is learned, looking after the processes meanwhile."""
     tell(f"please step out of all cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
     for left_s in range(STEP_OUT_S, 0, -1):

@@ -15,23 +15,23 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
-from capture.clock import Clocks, SuspendDetector, clocks_ns, now_ns
-from capture.process.camera import camera_main
+from capture.clock import Clocks, SuspendDetector, now_ns, read_both_clocks_ns
+from capture.process.camera import run_camera
 from capture.process.control import CameraStatusOrder, EventOrder, Report, ReportKind, StopOrder, decode_report
 from capture.process.link import SupervisorAddress, freeze_objects
 from capture.process.plan import CameraPlan
 from capture.sockets.wire import MalformedMessageError
-from config.logs import current_logs
+from config.logs import find_current_logs
 from config.settings import CAMERA_NAMES
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan, reconstruction_main
 from stream.recording.collector import CollectionPlan, collector_main
 from tools.interrupt import raise_if_interrupted
-from tools.run.child import READY_S, ChildProcess, duration_words
+from tools.run.child import READY_S, ChildProcess, format_duration
 from tools.run.learner import STYLE, LearnerProcess
 from tools.run.orders import RECONSTRUCTION, RunOrders
 from tools.run.parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
-from tools.run.prepared import PreparedProcesses, one_thread
+from tools.run.prepared import PreparedProcesses, limit_threads
 from tools.run.router import Router
 
 MAX_UNSAID = 16
@@ -76,7 +76,7 @@ STOP_S = 4.0
 DESCRIBE_PERIOD_NS = 1_000_000_000
 
 
-def new_session() -> str:
+def choose_session_name() -> str:
     """Return a name for a run that no other run has."""
     return secrets.token_hex(4)
 
@@ -97,7 +97,7 @@ class Supervisor:
         session: str,
         tell: Callable[[str], None] = log.info,
         entrance: NodeEntrance | None = None,
-        clocks: Clocks = clocks_ns,
+        clocks: Clocks = read_both_clocks_ns,
         prepared: PreparedProcesses | None = None,
     ) -> None:
         self._prepared = prepared
@@ -107,7 +107,7 @@ class Supervisor:
             main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
             self.children[RECONSTRUCTION] = ChildProcess(RECONSTRUCTION, main, reconstruction)
         for name, plan in zip(CAMERA_NAMES, cameras, strict=False):
-            self.children[name] = ChildProcess(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
+            self.children[name] = ChildProcess(name, run_camera if isinstance(plan, CameraPlan) else None, plan)
         self._router = Router(session, self.nodes, entrance)
         receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
         self._orders = RunOrders(self._router, self.children, receiver)
@@ -119,7 +119,7 @@ class Supervisor:
 
     def __enter__(self) -> "Supervisor":
         # Side by side: a large plan is taken only as fast as its process comes up.
-        with one_thread(), ThreadPoolExecutor(len(self.children)) as pool:
+        with limit_threads(), ThreadPoolExecutor(len(self.children)) as pool:
             list(pool.map(self._spawn, self.children.values()))
         return self
 
@@ -224,7 +224,7 @@ class Supervisor:
 
     def _link(self, name: str) -> SupervisorAddress:
         """Return a process's connection to this one."""
-        return SupervisorAddress(name, self._router.address, self._session, current_logs())
+        return SupervisorAddress(name, self._router.address, self._session, find_current_logs())
 
     def _hear_all(self) -> None:
         """Take all reports that have come."""
@@ -277,7 +277,7 @@ class Supervisor:
         """After a sleep of the machine nothing that was silent is to blame; the cameras' processes notice it themselves."""
         for child in (*self.children.values(), self._learner.child):
             child.last_heard_ns = now_ns()
-        self._news.announce(f"the machine was asleep, or too busy to go on, for {duration_words(slept_ns)}; going on")
+        self._news.announce(f"the machine was asleep, or too busy to go on, for {format_duration(slept_ns)}; going on")
 
     def _look_after(self, child: ChildProcess) -> None:
         """Start a dead or hung process again when that is due; raise for whatever cannot be mended so."""
@@ -299,7 +299,7 @@ class Supervisor:
         pause_ns = child.restarts.died(worked_ns) if self._orders.t_start_ns else None
         if pause_ns is not None:
             child.ready, child.due_ns = False, now_ns() + pause_ns
-            after = f" in {duration_words(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
+            after = f" in {format_duration(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
             self._news.announce(f"{words}; starting it again{after}")
         elif child.complaint is None or child.complaint.kind is ReportKind.FAULT:
             raise ProcessFaultError(words)

@@ -13,10 +13,16 @@ from reconstruct.models.style.synthesis.curves import resample_motion
 from reconstruct.posing.fit import PoseResult
 from reconstruct.posing.sparse import SparsePoser
 from stream.export.take import Take
-from tools.style.constraints import constraints_of, curve_points
-from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_inputs
-from tools.style.pose import arrays_of, as_take, frame_times, motion_lines, motion_warnings
-from tools.style.report import offs, pose_lines, warning
+from tools.style.constraints import build_constraints, build_curve_points
+from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_pose_inputs
+from tools.style.pose import (
+    arrays_from_poses,
+    build_posed_take,
+    compute_frame_times,
+    format_motion_quality,
+    format_motion_warnings,
+)
+from tools.style.report import format_pose_residuals, format_pose_warning, measure_constraint_residuals
 from tools.style.request import PoseAsked, PoseRequest
 from tools.style.values import PoseFileError
 
@@ -43,16 +49,16 @@ class CompletedTake:
     warnings: tuple[str, ...]
 
 
-def completed(task: CompletionTask, progress: Callable[[int, int], None]) -> CompletedTake:
+def complete_poses(task: CompletionTask, progress: Callable[[int, int], None]) -> CompletedTake:
     """Complete the poses that a file asks for. Raises DuocapError."""
     model = read_dictionary(task.dictionary)
     subject = None if task.subject is None else read_subject(task.subject)
-    request, rig = read_inputs(task.inputs, 1, subject)
+    request, rig = read_pose_inputs(task.inputs, 1, subject)
     if request.shares is not None or any(asked.shares is not None for asked in request.poses):
         raise PoseFileError(f"{task.inputs.constraints}: shares are for `duocap style pose` with several styles; leave them out")
     known = rig is None or rig.floor_known
     poser = SparsePoser(model, None if subject is None else subject.skeleton)
-    work = _motion if request.curves else _poses
+    work = _complete_motion if request.curves else _complete_single_poses
     take, lines, warnings = work(poser, request, rig, task.inputs.fps, progress)
     return CompletedTake(take, lines, warnings if known else (UNKNOWN_FLOOR, *warnings))
 
@@ -60,7 +66,7 @@ def completed(task: CompletionTask, progress: Callable[[int, int], None]) -> Com
 Completed = tuple[Take, tuple[str, ...], tuple[str, ...]]
 
 
-def _poses(
+def _complete_single_poses(
     poser: SparsePoser, request: PoseRequest, rig: Rig | None, fps: float, progress: Callable[[int, int], None]
 ) -> Completed:
     """Find single poses, each by itself."""
@@ -68,19 +74,19 @@ def _poses(
     lines: list[str] = []
     warnings: list[str] = []
     for number, asked in enumerate(request.poses, 1):
-        constraints = constraints_of(asked, poser.skeleton, None, rig)
+        constraints = build_constraints(asked, poser.skeleton, None, rig)
         pose = poser.pose(constraints)
-        off = offs(pose, asked, constraints, poser.skeleton, rig)
+        off = measure_constraint_residuals(pose, asked, constraints, poser.skeleton, rig)
         found.append(pose)
-        lines += pose_lines(f"pose {number}", pose, off, "dictionary")
-        warned = warning(f"pose {number}", pose, off)
-        warnings += [*_open(f"pose {number}", asked), *([] if warned is None else [warned])]
+        lines += format_pose_residuals(f"pose {number}", pose, off, "dictionary")
+        warned = format_pose_warning(f"pose {number}", pose, off)
+        warnings += [*_format_underdetermined(f"pose {number}", asked), *([] if warned is None else [warned])]
         progress(number, len(request.poses))
-    take = as_take(poser.skeleton, *arrays_of(found), fps, SOURCE)
+    take = build_posed_take(poser.skeleton, *arrays_from_poses(found), fps, SOURCE)
     return take, tuple(lines), tuple(warnings)
 
 
-def _open(name: str, asked: PoseAsked) -> tuple[str, ...]:
+def _format_underdetermined(name: str, asked: PoseAsked) -> tuple[str, ...]:
     """Return in words where what is asked does not even place a rigid body: six numbers."""
     told = {point.handle.name: 3 for point in asked.points} | {
         f"{each.handle.name} {each.camera}": 2 for each in asked.image_points
@@ -95,12 +101,12 @@ def _open(name: str, asked: PoseAsked) -> tuple[str, ...]:
     )
 
 
-def _motion(
+def _complete_motion(
     poser: SparsePoser, request: PoseRequest, rig: Rig | None, fps: float, progress: Callable[[int, int], None]
 ) -> Completed:
     """Follow curves, every frame from the one before."""
-    asked, points = request.poses[0], curve_points(request.curves, frame_times(request))
-    constraints = [constraints_of(asked, poser.skeleton, None, rig, row) for row in points]
+    asked, points = request.poses[0], build_curve_points(request.curves, compute_frame_times(request))
+    constraints = [build_constraints(asked, poser.skeleton, None, rig, row) for row in points]
     found: list[PoseResult] = []
     now: PoseResult | None = None
     for _ in range(SETTLED):
@@ -109,6 +115,9 @@ def _motion(
         now = poser.pose(each, now)
         found.append(now)
         progress(number, len(constraints))
-    off = [offs(pose, asked, each, poser.skeleton, rig, row) for pose, each, row in zip(found, constraints, points, strict=True)]
-    take = as_take(poser.skeleton, *resample_motion(*arrays_of(found), fps), fps, SOURCE)
-    return take, motion_lines(take, request, found, off, "dictionary"), motion_warnings(found, off)
+    off = [
+        measure_constraint_residuals(pose, asked, each, poser.skeleton, rig, row)
+        for pose, each, row in zip(found, constraints, points, strict=True)
+    ]
+    take = build_posed_take(poser.skeleton, *resample_motion(*arrays_from_poses(found), fps), fps, SOURCE)
+    return take, format_motion_quality(take, request, found, off, "dictionary"), format_motion_warnings(found, off)

@@ -17,16 +17,16 @@ from config.errors import DuocapError
 from config.joints import JOINTS, N_JOINTS
 from database.files.read import SUFFIXES, read_clip
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE
-from reconstruct.constraints import points
-from reconstruct.models.sparse.body import normalised
-from reconstruct.models.sparse.dictionary import RestoreOptions, restore
+from reconstruct.constraints import build_point_handles
+from reconstruct.models.sparse.body import normalise_bone_lengths
+from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.pose import TrackingState
-from reconstruct.posing.fit import ExpectedPoints, PoseStart, fitted, gaussian
+from reconstruct.posing.fit import ExpectedPoints, PoseStart, build_pose_gaussian, fit_pose
 from reconstruct.solve.limits import Limits
-from stream.export.from_recording import motion_from_recording
+from stream.export.from_recording import read_longest_motion
 from stream.export.take import Take, TakeInfo
-from stream.recording.folders import take_of
+from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
 from tools.progress import ProgressState
 
@@ -42,7 +42,7 @@ LOOKS, FAR_M = 4, 0.1  # how often, and the distance at which a point's weight i
 WILD_WEIGHT, WILD_SIGMAS, WILD_M = 0.3, 4.0, 0.08  # wild: less weight than this, farther than so many of its noise, and than this
 EXPECTED_M = 0.015
 WILD_RAD, RAD_BY_M = 1.0, 10.0  # how far a wild joint may turn, and any other, by the noise
-NO_CONSTRAINT = points(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
+NO_CONSTRAINT = build_point_handles(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class RestoredPoints(NamedTuple):
     noise_m: float
 
 
-def read_take(file: Path) -> Take:
+def read_take_file(file: Path) -> Take:
     """Read a motion or a recording. Raises DuocapError."""
     if file.is_dir() or file.suffix.lower() == RECORDING:
-        return motion_from_recording(open_recording(take_of(file))).take()
+        return read_longest_motion(open_recording(find_take(file))).take()
     if not file.exists():
         raise DuocapError(f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})")
     if file.suffix.lower() not in SUFFIXES:
@@ -77,7 +77,7 @@ def read_take(file: Path) -> Take:
     return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info)
 
 
-def denoised(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
+def denoise_take(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
     """Clean a take; lost frames and rest poses stay as they are.
 
     noise_m: standard deviation of a joint's noise, None to estimate it. Raises DuocapError: no pose to clean.
@@ -88,42 +88,42 @@ def denoised(take: Take, dictionary: Path, noise_m: float | None, progress: Prog
     if not len(rows):
         why = "nothing but rest poses, all joints at zero" if rest.any() else "no pose that could be cleaned"
         raise DuocapError(f"the take holds {why}; give one in which somebody is tracked and moves")
-    restored = restored_points(model, take, rows, noise_m)
+    restored = restore_points(model, take, rows, noise_m)
     rotvec = take.rotvec.copy()
     for n, row in enumerate(rows.tolist()):
-        rotvec[row] = _angles(model, take, row, restored, n)
+        rotvec[row] = _solve_rotvec(model, take, row, restored, n)
         progress(n + 1, len(rows))
     clean = replace(take, rotvec=rotvec, root_m=take.root_m.copy())
-    return CleanTake(clean, _lines(take, clean, rows, restored), _warnings(rest & ~take.lost, restored))
+    return CleanTake(clean, _format_changes(take, clean, rows, restored), _format_warnings(rest & ~take.lost, restored))
 
 
-def restored_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:
+def restore_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:
     """Restore the points of frames without those that are wild."""
     body = model.points
     given = body.vectors(model.skeleton, take.rotvec[rows])
-    each_m = point_noise(given) if noise_m is None else np.full(len(body.joint), noise_m)
+    each_m = estimate_point_noise(given) if noise_m is None else np.full(len(body.joint), noise_m)
     sigma_m = float(np.median(each_m))
     known = sigma_m / each_m
-    wild = _wild(model, given, each_m)
+    wild = _find_outliers(model, given, each_m)
     T = next(T for most, T in ATOMS.items() if sigma_m <= most)
     weight = known * ~wild if wild.any() else known
-    near = restore(model.dictionary, given, np.repeat(weight, 3, axis=-1), RestoreOptions(T, ALIKE * sigma_m))
-    local_m = normalised(near.reshape(len(given), -1, 3), body, body.lengths_m(model.skeleton))
+    near = restore_poses(model.dictionary, given, np.repeat(weight, 3, axis=-1), RestoreOptions(T, ALIKE * sigma_m))
+    local_m = normalise_bone_lengths(near.reshape(len(given), -1, 3), body, body.lengths_m(model.skeleton))
     return RestoredPoints(local_m, wild, sigma_m)
 
 
-def _wild(model: PoseDictionary, given: Floats, noise_m: Floats) -> Bools:
+def _find_outliers(model: PoseDictionary, given: Floats, noise_m: Floats) -> Bools:
     """Return which points are far from what the others of their frame tell, (N, P). noise_m: of each point, (P,)."""
     weight = np.ones((len(given), len(noise_m)))
     known = np.median(noise_m) / noise_m
     for _ in range(LOOKS):
-        near = restore(model.dictionary, given, np.repeat(known * weight, 3, axis=1), LOOK)
+        near = restore_poses(model.dictionary, given, np.repeat(known * weight, 3, axis=1), LOOK)
         off_m = np.linalg.norm((near - given).reshape(len(given), -1, 3), axis=2)
         weight = 1.0 / (1.0 + (off_m / np.maximum(FAR_M, 0.5 * WILD_SIGMAS * noise_m)) ** 2)
     return np.asarray((weight < WILD_WEIGHT) & (off_m > np.maximum(WILD_M, WILD_SIGMAS * np.sqrt(3.0) * noise_m)))
 
 
-def point_noise(given: Floats) -> Floats:
+def estimate_point_noise(given: Floats) -> Floats:
     """Estimate the noise of a coordinate of each point, (P,) [m], from second differences of frames, (N, 3 P), robustly."""
     if len(given) < FEW_FRAMES:
         return np.full(given.shape[1] // 3, UNKNOWN_NOISE_M)
@@ -132,7 +132,7 @@ def point_noise(given: Floats) -> Floats:
     return np.asarray(np.maximum(LEAST_NOISE_M, deviation))
 
 
-def _angles(model: PoseDictionary, take: Take, row: int, restored: RestoredPoints, n: int) -> Floats:
+def _solve_rotvec(model: PoseDictionary, take: Take, row: int, restored: RestoredPoints, n: int) -> Floats:
     """Return the rotation vectors, (J, 3) [rad], of frame `row` of a take, the n-th that was restored.
 
     They keep to the take's as far as these are known: all by the noise, those that end or begin at a wild point hardly.
@@ -145,15 +145,15 @@ def _angles(model: PoseDictionary, take: Take, row: int, restored: RestoredPoint
     wild = np.unique(body.joint[restored.wild[n]])
     sigma[wild] = WILD_RAD
     sigma[PARENT_ARRAY[wild]] = WILD_RAD
-    prior = gaussian(joints, np.diag(np.repeat(sigma[1:] ** 2, 3)))
+    prior = build_pose_gaussian(joints, np.diag(np.repeat(sigma[1:] ** 2, 3)))
     root = PoseStart(joints, np.asarray(REFERENCE[0]), np.zeros(3))
-    found = fitted(model.skeleton, prior, Limits(model.low, model.high), NO_CONSTRAINT, root, expected)
+    found = fit_pose(model.skeleton, prior, Limits(model.low, model.high), NO_CONSTRAINT, root, expected)
     out = found.rotvec
     out[0] = take.rotvec[row, 0]
     return out
 
 
-def _warnings(rest: Bools, restored: RestoredPoints) -> tuple[str, ...]:
+def _format_warnings(rest: Bools, restored: RestoredPoints) -> tuple[str, ...]:
     """Warn of rest poses, (N,), and of a dictionary that does not know the take."""
     warnings = []
     if rest.any():
@@ -167,7 +167,7 @@ def _warnings(rest: Bools, restored: RestoredPoints) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _lines(before: Take, after: Take, rows: Ints, restored: RestoredPoints) -> tuple[str, ...]:
+def _format_changes(before: Take, after: Take, rows: Ints, restored: RestoredPoints) -> tuple[str, ...]:
     """Return in words what was changed."""
     moved_mm = 1e3 * np.linalg.norm(after.positions_m()[rows] - before.positions_m()[rows], axis=2)
     joints = restored.wild[:, : len(JOINTS) - 1]

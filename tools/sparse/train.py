@@ -8,9 +8,9 @@ import numpy as np
 
 from config.arrays import Singles
 from reconstruct.models.sparse.model import write_dictionary
-from reconstruct.models.sparse.train import TrainOptions, train
-from tools.progress import progress_bar
-from tools.style.sources import MotionSource, StyleSources, main_skeleton, read_sources
+from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
+from tools.progress import open_progress_bar
+from tools.style.sources import MotionSource, StyleSources, find_main_skeleton, read_motion_sources
 
 CHUNK = 10_000
 COLUMN = 11
@@ -18,11 +18,13 @@ COLUMN = 11
 
 def train_dictionary(wanted: StyleSources, options: TrainOptions, name: str, out: Path) -> tuple[str, ...]:
     """Train and write a dictionary; return what to say of it. Raises DuocapError."""
-    with progress_bar("reading"):
-        sources = read_sources(wanted)
-    skeleton, n_skeletons = main_skeleton(sources)
-    with progress_bar("training") as show:
-        model = train(lambda: _chunks(sources), skeleton, name, out.with_suffix(".sparse.part"), options, show)
+    with open_progress_bar("reading"):
+        sources = read_motion_sources(wanted)
+    skeleton, n_skeletons = find_main_skeleton(sources)
+    with open_progress_bar("training") as show:
+        model = train_pose_dictionary(
+            lambda: _read_pose_chunks(sources), skeleton, name, out.with_suffix(".sparse.part"), options, show
+        )
     plain = asdict(options.learning)
     described = tuple(f"{source.name}: {source.seconds:.1f} s" for source in sources)
     model = replace(model, sources=described, options=plain | {"clusters": options.clusters})
@@ -38,7 +40,7 @@ def train_dictionary(wanted: StyleSources, options: TrainOptions, name: str, out
     return tuple(lines)
 
 
-def _chunks(sources: list[MotionSource]) -> Iterator[Singles]:
+def _read_pose_chunks(sources: list[MotionSource]) -> Iterator[Singles]:
     """Return the poses of all motions, some thousands at a time."""
     for source in sources:
         for clip in source.clips:

@@ -4,17 +4,17 @@ import numpy as np
 
 from calibration.camera import Rig
 from config.arrays import Floats
-from database.geometry.kinematics import charted
+from database.geometry.kinematics import charted_from_local
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint
-from reconstruct.models.style.features import N_ANGLES, nearest_rotvec
+from reconstruct.models.style.features import N_ANGLES, choose_nearest_rotvec
 from reconstruct.models.style.model import Style
 from reconstruct.observations import Observations
 from tools.style.request import BodyPoint, CurveAsked, FixedAsked, OrientationAsked, PointAsked, PoseAsked
 from tools.style.values import PoseFileError
 
 
-def constraints_of(
+def build_constraints(
     asked: PoseAsked, skeleton: Skeleton, style: Style | None, rig: Rig | None = None, points: tuple[PointAsked, ...] = ()
 ) -> Constraints:
     """Return the constraints of one pose; points: further ones. A point at NaN is asked for nothing, but is a handle.
@@ -26,21 +26,21 @@ def constraints_of(
     return Constraints(
         Handles(
             np.array([handle.joint for handle in handles], np.int64),
-            np.array([offset_of(handle, skeleton) for handle in handles]).reshape(-1, 3),
+            np.array([find_handle_offset(handle, skeleton) for handle in handles]).reshape(-1, 3),
         ),
-        _observations(points, asked, rig),
-        _orientations(asked.orientations),
-        _fixed(asked.fixed, style),
+        _build_observations(points, asked, rig),
+        _build_orientations(asked.orientations),
+        _build_fixed_joints(asked.fixed, style),
         RootConstraint() if asked.root is None else asked.root,
     )
 
 
-def offset_of(handle: BodyPoint, skeleton: Skeleton) -> Floats:
+def find_handle_offset(handle: BodyPoint, skeleton: Skeleton) -> Floats:
     """Return where a handle is in its joint's frame, (3,) [m]."""
     return skeleton.tails_m[handle.joint] if handle.offset_m is None else handle.offset_m
 
 
-def curve_points(curves: tuple[CurveAsked, ...], seconds: Floats) -> list[tuple[PointAsked, ...]]:
+def build_curve_points(curves: tuple[CurveAsked, ...], seconds: Floats) -> list[tuple[PointAsked, ...]]:
     """Return the points that curves ask for at every time."""
     places = [curve.curve.at(seconds) for curve in curves]
     return [
@@ -49,7 +49,7 @@ def curve_points(curves: tuple[CurveAsked, ...], seconds: Floats) -> list[tuple[
     ]
 
 
-def _observations(points: tuple[PointAsked, ...], asked: PoseAsked, rig: Rig | None) -> Observations:
+def _build_observations(points: tuple[PointAsked, ...], asked: PoseAsked, rig: Rig | None) -> Observations:
     """Return points in space, then points in pictures, as the solver of live capture has them."""
     n = len(points) + len(asked.image_points)
     place, info = np.zeros((n, 3)), np.zeros((n, 3, 3))
@@ -68,7 +68,7 @@ def _observations(points: tuple[PointAsked, ...], asked: PoseAsked, rig: Rig | N
     return Observations(place, info, ideal, weight, rotation, translation, np.array([c.focal_px for c in rig.cameras]))
 
 
-def _orientations(asked: tuple[OrientationAsked, ...]) -> Orientations:
+def _build_orientations(asked: tuple[OrientationAsked, ...]) -> Orientations:
     """Return orientations as arrays."""
     return Orientations(
         np.array([each.joint for each in asked], np.int64),
@@ -77,16 +77,16 @@ def _orientations(asked: tuple[OrientationAsked, ...]) -> Orientations:
     )
 
 
-def _fixed(asked: tuple[FixedAsked, ...], style: Style | None) -> FixedJoints:
+def _build_fixed_joints(asked: tuple[FixedAsked, ...], style: Style | None) -> FixedJoints:
     """Return held joints as arrays. Raises PoseFileError: the style has no such training pose."""
     return FixedJoints(
         np.array([each.joint for each in asked], np.int64),
-        np.array([_held(each, style) for each in asked]).reshape(-1, 3),
+        np.array([_find_fixed_rotvec(each, style) for each in asked]).reshape(-1, 3),
         np.array([each.sigma_rad for each in asked], np.float64),
     )
 
 
-def _held(asked: FixedAsked, style: Style | None) -> Floats:
+def _find_fixed_rotvec(asked: FixedAsked, style: Style | None) -> Floats:
     """Return the charted rotation vector of a held joint, (3,)."""
     if style is None and asked.rotation is None:
         raise PoseFileError("fixed: give the joint's rotation; there is no style whose pose it could keep to")
@@ -94,7 +94,7 @@ def _held(asked: FixedAsked, style: Style | None) -> Floats:
     if asked.rotation is not None:
         local = np.array(REFERENCE)
         local[asked.joint] = asked.rotation
-        return nearest_rotvec(charted(local)[asked.joint], mean)
+        return choose_nearest_rotvec(charted_from_local(local)[asked.joint], mean)
     assert style is not None
     if asked.pose is None:
         return np.asarray(mean)

@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.quality.picture import INK, new_figure, save_figure
-from calibration.quality.picture import style as look
+from calibration.quality.picture import INK, make_figure, save_figure
+from calibration.quality.picture import choose_style as look
 from config.arrays import Floats
 from reconstruct.models.style.features import N_STATIC, RATE_HZ
-from reconstruct.models.style.model import Style, StyleEvaluator, annealing_evaluators
-from tools.progress import progress_bar
-from tools.style.plot_figures import best_side, bones, draw_figure, predicted_static
-from tools.style.plot_map import LatentPlane, LikelihoodMap, farthest_first, joined_in_time, likelihood_map, new_points, plane_of
+from reconstruct.models.style.model import Style, StyleEvaluator, build_annealing_evaluators
+from tools.progress import open_progress_bar
+from tools.style.plot_figures import choose_view_direction, compute_bone_segments, draw_figure, predict_static_features
+from tools.style.plot_map import (
+    LatentPlane,
+    LikelihoodMap,
+    compute_likelihood_map,
+    find_time_runs,
+    fit_latent_plane,
+    sample_new_points,
+    select_farthest_points,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,18 +60,18 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
     """Draw a style as PNG: its map with poses around it, at most 12. Raises FileFormatError: it cannot be written."""
     import matplotlib as mpl
 
-    level, plane = annealing_evaluators(style)[-1], plane_of(style)
-    with progress_bar("drawing") as show:
-        shown = likelihood_map(style, level, plane, MAP_IN[2] / MAP_IN[3], _steps(show, len(plane.depths)))
+    level, plane = build_annealing_evaluators(style)[-1], fit_latent_plane(style)
+    with open_progress_bar("drawing") as show:
+        shown = compute_likelihood_map(style, level, plane, MAP_IN[2] / MAP_IN[3], _make_step_counter(show, len(plane.depths)))
     with mpl.rc_context(look()):
-        figure = new_figure(*SIZE_IN)
-        ax = figure.add_axes(_fractions(MAP_IN))
+        figure = make_figure(*SIZE_IN)
+        ax = figure.add_axes(_convert_to_figure_fractions(MAP_IN))
         _draw_map(ax, style, plane, shown)
-        _draw_ring(figure, style, shown, _chosen(style, level, plane, shown, min(figures, len(SLOTS_IN))))
-        _head(figure, style)
+        _draw_ring(figure, style, shown, _select_figures(style, level, plane, shown, min(figures, len(SLOTS_IN))))
+        _write_heading(figure, style)
         words = f"{GREY}; orange lines lead to poses that were learned, green ones to new poses"
         n_off = int((~shown.holds(plane.points)).sum())
-        _legend(figure, ax, plane, words + (f"; learned poses off the map, far from all others: {n_off}" if n_off else ""))
+        _draw_legend(figure, ax, plane, words + (f"; learned poses off the map, far from all others: {n_off}" if n_off else ""))
     return save_figure(figure, path)
 
 
@@ -71,27 +79,27 @@ def draw_levels(style: Style, path: Path) -> Path:
     """Draw the three steps of annealing side by side as PNG. Raises FileFormatError: it cannot be written."""
     import matplotlib as mpl
 
-    plane, aspect = plane_of(style), 0.307 * LEVELS_IN[0] / (0.68 * LEVELS_IN[1])
-    with progress_bar("drawing") as show, mpl.rc_context(look()):
-        step = _steps(show, len(LEVELS) * len(plane.depths))
-        figure = new_figure(*LEVELS_IN)
-        for k, (level, title) in enumerate(zip(annealing_evaluators(style), LEVELS, strict=True)):
+    plane, aspect = fit_latent_plane(style), 0.307 * LEVELS_IN[0] / (0.68 * LEVELS_IN[1])
+    with open_progress_bar("drawing") as show, mpl.rc_context(look()):
+        step = _make_step_counter(show, len(LEVELS) * len(plane.depths))
+        figure = make_figure(*LEVELS_IN)
+        for k, (level, title) in enumerate(zip(build_annealing_evaluators(style), LEVELS, strict=True)):
             ax = figure.add_axes((0.02 + 0.327 * k, 0.145, 0.307, 0.68))
-            _draw_map(ax, style, plane, likelihood_map(style, level, plane, aspect, step))
+            _draw_map(ax, style, plane, compute_likelihood_map(style, level, plane, aspect, step))
             p = level.parameters
             ax.set_title(f"{title}\nalpha {p.alpha:.3g}, beta {p.beta:.3g}, gamma {p.gamma:.3g}", weight="normal", size=10)
-        _head(figure, style)
-        _legend(figure, ax, plane, f"{GREY}, by each panel's own measure")
+        _write_heading(figure, style)
+        _draw_legend(figure, ax, plane, f"{GREY}, by each panel's own measure")
     return save_figure(figure, path)
 
 
-def _steps(show: Callable[[int, int], None], total: int) -> Callable[[], None]:
+def _make_step_counter(show: Callable[[int, int], None], total: int) -> Callable[[], None]:
     """Return what to call after each of so many parts of the work, to show how much is done."""
     done = count(1)
     return lambda: show(next(done), total)
 
 
-def _fractions(place_in: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+def _convert_to_figure_fractions(place_in: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
     """Return a place in inches as shares of the figure."""
     left, bottom, width, height = place_in
     return left / SIZE_IN[0], bottom / SIZE_IN[1], width / SIZE_IN[0], height / SIZE_IN[1]
@@ -102,7 +110,7 @@ def _draw_map(ax: Axes, style: Style, plane: LatentPlane, shown: LikelihoodMap) 
     ax.imshow(
         shown.value, extent=shown.extent, origin="lower", cmap="gray", vmin=shown.dark, aspect="auto", interpolation="bilinear"
     )
-    for rows in joined_in_time(style):
+    for rows in find_time_runs(style):
         ax.plot(*plane.points[rows].T, color=PATH, lw=0.8, alpha=0.8, zorder=2)
     passive = np.setdiff1d(np.arange(len(plane.points)), style.active)
     ax.plot(*plane.points[passive].T, "+", color=PATH, ms=4.5, mew=0.9, zorder=3, label="training pose")
@@ -117,16 +125,16 @@ def _draw_map(ax: Axes, style: Style, plane: LatentPlane, shown: LikelihoodMap) 
         spine.set_visible(True)
 
 
-def _chosen(style: Style, level: StyleEvaluator, plane: LatentPlane, shown: LikelihoodMap, most: int) -> list[_Shown]:
+def _select_figures(style: Style, level: StyleEvaluator, plane: LatentPlane, shown: LikelihoodMap, most: int) -> list[_Shown]:
     """Choose poses to draw: learned ones far apart in the map, and likely new ones far from those."""
     if most < 1:
         return []
     n_new = round(NEW_SHARE * most)
     on_map = np.flatnonzero(shown.holds(plane.points))
-    rows = on_map[farthest_first(plane.points[on_map], most - n_new)]
+    rows = on_map[select_farthest_points(plane.points[on_map], most - n_new)]
     seen = [_Shown(style.features[k, :N_STATIC], plane.points[k], SEEN) for k in rows]
-    points, x = new_points(style, level, plane, shown, n_new, plane.points[rows])
-    made = predicted_static(style, level, x)
+    points, x = sample_new_points(style, level, plane, shown, n_new, plane.points[rows])
+    made = predict_static_features(style, level, x)
     return seen + [_Shown(static, point, NEW) for static, point in zip(made, points, strict=True)]
 
 
@@ -140,11 +148,13 @@ def _draw_ring(figure: Figure, style: Style, shown: LikelihoodMap, poses: list[_
     ax.set_axis_off()
     ax.set_xlim(0.0, SIZE_IN[0])
     ax.set_ylim(0.0, SIZE_IN[1])
-    points = _inches(np.array([each.point for each in poses]), shown)
+    points = _convert_to_inches(np.array([each.point for each in poses]), shown)
     slots = np.array(SLOTS_IN)
     apart = np.linalg.norm(points[:, None] - slots, axis=-1)
-    places = bones(style.skeleton, np.array([each.static for each in poses]))
-    across = best_side(bones(style.skeleton, style.features[:: max(1, len(style.features) // 200), :N_STATIC]))
+    places = compute_bone_segments(style.skeleton, np.array([each.static for each in poses]))
+    across = choose_view_direction(
+        compute_bone_segments(style.skeleton, style.features[:: max(1, len(style.features) // 200), :N_STATIC])
+    )
     tall = np.ptp(places[..., 1].reshape(len(places), -1), axis=1).max()
     for k, slot in zip(*linear_sum_assignment(apart**2), strict=True):
         own = poses[k]
@@ -154,14 +164,14 @@ def _draw_ring(figure: Figure, style: Style, shown: LikelihoodMap, poses: list[_
         draw_figure(ax, places[k], across, slots[slot], FIGURE_IN / max(float(tall), 1e-9), NEW if own.color == NEW else None)
 
 
-def _inches(points: Floats, shown: LikelihoodMap) -> Floats:
+def _convert_to_inches(points: Floats, shown: LikelihoodMap) -> Floats:
     """Return where points of the map, (K, 2), are on the page [in]."""
     left, right, bottom, top = shown.extent
     share = (points - [left, bottom]) / [right - left, top - bottom]
     return np.asarray(share * MAP_IN[2:] + MAP_IN[:2])
 
 
-def _head(figure: Figure, style: Style) -> None:
+def _write_heading(figure: Figure, style: Style) -> None:
     """Write what is shown."""
     facts = f"{len(style.features)} poses at {RATE_HZ:g} Hz, {int(style.modelled.sum())} features, "
     facts += f"{style.n_latent} latent dimensions, active set of {len(style.active)}"
@@ -170,7 +180,7 @@ def _head(figure: Figure, style: Style) -> None:
     figure.text(0.98, 1.0 - 0.19 / height_in, facts, size=9, va="top", ha="right", color="0.35")
 
 
-def _legend(figure: Figure, ax: Axes, plane: LatentPlane, words: str) -> None:
+def _draw_legend(figure: Figure, ax: Axes, plane: LatentPlane, words: str) -> None:
     """Say what the marks and the grey are."""
     from matplotlib.lines import Line2D
 

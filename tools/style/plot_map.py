@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from reconstruct.models.style.model import Style, StyleEvaluator, latent_energy
+from reconstruct.models.style.model import Style, StyleEvaluator, compute_latent_energy
 
 RESOLUTION = 150  # points of the map along its longer side
 MARGIN = 0.28  # of the training points' extent, shown around them
@@ -57,10 +57,10 @@ class LikelihoodMap:
 
     def places(self) -> Floats:
         """Return the points of the map, (H, W, 2)."""
-        return _grid(self.extent, self.value.shape)
+        return _build_grid(self.extent, self.value.shape)
 
 
-def plane_of(style: Style) -> LatentPlane:
+def fit_latent_plane(style: Style) -> LatentPlane:
     """Lay the plane: by principal components, 1-d spaces get a second direction without extent."""
     X = style.latent if style.n_latent > 1 else np.column_stack([style.latent, np.zeros(len(style.latent))])
     middle = X.mean(axis=0)
@@ -70,22 +70,22 @@ def plane_of(style: Style) -> LatentPlane:
     turned = (X - middle) @ axes.T
     deep = turned[:, 2:]
     share = float((singular[:2] ** 2).sum() / max((singular**2).sum(), 1e-300))
-    return LatentPlane(middle, axes, turned[:, :2], deep[farthest_first(deep, DEPTHS)], share)
+    return LatentPlane(middle, axes, turned[:, :2], deep[select_farthest_points(deep, DEPTHS)], share)
 
 
-def likelihood_map(
+def compute_likelihood_map(
     style: Style, level: StyleEvaluator, plane: LatentPlane, aspect: float = 1.0, step: Callable[[], None] | None = None
 ) -> LikelihoodMap:
     """Evaluate the model over the plane; behind each point of it, at the likeliest of the depths.
 
     aspect: width over height; step: is called after each depth.
     """
-    extent = _extent(plane.points, aspect)
+    extent = _compute_map_extent(plane.points, aspect)
     shape = (RESOLUTION, round(RESOLUTION * aspect)) if aspect < 1.0 else (round(RESOLUTION / aspect), RESOLUTION)
-    flat = _grid(extent, shape).reshape(-1, 2)
+    flat = _build_grid(extent, shape).reshape(-1, 2)
     value, depth = np.full(len(flat), -np.inf), np.zeros(len(flat), np.int64)
     for k, each in enumerate(plane.depths):
-        found = -latent_energy(level, plane.latent(flat, each)[:, : style.n_latent])
+        found = -compute_latent_energy(level, plane.latent(flat, each)[:, : style.n_latent])
         better = found > value
         value[better], depth[better] = found[better], k
         if step is not None:
@@ -95,7 +95,7 @@ def likelihood_map(
     return LikelihoodMap(extent, value.reshape(shape), depth.reshape(shape), min(float(dark), float(np.median(value))))
 
 
-def _extent(points: Floats, aspect: float) -> tuple[float, float, float, float]:
+def _compute_map_extent(points: Floats, aspect: float) -> tuple[float, float, float, float]:
     """Return left, right, bottom and top around points, (N, 2), to scale in a panel of that width over height.
 
     A few points far from all others are left outside, where they would make the rest too small to see.
@@ -110,7 +110,7 @@ def _extent(points: Floats, aspect: float) -> tuple[float, float, float, float]:
     return float(left), float(right), float(bottom), float(top)
 
 
-def _grid(extent: tuple[float, float, float, float], shape: tuple[int, ...]) -> Floats:
+def _build_grid(extent: tuple[float, float, float, float], shape: tuple[int, ...]) -> Floats:
     """Return the middles of cells that fill an extent, (H, W, 2)."""
     left, right, bottom, top = extent
     x = left + (np.arange(shape[1]) + 0.5) * (right - left) / shape[1]
@@ -118,7 +118,7 @@ def _grid(extent: tuple[float, float, float, float], shape: tuple[int, ...]) -> 
     return np.stack(np.meshgrid(x, y), axis=-1)
 
 
-def farthest_first(points: Floats, most: int, taken: Floats | None = None) -> NDArray[np.int64]:
+def select_farthest_points(points: Floats, most: int, taken: Floats | None = None) -> NDArray[np.int64]:
     """Choose points, (N, K), each the farthest from all before and from those taken, (T, K); the first else from the middle."""
     free = taken is None or not len(taken)
     others = points.mean(axis=0)[None] if taken is None or free else taken
@@ -134,26 +134,26 @@ def farthest_first(points: Floats, most: int, taken: Floats | None = None) -> ND
     return np.array(chosen, np.int64)
 
 
-def new_points(
+def sample_new_points(
     style: Style, level: StyleEvaluator, plane: LatentPlane, shown: LikelihoodMap, most: int, drawn: Floats
 ) -> tuple[Floats, Floats]:
     """Choose likely points of the plane where no training pose is: in the plane, (K, 2), and latent, (K, Q).
 
     drawn: points of the plane that have a figure already, (T, 2).
     """
-    usual = np.quantile(-latent_energy(level, style.latent), LIKELY)
+    usual = np.quantile(-compute_latent_energy(level, style.latent), LIKELY)
     places = shown.places()[shown.value > usual]
     if not len(places):
         return np.zeros((0, 2)), np.zeros((0, style.n_latent))
     away = np.min(np.linalg.norm(places[:, None] - plane.points[:: max(1, len(plane.points) // 400)], axis=-1), axis=1)
     far = np.flatnonzero(away >= np.quantile(away, 0.9))
-    chosen = far[farthest_first(places[far], most, drawn)]
+    chosen = far[select_farthest_points(places[far], most, drawn)]
     depth = plane.depths[shown.depth[shown.value > usual][chosen]]
     full = np.concatenate([places[chosen], depth], axis=1)
     return places[chosen], np.asarray(plane.middle + full @ plane.axes)[:, : style.n_latent]
 
 
-def joined_in_time(style: Style) -> list[NDArray[np.int64]]:
+def find_time_runs(style: Style) -> list[NDArray[np.int64]]:
     """Return the rows of poses that follow each other, run by run; none where nobody knows when they were."""
     when = style.times
     if not len(when.stretch):

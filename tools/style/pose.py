@@ -11,14 +11,22 @@ from config.arrays import Floats
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.features import RATE_HZ
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.synthesis.curves import resample_motion, span_s
+from reconstruct.models.style.synthesis.curves import find_span_s, resample_motion
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
-from reconstruct.models.style.synthesis.trajectory import SinglePoseSynthesizer, follow
+from reconstruct.models.style.synthesis.trajectory import SinglePoseSynthesizer, follow_constraints
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose
 from stream.export.take import Take, TakeInfo
-from tools.style.constraints import constraints_of, curve_points
-from tools.style.report import FAMILIAR, ConstraintResidual, acceleration_m_s2, curve_lines, offs, pose_lines, warning
+from tools.style.constraints import build_constraints, build_curve_points
+from tools.style.report import (
+    FAMILIAR,
+    ConstraintResidual,
+    compute_acceleration_m_s2,
+    format_curve_residuals,
+    format_pose_residuals,
+    format_pose_warning,
+    measure_constraint_residuals,
+)
 from tools.style.request import PoseRequest
 from tools.style.values import PoseFileError
 
@@ -41,7 +49,7 @@ class PosedTake:
     warnings: tuple[str, ...]
 
 
-def posed(
+def solve_request(
     synthesizer: Synthesizing,
     request: PoseRequest,
     rig: Rig | None,
@@ -50,33 +58,33 @@ def posed(
 ) -> PosedTake:
     """Do what a file asks for: poses one after another, or a motion."""
     if request.curves:
-        return _motion(synthesizer, request, rig, fps, progress)
+        return _solve_motion_take(synthesizer, request, rig, fps, progress)
     if request.shares is not None:
         raise PoseFileError(
             "[[style_share]] is about a motion over time: add a [[curve]] or --trajectory, or write shares = [...]"
         )
-    return _poses(synthesizer, request, rig, fps)
+    return _solve_single_poses(synthesizer, request, rig, fps)
 
 
-def _poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> PosedTake:
+def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> PosedTake:
     """Find single poses, each cold."""
     found: list[Synthesis] = []
     lines: list[str] = []
     warnings: list[str] = []
     for number, asked in enumerate(request.poses, 1):
-        constraints = constraints_of(asked, synthesizer.skeleton, synthesizer.styles[0], rig)
+        constraints = build_constraints(asked, synthesizer.skeleton, synthesizer.styles[0], rig)
         poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
         pose = poser.synthesize(constraints)
-        off = offs(pose, asked, constraints, synthesizer.skeleton, rig)
+        off = measure_constraint_residuals(pose, asked, constraints, synthesizer.skeleton, rig)
         found.append(pose)
-        lines += pose_lines(f"pose {number}", pose, off)
-        warned = warning(f"pose {number}", pose, off)
+        lines += format_pose_residuals(f"pose {number}", pose, off)
+        warned = format_pose_warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
-    rotvec, root_m = arrays_of(found)
-    return PosedTake(as_take(synthesizer.skeleton, rotvec, root_m, fps), tuple(lines), tuple(warnings))
+    rotvec, root_m = arrays_from_poses(found)
+    return PosedTake(build_posed_take(synthesizer.skeleton, rotvec, root_m, fps), tuple(lines), tuple(warnings))
 
 
-def _motion(
+def _solve_motion_take(
     synthesizer: Synthesizing,
     request: PoseRequest,
     rig: Rig | None,
@@ -84,31 +92,31 @@ def _motion(
     progress: Callable[[int, int], None] | None,
 ) -> PosedTake:
     """Follow curves at the rate of the features, and give the motion at fps."""
-    seconds = frame_times(request)
+    seconds = compute_frame_times(request)
     asked = request.poses[0]
-    points = curve_points(request.curves, seconds)
+    points = build_curve_points(request.curves, seconds)
     skeleton, style = synthesizer.skeleton, synthesizer.styles[0]
-    constraints = [constraints_of(asked, skeleton, style, rig, row) for row in points]
+    constraints = [build_constraints(asked, skeleton, style, rig, row) for row in points]
     poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
-    found = follow(poser, constraints, _shares(request, seconds), progress)
+    found = follow_constraints(poser, constraints, _interpolate_shares(request, seconds), progress)
     off = [
-        offs(pose, asked, constraint, skeleton, rig, row)
+        measure_constraint_residuals(pose, asked, constraint, skeleton, rig, row)
         for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = as_take(skeleton, *resample_motion(*arrays_of(found), fps), fps)
-    return PosedTake(take, motion_lines(take, request, found, off), motion_warnings(found, off))
+    take = build_posed_take(skeleton, *resample_motion(*arrays_from_poses(found), fps), fps)
+    return PosedTake(take, format_motion_quality(take, request, found, off), format_motion_warnings(found, off))
 
 
-def frame_times(request: PoseRequest) -> Floats:
+def compute_frame_times(request: PoseRequest) -> Floats:
     """Return the times of all frames, from the first key to the last."""
-    first, last = span_s([curve.curve for curve in request.curves])
+    first, last = find_span_s([curve.curve for curve in request.curves])
     count = int((last - first) * RATE_HZ + 1e-6) + 1
     if count > MOST_FRAMES:
         raise PoseFileError(f"{count} frames from {first:g} to {last:g} s; at most {MOST_FRAMES}: are the times in seconds?")
     return np.asarray(first + np.arange(count) / RATE_HZ)
 
 
-def _shares(request: PoseRequest, seconds: Floats) -> Floats | None:
+def _interpolate_shares(request: PoseRequest, seconds: Floats) -> Floats | None:
     """Return the shares of the styles in every frame, linear between keys; None where they do not change."""
     if request.shares is None:
         return None
@@ -116,12 +124,12 @@ def _shares(request: PoseRequest, seconds: Floats) -> Floats | None:
     return np.stack(columns, axis=-1)
 
 
-def arrays_of(found: Sequence[FoundPose]) -> tuple[Floats, Floats]:
+def arrays_from_poses(found: Sequence[FoundPose]) -> tuple[Floats, Floats]:
     """Return the rotation vectors, (N, J, 3), and places, (N, 3), of poses."""
     return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
 
 
-def as_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str = "style") -> Take:
+def build_posed_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str = "style") -> Take:
     """Return poses as a take of even frames."""
     return Take(
         skeleton=skeleton,
@@ -133,7 +141,7 @@ def as_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, sour
     )
 
 
-def motion_lines(
+def format_motion_quality(
     take: Take,
     request: PoseRequest,
     found: Sequence[FoundPose],
@@ -147,7 +155,7 @@ def motion_lines(
         for c, name in enumerate(names):
             off_m[n, c] = next((each.value for each in row if each.name == name), np.nan)
     step_s = take.seconds[1] - take.seconds[0] if len(take) > 1 else 1.0
-    acceleration = acceleration_m_s2(take.positions_m(), 1.0 / step_s)
+    acceleration = compute_acceleration_m_s2(take.positions_m(), 1.0 / step_s)
     known = 100.0 * (1.0 - float(np.mean([pose.variance for pose in found])))
     how = (
         f"the {model} knows poses like these"
@@ -155,24 +163,30 @@ def motion_lines(
         else f"far from the poses the {model} was learned of"
     )
     head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: {how} ({known:.0f}% known)"
-    return (head, *curve_lines(names, off_m), f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)")
+    return (
+        head,
+        *format_curve_residuals(names, off_m),
+        f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)",
+    )
 
 
-def motion_warnings(found: Sequence[FoundPose], off: Sequence[Sequence[ConstraintResidual]]) -> tuple[str, ...]:
+def format_motion_warnings(found: Sequence[FoundPose], off: Sequence[Sequence[ConstraintResidual]]) -> tuple[str, ...]:
     """Return in how many frames something is not reached, and the worst of it."""
     missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
     others = [pose for n, pose in enumerate(found) if n not in set(missed)]
-    rest = _count(len(found), sum(not pose.reached for pose in others), "what is asked for cannot be had together")
-    rest += _count(len(found), sum(pose.reached and not pose.converged for pose in others), "the search ended before its minimum")
+    rest = _format_count(len(found), sum(not pose.reached for pose in others), "what is asked for cannot be had together")
+    rest += _format_count(
+        len(found), sum(pose.reached and not pose.converged for pose in others), "the search ended before its minimum"
+    )
     if not missed:
         return rest
     worst = max(missed, key=lambda n: max(each.value / each.allowed for each in off[n]))
-    words = warning(
+    words = format_pose_warning(
         f"{len(missed)} of {len(found)} frames are off what is asked, most at {worst / RATE_HZ:.2f} s", found[worst], off[worst]
     )
     return rest if words is None else (words, *rest)
 
 
-def _count(total: int, count: int, what: str) -> tuple[str, ...]:
+def _format_count(total: int, count: int, what: str) -> tuple[str, ...]:
     """Return in how many frames something is so; nothing of none."""
     return (f"in {count} of {total} frames {what}; these poses may not be the best",) if count else ()

@@ -9,12 +9,12 @@ import numpy as np
 from calibration.camera import Rig
 from config.arrays import Floats
 from config.joints import JOINTS, PARENTS
-from database.geometry.kinematics import forward, local_rotations
-from database.geometry.rotations import geodesic_rad
+from database.geometry.kinematics import compute_forward_kinematics, local_from_charted
+from database.geometry.rotations import compute_geodesic_rad
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, RootConstraint
 from reconstruct.posing.protocol import FoundPose
-from tools.style.constraints import offset_of
+from tools.style.constraints import find_handle_offset
 from tools.style.request import PointAsked, PoseAsked
 
 FAR_SIGMAS = 3.0  # from where on something was not reached
@@ -46,7 +46,7 @@ class ConstraintResidual:
         return f"{self.value:.1f} {'px' if self.unit == 'px' else 'degrees'}"
 
 
-def offs(
+def measure_constraint_residuals(
     pose: FoundPose,
     asked: PoseAsked,
     constraints: Constraints,
@@ -55,53 +55,53 @@ def offs(
     points: tuple[PointAsked, ...] = (),
 ) -> list[ConstraintResidual]:
     """Return how far a pose is off each of its constraints; constraints: those made of `asked` and the further points."""
-    G, p = forward(skeleton, pose.rotvec, pose.root_m)
+    G, p = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)
     result = []
     for point in asked.points + points:
         if np.isfinite(point.position_m).all():
-            at = p[point.handle.joint] + G[point.handle.joint] @ offset_of(point.handle, skeleton)
-            result.append(_off(point.handle.name, float(np.linalg.norm(at - point.position_m)), "m", point.sigma_m))
+            at = p[point.handle.joint] + G[point.handle.joint] @ find_handle_offset(point.handle, skeleton)
+            result.append(_build_residual(point.handle.name, float(np.linalg.norm(at - point.position_m)), "m", point.sigma_m))
     for image in asked.image_points:
         assert rig is not None
-        at = p[image.handle.joint] + G[image.handle.joint] @ offset_of(image.handle, skeleton)
+        at = p[image.handle.joint] + G[image.handle.joint] @ find_handle_offset(image.handle, skeleton)
         camera = rig.cameras[image.camera]
         seen = camera.project(at[None])[0]
         name = f"{image.handle.name} in the {'picture' if rig.is_monocular else ('left', 'right')[image.camera] + ' picture'}"
-        result.append(_off(name, float(np.linalg.norm(seen - image.px)), "px", image.sigma_px))
+        result.append(_build_residual(name, float(np.linalg.norm(seen - image.px)), "px", image.sigma_px))
     for turned in asked.orientations:
-        turn_deg = float(np.degrees(geodesic_rad(G[turned.joint], turned.rotation)))
-        result.append(_off(f"{JOINTS[turned.joint]} turned", turn_deg, "deg", math.degrees(turned.sigma_rad)))
+        turn_deg = float(np.degrees(compute_geodesic_rad(G[turned.joint], turned.rotation)))
+        result.append(_build_residual(f"{JOINTS[turned.joint]} turned", turn_deg, "deg", math.degrees(turned.sigma_rad)))
     for k, held in enumerate(asked.fixed):
-        turn_deg = _held_off_deg(G, held.joint, constraints.fixed.rotvec[k])
-        result.append(_off(f"{JOINTS[held.joint]} held", turn_deg, "deg", math.degrees(held.sigma_rad)))
-    return result + _root_offs(G[0], pose.root_m, constraints.root)
+        turn_deg = _measure_fixed_residual_deg(G, held.joint, constraints.fixed.rotvec[k])
+        result.append(_build_residual(f"{JOINTS[held.joint]} held", turn_deg, "deg", math.degrees(held.sigma_rad)))
+    return result + _measure_root_residuals(G[0], pose.root_m, constraints.root)
 
 
-def _root_offs(rotation: Floats, place_m: Floats, asked: RootConstraint) -> list[ConstraintResidual]:
+def _measure_root_residuals(rotation: Floats, place_m: Floats, asked: RootConstraint) -> list[ConstraintResidual]:
     """Return how far the root is off what is said of it."""
     result = []
     if math.isfinite(asked.sigma_m):
-        result.append(_off("root", float(np.linalg.norm(place_m - asked.position_m)), "m", asked.sigma_m))
+        result.append(_build_residual("root", float(np.linalg.norm(place_m - asked.position_m)), "m", asked.sigma_m))
     if math.isfinite(asked.sigma_rad):
-        turn_deg = float(np.degrees(geodesic_rad(rotation, asked.rotation)))
-        result.append(_off("root turned", turn_deg, "deg", math.degrees(asked.sigma_rad)))
+        turn_deg = float(np.degrees(compute_geodesic_rad(rotation, asked.rotation)))
+        result.append(_build_residual("root turned", turn_deg, "deg", math.degrees(asked.sigma_rad)))
     return result
 
 
-def _held_off_deg(G: Floats, joint: int, rotvec: Floats) -> float:
+def _measure_fixed_residual_deg(G: Floats, joint: int, rotvec: Floats) -> float:
     """Return how far a joint's rotation from its parent is from the charted one, [degrees]."""
     charted = np.zeros((len(JOINTS), 3))
     charted[joint] = rotvec
-    wanted = local_rotations(charted)[joint]
-    return float(np.degrees(geodesic_rad(G[PARENTS[joint]].T @ G[joint], wanted)))
+    wanted = local_from_charted(charted)[joint]
+    return float(np.degrees(compute_geodesic_rad(G[PARENTS[joint]].T @ G[joint], wanted)))
 
 
-def _off(name: str, value: float, unit: str, sigma: float) -> ConstraintResidual:
+def _build_residual(name: str, value: float, unit: str, sigma: float) -> ConstraintResidual:
     """Weigh how far something is off."""
     return ConstraintResidual(name, value, unit, max(FAR_SIGMAS * sigma, FAR[unit]))
 
 
-def pose_lines(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], model: str = "style") -> list[str]:
+def format_pose_residuals(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], model: str = "style") -> list[str]:
     """Return in words how far one pose is off each constraint, and how well its model knows such poses."""
     known = f"the {model} knows poses like it ({100.0 * (1.0 - pose.variance):.0f}%)"
     if pose.variance > FAMILIAR:
@@ -110,7 +110,7 @@ def pose_lines(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], 
     return [f"{name}: {known}"] + [f"  {off.name:<{width}}  {off.words}" for off in found]
 
 
-def warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> str | None:
+def format_pose_warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> str | None:
     """Return in words what a pose does not reach; None where all is well."""
     missed = [off for off in found if not off.reached]
     if missed:
@@ -121,7 +121,7 @@ def warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> 
     return None if pose.converged else f"{name}: the search ended before its minimum; the pose may not be the best"
 
 
-def curve_lines(names: Sequence[str], off_m: Floats) -> list[str]:
+def format_curve_residuals(names: Sequence[str], off_m: Floats) -> list[str]:
     """Return in words how well curves were followed; off_m: (N, C) [m], NaN where nothing was asked."""
     width = max(len(name) for name in names)
     return [
@@ -131,7 +131,7 @@ def curve_lines(names: Sequence[str], off_m: Floats) -> list[str]:
     ]
 
 
-def acceleration_m_s2(positions_m: Floats, fps: float) -> float:
+def compute_acceleration_m_s2(positions_m: Floats, fps: float) -> float:
     """Return the root mean square acceleration of all joints of a motion, (N, J, 3) [m] -> [m/s^2]; 0 of fewer than 3 frames."""
     if len(positions_m) < 3:
         return 0.0

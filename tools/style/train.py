@@ -10,23 +10,23 @@ from time import perf_counter
 
 import numpy as np
 
-from calibration.quality.picture import LEFT, new_figure, save_figure, style
+from calibration.quality.picture import LEFT, choose_style, make_figure, save_figure
 from config.errors import DuocapError
-from reconstruct.models.style.features import RATE_HZ, TrainingPoses, subsample, training_poses
+from reconstruct.models.style.features import RATE_HZ, TrainingPoses, build_training_poses, subsample_poses
 from reconstruct.models.style.file import StyleOrigin, write_style
-from reconstruct.models.style.learn.train import MIN_POSES, LearnOptions, learn
+from reconstruct.models.style.learn.train import MIN_POSES, LearnOptions, fit_style
 from reconstruct.models.style.model import Style
-from stream.export.take import software_version
-from tools.progress import progress_bar
-from tools.style.sources import MotionSource, StyleSources, main_skeleton, read_sources
+from stream.export.take import find_software_version
+from tools.progress import open_progress_bar
+from tools.style.sources import MotionSource, StyleSources, find_main_skeleton, read_motion_sources
 
 
 def draw_objective(learned: Style, path: Path) -> Path:
     """Draw L_GP over the steps as PNG, and as an inset its last half. Raises FileFormatError: it cannot be written."""
     import matplotlib as mpl
 
-    with mpl.rc_context(style()):
-        figure = new_figure(6.4, 3.8)
+    with mpl.rc_context(choose_style()):
+        figure = make_figure(6.4, 3.8)
         ax = figure.add_axes((0.16, 0.14, 0.80, 0.74))
         steps = range(len(learned.objective))
         ax.plot(steps, learned.objective, color=LEFT, lw=1.6)
@@ -61,23 +61,23 @@ class TrainTask:
 
 def train_style(task: TrainTask, tell: Callable[[str], None]) -> Style:
     """Learn and write a style. Raises DuocapError: nothing can be learned from these motions, or the files cannot be written."""
-    with progress_bar("reading"):
-        sources = read_sources(task.wanted)
-    skeleton, n_skeletons = main_skeleton(sources)
-    every = training_poses([clip for source in sources for clip in source.clips])
+    with open_progress_bar("reading"):
+        sources = read_motion_sources(task.wanted)
+    skeleton, n_skeletons = find_main_skeleton(sources)
+    every = build_training_poses([clip for source in sources for clip in source.clips])
     _check_length(every, sources)
-    chosen = subsample(every, task.frames)
+    chosen = subsample_poses(every, task.frames)
     began = perf_counter()
-    with progress_bar("learning") as show:
-        style = learn(chosen, skeleton, task.name, task.options, lambda done, total, L: show(done, total, f"L_GP {L:.0f}"))
+    with open_progress_bar("learning") as show:
+        style = fit_style(chosen, skeleton, task.name, task.options, lambda done, total, L: show(done, total, f"L_GP {L:.0f}"))
     seconds = perf_counter() - began
-    write_style(task.out, style, _origin(task, sources))
+    write_style(task.out, style, _build_origin(task, sources))
     if task.plot is not None:
         draw_objective(style, task.plot)
-    tell(f"{'poses':<{COLUMN}} {_what(sources)}; {len(chosen)} of {len(every)} at {RATE_HZ:g} Hz learned")
+    tell(f"{'poses':<{COLUMN}} {_format_source_names(sources)}; {len(chosen)} of {len(every)} at {RATE_HZ:g} Hz learned")
     if n_skeletons > 1:
         tell(f"{'skeleton':<{COLUMN}} of {n_skeletons} bodies; it poses the one seen longest, {skeleton.height_m:.2f} m tall")
-    for line in _results(style, seconds, task):
+    for line in _format_results(style, seconds, task):
         tell(line)
     return style
 
@@ -91,22 +91,22 @@ def _check_length(poses: TrainingPoses, sources: list[MotionSource]) -> None:
         )
 
 
-def _what(sources: list[MotionSource]) -> str:
+def _format_source_names(sources: list[MotionSource]) -> str:
     """Name the motions, the first ones if they are many."""
     names = ", ".join(source.name for source in sources[:4]) + (f" and {len(sources) - 4} more" if len(sources) > 4 else "")
     return f"{sum(source.seconds for source in sources):.1f} s of {names}"
 
 
-def _origin(task: TrainTask, sources: list[MotionSource]) -> StyleOrigin:
+def _build_origin(task: TrainTask, sources: list[MotionSource]) -> StyleOrigin:
     """Return where the style comes from."""
     asked = {"frames": task.frames, "from_s": task.wanted.from_s}
     if np.isfinite(task.wanted.to_s):
         asked["to_s"] = task.wanted.to_s
     chosen = {name: value for name, value in asdict(task.options).items() if value is not None}
-    return StyleOrigin(tuple(source.name for source in sources), chosen | asked, software_version())
+    return StyleOrigin(tuple(source.name for source in sources), chosen | asked, find_software_version())
 
 
-def _results(style: Style, seconds: float, task: TrainTask) -> list[str]:
+def _format_results(style: Style, seconds: float, task: TrainTask) -> list[str]:
     """Return in words what was learned and what can be done with it."""
     p, L = style.learned, style.objective
     rows = {

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from benchmarks.stream.posing.page import PosePage
 from config.joints import JOINT_INDEX
 from config.settings import Settings
-from stream.posing.document import as_point
+from stream.posing.document import check_point
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.inbox import DragPlace
 from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M
@@ -63,7 +63,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Latency:
+class DragLatency:
     """Of one model [ms]: p50 and p95 of single moves, to the page's script and until drawn, and of steady dragging; bodies_hz:
     bodies that arrive a second while dragging steadily; program_ms: processor time of the program itself for a move;
     draws: triangles are drawn, else all is done but that.
@@ -79,12 +79,12 @@ class Latency:
     program_ms: tuple[float, float]
 
 
-def on_circle(angle: float) -> tuple[float, float]:
+def compute_circle_point(angle: float) -> tuple[float, float]:
     """Return a point of the circle [px]."""
     return CENTRE_PX[0] + RADIUS_PX * float(np.cos(angle)), CENTRE_PX[1] + RADIUS_PX * float(np.sin(angle))
 
 
-def measure(model: str, files: list[str], steps: int, draws: bool) -> Latency:
+def measure_drag(model: str, files: list[str], steps: int, draws: bool) -> DragLatency:
     """Drag with one model."""
     arguments = ["--model", model, *(file for file in files if file.endswith(f".{model}"))]
     with PosePage(arguments, LISTEN + ("" if draws else NOT_DRAWN)) as page:
@@ -92,18 +92,20 @@ def measure(model: str, files: list[str], steps: int, draws: bool) -> Latency:
         time.sleep(WARM_S)
         browser.mouse("mousePressed", *START_PX, 1)
         for share in np.linspace(0.0, 1.0, 12):
-            x, y = on_circle(0.0)
+            x, y = compute_circle_point(0.0)
             browser.mouse("mouseMoved", START_PX[0] + share * (x - START_PX[0]), START_PX[1] + share * (y - START_PX[1]), 1)
             time.sleep(0.1)
-        single = [each for n in range(steps) if (each := one_move(page, 2.0 * np.pi * n / 24)) is not None]
-        steady, bodies_hz = steady_drag(page, steps)
-        browser.mouse("mouseReleased", *on_circle(0.0), 0)
+        single = [each for n in range(steps) if (each := time_one_move(page, 2.0 * np.pi * n / 24)) is not None]
+        steady, bodies_hz = drag_steadily(page, steps)
+        browser.mouse("mouseReleased", *compute_circle_point(0.0), 0)
     arrival, drawn = np.array(single).T
-    cost_ms = program_ms(model, files, steps)
-    return Latency(model, draws, len(single), middle(arrival), middle(drawn), middle(steady), bodies_hz, cost_ms)
+    cost_ms = measure_program_ms(model, files, steps)
+    return DragLatency(
+        model, draws, len(single), compute_p50_p95(arrival), compute_p50_p95(drawn), compute_p50_p95(steady), bodies_hz, cost_ms
+    )
 
 
-def program_ms(model: str, files: list[str], steps: int) -> tuple[float, float]:
+def measure_program_ms(model: str, files: list[str], steps: int) -> tuple[float, float]:
     """Return the processor time of the program for a move, from the drag to the messages, p50 and p95 [ms]."""
     styles = tuple(Path(file) for file in files if file.endswith(".style"))
     dictionary = next((Path(file) for file in files if file.endswith(".sparse")), None)
@@ -114,43 +116,43 @@ def program_ms(model: str, files: list[str], steps: int) -> tuple[float, float]:
     for n in range(steps + 20):
         angle = 2.0 * np.pi * n / 24
         place_m = begin_m + 0.12 * np.array([np.cos(angle), np.sin(angle), 0.3])
-        app.drag(DragPlace("rightHand", as_point(place_m), False, 1))
+        app.drag(DragPlace("rightHand", check_point(place_m), False, 1))
         begin_s = time.process_time()
         app.update()
         times_s.append(time.process_time() - begin_s)
     app.close()
-    return middle(1e3 * np.array(times_s[20:]))
+    return compute_p50_p95(1e3 * np.array(times_s[20:]))
 
 
-def one_move(page: PosePage, angle: float) -> tuple[float, float] | None:
+def time_one_move(page: PosePage, angle: float) -> tuple[float, float] | None:
     """Move once and wait for the body; return the time to the page and until drawn [ms], or None where nothing moved."""
     browser = page.browser
     browser.evaluate("window.moves = []; window.arrivals = []; window.drawn = []; 0")
-    browser.mouse("mouseMoved", *on_circle(angle), 1)
+    browser.mouse("mouseMoved", *compute_circle_point(angle), 1)
     deadline = time.monotonic() + ANSWER_S
     while time.monotonic() < deadline:
         time.sleep(0.1)
-        moves, arrivals, drawn = heard(page)
+        moves, arrivals, drawn = read_page_log(page)
         if moves and arrivals and drawn and drawn[0]:
             return arrivals[0][0] - moves[0][0], drawn[0] - moves[0][0]
     return None
 
 
-def steady_drag(page: PosePage, steps: int) -> tuple[Floats, float]:
+def drag_steadily(page: PosePage, steps: int) -> tuple[Floats, float]:
     """Drag along the circle at 60 moves a second; return how old each body is on arrival [ms], and bodies a second."""
     browser = page.browser
-    browser.mouse("mouseMoved", *on_circle(0.0), 1)
+    browser.mouse("mouseMoved", *compute_circle_point(0.0), 1)
     time.sleep(1.0)
     browser.evaluate("window.moves = []; window.arrivals = []; window.drawn = []; 0")
     begin_s = time.monotonic()
     for n in range(4 * steps):
-        browser.mouse("mouseMoved", *on_circle(2.0 * np.pi * (time.monotonic() - begin_s) / TURN_S), 1)
+        browser.mouse("mouseMoved", *compute_circle_point(2.0 * np.pi * (time.monotonic() - begin_s) / TURN_S), 1)
         time.sleep(max(begin_s + (n + 1) / 60 - time.monotonic(), 0.0))
     time.sleep(1.0)
-    moves, arrivals, _ = heard(page)
+    moves, arrivals, _ = read_page_log(page)
     sent = np.array(moves)
     turned = np.unwrap(np.arctan2(sent[:, 2] - CENTRE_PX[1], sent[:, 1] - CENTRE_PX[0]))
-    answered = [(at, angle_of(hand, page.canvas())) for at, hand in arrivals if hand is not None]
+    answered = [(at, find_angle(hand, page.canvas())) for at, hand in arrivals if hand is not None]
     at_ms, angle = np.array([each[0] for each in answered]), np.unwrap([each[1] for each in answered])
     angle += 2.0 * np.pi * np.round((turned[0] - angle[0]) / (2.0 * np.pi))
     inside = (angle > turned[0] + 0.2) & (angle < turned[-1] - 0.2)
@@ -158,13 +160,13 @@ def steady_drag(page: PosePage, steps: int) -> tuple[Floats, float]:
     return ages[inside], 1e3 * (len(at_ms) - 1) / float(at_ms[-1] - at_ms[0])
 
 
-def heard(page: PosePage) -> tuple[list[Any], list[Any], list[Any]]:
+def read_page_log(page: PosePage) -> tuple[list[Any], list[Any], list[Any]]:
     """Return what the page noted: moves, arrivals and times of frames."""
     moves, arrivals, drawn = page.browser.evaluate("[window.moves, window.arrivals, window.drawn]")
     return moves, arrivals, drawn
 
 
-def angle_of(hand_m: list[float], canvas: tuple[float, float]) -> float:
+def find_angle(hand_m: list[float], canvas: tuple[float, float]) -> float:
     """Return at which angle about the circle's centre the page draws a place [rad]."""
     eye, target = np.array(LOOK_FROM_M), np.array(LOOK_AT_M)
     ahead = (target - eye) / np.linalg.norm(target - eye)
@@ -174,14 +176,14 @@ def angle_of(hand_m: list[float], canvas: tuple[float, float]) -> float:
     return float(np.arctan2(0.5 * canvas[1] + focal_px * y / z - CENTRE_PX[1], 0.5 * canvas[0] + focal_px * x / z - CENTRE_PX[0]))
 
 
-def middle(values: Floats) -> tuple[float, float]:
+def compute_p50_p95(values: Floats) -> tuple[float, float]:
     """Return p50 and p95."""
     return float(np.percentile(values, 50)), float(np.percentile(values, 95))
 
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--models", default="local,sparse,style")
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--draw", action="store_true", help="measure with triangles drawn by software, too")
@@ -189,7 +191,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for model, draws in product(options.models.split(","), (False, True) if options.draw else (False,)):
-        row = measure(model, options.files, options.steps, draws)
+        row = measure_drag(model, options.files, options.steps, draws)
         rows.append(asdict(row))
         parts = {"arrival": row.arrival_ms, "drawn": row.drawn_ms, "steady": row.steady_ms, "program": row.program_ms}
         words = "  ".join(f"{name} {p50:.0f} / {p95:.0f}" for name, (p50, p95) in parts.items())

@@ -17,24 +17,24 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import build_parser, write_json
 from benchmarks.stream.posing.latency import NOT_DRAWN
 from benchmarks.stream.posing.page import PosePage
 from calibration.camera import Camera, Rig
-from calibration.formats.rig_toml import write_rig
-from calibration.placement import intrinsics_from_fov, looking_at
-from capture.sources.simulated.body import body_of
+from calibration.formats.rig_toml import write_rig_toml
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
+from capture.sources.simulated.body import build_body_around
 from capture.sources.simulated.image import CameraView, Renderer, Sensor
 from config.arrays import Bytes, Floats
 from config.joints import JOINT_INDEX
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.style.features import subsample, training_poses
+from reconstruct.models.style.features import build_training_poses, subsample_poses
 from reconstruct.models.style.file import write_style
-from reconstruct.models.style.learn.train import LearnOptions, learn
-from stream.posing.document import first_document
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
+from stream.posing.document import create_document
 from stream.posing.page.picture import IN_TURN
-from stream.posing.session_file import read_session, write_session
+from stream.posing.session_file import read_posing_session, write_posing_session
 from tools.evaluate.posing.cases import PersonPoses, PoseQuery, TakeSplit, held_out_poses, pose_pool, read_ranges, splits
 from tools.evaluate.posing.peers import damped_least_squares, nearest
 from tools.evaluate.scores import geodesic_errors_deg
@@ -79,44 +79,46 @@ class Behaviour:
     true: PersonPoses
 
 
-def cameras() -> tuple[Camera, Camera]:
+def build_cameras() -> tuple[Camera, Camera]:
     """Return the cameras of the rig, left first."""
     matrix = intrinsics_from_fov(SIZE, FOV_DEG)
-    left, right = (looking_at(name, SIZE, matrix, eye_m, TARGET_M) for name, eye_m in EYES_M.items())
+    left, right = (make_camera_looking_at(name, SIZE, matrix, eye_m, TARGET_M) for name, eye_m in EYES_M.items())
     return left, right
 
 
-def behaviour(split: TakeSplit, motion: Path, work: Path) -> Behaviour:
+def prepare_behaviour(split: TakeSplit, motion: Path, work: Path) -> Behaviour:
     """Return one behaviour, its style learned unless its file is there."""
     clips = read_ranges(split.learned, motion)
     skeleton, pool = pose_pool(clips)
     style = work / f"{split.name.replace(' ', '-')}.style"
     if not style.is_file():
-        write_style(style, learn(subsample(training_poses(clips), LEARNED), skeleton, split.name, LearnOptions()))
+        write_style(style, fit_style(subsample_poses(build_training_poses(clips), LEARNED), skeleton, split.name, LearnOptions()))
     return Behaviour(split.name, skeleton, style, pool, held_out_poses(read_ranges(split.held_out, motion), EACH))
 
 
-def drawn(skeleton: Skeleton, pose: Pose, camera: Camera, seed: int) -> Bytes:
+def draw_picture(skeleton: Skeleton, pose: Pose, camera: Camera, seed: int) -> Bytes:
     """Return a picture of a pose in a room, BGR."""
-    body, none = body_of(skeleton), np.zeros((0, 3))
+    body, none = build_body_around(skeleton), np.zeros((0, 3))
     renderer = Renderer(camera, camera, Sensor(dark=False), (body.color_rgb, none), (seed, seed))
-    rotations, positions_m = forward(skeleton, *pose)
+    rotations, positions_m = compute_forward_kinematics(skeleton, *pose)
     view = CameraView(np.zeros((3, 0, 3)), np.zeros(0), none, np.zeros((0, 2)), body.posed(rotations, positions_m))
     return renderer.image(view, 0.01, 0)
 
 
-def posed_in_page(
+def pose_in_page(
     case: Behaviour, rig: Path, work: Path, noise_px: float, shots: Path | None
 ) -> Iterator[tuple[int, Pose, Floats, float]]:
     """Pose all pictures of a behaviour in one page; return number, pose, clicks [px of the picture] and seconds of each."""
-    session, camera = work / "session.json", cameras()[0]
-    write_session(session, first_document(case.skeleton), case.skeleton)
+    session, camera = work / "session.json", build_cameras()[0]
+    write_posing_session(session, create_document(case.skeleton), case.skeleton)
     with PosePage([case.style, session], "" if shots else NOT_DRAWN, 1.0) as page:
         page.browser.press("Picture")
         page.browser.upload(".toml", rig)
         for number in range(len(case.true.rotvec)):
             file = work / f"{case.style.stem}-{number}.png"
-            cv2.imwrite(str(file), drawn(case.skeleton, (case.true.rotvec[number], case.true.root_m[number]), camera, number))
+            cv2.imwrite(
+                str(file), draw_picture(case.skeleton, (case.true.rotvec[number], case.true.root_m[number]), camera, number)
+            )
             page.browser.upload("image/png", file)
             page.browser.wait("the picture", lambda: f"(0 of {len(IN_TURN)})" in page.browser.text())
             page.browser.choose("Camera", "left")
@@ -140,33 +142,33 @@ def posed_in_page(
                 time.sleep(4.0)
                 page.save_picture(shots / f"{case.style.stem}-{number}.png")
             time.sleep(1.5)
-            document = read_session(session)
+            document = read_posing_session(session)
             clicks = np.array([document.image_points[name] for name in IN_TURN])
             yield number, (document.pose.rotvec, document.pose.root_m), clicks, seconds
             page.browser.press("Put it away")
             time.sleep(1.0)
 
 
-def run_of(case: Behaviour, number: int, method: str, pose: Pose, clicks: Floats, seconds: float) -> PictureRun:
+def measure_pose(case: Behaviour, number: int, method: str, pose: Pose, clicks: Floats, seconds: float) -> PictureRun:
     """Return the errors of a pose."""
-    joint_m, true_m = forward(case.skeleton, *pose)[1], case.true.joint_m[number]
+    joint_m, true_m = compute_forward_kinematics(case.skeleton, *pose)[1], case.true.joint_m[number]
     world = np.linalg.norm(joint_m - true_m, axis=1)
     hips = np.linalg.norm((joint_m - joint_m[0]) - (true_m - true_m[0]), axis=1)
     turn = geodesic_errors_deg(pose[0][None], case.true.rotvec[number][None])
-    off = np.linalg.norm(cameras()[0].project(joint_m)[JOINTS_CLICKED] - clicks, axis=1)
+    off = np.linalg.norm(build_cameras()[0].project(joint_m)[JOINTS_CLICKED] - clicks, axis=1)
     means = 1e3 * float(world.mean()), 1e3 * float(hips.mean()), float(turn.mean())
     return PictureRun(case.name, number, method, *means, float(off.max()), seconds)
 
 
-def runs_of(case: Behaviour, rig: Path, work: Path, noise_px: float, shots: Path | None) -> Iterator[PictureRun]:
+def measure_behaviour(case: Behaviour, rig: Path, work: Path, noise_px: float, shots: Path | None) -> Iterator[PictureRun]:
     """Measure the page and its peers on one behaviour."""
-    camera = cameras()[0]
-    for number, pose, clicks, seconds in posed_in_page(case, rig, work, noise_px, shots):
-        yield run_of(case, number, "page", pose, clicks, seconds)
+    camera = build_cameras()[0]
+    for number, pose, clicks, seconds in pose_in_page(case, rig, work, noise_px, shots):
+        yield measure_pose(case, number, "page", pose, clicks, seconds)
         query = PoseQuery(JOINTS_CLICKED, None, camera.undistort(clicks), camera)
         start = nearest(case.skeleton, case.pool, query)
-        yield run_of(case, number, "nearest", start, clicks, 0.0)
-        yield run_of(case, number, "nearest + DLS", damped_least_squares(case.skeleton, start, query), clicks, 0.0)
+        yield measure_pose(case, number, "nearest", start, clicks, 0.0)
+        yield measure_pose(case, number, "nearest + DLS", damped_least_squares(case.skeleton, start, query), clicks, 0.0)
 
 
 def print_table(runs: Sequence[PictureRun]) -> None:
@@ -183,7 +185,7 @@ def print_table(runs: Sequence[PictureRun]) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--motion", type=Path, required=True, help="folder of the takes")
     parser.add_argument("--work", type=Path, required=True, help="folder for styles, pictures and sessions")
     parser.add_argument("--noise", type=float, default=3.0, help="of clicks [px of the page]")
@@ -194,9 +196,11 @@ def main() -> None:
     if options.shots is not None:
         options.shots.mkdir(parents=True, exist_ok=True)
     rig, runs = options.work / "rig.toml", []
-    write_rig(rig, Rig(tuple(cameras()), error_px=0.3, floor_known=True))
+    write_rig_toml(rig, Rig(tuple(build_cameras()), error_px=0.3, floor_known=True))
     for split in splits(tuple(options.behaviours.split(","))):
-        for run in runs_of(behaviour(split, options.motion, options.work), rig, options.work, options.noise, options.shots):
+        for run in measure_behaviour(
+            prepare_behaviour(split, options.motion, options.work), rig, options.work, options.noise, options.shots
+        ):
             runs.append(run)
             errors = f"{run.world_mm:6.0f} {run.hips_mm:6.0f} mm {run.turn_deg:5.1f} deg {run.off_px:5.0f} px"
             print(f"{run.behaviour:11} {run.number} {run.method:14} {errors} {run.seconds:5.1f} s", flush=True)

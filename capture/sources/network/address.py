@@ -34,7 +34,7 @@ def is_rtsp_url(spec: str) -> bool:
     return spec.lower().startswith(("rtsp://", "rtsps://"))
 
 
-def without_secrets(spec: str) -> str:
+def hide_secrets(spec: str) -> str:
     """Return a camera's spec for printing: an address without name, password and query, anything else as it is."""
     if not (is_mjpeg_url(spec) or is_rtsp_url(spec)):
         return spec
@@ -43,9 +43,9 @@ def without_secrets(spec: str) -> str:
     return f"{scheme.lower()}://" + SECRET.sub(r"\1=***", place)
 
 
-def network_address(url: str) -> NetworkAddress:
+def parse_network_address(url: str) -> NetworkAddress:
     """Return the parts of an address. Raises SourceError, without the password in it."""
-    shown = without_secrets(url)
+    shown = hide_secrets(url)
     try:
         parts: SplitResult = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port

@@ -78,7 +78,7 @@ class NewestQueue(Generic[T]):
             return self._items.popleft() if self._items else None
 
 
-def frame_rate(times_ns: list[int]) -> float:
+def estimate_frame_rate(times_ns: list[int]) -> float:
     """Return the rate of frames in a row by their times [ns], a common one where it is close; 30 where they are too few."""
     if len(times_ns) < 3 or times_ns[-1] <= times_ns[0]:
         return UNKNOWN_FPS
@@ -191,4 +191,4 @@ class NetworkCamera(Generic[T]):
         until_s = time.monotonic() + RATE_S
         while len(self._times_ns) < RATE_FRAMES and time.monotonic() < until_s and not self._images.closed:
             time.sleep(0.02)
-        return frame_rate(list(self._times_ns))
+        return estimate_frame_rate(list(self._times_ns))

@@ -9,7 +9,7 @@ import threading
 from email.message import Message
 from urllib.parse import urljoin
 
-from capture.sources.network.address import EXAMPLES, NetworkAddress, network_address
+from capture.sources.network.address import EXAMPLES, NetworkAddress, parse_network_address
 from capture.sources.network.camera import SILENCE_S
 from config.errors import SourceError
 
@@ -26,17 +26,17 @@ class MjpegConnection:
 
     def __init__(self, url: str) -> None:
         """Request the stream, following redirects. Raises SourceError."""
-        address = network_address(url)
+        address = parse_network_address(url)
         self._response: http.client.HTTPResponse | None = None
         self._first = b""
         for _ in range(MAX_REDIRECTS + 1):
-            self._socket = _connect(address)
+            self._socket = _connect_http(address)
             try:
                 response = self._response = self._request(address)
                 if response.status not in (301, 302, 303, 307, 308):
                     self._check(address, response)
                     return
-                address = _redirected(address, response)
+                address = _resolve_redirect(address, response)
             except BaseException:
                 self.close()
                 raise
@@ -91,7 +91,7 @@ class MjpegConnection:
         except TimeoutError:
             raise SourceError(f"{address.shown}: no answer within {SILENCE_S:g} s; is it a camera's stream?") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            what = type(error).__name__ if isinstance(error, http.client.HTTPException) else _reason(error)
+            what = type(error).__name__ if isinstance(error, http.client.HTTPException) else _describe_reason(error)
             raise SourceError(f"{address.shown}: does not answer as a web server does ({what}); is the port right?") from None
         finally:
             timer.cancel()
@@ -100,7 +100,7 @@ class MjpegConnection:
         """Raise SourceError unless a stream of images comes."""
         if response.status != 200:
             raise SourceError(f"{address.shown}: {_describe_refusal(response, address)}")
-        kind, self.boundary = _content(response)
+        kind, self.boundary = _parse_content_type(response)
         self.server, self._first = "".join(filter(str.isprintable, response.getheader("Server") or ""))[:60], b""
         if kind.startswith("multipart/"):
             return
@@ -120,7 +120,7 @@ class MjpegConnection:
         )
 
 
-def _connect(address: NetworkAddress) -> socket.socket:
+def _connect_http(address: NetworkAddress) -> socket.socket:
     """Connect. Raises SourceError."""
     try:
         plain = socket.create_connection((address.host, address.port), CONNECT_S)
@@ -134,20 +134,21 @@ def _connect(address: NetworkAddress) -> socket.socket:
         return context.wrap_socket(plain, server_hostname=address.host)
     except (OSError, UnicodeError) as error:
         raise SourceError(
-            f"{address.shown}: cannot connect ({_reason(error)}); is the camera on, its server started, and the address right?"
+            f"{address.shown}: cannot connect ({_describe_reason(error)}); is the camera on, its server started, "
+            f"and the address right?"
         ) from None
 
 
-def _redirected(address: NetworkAddress, response: http.client.HTTPResponse) -> NetworkAddress:
+def _resolve_redirect(address: NetworkAddress, response: http.client.HTTPResponse) -> NetworkAddress:
     """Return the address of a redirect; name and password are kept only for the same host."""
     base = f"{address.scheme}://{address.host if ':' not in address.host else f'[{address.host}]'}:{address.port}{address.target}"
-    there = network_address(urljoin(base, response.getheader("Location") or "/"))
+    there = parse_network_address(urljoin(base, response.getheader("Location") or "/"))
     same = there.host == address.host and there.user is None
     user, password = (address.user, address.password) if same else (there.user, there.password)
     return NetworkAddress(there.scheme, there.host, there.port, there.target, user, password, there.shown)
 
 
-def _content(response: http.client.HTTPResponse) -> tuple[str, str]:
+def _parse_content_type(response: http.client.HTTPResponse) -> tuple[str, str]:
     """Return the announced content type, and the boundary or an empty text."""
     message = Message()
     message["Content-Type"] = response.getheader("Content-Type") or "application/octet-stream"
@@ -178,7 +179,7 @@ def _describe_content(kind: str, first: bytes) -> str:
     return f'{kind[:60]} ("{shown}")' if shown else kind[:60]
 
 
-def _reason(error: Exception) -> str:
+def _describe_reason(error: Exception) -> str:
     """Return an error's reason in a few words."""
     if isinstance(error, TimeoutError):
         return "timed out"

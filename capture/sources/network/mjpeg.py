@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from capture.clock import now_ns
 from capture.packets import Frame
-from capture.sources.jpeg import pixels
-from capture.sources.network.address import without_secrets
+from capture.sources.jpeg import decode_jpeg
+from capture.sources.network.address import hide_secrets
 from capture.sources.network.camera import SILENCE_S, NetworkCamera
 from capture.sources.network.connection import MjpegConnection
 from config.errors import SourceError
@@ -103,7 +103,7 @@ class MultipartParser:
         if self._length is not None and self._lengths_right:
             if len(self._buffer) < self._length:
                 return 0
-            self._lengths_right = self._length > len(SOI) and _ends(self._buffer, self._length)
+            self._lengths_right = self._length > len(SOI) and _is_image_end(self._buffer, self._length)
             if self._lengths_right:
                 return self._length
         end = self._end_by_content()
@@ -127,7 +127,7 @@ class MultipartParser:
         return end + len(EOI) if end >= 0 else 0
 
 
-def _ends(buffer: bytearray, length: int) -> bool:
+def _is_image_end(buffer: bytearray, length: int) -> bool:
     """Return whether an image ends at `length`, apart from padding."""
     tail = buffer[max(0, length - TAIL_BYTES) : length]
     at = tail.rfind(EOI)
@@ -158,7 +158,7 @@ class MjpegHttp(NetworkCamera[tuple[int, JpegPart]]):
 
     def __init__(self, url: str, camera: int, fps: float | None = None) -> None:
         """Open the stream and wait for its first images. Raises SourceError."""
-        super().__init__(without_secrets(url), camera, "a browser")
+        super().__init__(hide_secrets(url), camera, "a browser")
         self._n_repeated, self._last_jpeg = 0, b""
         self._connection = MjpegConnection(url)
         self.facts |= {"server": self._connection.server, "repeated": 0}
@@ -173,10 +173,10 @@ class MjpegHttp(NetworkCamera[tuple[int, JpegPart]]):
     def _frame(self, received: tuple[int, JpegPart]) -> Frame | None:
         """Decode an image."""
         index, part = received
-        image = pixels(part.jpeg)
+        image = decode_jpeg(part.jpeg)
         if image is None:
             return None
-        return Frame(self._camera, index, self._timestamp(_sent_ns(part.headers), part.t_arrival_ns), image, part.jpeg)
+        return Frame(self._camera, index, self._timestamp(_parse_sent_ns(part.headers), part.t_arrival_ns), image, part.jpeg)
 
     def _receive(self) -> None:
         """Receive images until the stream ends."""
@@ -212,7 +212,7 @@ class MjpegHttp(NetworkCamera[tuple[int, JpegPart]]):
         self._images.put((index, part))
 
 
-def _sent_ns(headers: dict[str, str]) -> int | None:
+def _parse_sent_ns(headers: dict[str, str]) -> int | None:
     """Return the sender's timestamp of an image [ns]: of seconds, or of milliseconds if written without a point; or None."""
     for name in TIMESTAMP_HEADERS:
         text = headers.get(name, "")

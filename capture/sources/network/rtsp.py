@@ -17,7 +17,7 @@ import numpy as np
 from capture.clock import now_ns
 from capture.packets import Frame
 from capture.sources.jpeg import MAX_PIXELS
-from capture.sources.network.address import EXAMPLES, network_address
+from capture.sources.network.address import EXAMPLES, parse_network_address
 from capture.sources.network.camera import SILENCE_S, NetworkCamera
 from capture.sources.network.sender_clock import NS
 from config.errors import SourceError
@@ -72,7 +72,7 @@ class AccessUnitJoiner:
             self._pts, self._t_begun_ns = pts, t_ns
         self._pieces.append(data)
         self._n_bytes += len(data)
-        self._n_slices += sum(map(self._is_slice, _unit_heads(data)))
+        self._n_slices += sum(map(self._is_slice, _find_unit_heads(data)))
         by_count = self._n_same >= CONSTANT and self._n_slices == self._usual
         if by_count or pts is None or self._n_bytes > MAX_BYTES:
             units += self._join()
@@ -93,7 +93,7 @@ class AccessUnitJoiner:
         return units
 
 
-def _unit_heads(data: bytes) -> list[int]:
+def _find_unit_heads(data: bytes) -> list[int]:
     """Return the first byte of every NAL unit, after its start code."""
     heads, at = [], data.find(START)
     while 0 <= at < len(data) - len(START):
@@ -117,10 +117,10 @@ class Rtsp(NetworkCamera[DecodedImage]):
 
     def __init__(self, url: str, camera: int, fps: float | None = None) -> None:
         """Open the stream and wait for its first image. Raises SourceError."""
-        address = network_address(url)
+        address = parse_network_address(url)
         super().__init__(address.shown, camera, "another player")
         self._spoiled_until_ns = 0
-        container = _open(url, self.name, address.user is not None)
+        container = _open_stream(url, self.name, address.user is not None)
         threading.Thread(target=self._receive, args=(container,), name="rtsp", daemon=True).start()
         self._begin(fps, OPEN_S)
 
@@ -150,7 +150,7 @@ class Rtsp(NetworkCamera[DecodedImage]):
         except (TimeoutError, av.error.ExitError):
             ending = self._describe_silence(SILENCE_S)
         except (av.error.FFmpegError, OSError) as error:
-            ending = f"the connection broke ({_reason(error)})"
+            ending = f"the connection broke ({_describe_reason(error)})"
         except Exception as error:
             log.debug("receiving from %s", self.name, exc_info=True)
             ending = f"receiving failed ({type(error).__name__})"
@@ -187,7 +187,7 @@ class Rtsp(NetworkCamera[DecodedImage]):
         self._spoiled_until_ns = self._spoiled_until_ns or t_ns + SPOILED_NS
 
 
-def _open(url: str, shown: str, has_name: bool) -> Any:
+def _open_stream(url: str, shown: str, has_name: bool) -> Any:
     """Connect and request the video. Raises SourceError."""
     began_s = time.monotonic()
     try:
@@ -203,7 +203,8 @@ def _open(url: str, shown: str, has_name: bool) -> Any:
         if time.monotonic() - began_s > 0.9 * CONNECT_S:  # FFmpeg does not always report a timeout
             raise SourceError(f"{shown}: no answer within {CONNECT_S:g} s; is it a camera's RTSP address?") from None
         raise SourceError(
-            f"{shown}: cannot be opened ({_reason(error)}); is the camera on, its RTSP server started, and the address right?"
+            f"{shown}: cannot be opened ({_describe_reason(error)}); is the camera on, its RTSP server started, "
+            f"and the address right?"
         ) from None
     if not container.streams.video or container.streams.video[0].codec_context is None:
         container.close()
@@ -215,6 +216,6 @@ def _open(url: str, shown: str, has_name: bool) -> Any:
     return container
 
 
-def _reason(error: Exception) -> str:
+def _describe_reason(error: Exception) -> str:
     """Return an error's reason in a few words, without the address, which FFmpeg adds."""
     return str(getattr(error, "strerror", None) or type(error).__name__)[:80].lower()

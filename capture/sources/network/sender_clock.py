@@ -95,21 +95,21 @@ class SenderClock:
         """Fit the line under all points."""
         points = list(self._buckets)[:-1] or list(self._buckets)  # the last second has only begun
         span_s = points[-1][0] - points[0][0]
-        slope = _slope_under(points) / NS
+        slope = _fit_slope_under(points) / NS
         self._wrong_rate = span_s >= WRONG_RATE_S and abs(slope) > WRONG_RATE
         if abs(slope) <= MAX_DRIFT:
             self._slope = slope * span_s**2 / (span_s**2 + SHRINK_S**2)
         self._offset_ns = min(delay_ns - self._slope * NS * at_s for at_s, delay_ns in self._buckets)
 
 
-def _slope_under(points: list[Point]) -> float:
+def _fit_slope_under(points: list[Point]) -> float:
     """Return the slope of the line under points (in order of x) with the least sum of distances.
 
     That is the edge of the lower convex hull at the mean of x.
     """
     hull: list[Point] = []
     for point in points:
-        while len(hull) >= 2 and _turns_down(hull[-2], hull[-1], point):
+        while len(hull) >= 2 and _is_turning_down(hull[-2], hull[-1], point):
             hull.pop()
         hull.append(point)
     mean = sum(x for x, _ in points) / len(points)
@@ -119,6 +119,6 @@ def _slope_under(points: list[Point]) -> float:
     return 0.0
 
 
-def _turns_down(a: Point, b: Point, c: Point) -> bool:
+def _is_turning_down(a: Point, b: Point, c: Point) -> bool:
     """Return whether b lies on or over the line from a to c."""
     return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])

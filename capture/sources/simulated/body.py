@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.sources.simulated.rays import Cones, surface_distance
+from capture.sources.simulated.rays import Cones, compute_surface_distance
 from config.arrays import Floats, ReadOnlyArrays
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet
-from database.geometry.kinematics import charted, forward
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 
 SKIN, SHIRT, TROUSERS, SHOES = (196, 150, 125), (88, 96, 112), (52, 54, 66), (38, 36, 36)
@@ -57,14 +57,14 @@ class ConeBody(ReadOnlyArrays):
 Part = tuple[str, Floats, Floats, float, float, tuple[int, int, int]]
 
 
-def body_of(skeleton: Skeleton) -> ConeBody:
+def build_body_around(skeleton: Skeleton) -> ConeBody:
     """Return a body of average build around a skeleton; radii scale with the height."""
     scale = skeleton.height_m / 1.75
-    parts = _trunk(skeleton, scale) + [part for side in ("left", "right") for part in _limbs(skeleton, side, scale)]
-    return _body(parts)
+    parts = _build_trunk(skeleton, scale) + [part for side in ("left", "right") for part in _build_limbs(skeleton, side, scale)]
+    return _arrays_from_parts(parts)
 
 
-def _body(parts: list[Part]) -> ConeBody:
+def _arrays_from_parts(parts: list[Part]) -> ConeBody:
     """Return parts as arrays."""
     return ConeBody(
         np.array([JOINT_INDEX[part[0]] for part in parts], np.int64),
@@ -75,7 +75,7 @@ def _body(parts: list[Part]) -> ConeBody:
     )
 
 
-def _limbs(skeleton: Skeleton, side: str, scale: float) -> list[Part]:
+def _build_limbs(skeleton: Skeleton, side: str, scale: float) -> list[Part]:
     """Return one side's leg and arm."""
     parts: list[Part] = []
     for name, end, r_a, r_b, color in LIMBS:
@@ -87,7 +87,7 @@ def _limbs(skeleton: Skeleton, side: str, scale: float) -> list[Part]:
     return parts
 
 
-def _trunk(skeleton: Skeleton, scale: float) -> list[Part]:
+def _build_trunk(skeleton: Skeleton, scale: float) -> list[Part]:
     """Return pelvis, belly, chest, neck and head: cones across the spine make an oval trunk."""
 
     def across(joint: str, middle: Floats, half_width_m: float, radius_m: float, color: tuple[int, int, int]) -> Part:
@@ -113,31 +113,33 @@ def _trunk(skeleton: Skeleton, scale: float) -> list[Part]:
     ]
 
 
-def worn_offsets(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, radius_m: float, sigma_m: float, seed: int) -> Floats:
+def draw_worn_offsets(
+    skeleton: Skeleton, body: ConeBody, markers: MarkerSet, radius_m: float, sigma_m: float, seed: int
+) -> Floats:
     """Return the true offsets of the worn markers: nominal offset plus a random error, on the surface of the body.
 
     radius_m: of the marker; sigma_m: standard deviation of the placement in each axis. A marker less than its radius above the
     surface (T-pose) is moved outward from its bone; one that would float is moved to the surface, unless it is so far away that
     it must be on a prop. Returns (M, 3) [m] in each joint's frame.
     """
-    G, p = _rest(skeleton)
+    G, p = _compute_rest_pose(skeleton)
     cones = body.posed(G, p)
     noise = np.random.default_rng((seed, 11)).normal(0.0, sigma_m, markers.offset_m.shape)
     offset_m = markers.offset_m + noise
     for m, joint in enumerate(markers.joint):
-        outward = _outward(markers.offset_m[m], skeleton.tails_m[joint])
+        outward = _find_outward_direction(markers.offset_m[m], skeleton.tails_m[joint])
         for _ in range(200):
-            distance, _ = surface_distance(cones, p[joint] + offset_m[m])
+            distance, _ = compute_surface_distance(cones, p[joint] + offset_m[m])
             if distance >= radius_m - 1e-6:
                 break
             offset_m[m] += max(radius_m - distance, 1e-4) * outward
-        distance, away = surface_distance(cones, p[joint] + offset_m[m])
+        distance, away = compute_surface_distance(cones, p[joint] + offset_m[m])
         if distance < PROP_GAP_M:
             offset_m[m] -= max(distance - radius_m, 0.0) * away
     return np.asarray(offset_m)
 
 
-def _outward(nominal_m: Floats, bone_m: Floats) -> Floats:
+def _find_outward_direction(nominal_m: Floats, bone_m: Floats) -> Floats:
     """Return the direction in which a marker leaves the body: from the bone to its nominal offset, (3,).
 
     Up and a little forward where the nominal offset is on the line of the bone, as on top of the shoulder.
@@ -150,24 +152,26 @@ def _outward(nominal_m: Floats, bone_m: Floats) -> Floats:
     return np.array([0.0, 0.0, 1.0])
 
 
-def with_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: Floats, radius_m: float) -> ConeBody:
+def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: Floats, radius_m: float) -> ConeBody:
     """Return the body with a stick from the joint to every marker far outside it, ending short of the marker."""
-    rest = _rest(skeleton)
+    rest = _compute_rest_pose(skeleton)
     cones = body.posed(*rest)
     names, parts = list(JOINT_INDEX), []
     for m, joint in enumerate(markers.joint):
-        distance, _ = surface_distance(cones, rest[1][joint] + offset_m[m])
+        distance, _ = compute_surface_distance(cones, rest[1][joint] + offset_m[m])
         length = float(np.linalg.norm(offset_m[m]))
         if distance > PROP_GAP_M:
             end = offset_m[m] * (1.0 - (radius_m + PROP_RADIUS_M) / length)
             parts.append((names[joint], np.zeros(3), end, PROP_RADIUS_M, PROP_RADIUS_M, PROP))
     if not parts:
         return body
-    extra = _body(parts)
+    extra = _arrays_from_parts(parts)
     fields = ("joint", "a", "b", "radii", "color_rgb")
     return ConeBody(*(np.concatenate([getattr(body, name), getattr(extra, name)]) for name in fields))
 
 
-def _rest(skeleton: Skeleton) -> tuple[Floats, Floats]:
+def _compute_rest_pose(skeleton: Skeleton) -> tuple[Floats, Floats]:
     """Return orientations and positions of the T-pose, hips at the origin."""
-    return forward(skeleton, charted(np.broadcast_to(np.eye(3), (len(JOINT_INDEX), 3, 3))), np.zeros(3))
+    return compute_forward_kinematics(
+        skeleton, charted_from_local(np.broadcast_to(np.eye(3), (len(JOINT_INDEX), 3, 3))), np.zeros(3)
+    )

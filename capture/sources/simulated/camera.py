@@ -8,8 +8,8 @@ import numpy as np
 from capture.packets import Frame
 from capture.sources.simulated.image import CameraView, Renderer, Sensor
 from capture.sources.simulated.marker import draw_marker
-from capture.sources.simulated.performer import Performer, performer_from_scene
-from capture.sources.simulated.rays import Cones, visibility
+from capture.sources.simulated.performer import Performer, make_scene_performer
+from capture.sources.simulated.rays import Cones, compute_visibility
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import Facts, Stamp
 from config.arrays import Floats
@@ -21,7 +21,7 @@ BLOCK = 16  # frames
 PHASES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625)  # of each camera, from the first to the second one's
 
 
-def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
+def draw_shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
     """Return the middle of every exposure of a camera, by its number, that is not dropped, (N,) [s], increasing.
 
     t_k = offset + k / fps (1 + drift) + jitter_k. The latest camera has the whole skew, so no time is negative.
@@ -38,7 +38,7 @@ def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floa
     return np.asarray(times[kept])
 
 
-def marker_colors(markers: MarkerSet) -> Floats:
+def choose_marker_colors(markers: MarkerSet) -> Floats:
     """Return the colour of each marker, (M, 3) 0-255: its own, or one of a palette.
 
     The palette runs from yellow over green and blue to pink: red and orange resemble skin and wood.
@@ -58,19 +58,19 @@ class SimulatedCamera:
     def __init__(self, scene: SimulatedScene, camera: int, performer: Performer | None = None) -> None:
         """Prepare a camera by its number; performer: of this scene, where the caller has it already.
 
-        Raises FileFormatError, CalibrationError, SettingsError as `performer_from_scene` does.
+        Raises FileFormatError, CalibrationError, SettingsError as `make_scene_performer` does.
         """
-        self.performer = performer_from_scene(scene) if performer is None else performer
+        self.performer = make_scene_performer(scene) if performer is None else performer
         self._scene, self._index, self._camera = scene, camera, self.performer.rig.cameras[camera]
         self.name = f"simulated {CAMERA_NAMES[camera]}"
         self.size, self.fps, self.truncated = self._camera.size, scene.fps, False
         self.stamp, self.facts = Stamp.FILE, Facts()
-        self.times_s = shutter_times(scene, camera, self.performer.duration_s)
+        self.times_s = draw_shutter_times(scene, camera, self.performer.duration_s)
         self.n_frames: int | None = len(self.times_s)
         self._next, self._every, self._open = 0, 1, True
         self._center_m, self._block, self._views = self._camera.center_m, -1, list[tuple[CameraView, int]]()
         body = self.performer.body
-        colors = (body.color_rgb, marker_colors(self.performer.markers))
+        colors = (body.color_rgb, choose_marker_colors(self.performer.markers))
         sensor = Sensor(scene.noise, scene.shot, scene.gain, scene.blur_px, scene.look == "dark")
         stage = self.performer.camera_on_stage(self._camera)
         self._renderer = Renderer(self._camera, stage, sensor, colors, (scene.seed, 2 * scene.seed + camera))
@@ -132,7 +132,7 @@ class SimulatedCamera:
     def _view(self, index: int, path_m: Floats, cones: Cones) -> tuple[CameraView, int]:
         """Return the view of frame `index`, in which the markers move along path_m, (3, M, 3) [m], and the body is at cones."""
         middle = float(self.times_s[index])
-        shown, seen = visibility(self._center_m, path_m[1], self.performer.radius_m, cones)
+        shown, seen = compute_visibility(self._center_m, path_m[1], self.performer.radius_m, cones)
         shown[self.performer.hidden_at(middle, self._index)] = 0.0
         rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
         shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))

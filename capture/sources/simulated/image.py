@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
-from calibration.triangulate import packed_camera
+from calibration.triangulate import pack_camera
 from capture.sources.simulated.marker import draw_markers
 from capture.sources.simulated.rays import Cones, draw_body
 from config.arrays import Bytes, Floats
@@ -17,7 +17,7 @@ from config.jit import kernel
 HALF_WIDTH_M, CEILING_M, BACK_M = 4.5, 3.2, -3.0
 
 
-def pixel_rays(camera: Camera, step: int = 1) -> Floats:
+def compute_pixel_rays(camera: Camera, step: int = 1) -> Floats:
     """Return x/z and y/z of the centres of `step` x `step` blocks of pixels, undistorted, (h, w, 2)."""
     width, height = camera.size
     half = 0.5 * (step - 1)
@@ -25,26 +25,26 @@ def pixel_rays(camera: Camera, step: int = 1) -> Floats:
     return camera.undistort(np.stack([x, y], axis=-1))
 
 
-def room(camera: Camera, seed: int) -> Bytes:
+def render_room(camera: Camera, seed: int) -> Bytes:
     """Render the lit room without the performer, BGR (height, width, 3).
 
     camera: in the scene's frame (Y up, floor at 0, performer near the origin).
     """
-    rays = pixel_rays(camera)
+    rays = compute_pixel_rays(camera)
     d = np.concatenate([rays, np.ones((*rays.shape[:2], 1))], axis=-1) @ camera.rotation
     o = np.clip(camera.center_m, (-HALF_WIDTH_M + 0.1, 0.1, BACK_M + 0.1), (HALF_WIDTH_M - 0.1, CEILING_M - 0.1, 1e3))
     rng = np.random.default_rng((seed, 5))
-    image = _surfaces(o, d, rng)
+    image = _render_surfaces(o, d, rng)
     image = cv2.GaussianBlur(image, (0, 0), 0.7)
     return np.asarray(np.clip(image + 0.5, 0, 255), np.uint8)
 
 
-def dark_room(camera: Camera, seed: int) -> Bytes:
+def render_dark_room(camera: Camera, seed: int) -> Bytes:
     """Render the room with the lights off: slightly above black, BGR."""
-    return np.asarray(room(camera, seed) * 0.02 + 1.0, np.uint8)
+    return np.asarray(render_room(camera, seed) * 0.02 + 1.0, np.uint8)
 
 
-def _surfaces(o: Floats, d: Floats, rng: np.random.Generator) -> Floats:
+def _render_surfaces(o: Floats, d: Floats, rng: np.random.Generator) -> Floats:
     """Return the colour of the nearest surface of the box along rays o + t d, (h, w, 3) BGR."""
     planes = ((1, 0.0, -1), (1, CEILING_M, 1), (0, -HALF_WIDTH_M, -1), (0, HALF_WIDTH_M, 1), (2, BACK_M, -1))
     distances = np.full((len(planes), *d.shape[:2]), np.inf)
@@ -56,13 +56,13 @@ def _surfaces(o: Floats, d: Floats, rng: np.random.Generator) -> Floats:
     for index, (axis, _, _) in enumerate(planes):
         seen = (nearest == index) & np.isfinite(distance)
         u, v = (hit[seen, i] for i in range(3) if i != axis)
-        image[seen] = _floor(u, v, rng) if index == 0 else _wall(u, v, axis, rng)
+        image[seen] = _render_floor(u, v, rng) if index == 0 else _render_wall(u, v, axis, rng)
     # Light decreases with the distance from the lamp above the performer.
     away = np.linalg.norm(hit - np.array([0.5, 2.6, 1.0]), axis=-1)
     return np.asarray(image * (0.55 + 0.75 / (1.0 + 0.12 * away**2))[..., None])
 
 
-def _floor(x: Floats, z: Floats, rng: np.random.Generator) -> Floats:
+def _render_floor(x: Floats, z: Floats, rng: np.random.Generator) -> Floats:
     """Return planks 14 cm wide along z, each of its own brown; x, z (N,) [m], colours (N, 3), here and below."""
     tone = rng.uniform(0.8, 1.1, 997)
     plank = np.floor(x / 0.14).astype(np.int64)
@@ -73,7 +73,7 @@ def _floor(x: Floats, z: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(light[..., None] * np.array([70.0, 98.0, 128.0]))
 
 
-def _wall(u: Floats, v: Floats, axis: int, rng: np.random.Generator) -> Floats:
+def _render_wall(u: Floats, v: Floats, axis: int, rng: np.random.Generator) -> Floats:
     """Return plaster with a skirting board, pictures and a shelf of books; ceilings (axis 1) are plain."""
     stains = cv2.resize(rng.normal(0.0, 1.0, (9, 13)), (256, 256), interpolation=cv2.INTER_CUBIC)
     row = np.clip((v + 4.0) / 16.0 * 255, 0, 255).astype(np.int64)
@@ -132,7 +132,7 @@ class CameraView:
 
 
 @kernel
-def _compose(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> None:
+def _compose_layer(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> None:
     """Compose a half-resolution layer (colour times cover, cover) over the image by bilinear interpolation; box in half pixels.
 
     The four samples about a cell surround 2 x 2 pixels, which lie a quarter and three quarters of the way across it.
@@ -181,10 +181,10 @@ class Renderer:
         camera: in the world; scene: the same camera in the scene's frame (Y up, floor at 0); colors_rgb: of the
         body's cones (C, 3) and the markers (M, 3), 0-255; seeds: of the room (the same for both cameras) and of the noise.
         """
-        self.camera, self.sensor, self._packed = camera, sensor, packed_camera(camera)
-        empty = dark_room(scene, seeds[0]) if sensor.dark else room(scene, seeds[0])
+        self.camera, self.sensor, self._packed = camera, sensor, pack_camera(camera)
+        empty = render_dark_room(scene, seeds[0]) if sensor.dark else render_room(scene, seeds[0])
         self.background = np.asarray(np.clip(empty * sensor.gain + 0.5, 0, 255), np.uint8)
-        self._rays = pixel_rays(camera, STEP).astype(np.float32)
+        self._rays = compute_pixel_rays(camera, STEP).astype(np.float32)
         self._layer = np.zeros((*self._rays.shape[:2], 4), np.float32)
         # A lamp above and beside the cameras.
         self._light = scene.rotation @ (np.array([0.3, 0.8, 0.5]) / np.sqrt(0.98))
@@ -217,7 +217,7 @@ class Renderer:
         boxes = boxes[seen]
         whole = np.array([boxes[:, 0].min(), boxes[:, 1].max(), boxes[:, 2].min(), boxes[:, 3].max()])
         draw_body(cones.selected(seen), boxes, self._rays, self._light, self._body_bgr[seen], self._layer)
-        _compose(image, self._layer, whole)
+        _compose_layer(image, self._layer, whole)
         self._layer[whole[2] : whole[3], whole[0] : whole[1]] = 0.0
 
     def _boxes(self, body: Cones, cones: Cones) -> NDArray[np.int64]:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
-from calibration.triangulate import packed_camera, project_point
+from calibration.triangulate import pack_camera, project_point
 from config.arrays import Bytes, Floats
-from config.jit import inlined, kernel
+from config.jit import inline_kernel, kernel
 
 Floats32 = NDArray[np.float32]
 FINE = 2  # grid steps a pixel
@@ -43,8 +43,8 @@ def _add_ellipse(patch: Floats32, x: float, y: float, inverse: tuple[float, floa
                     patch[row, column] += weight / LINES * covered
 
 
-@inlined
-def _blend(image: Bytes, fine: Floats32, left: int, top: int, taps: Floats32, color: Floats) -> None:
+@inline_kernel
+def _blend_patch(image: Bytes, fine: Floats32, left: int, top: int, taps: Floats32, color: Floats) -> None:
     """Blur `fine` and halve it, by `taps` along both axes, then blend `color` (above 255 saturates) into `image` by it."""
     n, reach = len(taps), len(taps) // 2 - 1
     height, width = fine.shape
@@ -67,7 +67,7 @@ def _blend(image: Bytes, fine: Floats32, left: int, top: int, taps: Floats32, co
 
 
 @kernel
-def _draw(image: Bytes, path: Floats, Q: Floats, color: Floats, blur_px: float, taps: Floats32) -> None:
+def _draw_marker(image: Bytes, path: Floats, Q: Floats, color: Floats, blur_px: float, taps: Floats32) -> None:
     """Draw one marker as `draw_marker` does; nothing where it is nowhere."""
     det = Q[0, 0] * Q[1, 1] - Q[0, 1] * Q[1, 0]
     if not (math.isfinite(path.sum()) and math.isfinite(det) and det > 0.0):
@@ -90,7 +90,7 @@ def _draw(image: Bytes, path: Floats, Q: Floats, color: Floats, blur_px: float, 
         x = path[1, 0] + 0.5 * s * (path[2, 0] - path[0, 0]) + 0.5 * s * s * (path[0, 0] + path[2, 0] - 2.0 * path[1, 0])
         y = path[1, 1] + 0.5 * s * (path[2, 1] - path[0, 1]) + 0.5 * s * s * (path[0, 1] + path[2, 1] - 2.0 * path[1, 1])
         _add_ellipse(fine, (x - left + 0.5) * FINE - 0.5, (y - top + 0.5) * FINE - 0.5, inverse, 1.0 / steps)
-    _blend(image, fine, left, top, taps, color)
+    _blend_patch(image, fine, left, top, taps, color)
 
 
 @kernel
@@ -124,25 +124,25 @@ def _draw_spheres(
                 px[k, i] += moved
             for j in range(2):
                 Q[i, j] = radius_m * radius_m * shown[m] * (J[i, 0] * J[j, 0] + J[i, 1] * J[j, 1] + J[i, 2] * J[j, 2])
-        _draw(image, px, Q, color_bgr[m], blur_px, taps)
+        _draw_marker(image, px, Q, color_bgr[m], blur_px, taps)
 
 
 @cache
-def _taps(blur_px: float) -> Floats32:
+def _compute_taps(blur_px: float) -> Floats32:
     """Return the weights that blur the fine grid by a normal distribution and halve it, symmetric, of even length."""
     sigma = FINE * blur_px
     blur = cv2.getGaussianKernel(round(8.0 * sigma + 1.0) | 1, sigma)[:, 0] if blur_px > 0.0 else np.ones(1)
     return np.convolve(blur, [0.5, 0.5]).astype(np.float32)
 
 
-def ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Floats:
+def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Floats:
     """Return Q with the outline of a small sphere u' Q^-1 u = 1 about its projected centre, (M, 2, 2) [px^2].
 
     First order: Q = r^2 J J', J the derivative of the projection (distortion included) by the point. Moving a point along
     its ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's
     middle, at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
     """
-    packed, J = packed_camera(camera), np.zeros((len(points_m), 2, 3))
+    packed, J = pack_camera(camera), np.zeros((len(points_m), 2, 3))
     for point, derivative in zip(np.asarray(points_m, float), J, strict=True):
         project_point(packed, point, np.empty(2), derivative)
     return np.asarray(radius_m**2 * (J @ np.swapaxes(J, 1, 2)))
@@ -152,11 +152,11 @@ def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Fl
     """Draw one marker into a BGR image.
 
     path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola; covariance: of
-    `ellipse_covariance`, (2, 2) [px^2]; color_bgr: (3,), above 255 for a saturated reflection; blur_px: standard deviation of the
-    lens blur.
+    `compute_ellipse_covariance`, (2, 2) [px^2]; color_bgr: (3,), above 255 for a saturated reflection; blur_px: standard
+    deviation of the lens blur.
     """
     path_px, covariance, color_bgr = (np.ascontiguousarray(x, np.float64) for x in (path_px, covariance, color_bgr))
-    _draw(image, path_px, covariance, color_bgr, blur_px, _taps(blur_px))
+    _draw_marker(image, path_px, covariance, color_bgr, blur_px, _compute_taps(blur_px))
 
 
 def draw_markers(
@@ -176,4 +176,4 @@ def draw_markers(
     markers; color_bgr: (M, 3), and blur_px: as in `draw_marker`.
     """
     shown, seen_m = visible
-    _draw_spheres(image, packed, path_m, seen_m, shown, shift_px, radius_m, color_bgr, blur_px, _taps(blur_px))
+    _draw_spheres(image, packed, path_m, seen_m, shown, shift_px, radius_m, color_bgr, blur_px, _compute_taps(blur_px))

@@ -13,25 +13,31 @@ from numpy.typing import NDArray
 
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_file import read_rig
-from calibration.placement import all_in_view, distance_in_view, distances_around, facing_rig, with_cameras_around
-from capture.sources.simulated.body import ConeBody, body_of, with_props, worn_offsets
+from calibration.placement import (
+    add_cameras_around,
+    find_distance_in_view,
+    find_distances_around,
+    is_all_in_view,
+    make_facing_rig,
+)
+from capture.sources.simulated.body import ConeBody, add_props, build_body_around, draw_worn_offsets
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
 from config.errors import CalibrationError, FileFormatError
 from config.joints import N_JOINTS
 from config.markers import MarkerSet, read_marker_set
-from database.builtin.catalog import builtin_clip
-from database.builtin.performance import demo_performance
-from database.clips import Clip, clip_slice
+from database.builtin.catalog import make_builtin_clip
+from database.builtin.performance import make_demo_performance
+from database.clips import Clip, slice_clip
 from database.files.read import read_clip
-from database.geometry.kinematics import charted, forward, local_rotations
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
 from database.geometry.rotations import matrix_from_rotvec, quaternion_from_matrix
 
 BLEND_S = 1.2  # from the T-pose to the motion's first pose
 TURN_S_PER_RAD = 0.6  # added for the rotation to the motion's first heading
 
 
-def slerped(first: Floats, second: Floats, u: Floats) -> Floats:
+def slerp_to_rotvecs(first: Floats, second: Floats, u: Floats) -> Floats:
     """Return rotation vectors between unit quaternions of one hemisphere: (S, J, 4) xyzw twice, u (S, 1) -> (S, J, 3)."""
     angle = np.arccos(np.clip(np.sum(first * second, axis=-1), -1.0, 1.0))
     small = angle < 1e-4
@@ -45,7 +51,7 @@ def slerped(first: Floats, second: Floats, u: Floats) -> Floats:
     return np.asarray(q[..., :3] * np.where(norm < 1e-9, 2.0, angle / np.where(norm < 1e-9, 1.0, norm)))
 
 
-def continuous(matrices: Floats) -> Floats:
+def align_quaternion_signs(matrices: Floats) -> Floats:
     """Return quaternions whose neighbours in time lie in one hemisphere, (N, J, 3, 3) -> (N, J, 4)."""
     q = quaternion_from_matrix(matrices)
     flips = np.sum(q[1:] * q[:-1], axis=-1) < 0.0
@@ -53,33 +59,33 @@ def continuous(matrices: Floats) -> Floats:
     return np.ascontiguousarray(q * sign[..., None])
 
 
-def moved(clip: Clip, R: Floats, t: Floats) -> Clip:
+def move_clip(clip: Clip, R: Floats, t: Floats) -> Clip:
     """Return a clip moved by x -> R x + t."""
     rotvec = clip.rotvec.copy()
-    local = local_rotations(rotvec)[:, 0]
+    local = local_from_charted(rotvec)[:, 0]
     full = np.broadcast_to(np.eye(3), (len(rotvec), N_JOINTS, 3, 3)).copy()
     full[:, 0] = R @ local
-    rotvec[:, 0] = charted(full)[:, 0]
+    rotvec[:, 0] = charted_from_local(full)[:, 0]
     return replace(clip, rotvec=rotvec, root_m=np.ascontiguousarray(clip.root_m @ R.T + t))
 
 
-def _yaw(angle_rad: float) -> Floats:
+def _rotation_about_y(angle_rad: float) -> Floats:
     """Return a rotation about +Y, (3, 3)."""
     return matrix_from_rotvec(np.array([0.0, angle_rad, 0.0]))
 
 
-def _facing_rad(clip: Clip) -> float:
+def _measure_facing_rad(clip: Clip) -> float:
     """Return the mean heading of the hips, from +Z towards +X; the first pose's where the headings cancel out."""
-    ahead = local_rotations(clip.rotvec)[:, 0, :, 2]
+    ahead = local_from_charted(clip.rotvec)[:, 0, :, 2]
     mean = ahead.mean(axis=0)
     x, _, z = mean if math.hypot(mean[0], mean[2]) > 0.3 else ahead[0]
     return math.atan2(x, z)
 
 
-def _lowest(clip: Clip, body: ConeBody) -> Floats:
+def _measure_lowest(clip: Clip, body: ConeBody) -> Floats:
     """Return the height of the body's lowest point in at most 200 poses, (S,)."""
     frames = np.unique(np.linspace(0, clip.n_frames - 1, min(clip.n_frames, 200)).astype(np.int64))
-    G, p = forward(clip.skeleton, clip.rotvec[frames], clip.root_m[frames])
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec[frames], clip.root_m[frames])
     lowest = []
     for k in range(len(frames)):
         cones = body.posed(G[k], p[k])
@@ -87,44 +93,44 @@ def _lowest(clip: Clip, body: ConeBody) -> Floats:
     return np.array(lowest)
 
 
-def on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
+def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
     """Return a clip rotated to face +Z on average (plus turn_rad), its floor at 0 and its middle at the origin."""
-    clip = moved(clip, _yaw(turn_rad - _facing_rad(clip)), np.zeros(3))
-    _, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+    clip = move_clip(clip, _rotation_about_y(turn_rad - _measure_facing_rad(clip)), np.zeros(3))
+    _, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     middle = 0.5 * (p.min(axis=(0, 1)) + p.max(axis=(0, 1)))
     # Feet sink a little into every captured floor: the second percentile is the floor.
-    floor = float(np.percentile(_lowest(clip, body), 2.0))
-    return moved(clip, np.eye(3), np.array([-middle[0], -floor, -middle[2]]))
+    floor = float(np.percentile(_measure_lowest(clip, body), 2.0))
+    return move_clip(clip, np.eye(3), np.array([-middle[0], -floor, -middle[2]]))
 
 
-def with_tpose(clip: Clip, body: ConeBody, tpose_s: float) -> Clip:
+def prepend_tpose(clip: Clip, body: ConeBody, tpose_s: float) -> Clip:
     """Return a clip on the stage with a T-pose of `tpose_s` that faces the cameras, and a blend to the first pose, before it."""
     if tpose_s <= 0.0:
         return clip
-    pose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-    ahead = local_rotations(clip.rotvec[:1])[0, 0, :, 2]
+    pose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+    ahead = local_from_charted(clip.rotvec[:1])[0, 0, :, 2]
     blend_s = BLEND_S + TURN_S_PER_RAD * abs(math.atan2(ahead[0], ahead[2]))
     standing = replace(clip, rotvec=np.ascontiguousarray(pose[None]), root_m=np.zeros((1, 3)))
-    root = np.array([clip.root_m[0, 0], -_lowest(standing, body)[0], clip.root_m[0, 2]])
+    root = np.array([clip.root_m[0, 0], -_measure_lowest(standing, body)[0], clip.root_m[0, 2]])
     hold, blend = round(tpose_s * clip.fps), max(round(blend_s * clip.fps), 1)
     u = np.clip((np.arange(hold + blend) - hold) / blend, 0.0, 1.0)
     u = (u**3 * (10.0 - 15.0 * u + 6.0 * u**2))[:, None]  # no velocity or acceleration at either end
-    ends = continuous(matrix_from_rotvec(np.stack([pose, clip.rotvec[0]])))
+    ends = align_quaternion_signs(matrix_from_rotvec(np.stack([pose, clip.rotvec[0]])))
     first, second = (np.broadcast_to(q, (len(u), *q.shape)) for q in ends)
-    rotvec = np.concatenate([slerped(first, second, u), clip.rotvec])
+    rotvec = np.concatenate([slerp_to_rotvecs(first, second, u), clip.rotvec])
     root_m = np.concatenate([root + u * (clip.root_m[0] - root), clip.root_m])
     return replace(clip, rotvec=np.ascontiguousarray(rotvec), root_m=np.ascontiguousarray(root_m))
 
 
-def extent(clip: Clip) -> Floats:
+def sample_extent(clip: Clip) -> Floats:
     """Return the joints and the ends of the bones over the whole motion, about ten poses a second, (S, 3) [m]."""
     frames = np.arange(0, clip.n_frames, max(round(clip.fps / 10.0), 1))
-    G, p = forward(clip.skeleton, clip.rotvec[frames], clip.root_m[frames])
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec[frames], clip.root_m[frames])
     tips = p + np.einsum("sjab,jb->sja", G, clip.skeleton.tails_m)
     return np.concatenate([p, tips]).reshape(-1, 3)
 
 
-def stage_before(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, Floats]:
+def place_stage(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, Floats]:
     """Return rotation and translation of the stage in the world of a rig: upright in its images, facing its first two cameras,
     all in view.
     """
@@ -142,7 +148,7 @@ def stage_before(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats,
         position = middle + candidate * ahead / np.linalg.norm(ahead)
         position[1] = 0.0 if rig.floor_known else position[1]
         t = position if rig.floor_known else position - 0.9 * up
-        if distance_m > 0 or all_in_view(rig, points_m @ R.T + t, 4.0):
+        if distance_m > 0 or is_all_in_view(rig, points_m @ R.T + t, 4.0):
             return np.ascontiguousarray(R), t
     raise CalibrationError(
         "the motion does not fit into the view of this rig at any distance; use a part of it (--start, --seconds) or place a rig"
@@ -200,12 +206,12 @@ class Performer:
         first = np.minimum(position.astype(np.int64), max(self.clip.n_frames - 2, 0))
         second = np.minimum(first + 1, self.clip.n_frames - 1)
         u = (position - first)[:, None]
-        rotvec = slerped(self.quaternions[first], self.quaternions[second], u)
+        rotvec = slerp_to_rotvecs(self.quaternions[first], self.quaternions[second], u)
         return rotvec, (1.0 - u) * self.clip.root_m[first] + u * self.clip.root_m[second]
 
     def joints_at(self, seconds: Floats) -> tuple[Floats, Floats]:
         """Return orientations (S, J, 3, 3) and positions (S, J, 3) [m] of the joints, world."""
-        return forward(self.clip.skeleton, *self.poses_at(seconds))
+        return compute_forward_kinematics(self.clip.skeleton, *self.poses_at(seconds))
 
     def markers_of(self, G: Floats, p: Floats) -> Floats:
         """Return marker centres (S, M, 3) [m] from the joints' orientations and positions."""
@@ -242,29 +248,29 @@ def load_motion(scene: SimulatedScene) -> Clip:
     if path.suffix.lower() in MOTION_FILES or path.exists():
         return read_clip(path)
     if scene.motion == DEMO:
-        return demo_performance(seconds=scene.start_s + scene.seconds if scene.seconds > 0 else None)
-    return builtin_clip(scene.motion, None, 60.0, scene.seed, **scene.parameters)
+        return make_demo_performance(seconds=scene.start_s + scene.seconds if scene.seconds > 0 else None)
+    return make_builtin_clip(scene.motion, None, 60.0, scene.seed, **scene.parameters)
 
 
-def performer_from_scene(scene: SimulatedScene, clip: Clip | None = None) -> Performer:
+def make_scene_performer(scene: SimulatedScene, clip: Clip | None = None) -> Performer:
     """Return the performer of a scene, with markers and cameras placed.
 
     clip: used instead of the scene's motion. Raises FileFormatError, CalibrationError: no motion, marker set or rig, or a motion
     that does not fit into the view.
     """
     markers = read_marker_set(scene.markers)
-    clip = _part(load_motion(scene) if clip is None else clip, scene)
-    body = body_of(clip.skeleton)
+    clip = _slice_clip(load_motion(scene) if clip is None else clip, scene)
+    body = build_body_around(clip.skeleton)
     radius_m = 0.0005 * scene.marker_mm
-    offset_m = worn_offsets(clip.skeleton, body, markers, radius_m, 0.001 * scene.placement_mm, scene.seed)
-    clip = with_tpose(on_stage(clip, body, math.radians(scene.turn_deg)), body, scene.tpose_s)
-    body = with_props(clip.skeleton, body, markers, offset_m, radius_m)
-    rig, R, t = _rig_and_stage(scene, extent(clip))
-    clip = moved(clip, R, t)
-    return Performer(scene, rig, clip, continuous(matrix_from_rotvec(clip.rotvec)), markers, offset_m, body, R, t)
+    offset_m = draw_worn_offsets(clip.skeleton, body, markers, radius_m, 0.001 * scene.placement_mm, scene.seed)
+    clip = prepend_tpose(place_on_stage(clip, body, math.radians(scene.turn_deg)), body, scene.tpose_s)
+    body = add_props(clip.skeleton, body, markers, offset_m, radius_m)
+    rig, R, t = _find_rig_and_stage(scene, sample_extent(clip))
+    clip = move_clip(clip, R, t)
+    return Performer(scene, rig, clip, align_quaternion_signs(matrix_from_rotvec(clip.rotvec)), markers, offset_m, body, R, t)
 
 
-def _part(clip: Clip, scene: SimulatedScene) -> Clip:
+def _slice_clip(clip: Clip, scene: SimulatedScene) -> Clip:
     """Return the part of the clip that the scene uses."""
     start = round(scene.start_s * clip.fps)
     stop = min(clip.n_frames, start + round(scene.seconds * clip.fps) + 1) if scene.seconds > 0 else clip.n_frames
@@ -272,16 +278,16 @@ def _part(clip: Clip, scene: SimulatedScene) -> Clip:
         raise FileFormatError(
             f"{clip.name} lasts {clip.seconds:.2f} s, too short to begin at {scene.start_s:g} s; give a smaller --start"
         )
-    return clip_slice(clip, start, stop)
+    return slice_clip(clip, start, stop)
 
 
-def _rig_and_stage(scene: SimulatedScene, points_m: Floats) -> tuple[Rig, Floats, Floats]:
+def _find_rig_and_stage(scene: SimulatedScene, points_m: Floats) -> tuple[Rig, Floats, Floats]:
     """Return the rig, and rotation and translation of the stage in its world."""
     if scene.rig:
         rig = read_rig(scene.rig)
-        return rig, *stage_before(rig, points_m, scene.distance_m)
+        return rig, *place_stage(rig, points_m, scene.distance_m)
     placed, height_m, given = (scene.size, scene.fov_deg), scene.camera_height_m, scene.distance_m
-    distance_m = given or distance_in_view(*placed, scene.baseline_m, height_m, points_m)
-    pair = facing_rig(*placed, distance_m, scene.baseline_m, height_m)
-    around_m = [given] * (scene.views - 2) if given else distances_around(*placed, height_m, scene.views, points_m)
-    return with_cameras_around(pair, scene.views, scene.fov_deg, around_m, height_m), np.eye(3), np.zeros(3)
+    distance_m = given or find_distance_in_view(*placed, scene.baseline_m, height_m, points_m)
+    pair = make_facing_rig(*placed, distance_m, scene.baseline_m, height_m)
+    around_m = [given] * (scene.views - 2) if given else find_distances_around(*placed, height_m, scene.views, points_m)
+    return add_cameras_around(pair, scene.views, scene.fov_deg, around_m, height_m), np.eye(3), np.zeros(3)

@@ -45,7 +45,7 @@ SAMPLES.setflags(write=False)
 
 
 @kernel
-def _chord(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -> tuple[float, float]:
+def _intersect_cone(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -> tuple[float, float]:
     """Return the interval of t in which o + t d is inside the round cone; first > second on a miss."""
     bx, by, bz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     ax, ay, az = o[0] - a[0], o[1] - a[1], o[2] - a[2]
@@ -87,7 +87,7 @@ def _chord(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -
 
 
 @kernel
-def _foot(a: Floats, b: Floats, r_a: float, r_b: float, p: Floats, foot: Floats) -> float:
+def _find_nearest_sphere(a: Floats, b: Floats, r_a: float, r_b: float, p: Floats, foot: Floats) -> float:
     """Write the point of the axis whose sphere is nearest to `p`; return its radius."""
     ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     length = math.sqrt(ux * ux + uy * uy + uz * uz)
@@ -107,7 +107,7 @@ def _foot(a: Floats, b: Floats, r_a: float, r_b: float, p: Floats, foot: Floats)
 
 
 @kernel
-def _visibility(center: Floats, markers: Floats, radius: float, cones: Cones, samples: Floats, out: Floats) -> None:
+def _write_visibility(center: Floats, markers: Floats, radius: float, cones: Cones, samples: Floats, out: Floats) -> None:
     """Write for every marker the visible share of its disc and the mean visible point, (M, 4)."""
     a, b, radii = cones.a, cones.b, cones.radii
     o, d, side, up = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
@@ -131,13 +131,13 @@ def _visibility(center: Floats, markers: Floats, radius: float, cones: Cones, sa
         hidden[:] = False
         for c in range(a.shape[0]):
             # A ray against the cone, thicker by the marker's radius, shows whether any of the samples can meet it.
-            t0, t1 = _chord(a[c], b[c], radii[c, 0] + radius, radii[c, 1] + radius, markers[m], d)
+            t0, t1 = _intersect_cone(a[c], b[c], radii[c, 0] + radius, radii[c, 1] + radius, markers[m], d)
             if t0 > t1 or t1 <= 0.0 or t0 >= distance:
                 continue
             for k in range(samples.shape[0]):
                 for i in range(3):
                     o[i] = markers[m, i] + radius * (samples[k, 0] * side[i] + samples[k, 1] * up[i])
-                t0, t1 = _chord(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
+                t0, t1 = _intersect_cone(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
                 hidden[k] |= t0 < t1 and t1 > 0.0 and t0 < distance and (t0 > 0.0 or t1 > SKIN_M)
         seen, u, v = 0, 0.0, 0.0
         for k in range(samples.shape[0]):
@@ -151,10 +151,10 @@ def _visibility(center: Floats, markers: Floats, radius: float, cones: Cones, sa
 
 
 @kernel
-def _nearest(cones: Cones, boxes: NDArray[np.int64], rays: Floats32, depth: Floats32, label: Floats32) -> None:
+def _write_nearest(cones: Cones, boxes: NDArray[np.int64], rays: Floats32, depth: Floats32, label: Floats32) -> None:
     """Write where each pixel's ray from 0 first enters a round cone, and that cone's number plus one.
 
-    The algebra of `_chord` with o = 0 and d = (x, y, 1); terms of the cone alone are outside of the loop.
+    The algebra of `_intersect_cone` with o = 0 and d = (x, y, 1); terms of the cone alone are outside of the loop.
     """
     for c in range(cones.a.shape[0]):
         a, b, r_a, r_b = cones.a[c], cones.b[c], cones.radii[c, 0], cones.radii[c, 1]
@@ -201,7 +201,7 @@ def _nearest(cones: Cones, boxes: NDArray[np.int64], rays: Floats32, depth: Floa
 
 
 @kernel
-def _shade(
+def _shade_cones(
     cones: Cones,
     boxes: NDArray[np.int64],
     rays: Floats32,
@@ -216,7 +216,7 @@ def _shade(
     """
     a, b, radii = cones.a, cones.b, cones.radii
     p, foot = np.empty(3), np.empty(3)
-    _nearest(cones, boxes, rays, depth, layer[:, :, 3])
+    _write_nearest(cones, boxes, rays, depth, layer[:, :, 3])
     for y in range(boxes[:, 2].min(), boxes[:, 3].max()):
         for x in range(boxes[:, 0].min(), boxes[:, 1].max()):
             c = int(layer[y, x, 3]) - 1
@@ -224,7 +224,7 @@ def _shade(
                 continue
             t = depth[y, x]
             p[0], p[1], p[2] = rays[y, x, 0] * t, rays[y, x, 1] * t, t
-            _foot(a[c], b[c], radii[c, 0], radii[c, 1], p, foot)
+            _find_nearest_sphere(a[c], b[c], radii[c, 0], radii[c, 1], p, foot)
             n0, n1, n2 = p[0] - foot[0], p[1] - foot[1], p[2] - foot[2]
             n = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
             lit = 0.55 + 0.45 * (n0 * light[0] + n1 * light[1] + n2 * light[2]) / n
@@ -233,14 +233,14 @@ def _shade(
             layer[y, x, 3] = 1.0
 
 
-def surface_distance(cones: Cones, point: Floats) -> tuple[float, Floats]:
+def compute_surface_distance(cones: Cones, point: Floats) -> tuple[float, Floats]:
     """Return the signed distance of a point from the union of round cones and the outward direction there.
 
     point: (3,) [m]. Returns distance [m], negative inside, of the nearest cone's surface, and a unit vector (3,).
     """
     best, outward, foot = np.inf, np.array([0.0, 0.0, 1.0]), np.empty(3)
     for c in range(len(cones.radii)):
-        radius = _foot(cones.a[c], cones.b[c], cones.radii[c, 0], cones.radii[c, 1], point, foot)
+        radius = _find_nearest_sphere(cones.a[c], cones.b[c], cones.radii[c, 0], cones.radii[c, 1], point, foot)
         away = point - foot
         norm = float(np.linalg.norm(away))
         if norm - radius < best:
@@ -249,7 +249,7 @@ def surface_distance(cones: Cones, point: Floats) -> tuple[float, Floats]:
     return best, outward
 
 
-def visibility(center_m: Floats, markers_m: Floats, radius_m: float, cones: Cones) -> tuple[Floats, Floats]:
+def compute_visibility(center_m: Floats, markers_m: Floats, radius_m: float, cones: Cones) -> tuple[Floats, Floats]:
     """Return how much of each marker a camera sees past the body, and the mean visible point.
 
     center_m: optical centre, (3,); markers_m: (M, 3); all [m] world.
@@ -258,7 +258,7 @@ def visibility(center_m: Floats, markers_m: Floats, radius_m: float, cones: Cone
     """
     out = np.empty((len(markers_m), 4))
     points = np.ascontiguousarray(markers_m, np.float64)
-    _visibility(np.ascontiguousarray(center_m, np.float64), points, radius_m, cones, SAMPLES, out)
+    _write_visibility(np.ascontiguousarray(center_m, np.float64), points, radius_m, cones, SAMPLES, out)
     return out[:, 0].copy(), out[:, 1:].copy()
 
 
@@ -276,4 +276,4 @@ def draw_body(
     pixel, (h, w, 2); light: direction towards the light, (3,); color: (C, 3); layer: (h, w, 4), written.
     """
     depth = np.full(layer.shape[:2], np.float32(FAR))
-    _shade(cones, boxes, rays, light, color, depth, layer)
+    _shade_cones(cones, boxes, rays, light, color, depth, layer)

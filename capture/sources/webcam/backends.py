@@ -52,7 +52,7 @@ BACKENDS = {backend.name: backend for backend in (V4L2, DSHOW, MSMF, AVFOUNDATIO
 BEST = {"linux": V4L2, "win32": DSHOW, "darwin": AVFOUNDATION}
 
 
-def backend_of(setting: str, platform: str = sys.platform) -> Backend:
+def choose_backend(setting: str, platform: str = sys.platform) -> Backend:
     """Return the backend of a setting, for auto the best of the system. Raises SettingsError: none of that name."""
     name = setting.strip().lower()
     if name == "auto":
@@ -74,7 +74,7 @@ def describe_open_failure(index: int, backend: Backend, dev: Path = DEV, proc: P
             return f"{device} is not there; plug it in anew"
         if not os.access(device, os.R_OK | os.W_OK):
             return f"your user may not open {device}; {GROUP_FIX}"
-        programs = programs_using(device, proc)
+        programs = find_programs_using(device, proc)
         if programs:
             return f"{' and '.join(programs)} uses it; end that program"
         return "another program may be using it, or it cannot do what is asked; try it alone, and another USB port"
@@ -87,19 +87,19 @@ def describe_open_failure(index: int, backend: Backend, dev: Path = DEV, proc: P
     )
 
 
-def programs_using(device: Path, proc: Path = PROC) -> list[str]:
+def find_programs_using(device: Path, proc: Path = PROC) -> list[str]:
     """Return the programs that have a device open, as far as this user may know, as `cheese (process 4711)`."""
     found = []
     for entry in sorted(proc.glob("[0-9]*"), key=lambda path: int(path.name)):
         if int(entry.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
-            if any(_leads_to(link, device) for link in (entry / "fd").iterdir()):
+            if any(_is_link_to(link, device) for link in (entry / "fd").iterdir()):
                 found.append(f"{(entry / 'comm').read_text('utf-8').strip()} (process {entry.name})")
     return found
 
 
-def _leads_to(link: Path, device: Path) -> bool:
+def _is_link_to(link: Path, device: Path) -> bool:
     """Return whether a link to an open file leads to a device."""
     try:
         return link.readlink() == device

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.clock import now_ns
-from capture.sources.jpeg import decoded, jpeg_bytes, whole_jpeg
+from capture.sources.jpeg import decode_whole_jpeg, find_jpeg_bytes, strip_jpeg_padding
 from capture.sources.source import CameraError, Facts, Stamp
 from capture.sources.webcam.backends import Backend
-from capture.sources.webcam.settings import Device, control_facts, format_deviations, format_facts, set_controls, set_format
+from capture.sources.webcam.settings import Device, find_format_deviations, read_controls, read_format, set_controls, set_format
 from config.settings import CameraSettings
 
 STALE_NS = 1_000_000
@@ -43,14 +43,14 @@ class DeviceFrame:
 
     def picture(self) -> tuple[NDArray[np.uint8] | None, bytes | None]:
         """Return the pixels, BGR, and the compressed bytes if there are any; no pixels where the frame is damaged."""
-        packed = jpeg_bytes(self.data)
+        packed = find_jpeg_bytes(self.data)
         if packed is None:
-            return _bgr(self.data), None
-        jpeg = whole_jpeg(packed)
-        return (None, None) if jpeg is None else (decoded(jpeg), jpeg)
+            return _convert_to_bgr(self.data), None
+        jpeg = strip_jpeg_padding(packed)
+        return (None, None) if jpeg is None else (decode_whole_jpeg(jpeg), jpeg)
 
 
-def _bgr(data: NDArray[Any]) -> NDArray[np.uint8] | None:
+def _convert_to_bgr(data: NDArray[Any]) -> NDArray[np.uint8] | None:
     """Return a C-contiguous BGR image, None for anything else."""
     if data.dtype != np.uint8 or data.ndim not in (2, 3) or data.size == 0:
         return None
@@ -116,16 +116,16 @@ class Grabber:
         control_deviations = set_controls(self.device, self.backend, self.settings)
         self._request_raw()
         self.size = self._first_size()
-        self.facts.update(format_facts(self.device, self.backend))
+        self.facts.update(read_format(self.device, self.backend))
         rate = self._measure_rate()
         announced = self.facts.get("fps_announced")
         expected = float(announced) if isinstance(announced, int | float) else self.settings.fps
         if self.backend.has_buffer and rate < HALF_SHARE * expected:
             rate = self._with_more_buffers(rate)
         self.fps = expected if abs(rate - expected) < 0.05 * expected else rate
-        self.facts.update(control_facts(self.device, self.backend))
+        self.facts.update(read_controls(self.device, self.backend))
         self.facts.update(width=self.size[0], height=self.size[1], fps_reached=round(rate, 2), stamp=self.stamp.value)
-        self.deviations += format_deviations(self.settings, self.facts, self.size) + control_deviations
+        self.deviations += find_format_deviations(self.settings, self.facts, self.size) + control_deviations
         if rate < SLOW_SHARE * expected:
             self.deviations.append(
                 f"gives {rate:.0f} frames/s of {expected:g}: automatic exposure takes long in dim light (more light, or a number "
@@ -136,7 +136,7 @@ class Grabber:
         """Change exposure, gain, white balance and focus while frames come; return deviations, for the user."""
         deviations = set_controls(self.device, self.backend, settings, self.settings)
         self.settings = settings
-        self.facts.update(control_facts(self.device, self.backend))
+        self.facts.update(read_controls(self.device, self.backend))
         return deviations
 
     def next_frame(self) -> DeviceFrame:
@@ -184,14 +184,14 @@ class Grabber:
 
     def _request_raw(self) -> None:
         """Request compressed frames where possible: they are recorded as they are, and decoded only once."""
-        if self.backend.raw_jpeg and format_facts(self.device, self.backend).get("fourcc") in ("MJPG", "JPEG"):
+        if self.backend.raw_jpeg and read_format(self.device, self.backend).get("fourcc") in ("MJPG", "JPEG"):
             self.device.set(cv2.CAP_PROP_CONVERT_RGB, 0.0)
 
     def _first_size(self) -> tuple[int, int]:
         """Return the size of the first complete frame that is not stale. Raises CameraError: none within some tries."""
         frame = self._skip_stale()
         for _ in range(FIRST_FRAMES):
-            if jpeg_bytes(frame.data) is None and not self._is_image(frame):
+            if find_jpeg_bytes(frame.data) is None and not self._is_image(frame):
                 self.device.set(cv2.CAP_PROP_CONVERT_RGB, 1.0)  # raw, but not compressed: let OpenCV convert it
             elif (image := frame.picture()[0]) is not None:
                 return image.shape[1], image.shape[0]

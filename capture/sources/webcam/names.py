@@ -75,12 +75,12 @@ def list_cameras(backend: Backend) -> list[LocalCamera]:
     except Exception as error:  # noqa: BLE001 - a binary module for each system: whatever it raises, numbers still work
         log.debug("cameras are not listed: %s", error)
         return []
-    return labelled(found)
+    return label_cameras(found)
 
 
-def labelled(found: Iterable[ListedCamera], port: Callable[[ListedCamera], str] | None = None) -> list[LocalCamera]:
+def label_cameras(found: Iterable[ListedCamera], port: Callable[[ListedCamera], str] | None = None) -> list[LocalCamera]:
     """Return cameras with unique labels: those of one name are numbered in the order of their ports."""
-    port_of = port or _port
+    port_of = port or _find_port
     cameras = [
         LocalCamera(
             entry.index,
@@ -93,24 +93,24 @@ def labelled(found: Iterable[ListedCamera], port: Callable[[ListedCamera], str] 
         for entry in found
     ]
     cameras.sort(key=lambda camera: camera.index)
-    return [replace(camera, label=_label(camera, cameras)) for camera in cameras]
+    return [replace(camera, label=_make_label(camera, cameras)) for camera in cameras]
 
 
-def _label(camera: LocalCamera, cameras: Sequence[LocalCamera]) -> str:
+def _make_label(camera: LocalCamera, cameras: Sequence[LocalCamera]) -> str:
     """Return a camera's name, with a number from the second of that name on."""
     same = sorted((c for c in cameras if c.name == camera.name), key=lambda c: (c.port, c.index))
     number = same.index(camera) + 1
     return camera.name if number == 1 else f"{camera.name} #{number}"
 
 
-def _port(entry: ListedCamera) -> str:
+def _find_port(entry: ListedCamera) -> str:
     """Return the port of a camera: the USB port on Linux, the device path elsewhere."""
     if sys.platform.startswith("linux") and entry.path:
-        return usb_port(Path(entry.path).name) or entry.path
+        return find_usb_port(Path(entry.path).name) or entry.path
     return entry.path or str(entry.index)
 
 
-def usb_port(device: str, sysfs: Path = SYSFS) -> str:
+def find_usb_port(device: str, sysfs: Path = SYSFS) -> str:
     """Return bus and port of a device such as video0, as in 1-4.2:1.0; empty where unknown."""
     try:
         return (sysfs / device / "device").resolve(strict=True).name
@@ -118,13 +118,13 @@ def usb_port(device: str, sysfs: Path = SYSFS) -> str:
         return ""
 
 
-def find(text: str, cameras: Sequence[LocalCamera]) -> LocalCamera:
+def find_camera(text: str, cameras: Sequence[LocalCamera]) -> LocalCamera:
     """Return the camera of a user's text: a number, a label, a name or a part of it, vendor:product, or a path.
 
     Raises SourceError: none, or more than one.
     """
     wanted = " ".join(text.split())
-    for rule in (_by_number, _by_path, _by_usb, _by_label, _by_part):
+    for rule in (_find_by_number, _find_by_path, _find_by_usb, _find_by_label, _find_by_part):
         matching = rule(wanted, cameras)
         if len(matching) == 1:
             return matching[0]
@@ -141,16 +141,16 @@ def describe_cameras(cameras: Sequence[LocalCamera]) -> str:
     return "there are: " + ", ".join(f"{camera.label!r} ({camera.index})" for camera in cameras)
 
 
-def _by_number(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
+def _find_by_number(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
     return [camera for camera in cameras if wanted.isascii() and wanted.isdigit() and camera.index == int(wanted)]
 
 
-def _by_path(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
+def _find_by_path(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
     real = os.path.realpath(wanted) if wanted.startswith("/dev/") else wanted  # by-id and by-path are links
     return [camera for camera in cameras if camera.path and real.casefold() == camera.path.casefold()]
 
 
-def _by_usb(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
+def _find_by_usb(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
     match = VID_PID.fullmatch(wanted)
     if match is None:
         return []
@@ -158,28 +158,28 @@ def _by_usb(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
     return same if match["number"] is None else same[int(match["number"]) - 1 :][:1] if int(match["number"]) else []
 
 
-def _by_label(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
+def _find_by_label(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
     match = NUMBERED.fullmatch(wanted)
     if match is not None and int(match["number"]) == 1:
         wanted = match["name"]
     return [camera for camera in cameras if camera.label.casefold() == wanted.casefold()]
 
 
-def _by_part(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
+def _find_by_part(wanted: str, cameras: Sequence[LocalCamera]) -> list[LocalCamera]:
     if not wanted or wanted.isdigit():
         return []  # a number is not a part of a name
     return [camera for camera in cameras if wanted.casefold() in camera.name.casefold()]
 
 
-def identify(text: str, cameras: Sequence[LocalCamera]) -> CameraIdentity:
+def identify_camera(text: str, cameras: Sequence[LocalCamera]) -> CameraIdentity:
     """Return the identity of a camera by the user's text. Raises SourceError: no such camera, or several."""
     if not cameras and text.strip().isascii() and text.strip().isdigit():
         return CameraIdentity("", "", False, int(text), f"camera {int(text)}")  # a system may have cameras without listing them
-    camera = find(text, cameras)
+    camera = find_camera(text, cameras)
     return CameraIdentity(camera.name, camera.port, sum(c.name == camera.name for c in cameras) == 1, camera.index, camera.label)
 
 
-def locate(identity: CameraIdentity, cameras: Sequence[LocalCamera]) -> int:
+def locate_camera(identity: CameraIdentity, cameras: Sequence[LocalCamera]) -> int:
     """Return the present index of a camera. Raises SourceError: it is not plugged in."""
     if not identity.name:
         return identity.index

@@ -36,30 +36,30 @@ def check_settings(settings: CameraSettings) -> None:
     if len(settings.fourcc) != 4 or not settings.fourcc.isascii():
         raise SettingsError(f"camera.fourcc is {settings.fourcc!r}; expected four letters such as MJPG or YUYV")
     for name in ("exposure", "gain", "white_balance", "focus"):
-        number_of(name, getattr(settings, name))
+        parse_number(name, getattr(settings, name))
 
 
-def changed(settings: CameraSettings, changes: Mapping[str, int | float | str]) -> CameraSettings:
+def change_settings(settings: CameraSettings, changes: Mapping[str, int | float | str]) -> CameraSettings:
     """Return settings with some changed by name; a number becomes text where the setting is text. Raises SettingsError."""
     kinds = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
     unknown = [name for name in changes if name not in kinds]
     if unknown:
         raise SettingsError(f"camera.{unknown[0]} is no setting of a camera; known: {', '.join(kinds)}")
     try:
-        values: dict[str, Any] = {name: _as(kinds[name], value) for name, value in changes.items()}
+        values: dict[str, Any] = {name: _convert_value(kinds[name], value) for name, value in changes.items()}
         return replace(settings, **values)
     except ValueError:
         raise SettingsError(f"camera: {dict(changes)} holds what is no number where one is expected") from None
 
 
-def _as(kind: type, value: float | str) -> int | float | str:
+def _convert_value(kind: type, value: float | str) -> int | float | str:
     """Return a value as the type of a setting. Raises ValueError."""
     if kind is str:
         return value if isinstance(value, str) else f"{value:g}"
     return int(value) if kind is int else float(value)
 
 
-def number_of(name: str, text: str) -> float | None:
+def parse_number(name: str, text: str) -> float | None:
     """Return the number of a setting, None for auto. Raises SettingsError."""
     if text.strip().lower() == AUTO:
         return None
@@ -72,7 +72,7 @@ def number_of(name: str, text: str) -> float | None:
     return value
 
 
-def fourcc_text(value: float) -> str:
+def format_fourcc(value: float) -> str:
     """Return the four letters of a pixel format, empty where unknown."""
     code = int(value) if math.isfinite(value) and 0 < value < 2**32 else 0
     letters = "".join(chr((code >> shift) & 0xFF) for shift in (0, 8, 16, 24))
@@ -80,7 +80,7 @@ def fourcc_text(value: float) -> str:
 
 
 def set_format(device: Device, backend: Backend, settings: CameraSettings) -> None:
-    """Request pixel format, size and rate, in the order the backend needs; `format_facts` reads the result."""
+    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result."""
     code = float(cv2.VideoWriter.fourcc(*settings.fourcc))
     rate = (cv2.CAP_PROP_FPS, settings.fps)
     form = [
@@ -96,10 +96,10 @@ def set_format(device: Device, backend: Backend, settings: CameraSettings) -> No
         device.set(cv2.CAP_PROP_BUFFERSIZE, 1)
 
 
-def format_facts(device: Device, backend: Backend) -> Facts:
+def read_format(device: Device, backend: Backend) -> Facts:
     """Return the format a camera announces, without the size, which is read from a frame."""
     facts: Facts = {"backend": backend.name}
-    if code := fourcc_text(device.get(cv2.CAP_PROP_FOURCC)):
+    if code := format_fourcc(device.get(cv2.CAP_PROP_FOURCC)):
         facts["fourcc"] = code
     rate = device.get(cv2.CAP_PROP_FPS)
     if math.isfinite(rate) and 0.1 <= rate <= 1000.0:
@@ -107,7 +107,7 @@ def format_facts(device: Device, backend: Backend) -> Facts:
     return facts
 
 
-def format_deviations(settings: CameraSettings, facts: Facts, size: tuple[int, int]) -> list[str]:
+def find_format_deviations(settings: CameraSettings, facts: Facts, size: tuple[int, int]) -> list[str]:
     """Return where size, pixel format and announced rate differ from the settings, for the user."""
     deviations = []
     if size != (settings.width, settings.height):
@@ -128,15 +128,15 @@ def set_controls(device: Device, backend: Backend, settings: CameraSettings, bef
     """
     changed = [name for name in CONTROLS if before is None or getattr(before, name) != getattr(settings, name)]
     if not backend.has_controls:
-        asked = [name for name in changed if number_of(name, getattr(settings, name)) is not None]
-        return [f"{_label(name)} cannot be set through {backend.title}" for name in asked]
+        asked = [name for name in changed if parse_number(name, getattr(settings, name)) is not None]
+        return [f"{_find_label(name)} cannot be set through {backend.title}" for name in asked]
     deviations: list[str] = []
     for name in changed:
-        deviations += CONTROLS[name](device, backend, number_of(name, getattr(settings, name)))
+        deviations += CONTROLS[name](device, backend, parse_number(name, getattr(settings, name)))
     return deviations
 
 
-def control_facts(device: Device, backend: Backend) -> Facts:
+def read_controls(device: Device, backend: Backend) -> Facts:
     """Return exposure, gain, white balance and focus, in the driver's own numbers, where known."""
     if not backend.has_controls:
         return {}
@@ -145,47 +145,47 @@ def control_facts(device: Device, backend: Backend) -> Facts:
     return {name: round(value, 6) for name, value in found.items() if math.isfinite(value) and value != -1.0}
 
 
-def _exposure(device: Device, backend: Backend, value: float | None) -> list[str]:
+def _set_exposure(device: Device, backend: Backend, value: float | None) -> list[str]:
     by_hand, automatic = backend.auto_exposure
     if value is None:
         device.set(cv2.CAP_PROP_AUTO_EXPOSURE, automatic)
         return []
     if backend.manual_first:
         device.set(cv2.CAP_PROP_AUTO_EXPOSURE, by_hand)
-    return _number(device, "exposure", (cv2.CAP_PROP_EXPOSURE,), value)
+    return _set_number(device, "exposure", (cv2.CAP_PROP_EXPOSURE,), value)
 
 
-def _gain(device: Device, backend: Backend, value: float | None) -> list[str]:
-    return [] if value is None else _number(device, "gain", (cv2.CAP_PROP_GAIN,), value)
+def _set_gain(device: Device, backend: Backend, value: float | None) -> list[str]:
+    return [] if value is None else _set_number(device, "gain", (cv2.CAP_PROP_GAIN,), value)
 
 
-def _white_balance(device: Device, backend: Backend, value: float | None) -> list[str]:
+def _set_white_balance(device: Device, backend: Backend, value: float | None) -> list[str]:
     device.set(cv2.CAP_PROP_AUTO_WB, 1.0 if value is None else 0.0)
-    return [] if value is None else _number(device, "white_balance", (TEMPERATURE, *OTHER_TEMPERATURES), value)
+    return [] if value is None else _set_number(device, "white_balance", (TEMPERATURE, *OTHER_TEMPERATURES), value)
 
 
-def _focus(device: Device, backend: Backend, value: float | None) -> list[str]:
+def _set_focus(device: Device, backend: Backend, value: float | None) -> list[str]:
     device.set(cv2.CAP_PROP_AUTOFOCUS, 1.0 if value is None else 0.0)
-    return [] if value is None else _number(device, "focus", (cv2.CAP_PROP_FOCUS,), value)
+    return [] if value is None else _set_number(device, "focus", (cv2.CAP_PROP_FOCUS,), value)
 
 
-def _number(device: Device, name: str, props: tuple[int, ...], value: float) -> list[str]:
+def _set_number(device: Device, name: str, props: tuple[int, ...], value: float) -> list[str]:
     """Set a number by the first property that accepts it, and read it back; return deviations."""
     taken = next((prop for prop in props if device.set(prop, value)), None)
     if taken is None:
-        return [f"does not take {_label(name)} {value:g}"]
+        return [f"does not take {_find_label(name)} {value:g}"]
     got = device.get(taken)
     if not math.isfinite(got) or abs(got - value) <= max(0.5, 1e-3 * abs(value)):
         return []
-    return [f"sets {_label(name)} to {got:g} instead of {value:g}"]
+    return [f"sets {_find_label(name)} to {got:g} instead of {value:g}"]
 
 
-def _label(name: str) -> str:
+def _find_label(name: str) -> str:
     """Return a setting's name for the user."""
     return name.replace("_", " ")
 
 
-CONTROLS = {"exposure": _exposure, "gain": _gain, "white_balance": _white_balance, "focus": _focus}
+CONTROLS = {"exposure": _set_exposure, "gain": _set_gain, "white_balance": _set_white_balance, "focus": _set_focus}
 READ = {
     "exposure": cv2.CAP_PROP_EXPOSURE,
     "gain": cv2.CAP_PROP_GAIN,

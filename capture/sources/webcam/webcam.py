@@ -20,10 +20,10 @@ import cv2
 from capture.clock import now_ns
 from capture.packets import Frame
 from capture.sources.source import CameraError, Facts, Stamp
-from capture.sources.webcam.backends import Backend, backend_of, describe_open_failure
+from capture.sources.webcam.backends import Backend, choose_backend, describe_open_failure
 from capture.sources.webcam.device import DeviceFrame, Grabber
-from capture.sources.webcam.names import CameraIdentity, Lister, list_cameras, locate
-from capture.sources.webcam.settings import Device, changed, check_settings
+from capture.sources.webcam.names import CameraIdentity, Lister, list_cameras, locate_camera
+from capture.sources.webcam.settings import Device, change_settings, check_settings
 from config.errors import SettingsError, SourceError
 from config.settings import CameraSettings
 
@@ -124,7 +124,7 @@ class Webcam:
         Raises SourceError: it is missing, in use, may not be opened, or gives no frames; SettingsError: impossible settings.
         """
         check_settings(settings)
-        self._backend, self._identity, self._camera = backend_of(settings.backend), identity, camera
+        self._backend, self._identity, self._camera = choose_backend(settings.backend), identity, camera
         self._settings = self._wanted = settings
         self._devices = devices or DeviceProvider()
         self.name = identity.label or identity.name
@@ -175,7 +175,7 @@ class Webcam:
         settings: all, or some by name. May be called by any thread; waits for two seconds at most.
         """
         try:
-            wanted = settings if isinstance(settings, CameraSettings) else changed(self._wanted, settings)
+            wanted = settings if isinstance(settings, CameraSettings) else change_settings(self._wanted, settings)
             check_settings(wanted)
         except SettingsError as error:
             return [str(error)]
@@ -237,7 +237,7 @@ class Webcam:
 
     def _opened(self) -> Device:
         """Find the camera and open it. Raises SourceError."""
-        index = locate(self._identity, self._devices.lister(self._backend))
+        index = locate_camera(self._identity, self._devices.lister(self._backend))
         device = self._devices.opener(index, self._backend)
         if device.isOpened():
             return device

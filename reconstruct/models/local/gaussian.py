@@ -15,14 +15,14 @@ from config.arrays import Floats, Singles
 from config.settings import SolveSettings
 from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import invert_definite
-from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, model_around, strangeness_rad
+from reconstruct.models.local.model import FULL, LocalModel, Neighbours, Quadratic, build_local_model, compute_strangeness_rad
 from reconstruct.models.local.motion import (
-    bend_covariance,
-    drift_shape,
-    example_ends,
-    example_starts,
-    steps_between,
-    weighted_moments,
+    compute_bend_covariance,
+    compute_drift_shape,
+    compute_example_steps,
+    compute_weighted_moments,
+    find_example_ends,
+    find_example_starts,
 )
 from reconstruct.search.examples import Examples
 
@@ -52,31 +52,31 @@ class GaussianFitter:
 
     def __init__(self, examples: Examples, covariance: Floats, s: SolveSettings) -> None:
         self._examples, self._settings = examples, s
-        self._starts = example_starts(examples)
-        self._ends = example_ends(self._starts)
+        self._starts = find_example_starts(examples)
+        self._ends = find_example_ends(self._starts)
         self._background = s.background * covariance
-        self._usual_bend = s.bend_share * bend_covariance(examples)
+        self._usual_bend = s.bend_share * compute_bend_covariance(examples)
         # What is added to the neighbours' steps.
         self._drift, n = np.zeros_like(self._usual_bend), len(covariance)
-        self._drift[:n, :n] = s.step_drift_rad**2 * drift_shape(covariance)
+        self._drift[:n, :n] = s.step_drift_rad**2 * compute_drift_shape(covariance)
         self._drift[range(n, n + 6), range(n, n + 6)] = np.repeat([s.root_drift_rad**2, s.root_drift_m**2], 3)
 
     def fit(self, neighbours: Neighbours, pose: Floats | None) -> NeighbourGaussians:
         """Return the Gaussians of the neighbours of a pose, (D,) [rad], None where it is not known, nor how strange it is."""
         s, fps = self._settings, self._examples.fps
-        far2 = 1.0 if pose is None else (s.familiar + s.by_strangeness * strangeness_rad(neighbours, pose)) ** 2
+        far2 = 1.0 if pose is None else (s.familiar + s.by_strangeness * compute_strangeness_rad(neighbours, pose)) ** 2
         rows, weights, poses = neighbours.rows, neighbours.weights, neighbours.poses
-        mean, C = weighted_moments(poses, weights)
-        covariance = widened(C, self._background, s.floor_rad, s.shrinkage)
+        mean, C = compute_weighted_moments(poses, weights)
+        covariance = widen_covariance(C, self._background, s.floor_rad, s.shrinkage)
         before, after = np.maximum(rows - 1, self._starts[rows]), np.minimum(rows + 1, self._ends[rows] - 1)
         ends = np.concatenate([poses, self._examples.pose[after]])
-        both = steps_between(self._examples, np.concatenate([before, rows]), np.concatenate([rows, after]), ends)
+        both = compute_example_steps(self._examples, np.concatenate([before, rows]), np.concatenate([rows, after]), ends)
         steps, later = both[: len(rows)], both[len(rows) :]
-        step, spread = weighted_moments(steps, weights)
+        step, spread = compute_weighted_moments(steps, weights)
         spread = s.step_spread * spread + self._drift
         inside, bend, noise = after - before == 2, np.zeros(len(step)), self._usual_bend
         if np.count_nonzero(inside) >= ENOUGH:
-            bend, bend_spread = weighted_moments((later - steps)[inside], weights[inside])
+            bend, bend_spread = compute_weighted_moments((later - steps)[inside], weights[inside])
             noise = bend_spread + noise
         spread, noise = far2 * fps**2 * spread, far2 * fps**3 * s.bend_noise * noise
         certainty = s.neighbour_certainty * neighbours.informed
@@ -90,13 +90,13 @@ class GaussianFitter:
         if np.count_nonzero(inside) < ENOUGH:
             return None
         rows, later = rows[inside], later[inside]
-        changes = steps_between(self._examples, rows, later, self._examples.pose[later])
+        changes = compute_example_steps(self._examples, rows, later, self._examples.pose[later])
         changes[:, -3:] = np.einsum("kij,kj->ki", matrix_from_rotvec(changes[:, -6:-3]), changes[:, -3:])
-        mean, spread = weighted_moments(changes, neighbours.weights[inside])
+        mean, spread = compute_weighted_moments(changes, neighbours.weights[inside])
         return mean, s.change_spread * spread + s.change_drift**2 * np.eye(len(mean))
 
 
-def widened(C: Floats, background: Floats, floor_rad: float, shrinkage: float) -> Floats:
+def widen_covariance(C: Floats, background: Floats, floor_rad: float, shrinkage: float) -> Floats:
     """Return the covariance of neighbours, (D, D) [rad^2], less sure: a share of it replaced by its diagonal, and more added.
 
     Args:
@@ -109,7 +109,7 @@ def widened(C: Floats, background: Floats, floor_rad: float, shrinkage: float) -
     return np.asarray(result)
 
 
-def local_gaussian(
+def fit_local_gaussian(
     poses: Floats | Singles, weights: Floats, background: Floats, *, floor_rad: float, shrinkage: float
 ) -> LocalModel:
     """Fit a Gaussian to the K nearest poses.
@@ -119,8 +119,8 @@ def local_gaussian(
         weights: (K,), any positive scale.
         background, floor_rad, shrinkage: as in `widened`.
     """
-    mean, C = weighted_moments(poses, weights)
-    precision = invert_definite(widened(C, background, floor_rad, shrinkage))
+    mean, C = compute_weighted_moments(poses, weights)
+    precision = invert_definite(widen_covariance(C, background, floor_rad, shrinkage))
     if precision is None:
         raise np.linalg.LinAlgError("a covariance of joint coordinates is not positive definite")
-    return model_around(mean, FULL, Quadratic(np.zeros(len(mean)), precision))
+    return build_local_model(mean, FULL, Quadratic(np.zeros(len(mean)), precision))

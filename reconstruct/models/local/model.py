@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Ints, Singles, read_only
+from config.arrays import Floats, Ints, Singles, make_read_only
 from config.joints import N_JOINTS
 
 DOFS = 3 * (N_JOINTS - 1)
@@ -20,7 +20,7 @@ class Quadratic(NamedTuple):
     precision: Floats
 
 
-def total(first: Quadratic, second: Quadratic) -> Quadratic:
+def add_quadratics(first: Quadratic, second: Quadratic) -> Quadratic:
     """Return the sum of two quadratic energies but for a constant: the product of their Gaussians."""
     precision = first.precision + second.precision
     pull = first.precision @ first.center + second.precision @ second.center
@@ -66,20 +66,20 @@ def weigh_neighbours(rows: Ints, poses: Singles, distances: NDArray[np.floating]
     return Neighbours(rows, poses, weights)
 
 
-def strangeness_rad(neighbours: Neighbours, pose: Floats) -> float:
+def compute_strangeness_rad(neighbours: Neighbours, pose: Floats) -> float:
     """Return how far a pose, (D,) [rad], is from the nearest of its neighbours, root mean square over joint coordinates."""
     apart = neighbours.poses[0] - pose
     return math.sqrt(float(apart @ apart) / len(apart))
 
 
-def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:
+def build_local_model(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:
     """Return the local model of a mean pose, (D,) [rad], and directions, (J, 3, B)."""
     pose = np.zeros((N_JOINTS, 3))
     pose[1:] = mean.reshape(-1, 3)
-    return LocalModel(pose, read_only(directions), quadratic.center, np.ascontiguousarray(quadratic.precision))
+    return LocalModel(pose, make_read_only(directions), quadratic.center, np.ascontiguousarray(quadratic.precision))
 
 
-def _all_directions() -> Floats:
+def _build_all_directions() -> Floats:
     """Return directions along every coordinate of every joint but the root, (J, 3, D)."""
     directions = np.zeros((N_JOINTS, 3, DOFS))
     directions.reshape(3 * N_JOINTS, DOFS)[3:] = np.eye(DOFS)
@@ -87,14 +87,14 @@ def _all_directions() -> Floats:
     return directions
 
 
-FULL = _all_directions()
+FULL = _build_all_directions()
 
 
 # The first direction that moves each joint, and the one after the last, (J, 2).
-FULL_SPAN = read_only(np.maximum(3 * np.arange(N_JOINTS)[:, None] + [-3, 0], 0))
+FULL_SPAN = make_read_only(np.maximum(3 * np.arange(N_JOINTS)[:, None] + [-3, 0], 0))
 
 
-def span_of(directions: Floats) -> Ints:
+def find_direction_span(directions: Floats) -> Ints:
     """Return the first of some directions (J, 3, B) that moves each joint, and the one after the last, (J, 2)."""
     full = directions is FULL or directions.base is FULL  # or a view of it
-    return FULL_SPAN if full else read_only(np.tile([0, directions.shape[2]], (N_JOINTS, 1)))
+    return FULL_SPAN if full else make_read_only(np.tile([0, directions.shape[2]], (N_JOINTS, 1)))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Ints, Singles, read_only
+from config.arrays import Floats, Ints, Singles, make_read_only
 from config.jit import kernel
 from reconstruct.search.examples import Examples
 
@@ -13,15 +13,15 @@ BEND_OUTLIER = 5.0  # second differences beyond this many robust standard deviat
 N_SAMPLED = 40_000
 
 
-def weighted_moments(rows: Floats | Singles, weights: Floats) -> tuple[Floats, Floats]:
+def compute_weighted_moments(rows: Floats | Singles, weights: Floats) -> tuple[Floats, Floats]:
     """Return mean (D,) and covariance (D, D) of rows (K, D), this in their precision; weights (K,) of any positive scale."""
     mean, spread = np.empty(rows.shape[1]), np.empty_like(rows, order="C")
-    _spread_of(read_only(rows), weights, mean, spread)
+    _compute_spread(make_read_only(rows), weights, mean, spread)
     return mean, (spread.T @ spread).astype(np.float64)
 
 
 @kernel
-def _spread_of(rows: Floats | Singles, weights: Floats, mean: Floats, spread: Floats | Singles) -> None:
+def _compute_spread(rows: Floats | Singles, weights: Floats, mean: Floats, spread: Floats | Singles) -> None:
     """Write the weighted mean of rows (K, D), and how far each is from it, times the root of its share of the weights, (K, D)."""
     n_rows, n, total = rows.shape[0], rows.shape[1], 0.0
     for k in range(n_rows):
@@ -37,25 +37,25 @@ def _spread_of(rows: Floats | Singles, weights: Floats, mean: Floats, spread: Fl
             spread[k, i] = root * (rows[k, i] - mean[i])
 
 
-def example_starts(examples: Examples) -> NDArray[np.int64]:
+def find_example_starts(examples: Examples) -> NDArray[np.int64]:
     """Return the first example of each example's clip, (N,)."""
     first = np.flatnonzero(np.diff(examples.clip, prepend=examples.clip[:1] - 1))
     return np.asarray(np.repeat(first, np.diff(np.append(first, len(examples)))))
 
 
-def example_ends(starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the example after the last of each example's clip, (N,); starts: of `example_starts`."""
+def find_example_ends(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the example after the last of each example's clip, (N,); starts: of `find_example_starts`."""
     first, counts = np.unique(starts, return_counts=True)
     return np.asarray(np.repeat(first + counts, counts))
 
 
-def drift_shape(background: Floats) -> Floats:
+def compute_drift_shape(background: Floats) -> Floats:
     """Return how joints depart from their course, (D, D), one on average, from the database's covariance (D, D) [rad^2]."""
     some = background + 1e-4 * np.eye(len(background))
     return np.asarray(some * (len(some) / np.trace(some)))
 
 
-def steps_between(examples: Examples, first: Ints, last: Ints, poses: Singles) -> Floats:
+def compute_example_steps(examples: Examples, first: Ints, last: Ints, poses: Singles) -> Floats:
     """Return how examples move from some to others, whose joints are `poses`, (K, D): of joints and root, (K, D + 6).
 
     Of the root the rotation vector [rad] and the shift [m], in its own axes; zero where nothing is known of it.
@@ -64,7 +64,7 @@ def steps_between(examples: Examples, first: Ints, last: Ints, poses: Singles) -
     return np.concatenate([poses.astype(np.float64) - examples.pose[first], root], axis=1)
 
 
-def bend_covariance(examples: Examples) -> Floats:
+def compute_bend_covariance(examples: Examples) -> Floats:
     """Return the covariance of the second differences of all examples, joints and root, (D + 6, D + 6), about zero."""
     middle = np.flatnonzero(examples.clip[2:] == examples.clip[:-2]) + 1
     middle = middle[:: max(1, len(middle) // N_SAMPLED)]
@@ -72,7 +72,7 @@ def bend_covariance(examples: Examples) -> Floats:
     if not len(middle):
         return np.eye(n) * 1e-4
     now, after = examples.pose[middle], examples.pose[middle + 1]
-    bend = steps_between(examples, middle, middle + 1, after) - steps_between(examples, middle - 1, middle, now)
+    bend = compute_example_steps(examples, middle, middle + 1, after) - compute_example_steps(examples, middle - 1, middle, now)
     usual = 1.48 * np.median(np.abs(bend), axis=0) + 1e-4
     bend = np.clip(bend, -BEND_OUTLIER * usual, BEND_OUTLIER * usual)
     covariance = bend.T @ bend / len(bend)

@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats
 from config.jit import kernel
 from config.joints import N_JOINTS
-from reconstruct.models.local.model import LocalModel, Quadratic, model_around, total
+from reconstruct.models.local.model import LocalModel, Quadratic, add_quadratics, build_local_model
 
 RANK = 1e-13  # variance below this share of the largest is rounding, not a direction
 STILL = 1e-20  # nor is a scatter below this [rad^2]: identical examples differ from their mean by rounding
@@ -60,7 +60,7 @@ class LocalPca:
         return self.scatter / max(len(self.scores) - 1, 1)
 
 
-def pca(examples: Floats) -> LocalPca:
+def compute_pca(examples: Floats) -> LocalPca:
     """Decompose examples, (n, D) float64 [rad], n >= 1."""
     mean = examples.mean(axis=0)
     centred = examples - mean
@@ -68,13 +68,13 @@ def pca(examples: Floats) -> LocalPca:
     # Hinges have one angle of three, and the cost of a decomposition grows with the third power of its width.
     variance = np.einsum("ij,ij->j", centred, centred)
     columns = np.flatnonzero(variance > 1e-3 * RANK * variance.max())
-    values, scores, vectors = _spectrum(centred[:, columns])
+    values, scores, vectors = _compute_spectrum(centred[:, columns])
     directions = np.zeros((examples.shape[1], len(values)))
     directions[columns] = vectors
     return LocalPca(mean, directions, values, np.ascontiguousarray(scores), energy)
 
 
-def _spectrum(Y: Floats) -> tuple[Floats, Floats, Floats]:
+def _compute_spectrum(Y: Floats) -> tuple[Floats, Floats, Floats]:
     """Return eigenvalues of Y'Y falling, (r,), scores (n, r) and directions (D, r); only what is more than rounding."""
     n, width = Y.shape
     if n < 2 or width == 0:
@@ -95,7 +95,7 @@ STEPS = 60  # of the root finder at most; 3 to 6 are usual, the rest is for bise
 
 
 @kernel
-def _deflate(values: Floats, score: Floats, rate: float, poles: Floats, weights: Floats, fixed: Floats) -> tuple[int, int]:
+def _deflate_poles(values: Floats, score: Floats, rate: float, poles: Floats, weights: Floats, fixed: Floats) -> tuple[int, int]:
     """Split the eigenvalues, falling, into poles of the secular equation and those that the downdate leaves as they are.
 
     poles and weights r z^2, (n_poles,): of distinct eigenvalues with a share in z; fixed: (2, n), in row 0 the eigenvalues that
@@ -120,7 +120,7 @@ def _deflate(values: Floats, score: Floats, rate: float, poles: Floats, weights:
 
 
 @kernel
-def _sums(poles: Floats, weights: Floats, first: int, last: int, origin: float, t: float) -> tuple[float, float]:
+def _sum_over_poles(poles: Floats, weights: Floats, first: int, last: int, origin: float, t: float) -> tuple[float, float]:
     """Return the sums of w / (l - m) and w / (l - m)^2 over poles first to last - 1, m = origin + t."""
     s, ds = 0.0, 0.0
     for j in range(first, last):
@@ -132,7 +132,7 @@ def _sums(poles: Floats, weights: Floats, first: int, last: int, origin: float, 
 
 
 @kernel
-def _next(c: tuple[float, float, float], low: float, high: float) -> float:
+def _solve_quadratic(c: tuple[float, float, float], low: float, high: float) -> float:
     """Return the root of c0 h^2 - c1 h + c2 between low and high, their middle where there is none."""
     a, b, e = c
     q = 0.5 * (b + math.copysign(math.sqrt(max(b * b - 4.0 * a * e, 0.0)), b))
@@ -144,7 +144,7 @@ def _next(c: tuple[float, float, float], low: float, high: float) -> float:
 
 
 @kernel
-def _root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
+def _find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
     """Return the secular equation's root below pole k and above the next (or `lowest`), and sum w / (l - m)^2 there.
 
     The root is -1 where it is not above `lowest`. It is sought as the distance t from the nearer pole, which keeps its digits;
@@ -152,16 +152,16 @@ def _root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tupl
     """
     bottom = max(poles[k + 1], lowest) if k + 1 < n else lowest
     gap = poles[k] - bottom
-    if gap <= 0.0 or (bottom == lowest and 1.0 - _sums(poles, weights, 0, n, lowest, 0.0)[0] <= 0.0):
+    if gap <= 0.0 or (bottom == lowest and 1.0 - _sum_over_poles(poles, weights, 0, n, lowest, 0.0)[0] <= 0.0):
         return -1.0, 0.0
-    near_top = 1.0 - _sums(poles, weights, 0, n, bottom, 0.5 * gap)[0] > 0.0
+    near_top = 1.0 - _sum_over_poles(poles, weights, 0, n, bottom, 0.5 * gap)[0] > 0.0
     origin = poles[k] if near_top else bottom
     low, high = (-0.5 * gap, 0.0) if near_top else (0.0, 0.5 * gap)
     t = 0.5 * (low + high)
     slope = 0.0
     for _ in range(STEPS):
-        upper, d_upper = _sums(poles, weights, 0, k + 1, origin, t)
-        lower, d_lower = _sums(poles, weights, k + 1, n, origin, t)
+        upper, d_upper = _sum_over_poles(poles, weights, 0, k + 1, origin, t)
+        lower, d_lower = _sum_over_poles(poles, weights, k + 1, n, origin, t)
         f, slope = 1.0 - upper - lower, d_upper + d_lower
         if f > 0.0:
             low = t
@@ -170,27 +170,27 @@ def _root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tupl
         over, under = (poles[k] - origin) - t, (bottom - origin) - t
         s, r = d_upper * over * over, d_lower * under * under
         c = f + d_upper * over + d_lower * under
-        step = _next((c, c * (over + under) - s - r, f * over * under), low - t, high - t)
+        step = _solve_quadratic((c, c * (over + under) - s - r, f * over * under), low - t, high - t)
         if abs(f) <= 1e-15 * (1.0 + upper - lower) or high - low <= 1e-16 * gap:
             break
         t += step
         if abs(step) <= 1e-9 * min(over, -under):
-            slope = _sums(poles, weights, 0, n, origin, t)[1]
+            slope = _sum_over_poles(poles, weights, 0, n, origin, t)[1]
             break
     return origin + t, slope
 
 
 @kernel
-def _shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
+def _compute_score_shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
     """Write (u_k' z)^2 of the largest eigenvectors of diag(values) - rate z z' to shares (B,), zero beyond its rank.
 
     values: falling, (n,); score: z, (n,); work: (4, n).
     """
-    n_poles, n_fixed = _deflate(values, score, rate, work[0], work[1], work[2:])
+    n_poles, n_fixed = _deflate_poles(values, score, rate, work[0], work[1], work[2:])
     k, i = 0, 0
     root, slope = -1.0, 0.0
     if n_poles > 0:
-        root, slope = _root(work[0], work[1], n_poles, 0, lowest)
+        root, slope = _find_secular_root(work[0], work[1], n_poles, 0, lowest)
     for b in range(shares.shape[0]):
         shares[b] = 0.0
         if i < n_fixed and work[2, i] > max(root, lowest):
@@ -202,22 +202,22 @@ def _shares(values: Floats, score: Floats, rate: float, lowest: float, work: Flo
             k += 1
             root = -1.0
             if k < n_poles:
-                root, slope = _root(work[0], work[1], n_poles, k, lowest)
+                root, slope = _find_secular_root(work[0], work[1], n_poles, k, lowest)
 
 
 @kernel
-def _left_out(values: Floats, scores: Floats, energy: Floats, rate: float, lowest: float, errors2: Floats) -> None:
+def _compute_left_out(values: Floats, scores: Floats, energy: Floats, rate: float, lowest: float, errors2: Floats) -> None:
     """Write the squared errors of examples left out, (m, B), from their scores z (m, n) and energies |y|^2 (m,)."""
     work, shares = np.empty((4, values.shape[0])), np.empty(errors2.shape[1])
     for i in range(scores.shape[0]):
-        _shares(values, scores[i], rate, lowest, work, shares)
+        _compute_score_shares(values, scores[i], rate, lowest, work, shares)
         left = energy[i]
         for b in range(shares.shape[0]):
             left = max(left - shares[b], 0.0)
             errors2[i, b] = rate * rate * left
 
 
-def left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) -> Floats:
+def compute_left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) -> Floats:
     """Return the squared errors of the nearest examples, each left out and put back by 1 to B dimensions, (judged, B) [rad^2]."""
     n = len(model.scores)
     rate = n / (n - 1.0)
@@ -225,11 +225,11 @@ def left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) -> Float
     if len(model.scatter) == 0:
         errors2[:] = rate**2 * model.energy[:judged, None]
         return errors2
-    _left_out(model.scatter, model.scores[:judged], model.energy, rate, RANK * model.scatter[0], errors2)
+    _compute_left_out(model.scatter, model.scores[:judged], model.energy, rate, RANK * model.scatter[0], errors2)
     return errors2
 
 
-def loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimensions: int, judged: int | None = None) -> Floats:
+def compute_loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimensions: int, judged: int | None = None) -> Floats:
     """Return the leave-one-out reconstruction error of local models of the K nearest examples in B dimensions.
 
     examples: nearest first, (N, D) [rad]; counts: candidates K, each 2 to N; max_dimensions: largest B; judged: how many of the
@@ -238,23 +238,23 @@ def loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimensions: int, 
     Raises ValueError: a count that the examples do not allow.
     """
     X = np.ascontiguousarray(examples, np.float64)
-    _check(counts, len(X), max_dimensions)
-    return np.array([_errors(pca(X[:count]), count, max_dimensions, judged) for count in counts])
+    _check_candidates(counts, len(X), max_dimensions)
+    return np.array([_compute_error_row(compute_pca(X[:count]), count, max_dimensions, judged) for count in counts])
 
 
-def _check(counts: Sequence[int], n: int, max_dimensions: int) -> None:
+def _check_candidates(counts: Sequence[int], n: int, max_dimensions: int) -> None:
     """Raise ValueError for candidates that n examples do not allow."""
     if len(counts) == 0 or max_dimensions < 1 or any(not 2 <= count <= n for count in counts):
         raise ValueError(f"expected counts from 2 to {n} and at least one dimension, got {list(counts)} and {max_dimensions}")
 
 
-def _errors(model: LocalPca, count: int, max_dimensions: int, judged: int | None) -> Floats:
-    """Return one row of `loo_errors`."""
+def _compute_error_row(model: LocalPca, count: int, max_dimensions: int, judged: int | None) -> Floats:
+    """Return one row of `compute_loo_errors`."""
     m = count if judged is None else min(judged, count)
-    return np.asarray(np.sqrt(left_out_errors2(model, m, max_dimensions).mean(axis=0)))
+    return np.asarray(np.sqrt(compute_left_out_errors2(model, m, max_dimensions).mean(axis=0)))
 
 
-def choose(errors: Floats, counts: Sequence[int], slack: float = 0.0) -> tuple[int, int]:
+def choose_candidate(errors: Floats, counts: Sequence[int], slack: float = 0.0) -> tuple[int, int]:
     """Return the K and B of the smallest error; with slack, the fewest dimensions within (1 + slack) times it.
 
     errors: (len(counts), B). The error never rises with B, as the directions left out are nested, so that without slack the
@@ -281,7 +281,7 @@ class SelectedPca:
     error: float
 
 
-def cross_validated_pca(
+def select_local_pca(
     examples: ArrayLike,
     counts: Sequence[int] = COUNTS,
     max_dimensions: int = 7,
@@ -292,23 +292,23 @@ def cross_validated_pca(
     """Choose K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
 
     examples: nearest first, (N, D) [rad], N >= 1; counts: candidates K, those beyond N stand for N itself; judged and slack: see
-    `loo_errors` and `choose`. B is at most the number of directions the examples have, so 0 for identical examples.
+    `compute_loo_errors` and `choose`. B is at most the number of directions the examples have, so 0 for identical examples.
     """
     X = np.ascontiguousarray(examples, np.float64)
     candidates = sorted({min(count, len(X)) for count in counts})
-    models = [pca(X[:count]) for count in candidates]
+    models = [compute_pca(X[:count]) for count in candidates]
     if len(X) < 2:
         return SelectedPca(len(X), models[0].mean, models[0].directions, models[0].variances, float("inf"))
-    _check(candidates, len(X), max_dimensions)
-    errors = np.array([_errors(m, k, max_dimensions, judged) for m, k in zip(models, candidates, strict=True)])
-    K, B = choose(errors, candidates, slack)
+    _check_candidates(candidates, len(X), max_dimensions)
+    errors = np.array([_compute_error_row(m, k, max_dimensions, judged) for m, k in zip(models, candidates, strict=True)])
+    K, B = choose_candidate(errors, candidates, slack)
     row = candidates.index(K)
     model = models[row]
     directions = np.ascontiguousarray(model.directions[:, :B])
     return SelectedPca(K, model.mean, directions, model.variances[:B], float(errors[row, B - 1]))
 
 
-def local_pca(
+def fit_local_pca(
     poses: Floats, predicted: Floats | None, *, dimensions: int, smooth_sigma_rad: float, prior_weight: float
 ) -> LocalModel:
     """Fit principal directions to the nearest poses (Chai & Hodgins 2005, eqs. 3 and 9).
@@ -318,7 +318,7 @@ def local_pca(
     orthonormal.
     """
     counts = [count for count in COUNTS if count < len(poses)] + [len(poses)]
-    chosen = cross_validated_pca(poses, counts, dimensions) if len(poses) > 1 else None
+    chosen = select_local_pca(poses, counts, dimensions) if len(poses) > 1 else None
     mean, U, variance = poses[0], np.eye(poses.shape[1], 1), np.zeros(1)  # equal poses spread in no direction: any will do
     if chosen is not None:
         mean = chosen.mean
@@ -327,7 +327,7 @@ def local_pca(
     B = U.shape[1]
     quadratic = Quadratic(np.zeros(B), np.diag(prior_weight / np.maximum(variance, 1e-10)))
     if predicted is not None:
-        quadratic = total(quadratic, Quadratic(U.T @ (predicted - mean), smooth_sigma_rad**-2.0 * np.eye(B)))
+        quadratic = add_quadratics(quadratic, Quadratic(U.T @ (predicted - mean), smooth_sigma_rad**-2.0 * np.eye(B)))
     directions = np.zeros((N_JOINTS, 3, B))
     directions[1:] = U.reshape(-1, 3, B)
-    return model_around(mean, directions, quadratic)
+    return build_local_model(mean, directions, quadratic)

@@ -50,30 +50,30 @@ TABLE = {
 TRUNK_MM = {"upperTrunk": (228.0, 242.1), "middleTrunk": (205.3, 215.5), "lowerTrunk": (181.5, 145.7)}  # lengths: women, men
 
 
-def _between(pair: tuple[float, float], table: Anthropometry) -> float:
+def _read_table_figure(pair: tuple[float, float], table: Anthropometry) -> float:
     """Return the figure of a table, of women and men."""
     female, male = pair
     return {Anthropometry.FEMALE: female, Anthropometry.MALE: male, Anthropometry.MEAN: 0.5 * (female + male)}[table]
 
 
-def segment_shape(name: str, table: Anthropometry) -> SegmentShape:
+def read_segment_shape(name: str, table: Anthropometry) -> SegmentShape:
     """Return a segment of a table; the masses of all segments, those of limbs twice, sum to 1 within 0.0002."""
     female, male = TABLE[name]
-    return SegmentShape(*(0.01 * _between((f, m), table) for f, m in zip(female, male, strict=True)))
+    return SegmentShape(*(0.01 * _read_table_figure((f, m), table) for f, m in zip(female, male, strict=True)))
 
 
-def trunk_levels(table: Anthropometry) -> tuple[float, float]:
+def compute_trunk_levels(table: Anthropometry) -> tuple[float, float]:
     """Return where xiphoid and omphalion are, as shares of the way from CERV to MIDH."""
-    lengths = [_between(TRUNK_MM[name], table) for name in ("upperTrunk", "middleTrunk", "lowerTrunk")]
+    lengths = [_read_table_figure(TRUNK_MM[name], table) for name in ("upperTrunk", "middleTrunk", "lowerTrunk")]
     return lengths[0] / sum(lengths), (lengths[0] + lengths[1]) / sum(lengths)
 
 
-def usual_mass_kg(height_m: float, table: Anthropometry = Anthropometry.MEAN) -> float:
+def estimate_mass_kg(height_m: float, table: Anthropometry = Anthropometry.MEAN) -> float:
     """Return the mass of a body of this height with the body-mass index of those the table was measured on [kg]."""
     return BODY_MASS_INDEX[table] * height_m**2
 
 
-def checked_mass_kg(mass_kg: float, what: str = "mass") -> float:
+def check_mass_kg(mass_kg: float, what: str = "mass") -> float:
     """Return the mass of a whole body. Raises DuocapError: it is nobody's."""
     if not LIGHTEST_KG <= mass_kg <= HEAVIEST_KG:
         raise DuocapError(f"{what} {mass_kg:g} kg: expected the mass of a person, {LIGHTEST_KG:g} to {HEAVIEST_KG:g} kg")

@@ -27,10 +27,10 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.anthropometry import (
     Anthropometry,
     SegmentShape,
-    checked_mass_kg,
-    segment_shape,
-    trunk_levels,
-    usual_mass_kg,
+    check_mass_kg,
+    compute_trunk_levels,
+    estimate_mass_kg,
+    read_segment_shape,
 )
 
 SHOULDER_SHARE = 0.01  # of the body's mass, taken from the trunk
@@ -94,7 +94,7 @@ class Body(ReadOnlyArrays):
 
     def with_mass(self, joint: str, mass_kg: float) -> "Body":
         """Return the body with another mass of one joint's segment, its density changed. Raises DuocapError."""
-        row = _joint(joint)
+        row = _find_joint_row(joint)
         if not (np.isfinite(mass_kg) and mass_kg > 0.0):
             raise DuocapError(f"mass of {joint} {mass_kg:g} kg: a segment needs a mass above 0")
         mass, inertia = self.mass_kg.copy(), self.inertia_kg_m2.copy()
@@ -107,46 +107,46 @@ class Body(ReadOnlyArrays):
 
         Raises DuocapError: no such joint, or a load that is not a number from 0.
         """
-        row = _joint(joint)
+        row = _find_joint_row(joint)
         if not (np.isfinite(load_kg) and load_kg >= 0.0):
             raise DuocapError(f"load of {joint} {load_kg:g} kg: expected a mass from 0")
         at = self.center_m[row] if at_m is None else np.asarray(at_m, np.float64)
-        both = _Lump(self.mass_kg[row], self.center_m[row], self.inertia_kg_m2[row]).joined(_ball(load_kg, at))
+        both = _Lump(self.mass_kg[row], self.center_m[row], self.inertia_kg_m2[row]).joined(_build_ball(load_kg, at))
         mass, center, inertia = self.mass_kg.copy(), self.center_m.copy(), self.inertia_kg_m2.copy()
         mass[row], center[row], inertia[row] = both.mass_kg, both.center_m, both.inertia_kg_m2
         return replace(self, mass_kg=mass, center_m=center, inertia_kg_m2=inertia)
 
 
-def body_of(skeleton: Skeleton, mass_kg: float | None = None, table: Anthropometry = Anthropometry.MEAN) -> Body:
+def build_body(skeleton: Skeleton, mass_kg: float | None = None, table: Anthropometry = Anthropometry.MEAN) -> Body:
     """Return a skeleton with the masses of a table; mass_kg None: usual for its stature. Raises DuocapError."""
-    total_kg = usual_mass_kg(stature_m(skeleton), table) if mass_kg is None else checked_mass_kg(mass_kg)
+    total_kg = estimate_mass_kg(estimate_stature_m(skeleton), table) if mass_kg is None else check_mass_kg(mass_kg)
     rest = skeleton.rest_positions_m()
     lumps: dict[int, _Lump] = {}
-    for segment in _segments(skeleton, rest, table):
-        for joint, lump in _pieces(segment, rest):
+    for segment in _build_segments(skeleton, rest, table):
+        for joint, lump in _cut_segment(segment, rest):
             lumps[joint] = lump if joint not in lumps else lumps[joint].joined(lump)
     scale = total_kg / sum(lump.mass_kg for lump in lumps.values())
     lumps = {joint: each.scaled(scale) for joint, each in lumps.items()}
-    _give_to_light_joints(lumps, skeleton, rest, total_kg)
+    _add_light_joint_mass(lumps, skeleton, rest, total_kg)
     rows = [lumps[joint] for joint in range(N_JOINTS)]
     center_m = np.array([each.center_m for each in rows]) - rest
     inertia = np.array([each.inertia_kg_m2 for each in rows])
-    return Body(skeleton, np.array([each.mass_kg for each in rows]), center_m, inertia, contact_points(skeleton))
+    return Body(skeleton, np.array([each.mass_kg for each in rows]), center_m, inertia, build_contact_points(skeleton))
 
 
-def stature_m(skeleton: Skeleton) -> float:
+def estimate_stature_m(skeleton: Skeleton) -> float:
     """Return a person's height: the skeleton's, or the one its legs tell where that is more, as files end short of the crown."""
     legs = np.linalg.norm(skeleton.offsets_m[[JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftFoot"]]], axis=1).sum()
     return max(skeleton.height_m, float(legs) / LEGS_OF_STATURE)
 
 
-def contact_points(skeleton: Skeleton) -> ContactPoints:
+def build_contact_points(skeleton: Skeleton) -> ContactPoints:
     """Return six points of each sole, on the ground of the rest pose: inner and outer of heel, ball and tip."""
     rest = skeleton.rest_positions_m()
     names: list[str] = []
     rows: list[tuple[int, Floats, int, int]] = []
     for foot, side in enumerate(("left", "right")):
-        sole = _sole(skeleton, rest, side)
+        sole = _build_sole(skeleton, rest, side)
         outward = np.cross(UPWARD, sole.ahead) * (1.0 if side == "left" else -1.0)
         ankle, ball = JOINT_INDEX[f"{side}Foot"], JOINT_INDEX[f"{side}Toes"]
         places = (
@@ -162,7 +162,7 @@ def contact_points(skeleton: Skeleton) -> ContactPoints:
     return ContactPoints(tuple(names), joints, np.array([row[1] for row in rows]), feet, parts)
 
 
-def _joint(name: str) -> int:
+def _find_joint_row(name: str) -> int:
     """Return the row of a joint. Raises DuocapError: it has another name."""
     if name not in JOINT_INDEX:
         raise DuocapError(f"no joint {name!r}; the joints are {', '.join(JOINTS)}")
@@ -181,7 +181,7 @@ class _Lump:
         """Return both as one."""
         mass = self.mass_kg + other.mass_kg
         center = (self.mass_kg * self.center_m + other.mass_kg * other.center_m) / mass
-        return _Lump(mass, center, _about(self, center) + _about(other, center))
+        return _Lump(mass, center, _compute_inertia_about(self, center) + _compute_inertia_about(other, center))
 
     def scaled(self, factor: float) -> "_Lump":
         """Return it with another density."""
@@ -212,18 +212,18 @@ class _Sole:
     ankle_height_m: float
 
 
-def _about(lump: _Lump, point: Floats) -> Floats:
+def _compute_inertia_about(lump: _Lump, point: Floats) -> Floats:
     """Return a lump's inertia about a point, (3, 3)."""
     d = lump.center_m - point
     return np.asarray(lump.inertia_kg_m2 + lump.mass_kg * ((d @ d) * np.eye(3) - np.outer(d, d)))
 
 
-def _ball(mass_kg: float, center_m: Floats) -> _Lump:
+def _build_ball(mass_kg: float, center_m: Floats) -> _Lump:
     """Return a small ball."""
     return _Lump(mass_kg, np.asarray(center_m, np.float64), mass_kg * BALL_M**2 * np.eye(3))
 
 
-def _sole(skeleton: Skeleton, rest: Floats, side: str) -> _Sole:
+def _build_sole(skeleton: Skeleton, rest: Floats, side: str) -> _Sole:
     """Return the sole of a foot on the ground of the rest pose, the lowest point of the skeleton."""
     ankle, ball = JOINT_INDEX[f"{side}Foot"], JOINT_INDEX[f"{side}Toes"]
     ground = float((rest + skeleton.tails_m)[:, 1].min())
@@ -239,7 +239,7 @@ def _sole(skeleton: Skeleton, rest: Floats, side: str) -> _Sole:
     return _Sole(heel, middle, end, ahead, (1.0 + HEEL_BEHIND) * reach, float(rest[ankle, 1] - ground))
 
 
-def _segments(skeleton: Skeleton, rest: Floats, table: Anthropometry) -> Iterator[_Segment]:
+def _build_segments(skeleton: Skeleton, rest: Floats, table: Anthropometry) -> Iterator[_Segment]:
     """Yield the segments of a skeleton in the rest pose."""
 
     def end(name: str) -> Floats:
@@ -249,12 +249,12 @@ def _segments(skeleton: Skeleton, rest: Floats, table: Anthropometry) -> Iterato
         return np.asarray(rest[JOINT_INDEX[name]])
 
     cervical, middle = at("neck"), 0.5 * (at("leftUpperLeg") + at("rightUpperLeg"))
-    xiphoid, omphalion = (cervical + share * (middle - cervical) for share in trunk_levels(table))
+    xiphoid, omphalion = (cervical + share * (middle - cervical) for share in compute_trunk_levels(table))
     back = ("upperChest", "chest", "spine")
-    yield _Segment(segment_shape("head", table), end("head"), cervical, FORWARD, ("head", "upperNeck", "neck"))
-    yield _Segment(segment_shape("upperTrunk", table), cervical, xiphoid, FORWARD, back)
-    yield _Segment(segment_shape("middleTrunk", table), xiphoid, omphalion, FORWARD, back)
-    yield _Segment(segment_shape("lowerTrunk", table), omphalion, middle, FORWARD, ("hips",))
+    yield _Segment(read_segment_shape("head", table), end("head"), cervical, FORWARD, ("head", "upperNeck", "neck"))
+    yield _Segment(read_segment_shape("upperTrunk", table), cervical, xiphoid, FORWARD, back)
+    yield _Segment(read_segment_shape("middleTrunk", table), xiphoid, omphalion, FORWARD, back)
+    yield _Segment(read_segment_shape("lowerTrunk", table), omphalion, middle, FORWARD, ("hips",))
     for side in ("left", "right"):
         limbs = (
             ("upperArm", "UpperArm", FORWARD),
@@ -264,14 +264,14 @@ def _segments(skeleton: Skeleton, rest: Floats, table: Anthropometry) -> Iterato
             ("shank", "LowerLeg", FORWARD),
         )
         for name, joint, front in limbs:
-            yield _Segment(segment_shape(name, table), at(side + joint), end(side + joint), front, (side + joint,))
-        sole = _sole(skeleton, rest, side)
+            yield _Segment(read_segment_shape(name, table), at(side + joint), end(side + joint), front, (side + joint,))
+        sole = _build_sole(skeleton, rest, side)
         lift = AXIS_HEIGHT * max(sole.ankle_height_m, 0.0) * UPWARD
-        shape = segment_shape("foot", table)
+        shape = read_segment_shape("foot", table)
         yield _Segment(shape, sole.heel_m + lift, sole.tip_m + lift, SIDEWAYS, (f"{side}Foot", f"{side}Toes"))
 
 
-def _pieces(segment: _Segment, rest: Floats) -> Iterator[tuple[int, _Lump]]:
+def _cut_segment(segment: _Segment, rest: Floats) -> Iterator[tuple[int, _Lump]]:
     """Yield a segment cut at its joints: rows of joints and their shares.
 
     Its mass lies along its length by the parabola of density that has the table's centre and spread, and everywhere alike across.
@@ -284,9 +284,9 @@ def _pieces(segment: _Segment, rest: Floats) -> Iterator[tuple[int, _Lump]]:
     shape = segment.shape
     squares = np.array([shape.sagittal, shape.transverse, shape.longitudinal]) ** 2
     spread = 0.5 * (squares[0] + squares[1] - squares[2])  # variance along it; what is left of the squares is across
-    density, frame = _density(shape.center, spread), _axes(along, segment.front)
-    for name, (first, stop) in zip(segment.joints, _edges(segment, rest, along, length), strict=True):
-        share, mean, square = (_moment(density, first, stop, power) for power in range(3))
+    density, frame = _fit_density(shape.center, spread), _compute_segment_axes(along, segment.front)
+    for name, (first, stop) in zip(segment.joints, _find_joint_edges(segment, rest, along, length), strict=True):
+        share, mean, square = (_integrate_moment(density, first, stop, power) for power in range(3))
         if share < 1e-9:
             continue
         mean, square = mean / share, square / share
@@ -296,14 +296,14 @@ def _pieces(segment: _Segment, rest: Floats) -> Iterator[tuple[int, _Lump]]:
         yield JOINT_INDEX[name], _Lump(mass, segment.first_m + mean * length * along, mass * (frame * radii2) @ frame.T)
 
 
-def _density(center: float, spread: float) -> Polynomial:
+def _fit_density(center: float, spread: float) -> Polynomial:
     """Return the parabola on [0, 1] with an integral of 1, a mean and a variance; where it would be below 0, of a larger one."""
     off = center - 0.5
     second = max(180.0 * (spread + off**2 - 1.0 / 12.0), 6.0 * (6.0 * abs(off) - 1.0))
     return Polynomial([1.0 - second / 12.0, 12.0 * off, second])(Polynomial([-0.5, 1.0]))
 
 
-def _edges(segment: _Segment, rest: Floats, along: Floats, length: float) -> Sequence[tuple[float, float]]:
+def _find_joint_edges(segment: _Segment, rest: Floats, along: Floats, length: float) -> Sequence[tuple[float, float]]:
     """Return from where to where each joint of a segment has it, shares of its length.
 
     A joint's part lies on that side of it that is away from its parent: above it in trunk and head, ahead of it in the foot.
@@ -316,20 +316,20 @@ def _edges(segment: _Segment, rest: Floats, along: Floats, length: float) -> Seq
     return list(zip([0.0, *stops[:-1].tolist()], stops.tolist(), strict=True))
 
 
-def _moment(density: Polynomial, first: float, stop: float, power: int) -> float:
+def _integrate_moment(density: Polynomial, first: float, stop: float, power: int) -> float:
     """Return the integral of s^power times a density from `first` to `stop`."""
     integral = (density * Polynomial([0.0] * power + [1.0])).integ()
     return float(integral(stop) - integral(first))
 
 
-def _axes(along: Floats, front: Floats) -> Floats:
+def _compute_segment_axes(along: Floats, front: Floats) -> Floats:
     """Return the columns forwards, sideways and along of a segment, (3, 3)."""
     sideways = np.cross(along, front)
     sideways /= np.linalg.norm(sideways)
     return np.stack([np.cross(sideways, along), sideways, along], axis=1)
 
 
-def _give_to_light_joints(lumps: dict[int, _Lump], skeleton: Skeleton, rest: Floats, total_kg: float) -> None:
+def _add_light_joint_mass(lumps: dict[int, _Lump], skeleton: Skeleton, rest: Floats, total_kg: float) -> None:
     """Move mass to the shoulders, and every joint with hardly any mass, a ball's mass from the nearest heavy joint."""
     wanted = {JOINT_INDEX[side + "Shoulder"]: SHOULDER_SHARE * total_kg for side in ("left", "right")}
     for joint in range(N_JOINTS):
@@ -337,14 +337,14 @@ def _give_to_light_joints(lumps: dict[int, _Lump], skeleton: Skeleton, rest: Flo
         have = lumps[joint].mass_kg if joint in lumps else 0.0
         if have >= least:
             continue
-        giver = _heavy(joint, lumps, 4.0 * least)
+        giver = _find_heavy_joint(joint, lumps, 4.0 * least)
         at = rest[joint] + (0.5 * skeleton.tails_m[joint] if joint in wanted else 0.0)
-        ball = _ball(least - have, at)
+        ball = _build_ball(least - have, at)
         lumps[giver] = lumps[giver].scaled(1.0 - ball.mass_kg / lumps[giver].mass_kg)
         lumps[joint] = ball if joint not in lumps else lumps[joint].joined(ball)
 
 
-def _heavy(joint: int, lumps: dict[int, _Lump], least_kg: float) -> int:
+def _find_heavy_joint(joint: int, lumps: dict[int, _Lump], least_kg: float) -> int:
     """Return the nearest joint above one, or else below the hips, that has a mass to give from."""
     above = PARENTS[joint]
     while above >= 0:

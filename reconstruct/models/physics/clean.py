@@ -11,18 +11,18 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
-from database.clips import runs
+from database.clips import find_runs
 from reconstruct.models.physics.contacts import (
     ContactPlan,
-    checked_parts,
-    contact_parts,
-    contact_plan,
-    part_positions,
+    build_contact_plan,
+    check_parts,
+    compute_part_positions,
+    find_contact_parts,
 )
 from reconstruct.models.physics.dynamics import Dynamics
-from reconstruct.models.physics.forces import FRICTION, forces_of_motion
-from reconstruct.models.physics.smoothing import smoothed
-from reconstruct.models.physics.spacetime import SIGMAS, SpacetimeProblem, SpacetimeSigmas, minimised
+from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
+from reconstruct.models.physics.smoothing import smooth_motion
+from reconstruct.models.physics.spacetime import SIGMAS, SpacetimeProblem, SpacetimeSigmas, minimise_motion
 
 WINDOW_S, AHEAD_S = 2.5, 0.4
 N_JOINED = 2  # frames that a window takes over from the one before
@@ -69,21 +69,21 @@ class MotionQuality:
     residual_nm: float
 
 
-def prepared(dynamics: Dynamics, q: Floats, fps: float, options: CleanOptions = CleanOptions()) -> CleanTask:
+def prepare_motion(dynamics: Dynamics, q: Floats, fps: float, options: CleanOptions = CleanOptions()) -> CleanTask:
     """Prepare a motion at equal times, (N, 95). Raises DuocapError: too short, or not finite."""
     if len(q) < LEAST_FRAMES:
         raise DuocapError(f"a motion of {len(q)} frames is too short to be cleaned; give at least {LEAST_FRAMES} frames")
     if not np.isfinite(q).all():
         raise DuocapError("the motion holds numbers that are not finite; give one without gaps")
-    smooth = smoothed(dynamics.body.skeleton, q, fps).q
+    smooth = smooth_motion(dynamics.body.skeleton, q, fps).q
     point_m = dynamics.contact_positions(smooth)
-    parts = contact_parts(dynamics.points, point_m, fps) if options.parts is None else checked_parts(options.parts, len(q))
-    plan = contact_plan(dynamics.points, point_m, fps, parts)
-    plan = replace(plan, borne=_borne(dynamics, smooth, fps, plan, options.friction))
+    parts = find_contact_parts(dynamics.points, point_m, fps) if options.parts is None else check_parts(options.parts, len(q))
+    plan = build_contact_plan(dynamics.points, point_m, fps, parts)
+    plan = replace(plan, borne=_find_borne_frames(dynamics, smooth, fps, plan, options.friction))
     return CleanTask(dynamics, fps, q, smooth, plan, options)
 
 
-def cleaned(task: CleanTask, done: Floats | None = None) -> Iterator[Floats]:
+def clean_by_windows(task: CleanTask, done: Floats | None = None) -> Iterator[Floats]:
     """Yield the frames that are clean, (n, 95), after every window, the last time all; done: those of an earlier run."""
     n = len(task.given)
     out = np.empty((0, task.given.shape[1])) if done is None else done
@@ -99,21 +99,21 @@ def cleaned(task: CleanTask, done: Floats | None = None) -> Iterator[Floats]:
         sigmas, friction = task.options.sigmas, task.options.friction
         plan = task.plan.part(first, stop)
         problem = SpacetimeProblem(task.dynamics, task.fps, task.given[rows], task.smooth[rows], plan, friction, n_fixed, sigmas)
-        q = minimised(problem, start).q
+        q = minimise_motion(problem, start).q
         kept = len(q) if stop == n else len(q) - ahead
         out = np.concatenate([out, q[n_fixed:kept]])
         yield out
 
 
-def quality(task: CleanTask, q: Floats) -> MotionQuality:
+def measure_quality(task: CleanTask, q: Floats) -> MotionQuality:
     """Measure a motion, (N, 95), by the contacts of a task."""
     d, plan = task.dynamics, task.plan
     point_m = d.contact_positions(q)
-    middle = part_positions(d.points, point_m)
+    middle = compute_part_positions(d.points, point_m)
     still = plan.standing[1:] & plan.standing[:-1]
     slide = np.linalg.norm(np.diff(middle, axis=0), axis=-1)[still]
     off = np.abs(middle[..., 1] - plan.part_levels(d.points))[plan.standing]
-    forces = forces_of_motion(d, d.motion(q, 1.0 / task.fps), task.fps, plan.carrying, task.options.friction)
+    forces = compute_motion_forces(d, d.motion(q, 1.0 / task.fps), task.fps, plan.carrying, task.options.friction)
     known = plan.borne[1:-1]
     residual = forces.residual[1:-1][known] if known.any() else np.zeros((1, 6))
     change = np.diff(forces.u[1:-1, :3], axis=0) / forces.weight_n
@@ -121,24 +121,24 @@ def quality(task: CleanTask, q: Floats) -> MotionQuality:
         slide_mm=1e3 * float(slide.mean()) if len(slide) else 0.0,
         float_mm=1e3 * float(off.mean()) if len(off) else 0.0,
         sunk_mm=1e3 * float(np.maximum(plan.level_m - point_m[..., 1], 0.0).max()),
-        jitter=_rms(change),
-        residual=_rms(residual[:, :3]) / forces.weight_n,
-        residual_nm=_rms(residual[:, 3:]),
+        jitter=_compute_rms(change),
+        residual=_compute_rms(residual[:, :3]) / forces.weight_n,
+        residual_nm=_compute_rms(residual[:, 3:]),
     )
 
 
-def _borne(dynamics: Dynamics, smooth: Floats, fps: float, plan: ContactPlan, friction: float) -> Bools:
+def _find_borne_frames(dynamics: Dynamics, smooth: Floats, fps: float, plan: ContactPlan, friction: float) -> Bools:
     """Return the frames in which the feet, or flight, explain the motion, (N,)."""
-    forces = forces_of_motion(dynamics, dynamics.motion(smooth, 1.0 / fps), fps, plan.carrying, friction)
+    forces = compute_motion_forces(dynamics, dynamics.motion(smooth, 1.0 / fps), fps, plan.carrying, friction)
     unexplained = np.linalg.norm(forces.residual[:, :3], axis=1) > UNEXPLAINED * forces.weight_n
     out = np.ones(len(smooth), bool)
     margin = round(UNEXPLAINED_S * fps)
-    for first, stop in runs(unexplained):
+    for first, stop in find_runs(unexplained):
         if stop - first > margin:
             out[max(first - margin, 0) : stop + margin] = False
     return out
 
 
-def _rms(vectors: Floats) -> float:
+def _compute_rms(vectors: Floats) -> float:
     """Return the root mean square length of vectors, (N, 3)."""
     return float(np.sqrt((vectors**2).sum(axis=1).mean())) if len(vectors) else 0.0

@@ -11,8 +11,16 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
-from database.clips import runs
-from database.contacts import FLOOR_PERCENTILE, LOW_M, MIN_STILL, STILL_M_S, contacts_of, floor_levels_m, speeds_m_s
+from database.clips import find_runs
+from database.contacts import (
+    FLOOR_PERCENTILE,
+    LOW_M,
+    MIN_STILL,
+    STILL_M_S,
+    compute_speeds_m_s,
+    estimate_floor_levels_m,
+    label_contacts,
+)
 from reconstruct.models.physics.body import ContactPoints, FootPart
 
 NEAR_M = LOW_M / 2  # over its height when standing: a part next to a contact in time carries weight already, or still
@@ -75,38 +83,38 @@ class FootGround:
         return np.asarray(point_m[..., 1] - self.height_m - point_m[..., [0, 2]] @ self.slope)
 
 
-def contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
+def find_contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
     """Return which parts of the feet carry weight, (N, 2, 3), left and right by heel, ball and tip.
 
     point_m: the contact points in the world, (N, P, 3) [m], Y up. The ground is where the parts are when they hardly move.
     """
-    middle = part_positions(points, point_m)
+    middle = compute_part_positions(points, point_m)
     down = np.zeros(middle.shape[:3], bool)
     if len(middle) < MIN_FRAMES:
         return down
-    ground = ground_under(middle, fps)
+    ground = fit_ground(middle, fps)
     over = middle.copy()
     over[..., 1] = ground.height_over(middle)
     for pair in ((0, 1), (1, 2)):
-        found = contacts_of(_two_of(over, pair), fps).reshape(-1, N_FEET, 2).astype(bool)
+        found = label_contacts(_select_two_parts(over, pair), fps).reshape(-1, N_FEET, 2).astype(bool)
         down[:, :, list(pair)] |= found
-    speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(down.shape)
+    speed = compute_speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(down.shape)
     for foot in range(N_FEET):
         for part in FootPart:
             height = over[:, foot, part, 1]
-            _extend(down[:, foot, part], height, speed[:, foot, part])
+            _extend_contacts(down[:, foot, part], height, speed[:, foot, part])
     return down
 
 
-def contact_plan(points: ContactPoints, point_m: Floats, fps: float, carrying: Bools) -> ContactPlan:
+def build_contact_plan(points: ContactPoints, point_m: Floats, fps: float, carrying: Bools) -> ContactPlan:
     """Return the plan of contacts that are known, (N, 2, 3), `borne` throughout.
 
     A part stands while it carries and is slow. It stands on the ground's plane; one that is off it by more than feet are in a
     recording stands on something else, where it is.
     """
-    middle = part_positions(points, point_m)
-    ground = ground_under(middle, fps)
-    speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(carrying.shape)
+    middle = compute_part_positions(points, point_m)
+    ground = fit_ground(middle, fps)
+    speed = compute_speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(carrying.shape)
     standing = carrying & (speed < STANDS_M_S)
     over = ground.height_over(middle)
     level = middle[..., 1] - over
@@ -115,16 +123,16 @@ def contact_plan(points: ContactPoints, point_m: Floats, fps: float, carrying: B
             stands = over[standing[:, foot, part], foot, part]
             usual = float(np.median(stands)) if len(stands) else float(ground.level_m[foot, part])
             level[:, foot, part] += usual
-            for first, stop in runs(standing[:, foot, part]):
+            for first, stop in find_runs(standing[:, foot, part]):
                 off = float(np.median(over[first:stop, foot, part])) - usual
                 if abs(off) > OFF_GROUND_M:
                     level[first:stop, foot, part] += off
-    levels = _point_levels(points, point_m, standing, level)
+    levels = _compute_point_levels(points, point_m, standing, level)
     levels = np.where(point_m[..., 1] < levels - DEEP_M, point_m[..., 1], levels)
     return ContactPlan(carrying, standing, levels, np.ones(len(carrying), bool))
 
 
-def _point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level_m: Floats) -> Floats:
+def _compute_point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level_m: Floats) -> Floats:
     """Return the level of each point, (N, P) [m], from those of parts, (N, 2, 3): soles need not be level where feet stand."""
     out = np.empty(point_m.shape[:2])
     for foot in range(N_FEET):
@@ -137,9 +145,9 @@ def _point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level
     return out
 
 
-def ground_under(middle: Floats, fps: float) -> FootGround:
+def fit_ground(middle: Floats, fps: float) -> FootGround:
     """Return the plane under parts of feet, (N, 2, 3, 3) [m], by those that hardly move, the lowest of each frame."""
-    speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(middle.shape[:3])
+    speed = compute_speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(middle.shape[:3])
     lowest = middle[..., 1] < middle[..., 1].min(axis=(1, 2), keepdims=True) + LOW_M
     chosen = middle[(speed < STILL_M_S) & lowest]
     slope, height = np.zeros(2), float(np.percentile(middle[..., 1], FLOOR_PERCENTILE))
@@ -157,12 +165,12 @@ def ground_under(middle: Floats, fps: float) -> FootGround:
     flat = FootGround(height, slope, np.zeros((N_FEET, len(FootPart))))
     over = middle.copy()
     over[..., 1] = flat.height_over(middle)
-    return FootGround(height, slope, part_levels_m(over, fps))
+    return FootGround(height, slope, compute_part_levels_m(over, fps))
 
 
-def _extend(down: Bools, height_m: Floats, speed_m_s: Floats) -> None:
+def _extend_contacts(down: Bools, height_m: Floats, speed_m_s: Floats) -> None:
     """Extend contacts of one part, in place, to where it is as near the ground as the sole gives way. All (N,)."""
-    for first, stop in runs(down):
+    for first, stop in find_runs(down):
         top = float(np.median(height_m[first:stop])) + NEAR_M
         near = (height_m < top) & (speed_m_s < FAST_M_S)
         n = first - 1
@@ -175,7 +183,7 @@ def _extend(down: Bools, height_m: Floats, speed_m_s: Floats) -> None:
             n += 1
 
 
-def part_positions(points: ContactPoints, point_m: Floats) -> Floats:
+def compute_part_positions(points: ContactPoints, point_m: Floats) -> Floats:
     """Return the middle of each part of each foot: (N, P, 3) -> (N, 2, 3, 3) [m]."""
     out = np.empty((len(point_m), N_FEET, N_PARTS, 3))
     for foot in range(N_FEET):
@@ -184,28 +192,28 @@ def part_positions(points: ContactPoints, point_m: Floats) -> Floats:
     return out
 
 
-def part_levels_m(middle: Floats, fps: float) -> Floats:
+def compute_part_levels_m(middle: Floats, fps: float) -> Floats:
     """Return the height of each part when it stands, (2, 3) [m]: (N, 2, 3, 3) [m] world -> lowest still heights."""
     level = np.empty((N_FEET, N_PARTS))
     for pair in ((1, 2), (0, 1)):
-        four = _two_of(middle, pair)
-        found = floor_levels_m(np.ascontiguousarray(four[..., 1]), speeds_m_s(four, fps))
+        four = _select_two_parts(middle, pair)
+        found = estimate_floor_levels_m(np.ascontiguousarray(four[..., 1]), compute_speeds_m_s(four, fps))
         level[:, list(pair)] = found.reshape(N_FEET, 2)
     return level
 
 
-def point_contacts(points: ContactPoints, parts: Bools) -> Bools:
+def spread_part_contacts(points: ContactPoints, parts: Bools) -> Bools:
     """Return the contacts of points from those of the parts they belong to: (N, 2, 3) -> (N, P)."""
     return np.asarray(parts[:, points.foot, points.part])
 
 
-def checked_parts(parts: Bools, n_frames: int) -> Bools:
+def check_parts(parts: Bools, n_frames: int) -> Bools:
     """Return given contacts, (N, 2, 3). Raises DuocapError: they are of another number of frames."""
     if parts.shape != (n_frames, N_FEET, N_PARTS):
         raise DuocapError(f"contacts of {len(parts)} frames for a motion of {n_frames}; give one row for every frame")
     return parts
 
 
-def _two_of(middle: Floats, pair: tuple[int, int]) -> Floats:
+def _select_two_parts(middle: Floats, pair: tuple[int, int]) -> Floats:
     """Return two parts of both feet as `database.contacts` takes them, (N, 4, 3)."""
     return np.ascontiguousarray(middle[:, :, list(pair)].reshape(len(middle), 2 * N_FEET, 3))

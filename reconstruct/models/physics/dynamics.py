@@ -3,11 +3,11 @@
 One chart for everything. A configuration q (95,) is the position of the hips, then for each joint the quaternion xyzw of its
 rotation L_j relative to its parent, all identity in the T-pose: no singularity anywhere. Velocities, accelerations, changes of a
 configuration and generalized forces are in its tangent space (72,): the hips' linear and angular velocity in the hips' own axes,
-then each joint's angular velocity relative to its parent in the joint's own axes. Joint j has rows `joint_rows(j)`.
+then each joint's angular velocity relative to its parent in the joint's own axes. Joint j has rows `find_joint_rows(j)`.
 
 Between configurations: `difference(a, b)` is the tangent vector at a that leads to b, `integrate` its inverse. Derivatives with
 respect to a configuration are along changes in its tangent space. The charted rotation vectors of poses, in which splines and
-principal components are taken, have rates r' with w = J_r(r) r' (`chart_to_tangent`).
+principal components are taken, have rates r' with w = J_r(r) r' (`compute_chart_to_tangent`).
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from config.arrays import Floats
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from database.geometry.kinematics import charted, local_rotations
-from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, skew
-from reconstruct.models.physics.backend import pinocchio
+from database.geometry.kinematics import charted_from_local, local_from_charted
+from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, skew_from_vector
+from reconstruct.models.physics.backend import import_pinocchio
 from reconstruct.models.physics.body import Body, ContactPoints
 
 N_CONFIGURATION = 3 + 4 * N_JOINTS
@@ -48,25 +48,25 @@ class ForceDerivatives(NamedTuple):
     by_a: Floats
 
 
-def joint_rows(joint: int) -> slice:
+def find_joint_rows(joint: int) -> slice:
     """Return the rows of a joint's rotation in the tangent space."""
     return slice(3 + 3 * joint, 6 + 3 * joint)
 
 
-def configurations(rotvec: ArrayLike, root_m: ArrayLike) -> Floats:
+def configurations_from_poses(rotvec: ArrayLike, root_m: ArrayLike) -> Floats:
     """Return poses as configurations: charted (N, J, 3) [rad], (N, 3) [m] -> (N, 95)."""
-    quaternion = quaternion_from_matrix(local_rotations(rotvec))
+    quaternion = quaternion_from_matrix(local_from_charted(rotvec))
     return np.concatenate([np.asarray(root_m, np.float64), quaternion.reshape(len(quaternion), -1)], axis=1)
 
 
-def poses(q: ArrayLike) -> tuple[Floats, Floats]:
+def poses_from_configurations(q: ArrayLike) -> tuple[Floats, Floats]:
     """Return configurations as poses: (N, 95) -> charted rotation vectors (N, J, 3) [rad], root_m (N, 3) [m]."""
     rows = np.asarray(q, np.float64)
     local = matrix_from_quaternion(rows[:, 3:].reshape(-1, N_JOINTS, 4))
-    return np.ascontiguousarray(charted(local)), np.ascontiguousarray(rows[:, :3])
+    return np.ascontiguousarray(charted_from_local(local)), np.ascontiguousarray(rows[:, :3])
 
 
-def chart_to_tangent(rotvec: ArrayLike, root_rotation: ArrayLike) -> Floats:
+def compute_chart_to_tangent(rotvec: ArrayLike, root_rotation: ArrayLike) -> Floats:
     """Return dq/dr, (72, 72), of one pose: changes of (root_m, charted rotation vectors) to tangent vectors.
 
     rotvec: (J, 3) [rad]; root_rotation: the hips' orientation in the world, (3, 3).
@@ -74,11 +74,11 @@ def chart_to_tangent(rotvec: ArrayLike, root_rotation: ArrayLike) -> Floats:
     out = np.zeros((N_TANGENT, N_TANGENT))
     out[:3, :3] = np.asarray(root_rotation).T
     for joint, r in enumerate(np.asarray(rotvec, np.float64)):
-        out[joint_rows(joint), joint_rows(joint)] = right_jacobian(r)
+        out[find_joint_rows(joint), find_joint_rows(joint)] = compute_right_jacobian(r)
     return out
 
 
-def right_jacobian(rotvec: ArrayLike) -> Floats:
+def compute_right_jacobian(rotvec: ArrayLike) -> Floats:
     """Return J_r of rotation vectors, exp([r + d]x) = exp([r]x) exp([J_r d]x) to first order: (..., 3) -> (..., 3, 3)."""
     r = np.asarray(rotvec, np.float64)
     t2 = (r**2).sum(axis=-1)[..., None, None]
@@ -86,7 +86,7 @@ def right_jacobian(rotvec: ArrayLike) -> Floats:
     t = np.sqrt(np.where(near, 1.0, t2))
     b = np.where(near, 0.5 - t2 / 24.0, (1.0 - np.cos(t)) / t**2)
     c = np.where(near, 1.0 / 6.0 - t2 / 120.0, (t - np.sin(t)) / t**3)
-    K = skew(r)
+    K = skew_from_vector(r)
     return np.asarray(np.eye(3) - b * K + c * (K @ K))
 
 
@@ -96,8 +96,8 @@ class Dynamics:
     def __init__(self, body: Body, gravity_m_s2: ArrayLike = GRAVITY_M_S2) -> None:
         self.body = body
         self.gravity_m_s2 = np.asarray(gravity_m_s2, np.float64)
-        self._pin = pinocchio()
-        self.model = _model(body, self.gravity_m_s2)
+        self._pin = import_pinocchio()
+        self.model = _build_pinocchio_model(body, self.gravity_m_s2)
         self.data = self.model.createData()
         self._forces = self._pin.StdVec_Force()
         self._forces.extend([self._pin.Force.Zero() for _ in range(N_JOINTS + 1)])
@@ -210,7 +210,7 @@ class Dynamics:
                     self.model, self.data, row + 1, self._pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
                 )
             arm = self.data.oMi[row + 1].rotation @ offset_m[n]
-            out[n] = frames[row][:3] - skew(arm) @ frames[row][3:]
+            out[n] = frames[row][:3] - skew_from_vector(arm) @ frames[row][3:]
         return out
 
     def center_of_mass(self, q: Floats) -> Floats:
@@ -241,13 +241,15 @@ class Dynamics:
             return np.zeros((N_TANGENT, N_TANGENT))
         J = self._pin.getJointJacobian(self.model, self.data, joint + 1, self._pin.ReferenceFrame.LOCAL)
         local = contact_n @ self.data.oMi[joint + 1].rotation
-        turned = J[:3].T @ skew(local.sum(axis=0)) + J[3:].T @ (skew(offset_m) @ skew(local)).sum(axis=0)
+        turned = J[:3].T @ skew_from_vector(local.sum(axis=0)) + J[3:].T @ (
+            skew_from_vector(offset_m) @ skew_from_vector(local)
+        ).sum(axis=0)
         return np.asarray(turned @ J[3:])
 
 
-def _model(body: Body, gravity_m_s2: Floats) -> Any:
+def _build_pinocchio_model(body: Body, gravity_m_s2: Floats) -> Any:
     """Return pinocchio's model of a body; its joints are ours in our order, after its own `universe`."""
-    pin = pinocchio()
+    pin = import_pinocchio()
     model = pin.Model()
     for joint, name in enumerate(JOINTS):
         kind = pin.JointModelFreeFlyer() if joint == 0 else pin.JointModelSpherical()

@@ -15,14 +15,14 @@ from config.errors import DuocapError
 from reconstruct.models.physics.contacts import (
     MIN_FRAMES,
     N_FEET,
-    checked_parts,
-    contact_parts,
-    point_contacts,
+    check_parts,
+    find_contact_parts,
+    spread_part_contacts,
 )
 from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, MotionRates
-from reconstruct.models.physics.friction import N_EDGES, cone_basis
+from reconstruct.models.physics.friction import N_EDGES, build_cone_basis
 from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
-from reconstruct.models.physics.smoothing import smoothed
+from reconstruct.models.physics.smoothing import smooth_motion
 
 FRICTION = 0.8  # of shoes on a floor
 FORCE_SIGMA = 0.05  # residual force that is expected, share of the weight (Hicks et al. 2015)
@@ -77,40 +77,40 @@ class ForceOptions:
     parts: Bools | None = None
 
 
-def contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: ForceOptions = ForceOptions()) -> ContactForces:
+def compute_contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: ForceOptions = ForceOptions()) -> ContactForces:
     """Return the forces of a motion at equal times, (N >= 3, 95). Raises DuocapError: too short, or not finite."""
     if len(q) < MIN_FRAMES:
         raise DuocapError(f"a motion of {len(q)} frames has no accelerations; give at least {MIN_FRAMES} frames")
     if not np.isfinite(q).all():
         raise DuocapError("the motion holds numbers that are not finite; give one without gaps")
-    smooth = smoothed(dynamics.body.skeleton, q, fps, options.cutoff_hz)
+    smooth = smooth_motion(dynamics.body.skeleton, q, fps, options.cutoff_hz)
     point_m = dynamics.contact_positions(smooth.q)
-    parts = contact_parts(dynamics.points, point_m, fps) if options.parts is None else checked_parts(options.parts, len(q))
+    parts = find_contact_parts(dynamics.points, point_m, fps) if options.parts is None else check_parts(options.parts, len(q))
     motion = dynamics.motion(smooth.q, 1.0 / fps)
-    return replace(forces_of_motion(dynamics, motion, fps, parts, options.friction), cutoff_hz=smooth.cutoff_hz)
+    return replace(compute_motion_forces(dynamics, motion, fps, parts, options.friction), cutoff_hz=smooth.cutoff_hz)
 
 
-def forces_of_motion(
+def compute_motion_forces(
     dynamics: Dynamics, motion: MotionRates, fps: float, parts: Bools, friction: float = FRICTION
 ) -> ContactForces:
     """Return the forces of a motion whose velocities and accelerations are known. parts: in contact, (N, 2, 3)."""
     u = dynamics.generalized_forces(motion)
-    wrench = root_wrench(dynamics, motion.q, u)
+    wrench = compute_root_wrench(dynamics, motion.q, u)
     point_m = dynamics.contact_positions(motion.q)
-    carrying = point_contacts(dynamics.points, parts)
+    carrying = spread_part_contacts(dynamics.points, parts)
     weight_n = dynamics.body.total_kg * float(np.linalg.norm(dynamics.gravity_m_s2))
     if not weight_n > 0.0:
         weight_n = dynamics.body.total_kg * 9.81  # without gravity: the unit that forces are compared with
-    B = cone_basis(friction)
-    A = wrench_of_edges(point_m - motion.q[:, None, :3], B)
-    weights = _weights(A, wrench, carrying, fps, weight_n, dynamics.body.skeleton.height_m)
+    B = build_cone_basis(friction)
+    A = compute_edge_wrench(point_m - motion.q[:, None, :3], B)
+    weights = _compute_edge_weights(A, wrench, carrying, fps, weight_n, dynamics.body.skeleton.height_m)
     force_n = np.einsum("ik,npk->npi", B, weights)
     residual = wrench - np.einsum("nijk,njk->ni", A, weights)
     torque = dynamics.generalized_forces(motion, force_n)
     return ContactForces(motion, fps, parts, point_m, force_n, u, torque, residual, weight_n, None)
 
 
-def root_wrench(dynamics: Dynamics, q: Floats, u: Floats) -> Floats:
+def compute_root_wrench(dynamics: Dynamics, q: Floats, u: Floats) -> Floats:
     """Return force and torque about the hips on the root in the world's axes: (N, 72) -> (N, 6) [N, Nm]."""
     out = np.empty((len(q), N_ROOT))
     for n, row in enumerate(q):
@@ -119,7 +119,7 @@ def root_wrench(dynamics: Dynamics, q: Floats, u: Floats) -> Floats:
     return out
 
 
-def wrench_of_edges(arm_m: Floats, B: Floats) -> Floats:
+def compute_edge_wrench(arm_m: Floats, B: Floats) -> Floats:
     """Return force and torque about the hips of a weight of 1 on each edge: arm_m (N, P, 3) [m] from the hips -> (N, 6, P, 4)."""
     out = np.empty((len(arm_m), N_ROOT, arm_m.shape[1], N_EDGES))
     out[:, :3] = B[None, :, None, :]
@@ -127,7 +127,7 @@ def wrench_of_edges(arm_m: Floats, B: Floats) -> Floats:
     return out
 
 
-def _weights(A: Floats, wrench: Floats, carrying: Bools, fps: float, weight_n: float, height_m: float) -> Floats:
+def _compute_edge_weights(A: Floats, wrench: Floats, carrying: Bools, fps: float, weight_n: float, height_m: float) -> Floats:
     """Return the weights of the edges, (N, P, 4) [N], zero for points that carry nothing.
 
     Long motions are solved in parts that overlap: what is a second away hardly matters.
@@ -138,12 +138,12 @@ def _weights(A: Floats, wrench: Floats, carrying: Bools, fps: float, weight_n: f
     for first in range(0, n, CHUNK):
         begin, end = max(first - margin, 0), min(first + CHUNK + margin, n)
         rows = slice(begin, end)
-        found = _weights_of_part(A[rows], wrench[rows] / weight_n, carrying[rows], fps, height_m)
+        found = _compute_part_weights(A[rows], wrench[rows] / weight_n, carrying[rows], fps, height_m)
         out[first : first + CHUNK] = weight_n * found[first - begin : first - begin + CHUNK]
     return out
 
 
-def _weights_of_part(A: Floats, wrench: Floats, carrying: Bools, fps: float, height_m: float) -> Floats:
+def _compute_part_weights(A: Floats, wrench: Floats, carrying: Bools, fps: float, height_m: float) -> Floats:
     """Return the weights of the edges by weight, (n, P, 4); wrench by weight."""
     n, _, n_points, _ = A.shape
     sigma = np.concatenate([np.full(3, FORCE_SIGMA), np.full(3, TORQUE_SIGMA * height_m)])

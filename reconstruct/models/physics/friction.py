@@ -10,7 +10,7 @@ UP = (0.0, 1.0, 0.0)
 N_EDGES = 4
 
 
-def cone_basis(friction: float, normal: ArrayLike = UP) -> Floats:
+def build_cone_basis(friction: float, normal: ArrayLike = UP) -> Floats:
     """Return B_m: the edges of the friction cone as columns, (3, 4), each with a component of 1 along the ground's normal.
 
     friction: coefficient, from 0; normal: unit, (3,). The edges lie on the round cone. The sum of the weights of a force
@@ -26,7 +26,7 @@ def cone_basis(friction: float, normal: ArrayLike = UP) -> Floats:
     return np.stack([n + friction * side for side in (first, second, -first, -second)], axis=1)
 
 
-def outside_cone_n(force_n: Floats, friction: float, normal: ArrayLike = UP) -> Floats:
+def measure_cone_excess_n(force_n: Floats, friction: float, normal: ArrayLike = UP) -> Floats:
     """Return by how much forces (..., 3) [N] leave the round friction cone: tangential over friction times normal, from 0 [N]."""
     n = np.asarray(normal, np.float64) / np.linalg.norm(normal)
     along = force_n @ n

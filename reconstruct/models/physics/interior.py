@@ -67,22 +67,22 @@ def minimise_nonnegative(problem: CoupledSquares, start: float = 0.02) -> Floats
         matrix = band.copy()
         matrix[0] += (z / x).ravel()
         factor = cholesky_banded(matrix, lower=True, overwrite_ab=True, check_finite=False)
-        dx, dz = _step(factor, e, x, z, np.zeros(g.shape))
-        reach = _reach(x, dx, z, dz)
+        dx, dz = _compute_newton_step(factor, e, x, z, np.zeros(g.shape))
+        reach = _limit_step(x, dx, z, dz)
         centring = (float(((x + reach * dx) * (z + reach * dz)).mean()) / gap) ** 3
-        dx, dz = _step(factor, e, x, z, (centring * gap - dx * dz) / x)
-        reach = _reach(x, dx, z, dz)
+        dx, dz = _compute_newton_step(factor, e, x, z, (centring * gap - dx * dz) / x)
+        reach = _limit_step(x, dx, z, dz)
         x, z = x + reach * dx, z + reach * dz
     return np.where(free, x, 0.0)
 
 
-def _step(factor: Floats, e: Floats, x: Floats, z: Floats, correction: Floats) -> tuple[Floats, Floats]:
+def _compute_newton_step(factor: Floats, e: Floats, x: Floats, z: Floats, correction: Floats) -> tuple[Floats, Floats]:
     """Return Newton's step of unknowns and multipliers, both (N, K)."""
     dx = cho_solve_banded((factor, True), (correction - e - z).ravel(), check_finite=False).reshape(x.shape)
     return dx, correction - z - z * dx / x
 
 
-def _reach(x: Floats, dx: Floats, z: Floats, dz: Floats) -> float:
+def _limit_step(x: Floats, dx: Floats, z: Floats, dz: Floats) -> float:
     """Return how far along a step both unknowns and multipliers stay above zero, at most 1."""
     ratios = [TO_BOUND * float((-a[d < 0.0] / d[d < 0.0]).min()) for a, d in ((x, dx), (z, dz)) if (d < 0.0).any()]
     return min([1.0, *ratios])

@@ -12,9 +12,9 @@ from scipy.signal import butter, sosfiltfilt
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.physics.dynamics import poses
+from reconstruct.models.physics.dynamics import poses_from_configurations
 
 LOWEST_HZ, HIGHEST_HZ = 4.0, 15.0
 STEP_HZ = 0.25
@@ -31,47 +31,47 @@ class SmoothMotion:
     cutoff_hz: float | None
 
 
-def smoothed(skeleton: Skeleton, q: Floats, fps: float, cutoff_hz: float | None = None) -> SmoothMotion:
+def smooth_motion(skeleton: Skeleton, q: Floats, fps: float, cutoff_hz: float | None = None) -> SmoothMotion:
     """Return configurations (N, 95) without what is faster than a cut-off, by default that of residual analysis."""
     if len(q) < max(MIN_SECONDS * fps, 8):
         return SmoothMotion(q, None)
-    chosen = residual_cutoff_hz(skeleton, q, fps) if cutoff_hz is None else cutoff_hz
+    chosen = find_residual_cutoff_hz(skeleton, q, fps) if cutoff_hz is None else cutoff_hz
     if chosen >= 0.5 * fps * TWO_PASSES:
         return SmoothMotion(q, None)
-    return SmoothMotion(low_passed(q, fps, chosen), chosen)
+    return SmoothMotion(filter_configurations(q, fps, chosen), chosen)
 
 
-def low_passed(q: Floats, fps: float, cutoff_hz: float) -> Floats:
+def filter_configurations(q: Floats, fps: float, cutoff_hz: float) -> Floats:
     """Return configurations filtered forwards and backwards; quaternions by component, then normalised."""
     out = np.empty_like(q)
-    quaternion = continuous(q[:, 3:].reshape(-1, N_JOINTS, 4))
-    out[:, :3] = filtered(q[:, :3], fps, cutoff_hz)
-    smooth = filtered(quaternion.reshape(len(q), -1), fps, cutoff_hz).reshape(quaternion.shape)
+    quaternion = align_quaternion_signs(q[:, 3:].reshape(-1, N_JOINTS, 4))
+    out[:, :3] = filter_columns(q[:, :3], fps, cutoff_hz)
+    smooth = filter_columns(quaternion.reshape(len(q), -1), fps, cutoff_hz).reshape(quaternion.shape)
     out[:, 3:] = (smooth / np.linalg.norm(smooth, axis=2, keepdims=True)).reshape(len(q), -1)
     return out
 
 
-def filtered(x: Floats, fps: float, cutoff_hz: float) -> Floats:
+def filter_columns(x: Floats, fps: float, cutoff_hz: float) -> Floats:
     """Return columns of x (N, D) through a Butterworth filter of second order, forwards and backwards: no delay."""
     sections = butter(2, min(cutoff_hz / TWO_PASSES, 0.49 * fps), fs=fps, output="sos")
     return np.asarray(sosfiltfilt(sections, x, axis=0, padtype="odd", padlen=min(len(x) - 1, round(0.3 * fps))))
 
 
-def continuous(quaternion: Floats) -> Floats:
+def align_quaternion_signs(quaternion: Floats) -> Floats:
     """Return quaternions over time, (N, J, 4), of which none jumps to the other sign."""
     steps = np.sign((quaternion[1:] * quaternion[:-1]).sum(axis=-1))
     signs = np.concatenate([np.ones((1, quaternion.shape[1])), np.cumprod(np.where(steps == 0.0, 1.0, steps), axis=0)])
     return np.asarray(quaternion * signs[..., None])
 
 
-def residual_cutoff_hz(skeleton: Skeleton, q: Floats, fps: float) -> float:
+def find_residual_cutoff_hz(skeleton: Skeleton, q: Floats, fps: float) -> float:
     """Return the cut-off of residual analysis of the joints' positions in the world, from 4 to 15 Hz."""
-    rotvec, root_m = poses(q)
-    x = forward(skeleton, rotvec, root_m)[1].reshape(len(q), -1)
+    rotvec, root_m = poses_from_configurations(q)
+    x = compute_forward_kinematics(skeleton, rotvec, root_m)[1].reshape(len(q), -1)
     cutoffs = np.arange(LOWEST_HZ, 0.5 * fps * TWO_PASSES, STEP_HZ)
     if len(cutoffs) < 8:
         return HIGHEST_HZ
-    removed = np.array([np.sqrt(((filtered(x, fps, cutoff) - x) ** 2).mean()) for cutoff in cutoffs])
+    removed = np.array([np.sqrt(((filter_columns(x, fps, cutoff) - x) ** 2).mean()) for cutoff in cutoffs])
     tail = cutoffs > NOISE_FROM * cutoffs[-1]
     noise = float(np.polyfit(cutoffs[tail], removed[tail], 1)[1])
     below = removed <= noise

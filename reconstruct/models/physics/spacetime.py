@@ -18,12 +18,12 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from numerics.banded import BandedEquations
 from reconstruct.models.physics.body import FootPart
-from reconstruct.models.physics.contacts import N_FEET, N_PARTS, ContactPlan, part_positions, point_contacts
+from reconstruct.models.physics.contacts import N_FEET, N_PARTS, ContactPlan, compute_part_positions, spread_part_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics, MotionRates
-from reconstruct.models.physics.forces import EVEN_SIGMA, RATE_S, root_wrench, wrench_of_edges
-from reconstruct.models.physics.friction import N_EDGES, cone_basis
+from reconstruct.models.physics.forces import EVEN_SIGMA, RATE_S, compute_edge_wrench, compute_root_wrench
+from reconstruct.models.physics.friction import N_EDGES, build_cone_basis
 from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
-from reconstruct.models.physics.steps import rates_of, steps_of, velocities
+from reconstruct.models.physics.steps import compute_rates, compute_steps, compute_velocities
 
 MAX_STEPS, TOLERANCE = 12, 0.02  # tolerance: of the cost, that the last step still lowered it by
 LOG_SIGMA = 1.0  # how far lambda follows a step of the motion
@@ -101,29 +101,31 @@ class InnerForces(NamedTuple):
     force_n: Floats
 
 
-def start_state(problem: SpacetimeProblem, q: Floats) -> SpacetimeState:
+def build_start_state(problem: SpacetimeProblem, q: Floats) -> SpacetimeState:
     """Return a motion with its best forces."""
-    found = _forces(problem, q)
+    found = _compute_best_forces(problem, q)
     weights = np.zeros((len(q), len(problem.dynamics.points), N_EDGES))
     weights[1:-1] = found.x.reshape(len(q) - 2, -1, N_EDGES)
-    terms = _residual_terms(problem, q)
-    return SpacetimeState(q, weights, _cost(problem, terms, found), terms, found)
+    terms = _compute_residual_terms(problem, q)
+    return SpacetimeState(q, weights, _compute_cost(problem, terms, found), terms, found)
 
 
-def step(problem: SpacetimeProblem, state: SpacetimeState, damping: float) -> SpacetimeState | None:
+def take_damped_step(problem: SpacetimeProblem, state: SpacetimeState, damping: float) -> SpacetimeState | None:
     """Return the state after one damped step, None where the equations are singular or the cost is not finite."""
-    change = _blocks(problem, state).solve(damping, problem.n_fixed)
+    change = _build_normal_equations(problem, state).solve(damping, problem.n_fixed)
     if change is None or not np.isfinite(change).all():
         return None
-    moved = start_state(problem, problem.dynamics.integrate(state.q, change))
+    moved = build_start_state(problem, problem.dynamics.integrate(state.q, change))
     return moved if np.isfinite(moved.cost) else None
 
 
-def minimised(problem: SpacetimeProblem, q: Floats, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE) -> SpacetimeState:
+def minimise_motion(
+    problem: SpacetimeProblem, q: Floats, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
+) -> SpacetimeState:
     """Return the state of least cost that Levenberg-Marquardt steps find from a motion, (N >= 3, 95)."""
-    state, damping = start_state(problem, q), 1e-4
+    state, damping = build_start_state(problem, q), 1e-4
     for _ in range(max_steps):
-        tried = step(problem, state, damping)
+        tried = take_damped_step(problem, state, damping)
         if tried is None or tried.cost >= state.cost:
             damping *= 10.0
             if damping > 1e3:
@@ -136,28 +138,28 @@ def minimised(problem: SpacetimeProblem, q: Floats, max_steps: int = MAX_STEPS, 
     return state
 
 
-def _forces(problem: SpacetimeProblem, q: Floats) -> InnerForces:
+def _compute_best_forces(problem: SpacetimeProblem, q: Floats) -> InnerForces:
     """Return the best forces of a motion at its inner frames."""
     d = problem.dynamics
     inner = q[1:-1]
-    motion = MotionRates(inner, *velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
+    motion = MotionRates(inner, *compute_velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
     u = d.generalized_forces(motion)
-    wrench = root_wrench(d, inner, u) / problem.weight_n
-    B = cone_basis(problem.friction)
+    wrench = compute_root_wrench(d, inner, u) / problem.weight_n
+    B = build_cone_basis(problem.friction)
     arm = d.contact_positions(inner) - inner[:, None, :3]
-    A = wrench_of_edges(arm, B).reshape(len(inner), N_ROOT, -1)
-    free = np.repeat(point_contacts(d.points, problem.plan.carrying[1:-1]), N_EDGES, axis=1)
-    sigma = _wrench_sigma(problem)
+    A = compute_edge_wrench(arm, B).reshape(len(inner), N_ROOT, -1)
+    free = np.repeat(spread_part_contacts(d.points, problem.plan.carrying[1:-1]), N_EDGES, axis=1)
+    sigma = _compute_wrench_sigma(problem)
     rows = A / sigma[:, :, None]
     H = rows.swapaxes(1, 2) @ rows + np.eye(A.shape[2]) / EVEN_SIGMA**2
     g = (rows.swapaxes(1, 2) @ (wrench / sigma)[..., None])[..., 0]
-    rate = np.full(max(len(inner) - 1, 0), _rate(problem))
+    rate = np.full(max(len(inner) - 1, 0), _compute_weight_coupling(problem))
     x = minimise_nonnegative(CoupledSquares(H, g, rate, free))
     force_n = problem.weight_n * np.einsum("ik,npk->npi", B, x.reshape(len(inner), -1, N_EDGES))
     return InnerForces(motion, u, A, wrench, x, force_n)
 
 
-def _wrench_sigma(problem: SpacetimeProblem) -> Floats:
+def _compute_wrench_sigma(problem: SpacetimeProblem) -> Floats:
     """Return the standard deviations of the root's residual at inner frames, (N - 2, 6), by weight and by weight times metres.
 
     Where something else than the feet bears the body, the residual is what that does.
@@ -167,57 +169,57 @@ def _wrench_sigma(problem: SpacetimeProblem) -> Floats:
     return np.where(problem.plan.borne[1:-1, None], sigma, UNKNOWN * sigma)
 
 
-def _rate(problem: SpacetimeProblem) -> float:
+def _compute_weight_coupling(problem: SpacetimeProblem) -> float:
     """Return the coupling of weights of neighbouring frames."""
     return (problem.fps / RATE_S) ** 2 / N_EDGES
 
 
-def _residual_terms(problem: SpacetimeProblem, q: Floats) -> dict[str, Floats]:
+def _compute_residual_terms(problem: SpacetimeProblem, q: Floats) -> dict[str, Floats]:
     """Return the residuals of a motion that its forces have no part in, by term, over their standard deviations."""
     s, d = problem.sigmas, problem.dynamics
     change = d.difference(problem.given, q)
-    a, wanted = (velocities(d.difference(x[:-1], x[1:]), 1.0 / problem.fps)[1] for x in (q, problem.smooth))
+    a, wanted = (compute_velocities(d.difference(x[:-1], x[1:]), 1.0 / problem.fps)[1] for x in (q, problem.smooth))
     point_m = d.contact_positions(q)
-    middle = part_positions(d.points, point_m)
+    middle = compute_part_positions(d.points, point_m)
     still = problem.plan.standing[1:] & problem.plan.standing[:-1]
     low = np.minimum(point_m[..., 1] - problem.plan.level_m, 0.0)
     return {
-        "joints": (_joints(d, q) - _joints(d, problem.given)) / s.joint_m,
+        "joints": (_compute_joint_positions(d, q) - _compute_joint_positions(d, problem.given)) / s.joint_m,
         "rotations": change[:, 3:] / s.rotation_rad,
-        "accelerations": (a - wanted) / _acceleration_sigma(problem),
+        "accelerations": (a - wanted) / _compute_acceleration_sigma(problem),
         "slide": np.where(still[..., None], np.diff(middle, axis=0), 0.0) / s.slide_m,
         "height": np.where(problem.plan.standing, middle[..., 1] - problem.plan.part_levels(d.points), 0.0) / s.height_m,
         "below": low / s.below_m,
     }
 
 
-def _joints(dynamics: Dynamics, q: Floats) -> Floats:
+def _compute_joint_positions(dynamics: Dynamics, q: Floats) -> Floats:
     """Return the positions of all joints, (N, J, 3) [m]."""
     return np.array([dynamics.placements(row)[1] for row in q])
 
 
-def _acceleration_sigma(problem: SpacetimeProblem) -> Floats:
+def _compute_acceleration_sigma(problem: SpacetimeProblem) -> Floats:
     """Return the standard deviations of accelerations, (72,)."""
     return np.concatenate([np.full(3, problem.sigmas.root_m_s2), np.full(N_TANGENT - 3, problem.sigmas.joint_rad_s2)])
 
 
-def _cost(problem: SpacetimeProblem, terms: dict[str, Floats], found: InnerForces) -> float:
+def _compute_cost(problem: SpacetimeProblem, terms: dict[str, Floats], found: InnerForces) -> float:
     """Return the sum of squares of all terms."""
     total = sum(float((e**2).sum()) for e in terms.values())
-    residual = (found.wrench - np.einsum("nij,nj->ni", found.A, found.x)) / _wrench_sigma(problem)
-    torque = problem.dynamics.generalized_forces(found.motion, found.force_n)[:, N_ROOT:] / _muscle_sigma(problem)
+    residual = (found.wrench - np.einsum("nij,nj->ni", found.A, found.x)) / _compute_wrench_sigma(problem)
+    torque = problem.dynamics.generalized_forces(found.motion, found.force_n)[:, N_ROOT:] / _compute_muscle_sigma(problem)
     total += float((residual**2).sum() + (torque**2).sum() + (found.x**2).sum() / EVEN_SIGMA**2)
-    free = np.repeat(point_contacts(problem.dynamics.points, problem.plan.carrying[1:-1]), N_EDGES, axis=1)
+    free = np.repeat(spread_part_contacts(problem.dynamics.points, problem.plan.carrying[1:-1]), N_EDGES, axis=1)
     coupled = free[1:] & free[:-1]
-    return total + _rate(problem) * float((np.diff(found.x, axis=0)[coupled] ** 2).sum())
+    return total + _compute_weight_coupling(problem) * float((np.diff(found.x, axis=0)[coupled] ** 2).sum())
 
 
-def _muscle_sigma(problem: SpacetimeProblem) -> float:
+def _compute_muscle_sigma(problem: SpacetimeProblem) -> float:
     """Return the standard deviation of joint torques [Nm]."""
     return problem.sigmas.muscle * problem.weight_n * problem.dynamics.body.skeleton.height_m
 
 
-def _blocks(problem: SpacetimeProblem, state: SpacetimeState) -> BandedEquations:
+def _build_normal_equations(problem: SpacetimeProblem, state: SpacetimeState) -> BandedEquations:
     """Return the normal equations of a motion."""
     normal = BandedEquations.zero(len(state.q), N_TANGENT)
     _add_pose(problem, state, normal)
@@ -255,8 +257,8 @@ def _add_pose(problem: SpacetimeProblem, state: SpacetimeState, normal: BandedEq
 def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, normal: BandedEquations) -> None:
     """Add accelerations, the root's residual with the weights eliminated, and joint torques."""
     d, found = problem.dynamics, state.forces
-    rates = rates_of(steps_of(d, state.q), 1.0 / problem.fps)
-    sigma = _acceleration_sigma(problem)[:, None]
+    rates = compute_rates(compute_steps(d, state.q), 1.0 / problem.fps)
+    sigma = _compute_acceleration_sigma(problem)[:, None]
     accelerations = (rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
     normal.add_diagonal_triples(*accelerations, N_ROOT)
     n = len(found.u)
@@ -265,22 +267,22 @@ def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, normal: Band
     whiten = np.zeros((n, N_TANGENT, N_TANGENT))
     for t, (row, v, a) in enumerate(zip(*found.motion, strict=True)):
         u[t], by_q[t], by_v[t], by_a[t] = d.force_derivatives(row, v, a, found.force_n[t])
-        whiten[t, :N_ROOT, :N_ROOT] = _root_whitening(problem, found, t, d.placements(row)[0][0])
+        whiten[t, :N_ROOT, :N_ROOT] = _compute_root_whitening(problem, found, t, d.placements(row)[0][0])
     along = np.arange(N_ROOT, N_TANGENT)
-    whiten[:, along, along] = 1.0 / _muscle_sigma(problem)
+    whiten[:, along, along] = 1.0 / _compute_muscle_sigma(problem)
     before = by_v @ rates.v_before + by_a @ rates.a_before
     at = by_q + by_v @ rates.v_at + by_a @ rates.a_at
     after = by_v @ rates.v_after + by_a @ rates.a_after
     normal.add_triples(whiten @ np.concatenate([before, at, after], axis=2), (whiten @ u[..., None])[..., 0])
 
 
-def _root_whitening(problem: SpacetimeProblem, found: InnerForces, t: int, R: Floats) -> Floats:
+def _compute_root_whitening(problem: SpacetimeProblem, found: InnerForces, t: int, R: Floats) -> Floats:
     """Return the root of the information of the root's residual in the hips' axes, (6, 6), with lambda free to follow.
 
     A weight x = exp(lambda) changes by x dlambda; each edge that does adds its wrench to what the residual may be.
     """
-    sigma = _wrench_sigma(problem)[t]
-    free = np.repeat(point_contacts(problem.dynamics.points, problem.plan.carrying[t + 1 : t + 2])[0], N_EDGES)
+    sigma = _compute_wrench_sigma(problem)[t]
+    free = np.repeat(spread_part_contacts(problem.dynamics.points, problem.plan.carrying[t + 1 : t + 2])[0], N_EDGES)
     spread = LOG_SIGMA * np.maximum(found.x[t], SMALL_WEIGHT) * free
     covariance = np.diag(sigma**2) + (found.A[t] * spread**2) @ found.A[t].T
     turn = np.zeros((N_ROOT, N_ROOT))

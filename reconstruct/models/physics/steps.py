@@ -11,7 +11,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.rotations import skew
+from database.geometry.rotations import skew_from_vector
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics
 
 
@@ -34,13 +34,13 @@ class Rates(NamedTuple):
     a_after: Floats
 
 
-def steps_of(dynamics: Dynamics, q: Floats) -> Steps:
+def compute_steps(dynamics: Dynamics, q: Floats) -> Steps:
     """Return the steps of a motion, (N, 95)."""
     d = dynamics.difference(q[:-1], q[1:])
-    return Steps(d, inverse_right_jacobian(d), inverse_right_jacobian(-d))
+    return Steps(d, compute_inverse_right_jacobian(d), compute_inverse_right_jacobian(-d))
 
 
-def rates_of(steps: Steps, dt_s: float) -> Rates:
+def compute_rates(steps: Steps, dt_s: float) -> Rates:
     """Return the derivatives of the velocities and accelerations of the inner frames."""
     R, L = steps.R, steps.L
     two, square = 2.0 * dt_s, dt_s**2
@@ -54,36 +54,36 @@ def rates_of(steps: Steps, dt_s: float) -> Rates:
     )
 
 
-def velocities(d: Floats, dt_s: float) -> tuple[Floats, Floats]:
+def compute_velocities(d: Floats, dt_s: float) -> tuple[Floats, Floats]:
     """Return velocities and accelerations of the inner frames, (N - 2, 72) each, from the steps, (N - 1, 72)."""
     return 0.5 * (d[1:] + d[:-1]) / dt_s, (d[1:] - d[:-1]) / dt_s**2
 
 
-def inverse_right_jacobian(d: Floats) -> Floats:
+def compute_inverse_right_jacobian(d: Floats) -> Floats:
     """Return the inverse right Jacobians of tangent vectors, (N, 72) -> (N, 72, 72): of a rigid motion for the root."""
     out = np.zeros((len(d), N_TANGENT, N_TANGENT))
-    rotation = _so3(d[:, 3:].reshape(-1, N_JOINTS, 3))
+    rotation = _compute_so3_jacobian(d[:, 3:].reshape(-1, N_JOINTS, 3))
     for joint in range(1, N_JOINTS):
         rows = slice(3 + 3 * joint, 6 + 3 * joint)
         out[:, rows, rows] = rotation[:, joint]
     out[:, :3, :3] = out[:, 3:N_ROOT, 3:N_ROOT] = rotation[:, 0]
-    out[:, :3, 3:N_ROOT] = -rotation[:, 0] @ _coupling(d[:, :3], d[:, 3:N_ROOT]) @ rotation[:, 0]
+    out[:, :3, 3:N_ROOT] = -rotation[:, 0] @ _compute_jacobian_coupling(d[:, :3], d[:, 3:N_ROOT]) @ rotation[:, 0]
     return out
 
 
-def _so3(r: Floats) -> Floats:
+def _compute_so3_jacobian(r: Floats) -> Floats:
     """Return the inverse right Jacobian of rotations, (..., 3) -> (..., 3, 3)."""
     t2 = (r**2).sum(axis=-1)[..., None, None]
     near = t2 < 1e-6
     t = np.sqrt(np.where(near, 1.0, t2))
     c = np.where(near, 1.0 / 12.0 + t2 / 720.0, (1.0 - 0.5 * t / np.tan(0.5 * t)) / t**2)
-    K = skew(r)
+    K = skew_from_vector(r)
     return np.asarray(np.eye(3) + 0.5 * K + c * (K @ K))
 
 
-def _coupling(linear: Floats, angular: Floats) -> Floats:
+def _compute_jacobian_coupling(linear: Floats, angular: Floats) -> Floats:
     """Return the upper right block of the right Jacobian of rigid motions, two (N, 3) -> (N, 3, 3) (Barfoot 2017, eq. 7.86)."""
-    P, K = skew(-linear), skew(-angular)  # the right Jacobian at d is the left one at -d
+    P, K = skew_from_vector(-linear), skew_from_vector(-angular)  # the right Jacobian at d is the left one at -d
     t2 = (angular**2).sum(axis=1)[:, None, None]
     near = t2 < 1e-4
     t = np.sqrt(np.where(near, 1.0, t2))

@@ -3,10 +3,10 @@
     minimise |W (x - a D)|^2 + ridge |a|^2  subject to  |a|_0 <= T,  for rows x (D,) and atoms D (K, D)
 
 A pose that is corrupted or known in part has many sparse codes that explain it nearly as well. The mean over codes drawn by the
-pursuit of `coding`, each atom with probability ~ exp(decrease of the error / 2 sigma^2), is nearer to the pose than the best
-code. The last atom of a code is not drawn: the mean over all that it could be is taken, which for codes of one atom is exact.
-Only those atoms are considered that alone explain the known entries best. The ridge is as one more entry for every atom, which no
-other has and which is zero in every pose.
+pursuit of `measure_coding`, each atom with probability ~ exp(decrease of the error / 2 sigma^2), is nearer to the pose than the
+best code. The last atom of a code is not drawn: the mean over all that it could be is taken, which for codes of one atom is
+exact. Only those atoms are considered that alone explain the known entries best. The ridge is as one more entry for every atom,
+which no other has and which is zero in every pose.
 """
 
 import math
@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from config.arrays import Floats, Ints, Singles, read_only
-from config.jit import inlined, kernel
-from reconstruct.models.sparse.coding import PursuitWork, pursuit_work, solve_triangle, take
+from config.arrays import Floats, Ints, Singles, make_read_only
+from config.jit import inline_kernel, kernel
+from reconstruct.models.sparse.coding import PursuitWork, allocate_pursuit_work, solve_triangle, take_atom
 
-LEAST_NORM2 = 1e-7  # as in `coding`, but in double precision: poses an instant apart are different atoms
+LEAST_NORM2 = 1e-7  # as in `measure_coding`, but in double precision: poses an instant apart are different atoms
 GREEDY = 1e12  # precision with which the best atom is always drawn
 CHUNK = 128  # poses whose products with all atoms are held at once
 MAX_GUMBEL = 22.0  # noise of a draw that is larger occurs once in 10^9
@@ -58,7 +58,7 @@ class AveragingWork(NamedTuple):
     coefficient: Floats
 
 
-def averaged(atoms: ArrayLike, poses: ArrayLike, how: Averaging, weight: ArrayLike | None = None) -> Floats:
+def average_poses(atoms: ArrayLike, poses: ArrayLike, how: Averaging, weight: ArrayLike | None = None) -> Floats:
     """Return the means of poses over their sparse codes, (N, D).
 
     atoms: (K, D), of any norm; poses: (N, D); weight: of every entry, (D,) or (N, D), 0 where it is not known. Poses with known
@@ -79,30 +79,33 @@ def _average_alike(atoms: Singles, poses: Singles, weight: Singles, rows: Ints, 
     at = np.flatnonzero(weight > 0.0)
     seen = atoms[:, at] * weight[at]
     norm2 = np.einsum("kd,kd->k", seen, seen) + np.float32(how.ridge)
-    parts, work = AtomParts(read_only(atoms), read_only(seen)), _work(how.n_near, min(how.n_nonzero, how.n_near))
+    parts, work = (
+        AtomParts(make_read_only(atoms), make_read_only(seen)),
+        _allocate_work(how.n_near, min(how.n_nonzero, how.n_near)),
+    )
     for first in range(0, len(rows), CHUNK):
         some = rows[first : first + CHUNK]
         given = poses[np.ix_(some, at)] * weight[at]
         given[~np.isfinite(given).all(axis=1)] = 0.0
-        near, means = _nearest(given @ seen.T, norm2, how.n_near), np.empty((len(some), atoms.shape[1]))
-        _average(read_only(given), near, parts, means, work, how)
+        near, means = _find_nearest_atoms(given @ seen.T, norm2, how.n_near), np.empty((len(some), atoms.shape[1]))
+        _average_codes(make_read_only(given), near, parts, means, work, how)
         out[some] = means
 
 
-def _nearest(product: Singles, norm2: Singles, n_near: int) -> Ints:
+def _find_nearest_atoms(product: Singles, norm2: Singles, n_near: int) -> Ints:
     """Return the atoms that alone leave the least error of each pose, (N, M). product: (N, K); norm2: (K,)."""
     if n_near == len(norm2):
-        return read_only(np.tile(np.arange(n_near), (len(product), 1)))
+        return make_read_only(np.tile(np.arange(n_near), (len(product), 1)))
     gain = product**2 / np.maximum(norm2, np.float32(1e-12))
-    return read_only(np.sort(np.argpartition(gain, -n_near, axis=1)[:, -n_near:], axis=1))
+    return make_read_only(np.sort(np.argpartition(gain, -n_near, axis=1)[:, -n_near:], axis=1))
 
 
-def _work(n_near: int, n_nonzero: int) -> AveragingWork:
+def _allocate_work(n_near: int, n_nonzero: int) -> AveragingWork:
     """Return memory for one pose."""
     f = np.float64
     square, codes = np.empty((n_near, n_near), f), (np.empty(n_nonzero, np.int64), np.empty(n_nonzero, f))
     return AveragingWork(
-        pursuit_work(n_near, n_nonzero, np.float64),
+        allocate_pursuit_work(n_near, n_nonzero, np.float64),
         np.empty(n_near, f),
         square,
         np.empty(n_near, np.int64),
@@ -111,16 +114,16 @@ def _work(n_near: int, n_nonzero: int) -> AveragingWork:
     )
 
 
-@inlined
-def _random(state: int) -> int:
+@inline_kernel
+def _draw_random(state: int) -> int:
     """Return the next state of a generator (xorshift, Marsaglia 2003), 1 to 2^32 - 1."""
     state = (state ^ (state << 13)) & 0xFFFFFFFF
     state = state ^ (state >> 17)
     return (state ^ (state << 5)) & 0xFFFFFFFF
 
 
-@inlined
-def _most(work: PursuitWork, norm2: Floats) -> float:
+@inline_kernel
+def _find_greatest_decrease(work: PursuitWork, norm2: Floats) -> float:
     """Return the most by which an atom lowers the error, 0 if none does; norm2: squared norms of whole atoms, (M,)."""
     top = 0.0
     for k in range(norm2.shape[0]):
@@ -129,8 +132,8 @@ def _most(work: PursuitWork, norm2: Floats) -> float:
     return top
 
 
-@inlined
-def _drawn(work: PursuitWork, norm2: Floats, top: float, precision: float, state: int) -> tuple[int, int]:
+@inline_kernel
+def _draw_atom(work: PursuitWork, norm2: Floats, top: float, precision: float, state: int) -> tuple[int, int]:
     """Return an atom drawn by how much it lowers the error, at most `top`, and the generator's new state.
 
     The largest of the decreases by precision / 2, each with Gumbel noise; noise that cannot win is not computed.
@@ -140,15 +143,15 @@ def _drawn(work: PursuitWork, norm2: Floats, top: float, precision: float, state
         if work.norm2[k] > LEAST_NORM2 * norm2[k]:
             value = 0.5 * precision * (work.product[k] * work.product[k] / work.norm2[k] - top)
             if value > -MAX_GUMBEL:
-                state = _random(state)
+                state = _draw_random(state)
                 value -= math.log(-math.log((state + 0.5) / 4294967296.0))
                 if value > most:
                     best, most = k, value
     return best, state
 
 
-@inlined
-def _expected(work: PursuitWork, norm2: Floats, top: float, precision: float, used: int, mean: Floats) -> None:
+@inline_kernel
+def _add_expected_atom(work: PursuitWork, norm2: Floats, top: float, precision: float, used: int, mean: Floats) -> None:
     """Add the mean over the last atom to a code; the products of the atoms before change by what their span takes of it."""
     total = 0.0
     for k in range(norm2.shape[0]):
@@ -166,8 +169,8 @@ def _expected(work: PursuitWork, norm2: Floats, top: float, precision: float, us
                     work.along[i] -= coefficient * work.basis[i, k]
 
 
-@inlined
-def _inner(a: Singles, b: Singles) -> float:
+@inline_kernel
+def _compute_inner_product(a: Singles, b: Singles) -> float:
     """Return the inner product of (S,) and (S,) in double precision."""
     s = 0.0
     for d in range(a.shape[0]):
@@ -176,7 +179,7 @@ def _inner(a: Singles, b: Singles) -> float:
 
 
 @kernel
-def _average(given: Singles, near: Ints, parts: AtomParts, out: Floats, work: AveragingWork, how: Averaging) -> None:
+def _average_codes(given: Singles, near: Ints, parts: AtomParts, out: Floats, work: AveragingWork, how: Averaging) -> None:
     """Write the mean of each pose, (N, D). given: known entries weighted, (N, S); near: atoms considered, (N, M)."""
     n_near, n_nonzero, pursuit = near.shape[1], work.chosen.shape[0], work.pursuit
     n_codes, product = how.n_codes if n_nonzero > 1 else 1, np.empty(n_near)
@@ -184,23 +187,23 @@ def _average(given: Singles, near: Ints, parts: AtomParts, out: Floats, work: Av
         atom, state = near[n], how.seed * 2654435761 % 4294967291 + 1  # the same draws for every pose: alike ones stay alike
         work.known[:], work.mean[:], out[n] = 0, 0.0, 0.0
         for k in range(n_near):
-            work.norm2[k] = _inner(parts.seen[atom[k]], parts.seen[atom[k]]) + how.ridge
-            product[k] = _inner(given[n], parts.seen[atom[k]])
+            work.norm2[k] = _compute_inner_product(parts.seen[atom[k]], parts.seen[atom[k]]) + how.ridge
+            product[k] = _compute_inner_product(given[n], parts.seen[atom[k]])
         for _ in range(n_codes):
             pursuit.product[:], pursuit.norm2[:] = product, work.norm2
-            used, top = 0, _most(pursuit, work.norm2)
+            used, top = 0, _find_greatest_decrease(pursuit, work.norm2)
             while used < n_nonzero - 1 and top > 0.0:
-                best, state = _drawn(pursuit, work.norm2, top, how.precision, state)
+                best, state = _draw_atom(pursuit, work.norm2, top, how.precision, state)
                 if work.known[best] == 0:
                     for k in range(n_near):
-                        work.gram[best, k] = _inner(parts.seen[atom[k]], parts.seen[atom[best]])
+                        work.gram[best, k] = _compute_inner_product(parts.seen[atom[k]], parts.seen[atom[best]])
                     work.gram[best, best], work.known[best] = work.norm2[best], 1
-                take(best, used, work.gram[best], pursuit)
+                take_atom(best, used, work.gram[best], pursuit)
                 work.chosen[used] = best
                 used += 1
-                top = _most(pursuit, work.norm2)
+                top = _find_greatest_decrease(pursuit, work.norm2)
             if top > 0.0:
-                _expected(pursuit, work.norm2, top, how.precision, used, work.mean)
+                _add_expected_atom(pursuit, work.norm2, top, how.precision, used, work.mean)
             solve_triangle(used, pursuit, work.coefficient)
             for i in range(used):
                 work.mean[work.chosen[i]] += work.coefficient[i]

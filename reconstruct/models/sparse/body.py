@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Ints
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.skeleton import Skeleton
 
 LEAVES = tuple(JOINT_INDEX[name] for name in ("head", "leftHand", "rightHand", "leftToes", "rightToes"))
@@ -30,7 +30,7 @@ class BodyPoints:
 
     def vectors(self, skeleton: Skeleton, rotvec: ArrayLike) -> Floats:
         """Return poses, (N, J, 3) [rad], as points relative to the root, (N, 3 P) [m]."""
-        return local_markers(skeleton, rotvec, self.joint, self.offset_m).reshape(len(np.asarray(rotvec)), -1)
+        return compute_local_markers(skeleton, rotvec, self.joint, self.offset_m).reshape(len(np.asarray(rotvec)), -1)
 
     def lengths_m(self, skeleton: Skeleton) -> Floats:
         """Return the distance of every point from the one before, (P,) [m]."""
@@ -39,25 +39,25 @@ class BodyPoints:
         return np.asarray(np.linalg.norm(bones, axis=1))
 
 
-def body_points(skeleton: Skeleton) -> BodyPoints:
+def build_body_points(skeleton: Skeleton) -> BodyPoints:
     """Return the points of a skeleton."""
     joints = np.arange(1, N_JOINTS)
     tails = skeleton.tails_m[list(LEAVES)]
-    beside = np.array([_beside(tail) for tail in tails])
+    beside = np.array([_find_side_point(tail) for tail in tails])
     joint = np.concatenate([joints, LEAVES, LEAVES])
     offset_m = np.concatenate([np.zeros((len(joints), 3)), tails, beside])
     before = np.array([PARENTS[j] - 1 for j in joints] + 2 * [leaf - 1 for leaf in LEAVES])
     return BodyPoints(joint.astype(np.int64), np.ascontiguousarray(offset_m), before.astype(np.int64))
 
 
-def _beside(tail: Floats) -> Floats:
+def _find_side_point(tail: Floats) -> Floats:
     """Return a point at right angles to a bone, (3,) [m]."""
     ahead = np.array([0.0, 0.0, 1.0]) if abs(tail[2]) < 0.7 * np.linalg.norm(tail) else np.array([0.0, 1.0, 0.0])
     side = np.cross(tail, ahead)
     return np.asarray(BESIDE_M * side / max(float(np.linalg.norm(side)), SHORTEST_M))
 
 
-def normalised(points: ArrayLike, body: BodyPoints, lengths_m: Floats) -> Floats:
+def normalise_bone_lengths(points: ArrayLike, body: BodyPoints, lengths_m: Floats) -> Floats:
     """Return points, (N, P, 3), with every bone at its length, chain by chain from the root (algorithm 1).
 
     A bone of no length keeps the direction of the one before.
@@ -76,7 +76,7 @@ def normalised(points: ArrayLike, body: BodyPoints, lengths_m: Floats) -> Floats
 
 
 @cache
-def point_names() -> tuple[str, ...]:
+def list_point_names() -> tuple[str, ...]:
     """Return the names of the points."""
     names = list(JOINT_INDEX)
     return (*names[1:], *(f"{names[leaf]}.end" for leaf in LEAVES), *(f"{names[leaf]}.side" for leaf in LEAVES))

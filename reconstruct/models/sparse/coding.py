@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from config.arrays import Ints, Singles, read_only
-from config.jit import inlined, kernel
+from config.arrays import Ints, Singles, make_read_only
+from config.jit import inline_kernel, kernel
 
 LEAST_NORM2 = 3e-4  # of an atom's orthogonal part, relative to the whole: nearer to the span of those chosen, it adds nothing
 Reals = NDArray[np.floating[Any]]  # single or double precision
@@ -44,25 +44,25 @@ class PursuitWork(NamedTuple):
     along: Reals
 
 
-def code(atoms: ArrayLike, poses: ArrayLike, n_nonzero: int) -> Codes:
+def code_poses(atoms: ArrayLike, poses: ArrayLike, n_nonzero: int) -> Codes:
     """Return the sparse codes of poses.
 
     atoms: (K, D), of any norm; poses: (N, D); n_nonzero: T, at most. Poses that are not finite have no atoms.
     """
-    D, X = read_only(np.asarray(atoms, np.float32)), np.asarray(poses, np.float32)
+    D, X = make_read_only(np.asarray(atoms, np.float32)), np.asarray(poses, np.float32)
     T = min(n_nonzero, len(D))
     codes = Codes(np.full((len(X), T), -1, np.int64), np.zeros((len(X), T), np.float32), np.zeros(len(X), np.float32))
-    work, gram = pursuit_work(len(D), T), D @ D.T
+    work, gram = allocate_pursuit_work(len(D), T), D @ D.T
     for first in range(0, len(X), CHUNK):
         part = slice(first, first + CHUNK)
         finite = np.asarray(np.isfinite(X[part]).all(axis=1))
         chunk = np.where(finite[:, None], X[part], np.float32(0.0))
         codes.error2[part] = np.einsum("nd,nd->n", chunk, chunk)
-        _pursue(read_only(chunk @ D.T), read_only(gram), codes.rows(part), work)
+        _pursue_codes(make_read_only(chunk @ D.T), make_read_only(gram), codes.rows(part), work)
     return codes
 
 
-def decoded(atoms: ArrayLike, codes: Codes) -> Singles:
+def decode_poses(atoms: ArrayLike, codes: Codes) -> Singles:
     """Return the poses of codes, (N, D)."""
     D = np.asarray(atoms, np.float32)
     out = np.zeros((len(codes.atom), D.shape[1]), np.float32)
@@ -71,14 +71,14 @@ def decoded(atoms: ArrayLike, codes: Codes) -> Singles:
     return out
 
 
-def pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitWork:
+def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitWork:
     """Return memory of a pursuit."""
     shapes = ((n_atoms,), (n_atoms,), (n_nonzero, n_atoms), (n_nonzero, n_nonzero), (n_nonzero,))
     return PursuitWork(*(np.empty(shape, f) for shape in shapes))
 
 
-@inlined
-def _best(work: PursuitWork, norm2: Reals) -> int:
+@inline_kernel
+def _find_best_atom(work: PursuitWork, norm2: Reals) -> int:
     """Return the atom that lowers the error most, -1 if none does; norm2: squared norms of whole atoms, (K,)."""
     best, most = -1, np.float32(0.0)
     for k in range(work.norm2.shape[0]):
@@ -88,8 +88,8 @@ def _best(work: PursuitWork, norm2: Reals) -> int:
     return best
 
 
-@inlined
-def take(best: int, t: int, row: Reals, work: PursuitWork) -> float:
+@inline_kernel
+def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
     """Make atom `best` the t-th chosen; row: its inner products with all atoms, (K,). Return the error's decrease."""
     work.triangle[t, t] = 1.0 / math.sqrt(work.norm2[best])
     inverse = work.triangle[t, t]  # in the precision of the work
@@ -111,7 +111,7 @@ def take(best: int, t: int, row: Reals, work: PursuitWork) -> float:
     return float(along * along)
 
 
-@inlined
+@inline_kernel
 def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
     """Write the coefficients of the n chosen atoms: triangle' a = along."""
     for i in range(n - 1, -1, -1):
@@ -122,17 +122,17 @@ def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
 
 
 @kernel
-def _pursue(product: Singles, gram: Singles, codes: Codes, work: PursuitWork) -> None:
+def _pursue_codes(product: Singles, gram: Singles, codes: Codes, work: PursuitWork) -> None:
     """Code poses from products (N, K) and inner products of atoms (K, K). codes.error2: squared norms of the poses."""
     n_nonzero, norm2 = codes.atom.shape[1], np.diag(gram)
     for n in range(product.shape[0]):
         work.product[:], work.norm2[:] = product[n], norm2
         error2, used = codes.error2[n], 0
         for t in range(n_nonzero):
-            best = _best(work, norm2)
+            best = _find_best_atom(work, norm2)
             if best < 0:
                 break
-            error2 -= take(best, t, gram[best], work)
+            error2 -= take_atom(best, t, gram[best], work)
             codes.atom[n, t] = best
             used = t + 1
         solve_triangle(used, work, codes.coefficient[n])

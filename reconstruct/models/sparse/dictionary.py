@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Singles
-from reconstruct.models.sparse.averaging import GREEDY, Averaging, averaged
+from reconstruct.models.sparse.averaging import GREEDY, Averaging, average_poses
 from reconstruct.models.sparse.learn import DictionaryOptions, Progress, SparseError, learn_atoms
 
 CONSTANT = 2.0  # by the root mean square distance of poses from their mean
@@ -69,7 +69,7 @@ class RestoreOptions:
     seed: int = 1
 
 
-def centring_of(poses: ArrayLike) -> Centring:
+def compute_centring(poses: ArrayLike) -> Centring:
     """Return the centring of poses, (N, D). Raises SparseError: fewer than two, or no array of poses."""
     X = np.asarray(poses, np.float64)
     if X.ndim != 2 or len(X) < 2:
@@ -78,18 +78,18 @@ def centring_of(poses: ArrayLike) -> Centring:
     return Centring(mean.astype(np.float32), CONSTANT * float(np.sqrt(((X - mean) ** 2).sum(axis=1).mean())))
 
 
-def learn(
+def learn_dictionary(
     poses: ArrayLike,
     options: DictionaryOptions | None = None,
     progress: Progress | None = None,
     centring: Centring | None = None,
 ) -> Dictionary:
     """Learn a dictionary from poses, (N, D), centred as given, or as they are. Raises SparseError: see `learn_atoms`."""
-    options, centring = options or DictionaryOptions(), centring or centring_of(poses)
+    options, centring = options or DictionaryOptions(), centring or compute_centring(poses)
     return Dictionary(learn_atoms(centring.apply(poses), options, progress).atoms, centring, options.n_nonzero)
 
 
-def joined(dictionaries: Sequence[Dictionary]) -> Dictionary:
+def join_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
     """Return dictionaries of one centring as one (section 5). Raises SparseError: none, or of different ones."""
     if not dictionaries:
         raise SparseError("no dictionaries to join; give one or more")
@@ -100,7 +100,7 @@ def joined(dictionaries: Sequence[Dictionary]) -> Dictionary:
     return Dictionary(np.concatenate([one.atoms for one in dictionaries]), first, max(one.n_nonzero for one in dictionaries))
 
 
-def restore(
+def restore_poses(
     dictionary: Dictionary, poses: ArrayLike, weight: ArrayLike | None = None, options: RestoreOptions | None = None
 ) -> Floats:
     """Return whole poses, (N, D), from corrupted or partial ones.
@@ -113,12 +113,12 @@ def restore(
     precision = GREEDY if o.n_codes == 1 else o.sigma**-2.0
     ridge = (o.sigma / (SPREAD * max(centring.constant, 1e-9))) ** 2
     how = Averaging(o.n_nonzero, o.n_codes, o.n_near, precision, ridge, o.seed)
-    found = averaged(dictionary.atoms, X, how, np.concatenate([W, np.ones((len(W), 1), np.float32)], axis=1))
+    found = average_poses(dictionary.atoms, X, how, np.concatenate([W, np.ones((len(W), 1), np.float32)], axis=1))
     nothing = np.broadcast_to(~W.any(axis=1), len(X))
     return np.where(nothing[:, None], 0.0, found[:, :-1]) + centring.mean
 
 
-def covariance_at(dictionary: Dictionary, pose: ArrayLike, n_near: int) -> Floats:
+def compute_covariance_at(dictionary: Dictionary, pose: ArrayLike, n_near: int) -> Floats:
     """Return how poses vary about one, (D,) -> (D, D): along the atoms that alone explain it best, the constant kept.
 
     Their coefficients are independent, with the variance that leaves a pose made of all of them in equal shares of its length.

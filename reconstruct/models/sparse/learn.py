@@ -2,9 +2,9 @@
 
     minimise |X - A D|_F^2  subject to  |a_i|_0 <= T, |d_k| = 1
 
-alternately over the codes (`coding`) and over one atom after the other with its coefficients: the best rank-one approximation of
-what the other atoms leave of the poses that use it, by one step of power iteration (Rubinstein et al. 2008). Atoms that no pose
-uses, or that are like another, become the worst coded poses.
+alternately over the codes (`measure_coding`) and over one atom after the other with its coefficients: the best rank-one
+approximation of what the other atoms leave of the poses that use it, by one step of power iteration (Rubinstein et al. 2008).
+Atoms that no pose uses, or that are like another, become the worst coded poses.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy as np
 from config.arrays import Floats, Ints, Singles
 from config.errors import DuocapError
 from config.jit import kernel
-from reconstruct.models.sparse.coding import Codes, code
+from reconstruct.models.sparse.coding import Codes, code_poses
 
 ALIKE = 0.999  # cosine of the angle between atoms from which on one of them is replaced
 GAIN = 2.0  # error of sampled atoms by that of learned ones, about
@@ -64,34 +64,34 @@ def learn_atoms(poses: Singles, options: DictionaryOptions | None = None, progre
         raise SparseError(f"a dictionary is learned from two poses or more, of finite numbers and not all zero; got {len(poses)}")
     rng = np.random.default_rng(options.seed)
     if options.n_atoms > 0:
-        return _k_svd(poses, _sampled(poses, options.n_atoms, rng), options, progress)
-    n_atoms = _enough(poses, options, rng)
+        return _run_k_svd(poses, _sample_atoms(poses, options.n_atoms, rng), options, progress)
+    n_atoms = _find_sample_size(poses, options, rng)
     for _ in range(MAX_GROWN):
-        learned = _k_svd(poses, _sampled(poses, n_atoms, rng), options, progress)
+        learned = _run_k_svd(poses, _sample_atoms(poses, n_atoms, rng), options, progress)
         if learned.error[-1] <= options.target or n_atoms >= min(len(poses), options.max_atoms):
             break
         n_atoms = min(round(GROWTH * n_atoms), len(poses), options.max_atoms)
     return learned
 
 
-def _enough(poses: Singles, options: DictionaryOptions, rng: np.random.Generator) -> int:
+def _find_sample_size(poses: Singles, options: DictionaryOptions, rng: np.random.Generator) -> int:
     """Return how many sampled poses come near the target, from few on, doubled (section 4.1)."""
     tested = poses[rng.choice(len(poses), min(TESTED, len(poses)), replace=False)]
     n_atoms = 2 * options.n_nonzero
     while n_atoms < min(len(poses), options.max_atoms):
-        codes = code(_sampled(poses, n_atoms, rng), tested, options.n_nonzero)
-        if rms(codes, poses.shape[1]) <= GAIN * options.target:
+        codes = code_poses(_sample_atoms(poses, n_atoms, rng), tested, options.n_nonzero)
+        if compute_rms_error(codes, poses.shape[1]) <= GAIN * options.target:
             break
         n_atoms *= 2
     return min(n_atoms, len(poses), options.max_atoms)
 
 
-def rms(codes: Codes, n_entries: int) -> float:
+def compute_rms_error(codes: Codes, n_entries: int) -> float:
     """Return the root mean square error of the poses' entries."""
     return float(np.sqrt(codes.error2.mean(dtype=np.float64) / n_entries))
 
 
-def _sampled(poses: Singles, n_atoms: int, rng: np.random.Generator) -> Singles:
+def _sample_atoms(poses: Singles, n_atoms: int, rng: np.random.Generator) -> Singles:
     """Return sampled poses as atoms of norm 1; zero poses as a random direction."""
     atoms = poses[rng.permutation(len(poses))[: min(n_atoms, len(poses))]].copy()
     zero = ~atoms.any(axis=1)
@@ -99,17 +99,17 @@ def _sampled(poses: Singles, n_atoms: int, rng: np.random.Generator) -> Singles:
     return np.asarray(atoms / np.linalg.norm(atoms, axis=1, keepdims=True), np.float32)
 
 
-def _k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progress: Progress | None) -> LearnedAtoms:
+def _run_k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progress: Progress | None) -> LearnedAtoms:
     """Improve atoms; as many as there are poses are these poses, and stay so."""
     atoms, errors = atoms.copy(), []
     if len(atoms) >= len(poses):
         return LearnedAtoms(atoms, np.zeros(1))
     for iteration in range(options.iterations):
-        codes = code(atoms, poses, options.n_nonzero)
+        codes = code_poses(atoms, poses, options.n_nonzero)
         update_atoms(poses, atoms, codes)
         if iteration < options.iterations - 1:
-            replace_useless(poses, atoms, codes)
-        errors.append(rms(codes, poses.shape[1]))
+            replace_useless_atoms(poses, atoms, codes)
+        errors.append(compute_rms_error(codes, poses.shape[1]))
         if progress is not None:
             progress(iteration + 1, options.iterations, errors[-1])
     return LearnedAtoms(atoms, np.array(errors))
@@ -122,12 +122,12 @@ def update_atoms(poses: Singles, atoms: Singles, codes: Codes) -> None:
     order = np.argsort(codes.atom[used], kind="stable")
     start = np.searchsorted(codes.atom[used][order], np.arange(len(atoms) + 1)).astype(np.int64)
     residual = poses.copy()
-    _subtract(residual, atoms, codes)
-    _update(residual, atoms, codes, start, owner[order], slot[order])
+    _subtract_coded_part(residual, atoms, codes)
+    _update_each_atom(residual, atoms, codes, start, owner[order], slot[order])
     codes.error2[:] = np.einsum("nd,nd->n", residual, residual)
 
 
-def replace_useless(poses: Singles, atoms: Singles, codes: Codes) -> int:
+def replace_useless_atoms(poses: Singles, atoms: Singles, codes: Codes) -> int:
     """Replace atoms that no pose uses or that are like one before by the worst coded poses; return how many."""
     used = np.bincount(codes.atom[codes.atom >= 0], minlength=len(atoms)) > 0
     alike = np.abs(atoms @ atoms.T)
@@ -142,7 +142,7 @@ def replace_useless(poses: Singles, atoms: Singles, codes: Codes) -> int:
 
 
 @kernel
-def _subtract(residual: Singles, atoms: Singles, codes: Codes) -> None:
+def _subtract_coded_part(residual: Singles, atoms: Singles, codes: Codes) -> None:
     """Subtract the coded part of poses."""
     for n in range(residual.shape[0]):
         for t in range(codes.atom.shape[1]):
@@ -153,7 +153,7 @@ def _subtract(residual: Singles, atoms: Singles, codes: Codes) -> None:
 
 
 @kernel
-def _update(residual: Singles, atoms: Singles, codes: Codes, start: Ints, owner: Ints, slot: Ints) -> None:
+def _update_each_atom(residual: Singles, atoms: Singles, codes: Codes, start: Ints, owner: Ints, slot: Ints) -> None:
     """Update atoms one after another; entries start[k]..start[k + 1] of owner (pose) and slot are those of atom k."""
     n_entries = atoms.shape[1]
     new = np.empty(n_entries, np.float32)

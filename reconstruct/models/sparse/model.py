@@ -16,7 +16,7 @@ from config.joints import N_JOINTS
 from database.container import Container, FileKind, open_container, write_container
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
-from reconstruct.models.sparse.body import BodyPoints, body_points, point_names
+from reconstruct.models.sparse.body import BodyPoints, build_body_points, list_point_names
 from reconstruct.models.sparse.dictionary import Centring, Dictionary
 from reconstruct.models.sparse.learn import SparseError
 
@@ -34,9 +34,9 @@ ARRAYS: Mapping[str, type] = {
 class PoseDictionary:
     """Poses of one body.
 
-    dictionary: over the points of `body_points(skeleton)`, relative to the unrotated root [m]; examples: poses of all kinds,
-    charted rotation vectors, (E, J, 3) [rad]; low, high: what joint coordinates keep to, (D,) [rad]; up_mean, up_sigma: of the
-    world's up direction in the root's frame, (3,) each; sources: what it was learned from.
+    dictionary: over the points of `build_body_points(skeleton)`, relative to the unrotated root [m]; examples: poses of all
+    kinds, charted rotation vectors, (E, J, 3) [rad]; low, high: what joint coordinates keep to, (D,) [rad]; up_mean, up_sigma:
+    of the world's up direction in the root's frame, (3,) each; sources: what it was learned from.
     """
 
     name: str
@@ -55,10 +55,10 @@ class PoseDictionary:
     @property
     def points(self) -> BodyPoints:
         """The points of the body."""
-        return body_points(self.skeleton)
+        return build_body_points(self.skeleton)
 
 
-def up_directions(rotvec: Singles) -> Floats:
+def compute_up_directions(rotvec: Singles) -> Floats:
     """Return the world's up direction in the root's frame, (N, 3), of poses (N, J, 3) [rad]."""
     return np.asarray(matrix_from_rotvec(rotvec[:, 0].astype(np.float64))[:, 1])
 
@@ -67,9 +67,9 @@ def write_dictionary(path: Path, model: PoseDictionary) -> None:
     """Write a dictionary, whole or not at all. Raises SparseError."""
     try:
         with write_container(path, KIND) as writer:
-            for name, array in _arrays(model).items():
+            for name, array in _collect_arrays(model).items():
                 writer.add(name, np.asarray(array, ARRAYS[name]))
-            writer.fields = _layout() | {
+            writer.fields = _read_layout() | {
                 "name": model.name,
                 "skeleton": model.skeleton.name,
                 "n_nonzero": model.dictionary.n_nonzero,
@@ -95,31 +95,31 @@ def read_dictionary(path: Path) -> PoseDictionary:
         raise SparseError(str(error)) from error
     if damaged:
         raise SparseError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
-    if any(container.fields.get(name) != value for name, value in _layout().items()):
+    if any(container.fields.get(name) != value for name, value in _read_layout().items()):
         raise SparseError(f"{path}: trained for other joints or points of the body than this program's; {AGAIN}")
     try:
-        model = _model(container)
+        model = _dictionary_from_container(container)
     except (KeyError, TypeError, ValueError) as error:
         raise SparseError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
-    fault = _fault_of(model)
+    fault = _describe_fault(model)
     if fault:
         raise SparseError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
     return model
 
 
-def _arrays(model: PoseDictionary) -> dict[str, Any]:
+def _collect_arrays(model: PoseDictionary) -> dict[str, Any]:
     """Return the arrays by their names in the file."""
     own = {name: getattr(model, name) for name in ("examples", "low", "high", "up_mean", "up_sigma")}
     body = {"offsets_m": model.skeleton.offsets_m, "tails_m": model.skeleton.tails_m}
     return {"atoms": model.dictionary.atoms, "mean": model.dictionary.centring.mean, **own, **body}
 
 
-def _layout() -> dict[str, Any]:
+def _read_layout() -> dict[str, Any]:
     """Return the fields that must agree between the program that reads a dictionary and the one that wrote it."""
-    return {"points": list(point_names()), "reference": REFERENCE.round(9).tolist()}
+    return {"points": list(list_point_names()), "reference": REFERENCE.round(9).tolist()}
 
 
-def _model(container: Container) -> PoseDictionary:
+def _dictionary_from_container(container: Container) -> PoseDictionary:
     """Return the dictionary of a container; raises KeyError, TypeError, ValueError."""
     f = container.fields
     a: dict[str, Any] = {name: np.array(container.arrays[name], dtype, order="C") for name, dtype in ARRAYS.items()}
@@ -139,17 +139,17 @@ def _model(container: Container) -> PoseDictionary:
     )
 
 
-def _fault_of(model: PoseDictionary) -> str:
+def _describe_fault(model: PoseDictionary) -> str:
     """Return what is wrong with a dictionary, for an error message; empty for a valid one."""
     d = model.dictionary
-    n_entries, n_angles = 3 * len(point_names()), 3 * (N_JOINTS - 1)
+    n_entries, n_angles = 3 * len(list_point_names()), 3 * (N_JOINTS - 1)
     shapes: dict[str, tuple[int, ...]] = {"low": (n_angles,), "high": (n_angles,), "up_mean": (3,), "up_sigma": (3,)}
     shapes["examples"] = (len(model.examples), N_JOINTS, 3)
     if any(getattr(model, name).shape != shape for name, shape in shapes.items()) or len(model.examples) == 0:
         return "its arrays do not fit together"
     if d.atoms.ndim != 2 or d.atoms.shape[1] != n_entries + 1 or len(d) == 0 or d.centring.mean.shape != (n_entries,):
         return "its atoms do not fit the points of the body"
-    finite = [array for name, array in _arrays(model).items() if name not in ("low", "high")]
+    finite = [array for name, array in _collect_arrays(model).items() if name not in ("low", "high")]
     if any(not (np.isfinite(array).all() and (np.abs(array) < MAX_VALUE).all()) for array in finite):
         return "it has values that are no numbers, or absurd ones"
     if not (1 <= d.n_nonzero <= len(d) and 0.0 < d.centring.constant < MAX_VALUE) or np.isnan([model.low, model.high]).any():

@@ -16,13 +16,13 @@ import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from config.arrays import Floats, Ints, Singles
-from config.files import atomic_write
+from config.files import write_atomically
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.sparse.body import BodyPoints, body_points
-from reconstruct.models.sparse.coding import code
-from reconstruct.models.sparse.dictionary import Centring, Dictionary, centring_of, joined, learn
-from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, rms
-from reconstruct.models.sparse.model import KIND, PoseDictionary, up_directions
+from reconstruct.models.sparse.body import BodyPoints, build_body_points
+from reconstruct.models.sparse.coding import code_poses
+from reconstruct.models.sparse.dictionary import Centring, Dictionary, compute_centring, join_dictionaries, learn_dictionary
+from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, compute_rms_error
+from reconstruct.models.sparse.model import KIND, PoseDictionary, compute_up_directions
 
 SAMPLE = 20_000  # poses from which limits, examples and centres come
 EXAMPLES = 2_000
@@ -51,7 +51,7 @@ class PoseSample:
     n_poses: int
 
 
-def train(
+def train_pose_dictionary(
     chunks: Chunks,
     skeleton: Skeleton,
     name: str,
@@ -65,22 +65,24 @@ def train(
     or values that are not finite.
     """
     options, tell = options or TrainOptions(), progress or (lambda done, total, what: None)
-    sample = sample_of(chunks(), options.learning.seed)
+    sample = sample_poses(chunks(), options.learning.seed)
     if sample.n_poses < MIN_POSES:
         raise SparseError(f"{sample.n_poses} poses are too few to learn a dictionary from; expected {MIN_POSES} or more")
     if not np.isfinite(sample.rotvec).all():
         raise SparseError("the poses hold values that are no numbers; clean the motion before learning from it")
-    body = body_points(skeleton)
+    body = build_body_points(skeleton)
     vectors = body.vectors(skeleton, sample.rotvec)
     n_clusters = options.clusters or max(1, round(sample.n_poses / CLUSTER))
-    work = _Work(folder, body, skeleton, options, sample, centring_of(vectors))
-    dictionary = _trained(chunks, work, vectors, min(n_clusters, len(vectors)), tell)
+    work = _Work(folder, body, skeleton, options, sample, compute_centring(vectors))
+    dictionary = _train_clusters(chunks, work, vectors, min(n_clusters, len(vectors)), tell)
     shutil.rmtree(folder, ignore_errors=True)
-    error_m = rms(code(dictionary.atoms, dictionary.centring.apply(vectors), dictionary.n_nonzero), vectors.shape[1])
-    return PoseDictionary(name, skeleton, dictionary, *_known(sample.rotvec), error_m, sample.n_poses)
+    error_m = compute_rms_error(
+        code_poses(dictionary.atoms, dictionary.centring.apply(vectors), dictionary.n_nonzero), vectors.shape[1]
+    )
+    return PoseDictionary(name, skeleton, dictionary, *_collect_pose_knowledge(sample.rotvec), error_m, sample.n_poses)
 
 
-def sample_of(chunks: Iterable[Singles], seed: int, size: int = SAMPLE) -> PoseSample:
+def sample_poses(chunks: Iterable[Singles], seed: int, size: int = SAMPLE) -> PoseSample:
     """Draw at most `size` poses, each with the same chance, in one pass."""
     rng, n, kept, keys = np.random.default_rng(seed), 0, None, np.zeros(0)
     for chunk in chunks:
@@ -92,11 +94,11 @@ def sample_of(chunks: Iterable[Singles], seed: int, size: int = SAMPLE) -> PoseS
     return PoseSample(np.zeros((0, 0, 3), np.float32) if kept is None else kept, n)
 
 
-def _known(rotvec: Singles) -> tuple[Singles, Floats, Floats, Floats, Floats]:
+def _collect_pose_knowledge(rotvec: Singles) -> tuple[Singles, Floats, Floats, Floats, Floats]:
     """Return examples, limits of the joint coordinates, and the up direction's mean and deviation, of sampled poses."""
     angles = rotvec[:, 1:].reshape(len(rotvec), -1).astype(np.float64)
     low, high = np.percentile(angles, [RARE_PERCENT, 100.0 - RARE_PERCENT], axis=0)
-    margin, up = MARGIN_SHARE * (high - low) + 0.03, up_directions(rotvec)
+    margin, up = MARGIN_SHARE * (high - low) + 0.03, compute_up_directions(rotvec)
     mean = up.mean(axis=0)
     sigma = np.maximum(np.sqrt(((up - mean) ** 2).mean(axis=0)), MIN_SIGMA)
     return rotvec[:EXAMPLES].copy(), low - margin, high + margin, mean, sigma
@@ -127,27 +129,27 @@ class _Work:
             yield self.body.vectors(self.skeleton, chunk).astype(np.float32)
 
 
-def _trained(chunks: Chunks, work: _Work, sampled: Floats, n_clusters: int, tell: Progress) -> Dictionary:
+def _train_clusters(chunks: Chunks, work: _Work, sampled: Floats, n_clusters: int, tell: Progress) -> Dictionary:
     """Return the dictionary of all clusters."""
-    _begin(work, n_clusters)
+    _begin_folder(work, n_clusters)
     centers, _ = kmeans2(sampled, n_clusters, seed=work.options.learning.seed, minit="++")
-    counts = _collect(chunks, work, centers, tell)
-    parts = [_cluster(work, k, counts, tell) for k in range(n_clusters) if counts[k] >= MIN_POSES]
+    counts = _collect_points(chunks, work, centers, tell)
+    parts = [_train_cluster(work, k, counts, tell) for k in range(n_clusters) if counts[k] >= MIN_POSES]
     if not parts:
         raise SparseError(f"none of {n_clusters} clusters has {MIN_POSES} poses; train with fewer --clusters")
-    return joined(parts)
+    return join_dictionaries(parts)
 
 
-def _begin(work: _Work, n_clusters: int) -> None:
+def _begin_folder(work: _Work, n_clusters: int) -> None:
     """Make the folder; empty one of another training."""
     stamp, recipe = work.folder / "recipe", work.recipe(n_clusters)
     if not stamp.is_file() or stamp.read_text("utf-8") != recipe:
         shutil.rmtree(work.folder, ignore_errors=True)
         work.folder.mkdir(parents=True)
-        atomic_write(stamp, recipe.encode())
+        write_atomically(stamp, recipe.encode())
 
 
-def _collect(chunks: Chunks, work: _Work, centers: Floats, tell: Progress) -> Ints:
+def _collect_points(chunks: Chunks, work: _Work, centers: Floats, tell: Progress) -> Ints:
     """Write every cluster's points to its file, unless that was done before; return how many each has, (C,)."""
     done = work.folder / "counts.json"
     if done.is_file():
@@ -157,7 +159,7 @@ def _collect(chunks: Chunks, work: _Work, centers: Floats, tell: Progress) -> In
     try:
         for vectors in work.vectors(chunks):
             finite = vectors[np.isfinite(vectors).all(axis=1)]
-            owner = nearest_center(finite, centers)
+            owner = find_nearest_center(finite, centers)
             for k in np.unique(owner).tolist():
                 files[k].write(np.ascontiguousarray(finite[owner == k]).tobytes())
             counts += np.bincount(owner, minlength=len(centers))
@@ -166,23 +168,26 @@ def _collect(chunks: Chunks, work: _Work, centers: Floats, tell: Progress) -> In
     finally:
         for file in files:
             file.close()
-    atomic_write(done, json.dumps(counts.tolist()).encode())
+    write_atomically(done, json.dumps(counts.tolist()).encode())
     return counts
 
 
-def nearest_center(vectors: Singles, centers: Floats) -> Ints:
+def find_nearest_center(vectors: Singles, centers: Floats) -> Ints:
     """Return the nearest of centres (C, D) for every row of vectors (N, D), (N,)."""
     c = centers.astype(np.float32)
     return np.asarray(np.argmin((c**2).sum(axis=1) - 2.0 * vectors @ c.T, axis=1), np.int64)
 
 
-def _cluster(work: _Work, k: int, counts: Ints, tell: Progress) -> Dictionary:
+def _train_cluster(work: _Work, k: int, counts: Ints, tell: Progress) -> Dictionary:
     """Return the dictionary of one cluster, learned now or before."""
     kept = work.folder / f"cluster_{k}.npz"
     if kept.is_file():
         with np.load(kept, allow_pickle=False) as old:
             return Dictionary(old["atoms"], work.centring, work.options.learning.n_nonzero)
-    options, shape = _share(work.options.learning, int(counts[k]), int(counts.sum())), (int(counts[k]), 3 * len(work.body.joint))
+    options, shape = (
+        _share_options(work.options.learning, int(counts[k]), int(counts.sum())),
+        (int(counts[k]), 3 * len(work.body.joint)),
+    )
     points = np.memmap(work.folder / f"cluster_{k}.f32", np.float32, "r", shape=shape)
     rows = np.arange(len(points))
     if len(points) > LEARNED:
@@ -192,14 +197,14 @@ def _cluster(work: _Work, k: int, counts: Ints, tell: Progress) -> Dictionary:
         what = f"cluster {k + 1} of {len(counts)}, {1e3 * error_m:.1f} mm"
         tell(len(counts) + k * total + done, len(counts) * (total + 1), what)
 
-    learned = learn(points[rows], options, show, work.centring)
+    learned = learn_dictionary(points[rows], options, show, work.centring)
     temporary = work.folder / f"cluster_{k}.tmp.npz"
     np.savez(temporary, atoms=learned.atoms)
     temporary.replace(kept)
     return learned
 
 
-def _share(options: DictionaryOptions, count: int, total: int) -> DictionaryOptions:
+def _share_options(options: DictionaryOptions, count: int, total: int) -> DictionaryOptions:
     """Return the options of a cluster: of K atoms its share."""
     if options.n_atoms == 0:
         return options

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from config.arrays import Floats, all_finite
+from config.arrays import Floats, is_all_finite
 from config.joints import N_JOINTS
 from reconstruct.models.style.features import (
     N_FEATURES,
@@ -13,9 +13,9 @@ from reconstruct.models.style.features import (
     STEP_S,
     PoseTimes,
     TrainingPoses,
-    nearest_rotvec,
-    static_features,
-    with_differences,
+    append_differences,
+    choose_nearest_rotvec,
+    compute_static_features,
 )
 from reconstruct.pose import Pose, TrackingState
 
@@ -49,7 +49,7 @@ class RecentPoses:
 
     def add(self, pose: Pose) -> FeatureSample | None:
         """Add a pose; return the features if a step is over and the two steps before it were seen too."""
-        if not well_seen(pose):
+        if not is_well_seen(pose):
             self._past.clear()
             return None
         t_ns, rotvec = pose.t_capture_ns, pose.rotvec
@@ -57,21 +57,21 @@ class RecentPoses:
             before_ns, before, _ = self._past[-1]
             if t_ns == before_ns:
                 return None
-            far = 1 + np.flatnonzero(_length2(rotvec[1:]) > NEAR_PI_RAD**2)
+            far = 1 + np.flatnonzero(_compute_squared_lengths(rotvec[1:]) > NEAR_PI_RAD**2)
             if len(far):
                 rotvec = rotvec.copy()
-                rotvec[far] = nearest_rotvec(rotvec[far], before[far])
-            if not 0 < t_ns - before_ns <= GAP_NS or _length2(rotvec[1:] - before[1:]).max() > JUMP_RAD**2:
+                rotvec[far] = choose_nearest_rotvec(rotvec[far], before[far])
+            if not 0 < t_ns - before_ns <= GAP_NS or _compute_squared_lengths(rotvec[1:] - before[1:]).max() > JUMP_RAD**2:
                 self._past.clear()
         if not self._past:
             self._stretch, self._begun_ns, rotvec = self._stretch + 1, t_ns, pose.rotvec
-        self._past.append((t_ns, rotvec, static_features(rotvec)))
+        self._past.append((t_ns, rotvec, compute_static_features(rotvec)))
         while len(self._past) > 2 and self._past[1][0] <= t_ns - 2 * STEP_NS:
             del self._past[0]
         if 0 < self._due_ns - t_ns < STEP_NS or self._past[0][0] > t_ns - 2 * STEP_NS:
             return None
         self._due_ns = t_ns + STEP_NS - EARLY_NS
-        features = with_differences(self._past[-1][2], self._static_at(t_ns - STEP_NS), self._static_at(t_ns - 2 * STEP_NS))
+        features = append_differences(self._past[-1][2], self._static_at(t_ns - STEP_NS), self._static_at(t_ns - 2 * STEP_NS))
         return FeatureSample(features, rotvec.copy(), self._stretch, 1e-9 * (t_ns - self._begun_ns))
 
     def _static_at(self, t_ns: int) -> Floats:
@@ -83,26 +83,26 @@ class RecentPoses:
         return np.asarray(before + (t_ns - from_ns) / (to_ns - from_ns) * (after - before))
 
 
-def well_seen(pose: Pose) -> bool:
+def is_well_seen(pose: Pose) -> bool:
     """Return whether a style may be learned from a pose: tracked, most markers seen, finite."""
     n_markers = pose.seen.shape[1]
     if pose.state is not TrackingState.TRACKING or pose.rotvec.shape != (N_JOINTS, 3) or n_markers == 0:
         return False
     n_seen = np.count_nonzero(pose.seen.any(axis=0))
-    return bool(n_seen >= MIN_SEEN * n_markers and all_finite(pose.rotvec))
+    return bool(n_seen >= MIN_SEEN * n_markers and is_all_finite(pose.rotvec))
 
 
-def _length2(vectors: Floats) -> Floats:
+def _compute_squared_lengths(vectors: Floats) -> Floats:
     """Return the squared lengths of vectors, (J, 3)."""
     return np.asarray(np.einsum("jk,jk->j", vectors, vectors))
 
 
-def keys_of(features: Floats) -> Floats:
+def compute_keys(features: Floats) -> Floats:
     """Return what distinguishes poses, (..., K) [rad], of features (..., F): statics and velocities."""
     return np.concatenate([features[..., :N_STATIC], VELOCITY_STEPS * features[..., N_STATIC : 2 * N_STATIC]], axis=-1)
 
 
-def distances(key: Floats, keys: Floats) -> Floats:
+def compute_distances(key: Floats, keys: Floats) -> Floats:
     """Return the Euclidean distances of one pose, (K,), from others, (N, K) -> (N,) [rad]."""
     difference = keys - key
     return np.asarray(np.sqrt(np.einsum("nk,nk->n", difference, difference)))
@@ -118,7 +118,7 @@ class DistinctPoses:
     def __init__(self, max_poses: int) -> None:
         self._max, self.radius_rad = max_poses, FIRST_RADIUS_RAD
         self._samples: list[FeatureSample] = []
-        self._keys = np.zeros((max_poses, keys_of(np.zeros(N_FEATURES)).shape[-1]))
+        self._keys = np.zeros((max_poses, compute_keys(np.zeros(N_FEATURES)).shape[-1]))
         self._lengths = np.zeros(max_poses)  # of the keys
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class DistinctPoses:
 
     def add(self, sample: FeatureSample) -> bool:
         """Add a pose if none is near it; return whether it was added."""
-        key = keys_of(sample.features)
+        key = compute_keys(sample.features)
         length = float(np.sqrt(key @ key))
         if self._has_near(key, length):
             return False
@@ -139,7 +139,7 @@ class DistinctPoses:
     def _has_near(self, key: Floats, length: float) -> bool:
         """Return whether a pose is nearer than the radius: only some are as long as one that is must be."""
         alike = (np.abs(self._lengths[: len(self)] - length) < self.radius_rad + 1e-9).nonzero()[0]
-        return bool(len(alike) and distances(key, self._keys[alike]).min() < self.radius_rad)
+        return bool(len(alike) and compute_distances(key, self._keys[alike]).min() < self.radius_rad)
 
     def poses(self) -> TrainingPoses:
         """Return all poses, oldest first."""

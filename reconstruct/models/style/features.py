@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats, Ints
 from config.joints import JOINTS, N_JOINTS
 from database.clips import Clip
-from database.files.resample import resample
+from database.files.resample import resample_clip
 from database.geometry.rotations import matrix_from_rotvec
 
 RATE_HZ = 30.0  # steps of velocity and acceleration, whatever the rate of the motion
@@ -55,25 +55,25 @@ class TrainingPoses:
         return len(self.features)
 
 
-def feature_names() -> list[str]:
+def list_feature_names() -> list[str]:
     """Return the names of the F features: `leftFoot.x`, `up.y`, then the same with `velocity` and `acceleration`."""
     static = [f"{joint}.{axis}" for joint in JOINTS[1:] for axis in "xyz"] + [f"up.{axis}" for axis in "xyz"]
     return static + [f"{name} velocity" for name in static] + [f"{name} acceleration" for name in static]
 
 
-def static_features(rotvec: ArrayLike) -> Floats:
+def compute_static_features(rotvec: ArrayLike) -> Floats:
     """Return s of poses, (..., J, 3) [rad] with row 0 the root's orientation -> (..., S)."""
     r = np.asarray(rotvec, np.float64)
     vertical = matrix_from_rotvec(r[..., 0, :])[..., 1, :]
     return np.concatenate([r[..., 1:, :].reshape(*r.shape[:-2], N_ANGLES), vertical], axis=-1)
 
 
-def with_differences(now: Floats, before: Floats, earlier: Floats) -> Floats:
+def append_differences(now: Floats, before: Floats, earlier: Floats) -> Floats:
     """Return y from static features at three times STEP_S apart, (..., S) each -> (..., F)."""
     return np.concatenate([now, now - before, now - 2.0 * before + earlier], axis=-1)
 
 
-def nearest_rotvec(rotvec: ArrayLike, to: ArrayLike) -> Floats:
+def choose_nearest_rotvec(rotvec: ArrayLike, to: ArrayLike) -> Floats:
     """Return the rotation vectors of the same rotations that are nearest to others, (..., 3) each [rad].
 
     Of r (1 + 2 pi k / |r|), at most a full turn long, the one whose length along r is nearest to the other's.
@@ -86,7 +86,7 @@ def nearest_rotvec(rotvec: ArrayLike, to: ArrayLike) -> Floats:
     return np.asarray(r + FULL_TURN_RAD * np.clip(turns, least, most) * axis)
 
 
-def continuous(rotvec: Floats, start: Floats) -> Floats:
+def choose_continuous_rotvec(rotvec: Floats, start: Floats) -> Floats:
     """Return poses over time, (N, J, 3) [rad], each joint by the rotation vector nearest to the previous pose, first `start`.
 
     The root keeps its own: its features do not depend on which rotation vector is used.
@@ -95,11 +95,11 @@ def continuous(rotvec: Floats, start: Floats) -> Floats:
     far = 1 + np.flatnonzero((np.linalg.norm(rotvec[:, 1:], axis=-1) > NEAR_PI_RAD).any(axis=0))
     before = start[far]
     for pose in out if len(far) else ():
-        pose[far] = before = nearest_rotvec(pose[far], before)
+        pose[far] = before = choose_nearest_rotvec(pose[far], before)
     return out
 
 
-def training_poses(clips: Iterable[Clip]) -> TrainingPoses:
+def build_training_poses(clips: Iterable[Clip]) -> TrainingPoses:
     """Return features and poses of clips, resampled to RATE_HZ; the first two poses of each are used for differences only.
 
     Each clip longer than that is a stretch.
@@ -109,17 +109,17 @@ def training_poses(clips: Iterable[Clip]) -> TrainingPoses:
     for number, clip in enumerate(clips):
         if clip.n_frames < 2:
             continue
-        even = resample(clip, RATE_HZ).rotvec
-        rotvec = continuous(even, so_far.mean(axis=0) if len(so_far) else even[0])
-        static = static_features(rotvec)
-        features = with_differences(static[2:], static[1:-1], static[:-2])
+        even = resample_clip(clip, RATE_HZ).rotvec
+        rotvec = choose_continuous_rotvec(even, so_far.mean(axis=0) if len(so_far) else even[0])
+        static = compute_static_features(rotvec)
+        features = append_differences(static[2:], static[1:-1], static[:-2])
         seconds = STEP_S * np.arange(2.0, len(features) + 2.0)
         parts.append(TrainingPoses(features, rotvec[2:], PoseTimes(np.full(len(seconds), number, np.int64), seconds)))
         so_far = np.concatenate([so_far, rotvec[2:]])
-    return _joined(parts)
+    return _concatenate_poses(parts)
 
 
-def _joined(parts: Sequence[TrainingPoses]) -> TrainingPoses:
+def _concatenate_poses(parts: Sequence[TrainingPoses]) -> TrainingPoses:
     """Concatenate poses."""
     features, rotvec = [np.zeros((0, N_FEATURES))], [np.zeros((0, N_JOINTS, 3))]
     times = [PoseTimes()]
@@ -132,7 +132,7 @@ def _joined(parts: Sequence[TrainingPoses]) -> TrainingPoses:
     return TrainingPoses(np.concatenate(features), np.concatenate(rotvec), joined)
 
 
-def subsample(poses: TrainingPoses, max_poses: int) -> TrainingPoses:
+def subsample_poses(poses: TrainingPoses, max_poses: int) -> TrainingPoses:
     """Return at most `max_poses` poses, evenly spaced over all."""
     if len(poses) <= max_poses:
         return poses

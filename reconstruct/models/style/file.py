@@ -16,8 +16,8 @@ from config.errors import DatabaseError
 from config.joints import JOINTS, N_JOINTS
 from database.container import Container, FileKind, open_container, write_container
 from database.geometry.skeleton import REFERENCE, Skeleton
-from reconstruct.models.style.features import RATE_HZ, PoseTimes, feature_names
-from reconstruct.models.style.model import Hyperparameters, Style, StyleError, evaluator_of
+from reconstruct.models.style.features import RATE_HZ, PoseTimes, list_feature_names
+from reconstruct.models.style.model import Hyperparameters, Style, StyleError, build_evaluator
 
 SUFFIX = ".style"
 AGAIN = "learn it again with `duocap style train`"
@@ -42,18 +42,18 @@ class StyleOrigin:
 def write_style(path: Path, style: Style, origin: StyleOrigin | None = None) -> None:
     """Write a style, atomically. Raises StyleError: it cannot be written, or is invalid."""
     o = origin or StyleOrigin()
-    fault = _fault_of(style)
+    fault = _describe_fault(style)
     if fault:
         raise StyleError(f"{path}: not written: {fault}; learn it from other poses or with other options")
     try:
         with write_container(path, KIND) as writer:
-            for name, array in _arrays(style).items():
+            for name, array in _collect_arrays(style).items():
                 writer.add(name, np.asarray(array, ARRAYS[name]))
-            writer.fields = _layout() | {
+            writer.fields = _read_layout() | {
                 "name": style.name,
                 "skeleton": style.skeleton.name,
-                "learned": _numbers(style.learned),
-                "annealed": _numbers(style.annealed),
+                "learned": _list_parameters(style.learned),
+                "annealed": _list_parameters(style.annealed),
                 "origin": {"sources": list(o.sources), "options": dict(o.options), "version": o.version},
             }
     except DatabaseError as error:
@@ -79,16 +79,16 @@ def read_style_and_origin(path: Path) -> tuple[Style, StyleOrigin]:
         raise StyleError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
     _check_layout(path, container.fields)
     try:
-        style, origin = _style(container), _origin(container.fields["origin"])
+        style, origin = _style_from_container(container), _read_origin(container.fields["origin"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StyleError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
-    fault = _fault_of(style)
+    fault = _describe_fault(style)
     if fault:
         raise StyleError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
     return style, origin
 
 
-def _arrays(style: Style) -> dict[str, NDArray[Any]]:
+def _collect_arrays(style: Style) -> dict[str, NDArray[Any]]:
     """Return all arrays of a style by their names in the file."""
     own = {name: getattr(style, name) for name in ("features", "rotvec", "modelled", "mean", "spread", "latent", "scale")}
     more = {"active": style.active, "objective": style.objective, "stretch": style.times.stretch}
@@ -96,15 +96,15 @@ def _arrays(style: Style) -> dict[str, NDArray[Any]]:
     return {**own, **more, "seconds": style.times.seconds, **body}
 
 
-def _layout() -> dict[str, Any]:
+def _read_layout() -> dict[str, Any]:
     """Return the fields that must agree between the program that reads a style and the one that wrote it."""
     reference = REFERENCE.round(9).tolist()
-    return {"joints": list(JOINTS), "reference": reference, "features_of": feature_names(), "rate_hz": RATE_HZ}
+    return {"joints": list(JOINTS), "reference": reference, "features_of": list_feature_names(), "rate_hz": RATE_HZ}
 
 
 def _check_layout(path: Path, fields: dict[str, Any]) -> None:
     """Raise StyleError if features or charts are not those of this program."""
-    own = _layout()
+    own = _read_layout()
     if fields.get("joints") != own["joints"] or fields.get("features_of") != own["features_of"]:
         raise StyleError(f"{path}: learned from other joints or features than this program's; {AGAIN}")
     if fields.get("rate_hz") != RATE_HZ:
@@ -113,7 +113,7 @@ def _check_layout(path: Path, fields: dict[str, Any]) -> None:
         raise StyleError(f"{path}: made with other joint charts than this program's; {AGAIN}")
 
 
-def _style(container: Container) -> Style:
+def _style_from_container(container: Container) -> Style:
     """Return the style of a container; raises KeyError, TypeError, ValueError where something is missing or of a wrong type."""
     fields = container.fields
     a: dict[str, Any] = {}
@@ -123,34 +123,34 @@ def _style(container: Container) -> Style:
         a[name] = np.array(container.arrays[name], dtype, order="C")
     if not all(a[name].shape == (N_JOINTS, 3) for name in ("offsets_m", "tails_m")):
         raise ValueError("skeleton")
-    skeleton = Skeleton(_text(fields["skeleton"]), a.pop("offsets_m"), a.pop("tails_m"))
+    skeleton = Skeleton(_read_text(fields["skeleton"]), a.pop("offsets_m"), a.pop("tails_m"))
     times = PoseTimes(a.pop("stretch"), a.pop("seconds"))
     learned, annealed = (Hyperparameters(*map(float, fields[name])) for name in ("learned", "annealed"))
-    return Style(name=_text(fields["name"]), skeleton=skeleton, learned=learned, annealed=annealed, times=times, **a)
+    return Style(name=_read_text(fields["name"]), skeleton=skeleton, learned=learned, annealed=annealed, times=times, **a)
 
 
-def _origin(fields: Mapping[str, Any]) -> StyleOrigin:
+def _read_origin(fields: Mapping[str, Any]) -> StyleOrigin:
     """Return the origin of a style; raises KeyError, TypeError, ValueError."""
-    options = {_text(key): value for key, value in fields["options"].items() if isinstance(value, int | float | str)}
-    return StyleOrigin(tuple(_text(source) for source in fields["sources"]), options, _text(fields["version"]))
+    options = {_read_text(key): value for key, value in fields["options"].items() if isinstance(value, int | float | str)}
+    return StyleOrigin(tuple(_read_text(source) for source in fields["sources"]), options, _read_text(fields["version"]))
 
 
-def _text(value: object) -> str:
+def _read_text(value: object) -> str:
     """Return a string; raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError("text")
     return value
 
 
-def _numbers(parameters: Hyperparameters) -> list[float]:
+def _list_parameters(parameters: Hyperparameters) -> list[float]:
     """Return alpha, beta, gamma."""
     return [float(parameters.alpha), float(parameters.beta), float(parameters.gamma)]
 
 
-def _fault_of(style: Style) -> str:
+def _describe_fault(style: Style) -> str:
     """Return what is wrong with a style, for an error message; empty for a valid style."""
     n, d, q = len(style.features), int(style.modelled.sum()), style.latent.shape[-1] if style.latent.ndim == 2 else 0
-    n_features, m, when = len(feature_names()), len(style.active), len(style.times.stretch)
+    n_features, m, when = len(list_feature_names()), len(style.active), len(style.times.stretch)
     shapes = {"features": (n, n_features), "rotvec": (n, N_JOINTS, 3), "modelled": (n_features,), "mean": (n_features,)}
     shapes |= {"spread": (n_features,), "latent": (n, q), "scale": (d,), "active": (m,), "objective": (len(style.objective),)}
     if any(getattr(style, name).shape != shape for name, shape in shapes.items()) or min(n, d, q) == 0 or when not in (0, n):
@@ -159,23 +159,23 @@ def _fault_of(style: Style) -> str:
         return "its times do not fit its poses"
     if not 0 < m <= MAX_ACTIVE or style.active.min() < 0 or style.active.max() >= n or len(np.unique(style.active)) != m:
         return f"its active set is none of 1 to {MAX_ACTIVE} of its poses"
-    for name, array in _arrays(style).items():
+    for name, array in _collect_arrays(style).items():
         largest = MAX_VALUE if name not in ("scale", "objective") else np.inf
         if array.dtype == np.float64 and not (np.isfinite(array).all() and (np.abs(array) < largest).all()):
             return f"{name} has values that are no numbers, or absurd ones"
     if not ((style.scale > 0).all() and (style.spread >= 0).all()):
         return "its scales are not positive"
-    return _covariance_fault(style)
+    return _describe_covariance_fault(style)
 
 
-def _covariance_fault(style: Style) -> str:
+def _describe_covariance_fault(style: Style) -> str:
     """Return what is wrong with a style's covariances; empty where they can be inverted."""
     for parameters in (style.learned, style.annealed):
-        numbers = np.array(_numbers(parameters))
+        numbers = np.array(_list_parameters(parameters))
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             return "alpha, beta and gamma must be positive numbers"
         try:
-            evaluator_of(style, parameters)
+            build_evaluator(style, parameters)
         except StyleError:
             return "its covariance cannot be inverted"
     return ""

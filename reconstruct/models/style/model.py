@@ -51,7 +51,7 @@ class Style:
     modelled: features that vary enough to be learned, (F,), D of them; mean: of all features, (F,); spread: their standard
     deviations, (F,); latent: x, (N, Q); scale: w of the modelled features, (D,); active: rows of the active set, (M,);
     learned, annealed: parameters; objective: L_GP after each step, (T,); times: of the training poses, as far as known;
-    fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `evaluator_of`.
+    fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `build_evaluator`.
     """
 
     name: str
@@ -96,13 +96,13 @@ class StyleEvaluator:
     parameters: Hyperparameters
 
 
-def covariance(X: Floats, other: Floats, parameters: Hyperparameters) -> Floats:
+def compute_covariance(X: Floats, other: Floats, parameters: Hyperparameters) -> Floats:
     """Return the kernel between points, (N, Q) and (P, Q), without its noise, (N, P)."""
     distance2 = np.maximum((X**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * X @ other.T, 0.0)
     return np.asarray(parameters.alpha * np.exp(-0.5 * parameters.gamma * distance2))
 
 
-def evaluator_of(style: Style, parameters: Hyperparameters) -> StyleEvaluator:
+def build_evaluator(style: Style, parameters: Hyperparameters) -> StyleEvaluator:
     """Return the evaluator of a style for one set of parameters.
 
     The paper's f(x) uses the active poses only; ours is fitted to all training poses through the active points (projected
@@ -113,8 +113,8 @@ def evaluator_of(style: Style, parameters: Hyperparameters) -> StyleEvaluator:
     X, fitted = np.ascontiguousarray(style.latent[style.active]), style.fitted if parameters == style.learned else None
     try:
         with np.errstate(all="ignore"):
-            inverse = _inverse(_factor(X, parameters))
-            coefficients = _projected(style.latent, X, style.centred(), parameters) if fitted is None else fitted
+            inverse = _invert_factor(_factor_covariance(X, parameters))
+            coefficients = _project_features(style.latent, X, style.centred(), parameters) if fitted is None else fitted
     except (np.linalg.LinAlgError, ValueError) as error:
         raise StyleError(f"the style {style.name} cannot be used: its covariance cannot be inverted; learn it again") from error
     if not all(np.isfinite(array).all() for array in (inverse, coefficients)):
@@ -122,54 +122,54 @@ def evaluator_of(style: Style, parameters: Hyperparameters) -> StyleEvaluator:
     return StyleEvaluator(X, inverse, coefficients, style.mean[style.modelled].copy(), style.scale, parameters)
 
 
-def _projected(X: Floats, active: Floats, Y: Floats, parameters: Hyperparameters) -> Floats:
+def _project_features(X: Floats, active: Floats, Y: Floats, parameters: Hyperparameters) -> Floats:
     """Return (K_AN K_NA + K_AA / beta)^-1 K_AN Y, (M, D), of all latent points X, (N, Q), and Y, (N, D)."""
     jitter = ACTIVE_JITTER * parameters.alpha * np.eye(len(active))
-    L = np.linalg.cholesky(covariance(active, active, parameters) + jitter)
-    V = solve_triangular(L, covariance(active, X, parameters), lower=True)
+    L = np.linalg.cholesky(compute_covariance(active, active, parameters) + jitter)
+    V = solve_triangular(L, compute_covariance(active, X, parameters), lower=True)
     B = np.eye(len(active)) + parameters.beta * V @ V.T  # much better conditioned than K_AN K_NA + K_AA / beta
     whitened = cho_solve(cho_factor(B, lower=True), parameters.beta * V @ Y)
     return np.ascontiguousarray(solve_triangular(L, whitened, lower=True, trans="T"))
 
 
-def evaluator_at(X: Floats, Y: Floats, mean: Floats, scale: Floats, parameters: Hyperparameters) -> StyleEvaluator:
+def build_evaluator_at(X: Floats, Y: Floats, mean: Floats, scale: Floats, parameters: Hyperparameters) -> StyleEvaluator:
     """Return the evaluator of active latent points, (M, Q), with features Y, (M, D), minus their mean, (D,), scaled by (D,)."""
     X = np.ascontiguousarray(X)
-    factor = _factor(X, parameters)
-    return StyleEvaluator(X, _inverse(factor), np.ascontiguousarray(cho_solve(factor, Y)), mean, scale, parameters)
+    factor = _factor_covariance(X, parameters)
+    return StyleEvaluator(X, _invert_factor(factor), np.ascontiguousarray(cho_solve(factor, Y)), mean, scale, parameters)
 
 
-def _factor(X: Floats, parameters: Hyperparameters) -> tuple[Floats, bool]:
+def _factor_covariance(X: Floats, parameters: Hyperparameters) -> tuple[Floats, bool]:
     """Return the Cholesky factor of K of latent points, (M, Q), as scipy has it."""
-    factor, lower = cho_factor(covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta, lower=True)
+    factor, lower = cho_factor(compute_covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta, lower=True)
     return factor, lower
 
 
-def _inverse(factor: tuple[Floats, bool]) -> Floats:
+def _invert_factor(factor: tuple[Floats, bool]) -> Floats:
     """Return K^-1, (M, M), of its Cholesky factor."""
     return np.ascontiguousarray(cho_solve(factor, np.eye(len(factor[0]))))
 
 
-def annealing_evaluators(style: Style) -> tuple[StyleEvaluator, StyleEvaluator, StyleEvaluator]:
+def build_annealing_evaluators(style: Style) -> tuple[StyleEvaluator, StyleEvaluator, StyleEvaluator]:
     """Return the style annealed, in between and as learned: the three steps of synthesis (Grochow et al. 2004, section 6.2)."""
     between = style.learned.between(style.annealed, ANNEALED_SHARE)
-    return evaluator_of(style, style.annealed), evaluator_of(style, between), evaluator_of(style, style.learned)
+    return build_evaluator(style, style.annealed), build_evaluator(style, between), build_evaluator(style, style.learned)
 
 
-def predict(style: StyleEvaluator, x: Floats) -> tuple[Floats, Floats]:
+def predict_features(style: StyleEvaluator, x: Floats) -> tuple[Floats, Floats]:
     """Return f(x), (P, D), and s2(x), (P,), of latent points (P, Q) (Grochow et al. 2004, eqs. 4 and 5)."""
-    k = covariance(np.atleast_2d(x), style.latent, style.parameters)
-    return style.mean + k @ style.coefficients, _variance(style, k)
+    k = compute_covariance(np.atleast_2d(x), style.latent, style.parameters)
+    return style.mean + k @ style.coefficients, _compute_variance(style, k)
 
 
-def latent_energy(style: StyleEvaluator, x: Floats) -> Floats:
+def compute_latent_energy(style: StyleEvaluator, x: Floats) -> Floats:
     """Return L_IK of the poses that latent points, (P, Q), predict: D/2 ln s2(x) + |x|^2 / 2, (P,)."""
     x = np.atleast_2d(x)
-    variance = _variance(style, covariance(x, style.latent, style.parameters))
+    variance = _compute_variance(style, compute_covariance(x, style.latent, style.parameters))
     return np.asarray(0.5 * len(style.mean) * np.log(variance) + 0.5 * np.einsum("pq,pq->p", x, x))
 
 
-def _variance(style: StyleEvaluator, k: Floats) -> Floats:
+def _compute_variance(style: StyleEvaluator, k: Floats) -> Floats:
     """Return s2 of points with covariances k to the active set, (P, M) -> (P,); rounding cannot make it vanish."""
     variance = style.parameters.alpha + 1.0 / style.parameters.beta - np.einsum("pm,pm->p", k @ style.inverse, k)
     return np.asarray(np.maximum(variance, 1e-9 * style.parameters.alpha))

@@ -11,11 +11,11 @@ import numpy as np
 
 from config.arrays import Floats
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.style.collect import DistinctPoses, FeatureSample, RecentPoses, distances, keys_of
+from reconstruct.models.style.collect import DistinctPoses, FeatureSample, RecentPoses, compute_distances, compute_keys
 from reconstruct.models.style.features import N_STATIC, STEP_S
 from reconstruct.models.style.learn.train import LearnOptions
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.task import LearnedStyle, LearnTask, style_of
+from reconstruct.models.style.task import LearnedStyle, LearnTask, style_from_result
 from reconstruct.pose import Pose
 
 MAX_POSES = 500
@@ -41,7 +41,7 @@ class SessionStyle:
         self._recent, self._store = RecentPoses(), DistinctPoses(MAX_POSES)
         self._known: Floats | None = None
         if start is not None:
-            self._known = keys_of(start.features)
+            self._known = compute_keys(start.features)
             for n, (features, rotvec) in enumerate(zip(start.features, start.rotvec, strict=True)):
                 self._store.add(FeatureSample(features, rotvec, -1 - n, 0.0))
         self._n_seen = self._n_moving = self._n_novel = self._n_abandoned = self._number = 0
@@ -57,7 +57,7 @@ class SessionStyle:
         self._n_seen += 1
         self._n_moving += bool(np.linalg.norm(sample.features[N_STATIC : 2 * N_STATIC]) > MOVING_RAD)
         if self._store.add(sample) and self._known is not None:
-            self._n_novel += bool(distances(keys_of(sample.features), self._known).min() > NOVEL_RAD)
+            self._n_novel += bool(compute_distances(compute_keys(sample.features), self._known).min() > NOVEL_RAD)
         self._t_last_ns = pose.t_capture_ns
         if self._pending is not None and abs(self._t_last_ns - self._t_task_ns) > ABANDONED_NS:
             self._pending, self._waiting, self._owed = None, False, True
@@ -80,7 +80,7 @@ class SessionStyle:
         task = self._pending
         if task is None or (learned.number, learned.checksum) != (task.number, task.checksum):
             return None
-        style = style_of(task, learned)
+        style = style_from_result(task, learned)
         if style is None:
             return None
         self._pending, self._waiting, self._n_abandoned, self.style = None, False, 0, style
@@ -103,4 +103,4 @@ class SessionStyle:
         checksum = zlib.crc32(poses.features.tobytes())
         self._pending = LearnTask(self._number, checksum, f"session, {self._number}", self._skeleton, poses, self._options)
         self._waiting, self._owed, self._t_task_ns = True, False, t_ns
-        self._known, self._n_novel = keys_of(poses.features), 0
+        self._known, self._n_novel = compute_keys(poses.features), 0

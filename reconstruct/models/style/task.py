@@ -10,13 +10,20 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from capture.sockets.wire import MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
+from capture.sockets.wire import (
+    MalformedMessageError,
+    pack_floats,
+    read_float_field,
+    read_int_field,
+    read_message_field,
+    unpack_map,
+)
 from config.arrays import Bools, Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.features import N_FEATURES, PoseTimes, TrainingPoses
 from reconstruct.models.style.learn.train import LearnOptions
-from reconstruct.models.style.model import Hyperparameters, Style, StyleError, evaluator_of
+from reconstruct.models.style.model import Hyperparameters, Style, StyleError, build_evaluator
 
 MAX_TASK_BYTES = 16 << 20
 MAX_POSES, MAX_LATENT, MAX_TRACE = 5000, 32, 100_000
@@ -59,7 +66,7 @@ class LearnedStyle:
         return len(self.latent)
 
 
-def learned_part(task: LearnTask, style: Style, seconds: float) -> LearnedStyle:
+def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> LearnedStyle:
     """Return what learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable."""
     if style.features.shape != task.poses.features.shape or not np.array_equal(style.features, task.poses.features):
         raise StyleError("a style came out of learning that is not of the poses it was to be learned of")
@@ -76,11 +83,11 @@ def learned_part(task: LearnTask, style: Style, seconds: float) -> LearnedStyle:
         style.learned,
         style.annealed,
         style.objective,
-        evaluator_of(style, style.learned).coefficients,
+        build_evaluator(style, style.learned).coefficients,
     )
 
 
-def style_of(task: LearnTask, learned: LearnedStyle) -> Style | None:
+def style_from_result(task: LearnTask, learned: LearnedStyle) -> Style | None:
     """Return the style of a task's poses and its result; None where they do not fit."""
     poses = task.poses
     if learned.n_poses != len(poses):
@@ -112,12 +119,12 @@ def encode_task(task: LearnTask) -> bytes:
         "checksum": task.checksum,
         "name": task.name[:MAX_NAME],
         "skeleton": task.skeleton.name[:MAX_NAME],
-        "offsets_m": packed(task.skeleton.offsets_m),
-        "tails_m": packed(task.skeleton.tails_m),
-        "features": packed(task.poses.features),
-        "rotvec": packed(task.poses.rotvec),
-        "stretch": packed(task.poses.times.stretch.astype(np.float64)),
-        "seconds": packed(task.poses.times.seconds),
+        "offsets_m": pack_floats(task.skeleton.offsets_m),
+        "tails_m": pack_floats(task.skeleton.tails_m),
+        "features": pack_floats(task.poses.features),
+        "rotvec": pack_floats(task.poses.rotvec),
+        "stretch": pack_floats(task.poses.times.stretch.astype(np.float64)),
+        "seconds": pack_floats(task.poses.times.seconds),
         "options": asdict(task.options),
     }
     return bytes(msgpack.packb(content))
@@ -125,9 +132,9 @@ def encode_task(task: LearnTask) -> bytes:
 
 def decode_task(payload: bytes) -> LearnTask:
     """Return the task of a message; raises MalformedMessageError."""
-    content = unpacked_map(payload, MAX_TASK_BYTES)
-    features, rotvec = floats_of(content, "features", N_FEATURES), floats_of(content, "rotvec", 3)
-    stretch, seconds = floats_of(content, "stretch", 1)[:, 0], floats_of(content, "seconds", 1)[:, 0]
+    content = unpack_map(payload, MAX_TASK_BYTES)
+    features, rotvec = read_float_field(content, "features", N_FEATURES), read_float_field(content, "rotvec", 3)
+    stretch, seconds = read_float_field(content, "stretch", 1)[:, 0], read_float_field(content, "seconds", 1)[:, 0]
     n = len(features)
     if (
         n > MAX_POSES
@@ -136,18 +143,20 @@ def decode_task(payload: bytes) -> LearnTask:
         or np.abs(stretch).max(initial=0) > 1e9
     ):
         raise MalformedMessageError(f"a task of {n} poses with {len(rotvec)} joints; it was dropped")
-    offsets_m, tails_m = floats_of(content, "offsets_m", 3), floats_of(content, "tails_m", 3)
+    offsets_m, tails_m = read_float_field(content, "offsets_m", 3), read_float_field(content, "tails_m", 3)
     if not len(offsets_m) == len(tails_m) == N_JOINTS:
         raise MalformedMessageError(f"a task with a skeleton of {len(offsets_m)} joints; it was dropped")
-    skeleton = Skeleton(field_of(content, "skeleton", str)[:MAX_NAME], offsets_m, tails_m)
+    skeleton = Skeleton(read_message_field(content, "skeleton", str)[:MAX_NAME], offsets_m, tails_m)
     poses = TrainingPoses(features, rotvec.reshape(n, N_JOINTS, 3), PoseTimes(stretch.astype(np.int64), seconds))
-    name: str = field_of(content, "name", str)[:MAX_NAME]
-    return LearnTask(int_of(content, "number"), int_of(content, "checksum"), name, skeleton, poses, _options(content))
+    name: str = read_message_field(content, "name", str)[:MAX_NAME]
+    return LearnTask(
+        read_int_field(content, "number"), read_int_field(content, "checksum"), name, skeleton, poses, _decode_options(content)
+    )
 
 
-def _options(content: dict[str, Any]) -> LearnOptions:
+def _decode_options(content: dict[str, Any]) -> LearnOptions:
     """Return the options of a task; raises MalformedMessageError."""
-    given: dict[str, Any] = field_of(content, "options", dict)
+    given: dict[str, Any] = read_message_field(content, "options", dict)
     usual = asdict(LearnOptions())
     for name, value in usual.items():
         kinds = (int, float, type(None)) if value is None else type(value)
@@ -164,46 +173,57 @@ def encode_learned(learned: LearnedStyle) -> bytes:
         "checksum": learned.checksum,
         "seconds": learned.seconds,
         "modelled": learned.modelled.astype(np.uint8).tobytes(),
-        "mean": packed(learned.mean),
-        "spread": packed(learned.spread),
+        "mean": pack_floats(learned.mean),
+        "spread": pack_floats(learned.spread),
         "n_latent": learned.latent.shape[1],
-        "latent": packed(learned.latent),
-        "scale": packed(learned.scale),
+        "latent": pack_floats(learned.latent),
+        "scale": pack_floats(learned.scale),
         "active": np.ascontiguousarray(learned.active, "<i8").tobytes(),
-        "parameters": packed(np.array([astuple(learned.learned), astuple(learned.annealed)])),
-        "objective": packed(learned.objective[-MAX_TRACE:]),
+        "parameters": pack_floats(np.array([astuple(learned.learned), astuple(learned.annealed)])),
+        "objective": pack_floats(learned.objective[-MAX_TRACE:]),
     }
     if learned.fitted is not None:
-        content["fitted"] = packed(learned.fitted)
+        content["fitted"] = pack_floats(learned.fitted)
     return bytes(msgpack.packb(content))
 
 
 def decode_learned(payload: bytes) -> LearnedStyle:
     """Return the result of a message; raises MalformedMessageError, also for one of which no style can be made."""
-    content = unpacked_map(payload)
-    flags: bytes = field_of(content, "modelled", bytes)
+    content = unpack_map(payload)
+    flags: bytes = read_message_field(content, "modelled", bytes)
     modelled = np.frombuffer(flags, np.uint8).astype(bool)
-    mean, spread = (floats_of(content, key, 1)[:, 0].copy() for key in ("mean", "spread"))
-    latent = floats_of(content, "latent", int_of(content, "n_latent", 1, MAX_LATENT))
-    scale, objective = (floats_of(content, key, 1)[:, 0].copy() for key in ("scale", "objective"))
-    parameters, active = floats_of(content, "parameters", 3), _active(content, len(latent))
+    mean, spread = (read_float_field(content, key, 1)[:, 0].copy() for key in ("mean", "spread"))
+    latent = read_float_field(content, "latent", read_int_field(content, "n_latent", 1, MAX_LATENT))
+    scale, objective = (read_float_field(content, key, 1)[:, 0].copy() for key in ("scale", "objective"))
+    parameters, active = read_float_field(content, "parameters", 3), _decode_active_rows(content, len(latent))
     sizes = (len(modelled), len(mean), len(spread), len(parameters), len(scale))
     if sizes != (N_FEATURES, N_FEATURES, N_FEATURES, 2, int(modelled.sum())) or not len(scale) or len(latent) > MAX_POSES:
         raise MalformedMessageError(f"a learned style of sizes {sizes}; it was dropped")
     if not (parameters > 0.0).all() or not (scale > 0.0).all() or (spread < 0.0).any():
         raise MalformedMessageError("a learned style with parameters that are not positive; it was dropped")
-    seconds = float(field_of(content, "seconds", (int, float)))
+    seconds = float(read_message_field(content, "seconds", (int, float)))
     learned, annealed = (Hyperparameters(*(float(value) for value in row)) for row in parameters)
-    number, checksum = int_of(content, "number"), int_of(content, "checksum")
-    parts = (modelled, mean, spread, latent, scale, active, learned, annealed, objective, _fitted(content, active, scale))
+    number, checksum = read_int_field(content, "number"), read_int_field(content, "checksum")
+    parts = (
+        modelled,
+        mean,
+        spread,
+        latent,
+        scale,
+        active,
+        learned,
+        annealed,
+        objective,
+        _decode_coefficients(content, active, scale),
+    )
     return LearnedStyle(number, checksum, seconds, *parts)
 
 
-def _fitted(content: dict[str, Any], active: Ints, scale: Floats) -> Floats | None:
+def _decode_coefficients(content: dict[str, Any], active: Ints, scale: Floats) -> Floats | None:
     """Return the coefficients of f, (M, D), None in recordings of earlier versions; raises MalformedMessageError."""
     if "fitted" not in content:
         return None
-    fitted = floats_of(content, "fitted", len(scale))
+    fitted = read_float_field(content, "fitted", len(scale))
     if len(fitted) != len(active):
         raise MalformedMessageError(
             f"a learned style with coefficients of {len(fitted)} poses, not {len(active)}; it was dropped"
@@ -211,9 +231,9 @@ def _fitted(content: dict[str, Any], active: Ints, scale: Floats) -> Floats | No
     return fitted
 
 
-def _active(content: dict[str, Any], n: int) -> Ints:
+def _decode_active_rows(content: dict[str, Any], n: int) -> Ints:
     """Return the rows of the active set of n poses; raises MalformedMessageError for rows out of range or repeated."""
-    data: bytes = field_of(content, "active", bytes)
+    data: bytes = read_message_field(content, "active", bytes)
     if len(data) % 8 == 0:
         active = np.frombuffer(data, "<i8").astype(np.int64)
         if len(active) and active.min() >= 0 and active.max() < n and len(np.unique(active)) == len(active):

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix, csr_matrix, diags
 
 from config.arrays import Floats
-from stream.export.mesh.shape import REQUIRED, SIDES, TRUNK, Loft, Solid, person, sticks
-from stream.export.mesh.surface import Lines, closed_surface
+from stream.export.mesh.shape import REQUIRED, SIDES, TRUNK, Loft, Solid, build_person, build_sticks
+from stream.export.mesh.surface import Lines, extract_surface
 
 MIDDLE_M = 0.02  # distance beyond the middle up to which a side's limbs have weight
 OTHER_SIDE = 1e-4
@@ -27,12 +27,12 @@ CACHED = 8
 SPINE = ("hips", "spine", "chest", "upperChest", "neck")
 
 
-def skin(
+def compute_skin_weights(
     solid: Solid, vertices_m: Floats, faces: NDArray[np.int32], names: tuple[str, ...], rest_m: Floats
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Return the joints (V, 4) that move each vertex, by falling weight, and their weights (V, 4), which sum to 1."""
-    full = _nearness(solid, vertices_m, names, rest_m)
-    smooth = _neighbour_means(faces, len(vertices_m))
+    full = _compute_nearness(solid, vertices_m, names, rest_m)
+    smooth = _build_smoothing_matrix(faces, len(vertices_m))
     for _ in range(N_SMOOTHING):
         full = smooth @ full
     joints = np.argsort(-full, axis=1, kind="stable")[:, :MAX_JOINTS]
@@ -45,14 +45,14 @@ def skin(
     return np.where(weights > 0.0, joints, 0).astype(np.uint8), weights
 
 
-def _nearness(solid: Solid, vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) -> Floats:
+def _compute_nearness(solid: Solid, vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) -> Floats:
     """Return the weight of every joint at every vertex, (V, J): 0 for parts `soft_m` farther away than the nearest."""
     distances = np.stack([part.distance_m(vertices_m) for part in solid.lofts])
     nearest = distances.min(axis=0)
-    spine = _spine_shares(vertices_m, names, rest_m)
+    spine = _compute_spine_weights(vertices_m, names, rest_m)
     full = np.zeros((len(vertices_m), len(names)))
     for part, distance in zip(solid.lofts, distances, strict=True):
-        pull = np.maximum(1.0 - (distance - nearest) / part.soft_m, 0.0) ** 2 * _own_side(part, vertices_m)
+        pull = np.maximum(1.0 - (distance - nearest) / part.soft_m, 0.0) ** 2 * _compute_side_weight(part, vertices_m)
         if part.joint == TRUNK:
             full = np.maximum(full, pull[:, None] * spine)
         else:
@@ -61,7 +61,7 @@ def _nearness(solid: Solid, vertices_m: Floats, names: tuple[str, ...], rest_m: 
     return np.asarray(full / full.sum(axis=1, keepdims=True))
 
 
-def _own_side(part: Loft, vertices_m: Floats) -> Floats:
+def _compute_side_weight(part: Loft, vertices_m: Floats) -> Floats:
     """Return 1 on the part's own side of the body, OTHER_SIDE on the other, so that the thighs are separate."""
     if not part.joint.startswith(SIDES):
         return np.ones(len(vertices_m))
@@ -69,7 +69,7 @@ def _own_side(part: Loft, vertices_m: Floats) -> Floats:
     return np.clip(0.5 + sign * vertices_m[:, 0] / (2.0 * MIDDLE_M), OTHER_SIDE, 1.0)
 
 
-def _spine_shares(vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) -> Floats:
+def _compute_spine_weights(vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) -> Floats:
     """Return the weights of the spine's joints by height, (V, J), with a transition of about half a bone at each joint."""
     shares = np.zeros((len(vertices_m), len(names)))
     chain = [names.index(name) for name in SPINE if name in names] or [0]
@@ -86,7 +86,7 @@ def _spine_shares(vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) ->
     return shares
 
 
-def _neighbour_means(faces: NDArray[np.int32], count: int) -> csr_matrix:
+def _build_smoothing_matrix(faces: NDArray[np.int32], count: int) -> csr_matrix:
     """Return the matrix that averages a vertex with the mean of its neighbours, (V, V)."""
     start, end = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
     links = coo_matrix((np.ones(len(start)), (start, end)), shape=(count, count)).tocsr()
@@ -124,17 +124,17 @@ class BodyMesh:
         return moved
 
 
-def body_mesh(names: Sequence[str], parents: Sequence[int], offsets_m: ArrayLike) -> BodyMesh:
+def load_body_mesh(names: Sequence[str], parents: Sequence[int], offsets_m: ArrayLike) -> BodyMesh:
     """Return the mesh of a skeleton, cached.
 
     names: joints, parent first, by VRM name where they have one; parents: -1 for the root; offsets_m: from the parent in the
     T-pose, (J, 3) [m]. A skeleton without the bones that VRM requires has a round stick along each bone.
     """
     offsets = tuple(map(tuple, np.asarray(offsets_m, float).tolist()))
-    return _mesh_of(tuple(names), tuple(int(parent) for parent in parents), offsets)
+    return _build_body_mesh(tuple(names), tuple(int(parent) for parent in parents), offsets)
 
 
-def rest_positions_m(parents: Sequence[int], offsets_m: ArrayLike) -> Floats:
+def compute_rest_positions_m(parents: Sequence[int], offsets_m: ArrayLike) -> Floats:
     """Return the joints of the rest pose with the root at the origin, (J, 3) [m]."""
     positions = np.zeros((len(parents), 3))
     for joint, parent in enumerate(parents):
@@ -144,22 +144,22 @@ def rest_positions_m(parents: Sequence[int], offsets_m: ArrayLike) -> Floats:
 
 
 @lru_cache(CACHED)
-def _mesh_of(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: tuple[tuple[float, ...], ...]) -> BodyMesh:
+def _build_body_mesh(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: tuple[tuple[float, ...], ...]) -> BodyMesh:
     """Compute the mesh."""
-    rest = rest_positions_m(parents, offsets_m)
+    rest = compute_rest_positions_m(parents, offsets_m)
     at = dict(zip(names, rest, strict=True)) if set(REQUIRED) <= set(names) else None
-    solid = sticks(names, parents, rest) if at is None else person(at)
-    vertices, faces, normals = closed_surface(solid.distance_m, _grid(at, rest))
-    joints, weights = skin(solid, vertices, faces, names, rest)
+    solid = build_sticks(names, parents, rest) if at is None else build_person(at)
+    vertices, faces, normals = extract_surface(solid.distance_m, _build_grid_lines(at, rest))
+    joints, weights = compute_skin_weights(solid, vertices, faces, names, rest)
     return BodyMesh(np.ascontiguousarray(vertices), np.ascontiguousarray(normals), faces, joints, weights)
 
 
-def _grid(at: Mapping[str, Floats] | None, rest_m: Floats) -> Lines:
+def _build_grid_lines(at: Mapping[str, Floats] | None, rest_m: Floats) -> Lines:
     """Return the lines of the grid: even for sticks; for a person (at: joints by name) denser at small and bending parts."""
     size = max(float(np.ptp(rest_m, axis=0).max()), 0.1)
     low, high = rest_m.min(axis=0) - 0.2 * size, rest_m.max(axis=0) + 0.2 * size
     if at is None:
-        x, y, z = (_spaced(a, b, [(0.0, STICK_STEP * size)]) for a, b in zip(low, high, strict=True))
+        x, y, z = (_build_coordinates(a, b, [(0.0, STICK_STEP * size)]) for a, b in zip(low, high, strict=True))
         return x, y, z
     s = COARSENESS * size / SIZE_M
     steps_x, steps_y = [(0.0, 0.013 * s), (0.12 * s, 0.017 * s)], [(at["head"][1], 0.0105 * s)]
@@ -175,11 +175,11 @@ def _grid(at: Mapping[str, Floats] | None, rest_m: Floats) -> Lines:
             (wrist - 0.03 * s, 0.011 * s),
             (wrist + 0.03 * s, 0.010 * s),
         ]
-    x, y = _spaced(low[0], high[0], steps_x), _spaced(low[1], high[1], steps_y)
-    return x, y, _spaced(low[2], high[2], [(-0.07 * s, 0.017 * s), (-0.03 * s, 0.012 * s), (0.13 * s, 0.012 * s)])
+    x, y = _build_coordinates(low[0], high[0], steps_x), _build_coordinates(low[1], high[1], steps_y)
+    return x, y, _build_coordinates(low[2], high[2], [(-0.07 * s, 0.017 * s), (-0.03 * s, 0.012 * s), (0.13 * s, 0.012 * s)])
 
 
-def _spaced(low: float, high: float, steps_m: Sequence[tuple[float, float]]) -> Floats:
+def _build_coordinates(low: float, high: float, steps_m: Sequence[tuple[float, float]]) -> Floats:
     """Return coordinates from low to high with steps interpolated between (position, step)."""
     even = np.linspace(low, high, 4000)
     positions, steps = np.array(sorted(steps_m)).T

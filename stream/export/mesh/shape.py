@@ -64,7 +64,7 @@ class Loft:
         return np.asarray((rho - 1.0) / np.sqrt((gradient**2).sum(axis=0)))
 
 
-def loft(
+def build_loft(
     joint: str,
     start_m: ArrayLike,
     end_m: ArrayLike,
@@ -85,10 +85,10 @@ def loft(
     table = np.array([(*row, 0.0)[:4] for row in rows])
     even = np.linspace(0.0, 1.0, PROFILE_KNOTS)
     profile = PchipInterpolator(table[:, 0], table[:, 1:])(even).T
-    return Loft(joint, start, axes(end - start, deep), length, profile, caps_m, power, blend_m, soft_m)
+    return Loft(joint, start, compute_axes(end - start, deep), length, profile, caps_m, power, blend_m, soft_m)
 
 
-def axes(along: ArrayLike, deep: ArrayLike) -> Floats:
+def compute_axes(along: ArrayLike, deep: ArrayLike) -> Floats:
     """Return unit vectors of width, depth and axis as rows; where `deep` is parallel to the axis, another direction is used."""
     w = np.asarray(along, float)
     w = w / np.linalg.norm(w) if np.linalg.norm(w) > TINY else np.array([0.0, 1.0, 0.0])
@@ -100,7 +100,7 @@ def axes(along: ArrayLike, deep: ArrayLike) -> Floats:
     return np.stack([np.cross(v, w), v, w])
 
 
-def blended(first: Floats, second: Floats, width_m: float) -> Floats:
+def blend_distances(first: Floats, second: Floats, width_m: float) -> Floats:
     """Return the distance to the union of two solids, blended where their distances differ by less than the width."""
     overlap = np.maximum(width_m - np.abs(first - second), 0.0)
     return np.asarray(np.minimum(first, second) - overlap**2 / (4.0 * width_m))
@@ -133,51 +133,51 @@ class Solid:
         """Return the approximate distance to the surface, negative inside: (N, 3) -> (N,)."""
         trunk = np.full(len(points_m), 10.0)
         for part in self.trunk:
-            trunk = blended(trunk, part.distance_m(points_m), part.blend_m)
+            trunk = blend_distances(trunk, part.distance_m(points_m), part.blend_m)
         whole = trunk
         for side in self.sides:
             half = trunk
             for part in side:
-                half = blended(half, part.distance_m(points_m), part.blend_m)
-            whole = blended(whole, half, self.seam_m)
+                half = blend_distances(half, part.distance_m(points_m), part.blend_m)
+            whole = blend_distances(whole, half, self.seam_m)
         for hollow in self.hollows:
-            whole = -blended(-whole, hollow.distance_m(points_m), hollow.blend_m)
+            whole = -blend_distances(-whole, hollow.distance_m(points_m), hollow.blend_m)
         return whole
 
 
-def person(positions: Positions) -> Solid:
+def build_person(positions: Positions) -> Solid:
     """Return the shape of a humanoid; positions: of the rest pose by VRM name, (3,) [m], at least those of REQUIRED."""
-    at = _with_defaults(positions)
+    at = _add_default_joints(positions)
     joints = frozenset(positions)
     ankle = 0.5 * (at["leftFoot"] + at["rightFoot"])
     size = float(np.linalg.norm(at["head"] - ankle)) / HEAD_OVER_ANKLE_M
-    head, hollows = _head(at, joints, size**0.6)  # children have relatively large heads
-    sides = tuple((*_leg(at, joints, side, size), *_arm(at, joints, side, size)) for side in SIDES)
-    return Solid((*_trunk(at, size), *head), sides, hollows, 0.008 * size)
+    head, hollows = _build_head(at, joints, size**0.6)  # children have relatively large heads
+    sides = tuple((*_build_leg(at, joints, side, size), *_build_arm(at, joints, side, size)) for side in SIDES)
+    return Solid((*_build_trunk(at, size), *head), sides, hollows, 0.008 * size)
 
 
-def sticks(names: tuple[str, ...], parents: tuple[int, ...], rest_m: Floats) -> Solid:
+def build_sticks(names: tuple[str, ...], parents: tuple[int, ...], rest_m: Floats) -> Solid:
     """Return a round stick along every bone, for a skeleton that is no humanoid; rest_m: (J, 3)."""
     extent = max(float(np.ptp(rest_m, axis=0).max()), 0.1)
-    parts = [_ball(names[0], rest_m[0], 0.03 * extent)]
+    parts = [_build_ball(names[0], rest_m[0], 0.03 * extent)]
     for joint, parent in enumerate(parents):
         if parent < 0:
             continue
         length = float(np.linalg.norm(rest_m[joint] - rest_m[parent]))
         r = float(np.clip(0.14 * length, 0.012 * extent, 0.035 * extent))
         rows = [(0.0, r, r), (0.3, 1.2 * r, 1.2 * r), (1.0, 0.8 * r, 0.8 * r)]
-        parts.append(loft(names[parent], rest_m[parent], rest_m[joint], Z, rows, (r, 0.8 * r), blend_m=r, soft_m=2.0 * r))
+        parts.append(build_loft(names[parent], rest_m[parent], rest_m[joint], Z, rows, (r, 0.8 * r), blend_m=r, soft_m=2.0 * r))
         if joint not in parents:
-            parts.append(_ball(names[joint], rest_m[joint], r))
+            parts.append(_build_ball(names[joint], rest_m[joint], r))
     return Solid(tuple(parts), ())
 
 
-def _ball(joint: str, middle: Floats, r: float) -> Loft:
+def _build_ball(joint: str, middle: Floats, r: float) -> Loft:
     """Return a ball."""
-    return loft(joint, middle, middle + 1e-6 * Y, Z, [(0, r, r), (1, r, r)], (r, r), blend_m=r, soft_m=2.0 * r)
+    return build_loft(joint, middle, middle + 1e-6 * Y, Z, [(0, r, r), (1, r, r)], (r, r), blend_m=r, soft_m=2.0 * r)
 
 
-def _with_defaults(positions: Positions) -> dict[str, Floats]:
+def _add_default_joints(positions: Positions) -> dict[str, Floats]:
     """Add the joints that a humanoid may lack."""
     at = {name: np.asarray(position, float) for name, position in positions.items()}
     shoulders = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
@@ -189,7 +189,7 @@ def _with_defaults(positions: Positions) -> dict[str, Floats]:
     return at
 
 
-def _trunk(at: Positions, size: float) -> list[Loft]:
+def _build_trunk(at: Positions, size: float) -> list[Loft]:
     """Return the trunk as one loft from crotch to neck, with chest and seat."""
     hip = 0.5 * (at["leftUpperLeg"] + at["rightUpperLeg"])
     hip_ratio = float(np.clip(abs(at["leftUpperLeg"] - hip) @ X / (HIP_M * size), 0.75, 1.3))
@@ -209,23 +209,25 @@ def _trunk(at: Positions, size: float) -> list[Loft]:
         (0.92, 0.114 * c, 0.078 * s, -0.012 * s),
         (1.00, 0.054 * s, 0.046 * s, -0.014 * s),
     ]
-    parts = [loft(TRUNK, start, end, Z, rows, (0.05 * s, 0.035 * s), blend_m=0.03 * s, soft_m=0.06 * s, power=2.3)]
+    parts = [build_loft(TRUNK, start, end, Z, rows, (0.05 * s, 0.035 * s), blend_m=0.03 * s, soft_m=0.06 * s, power=2.3)]
     for side in SIDES:
         x = X if side == "left" else -X
         breast = start + 0.77 * (end - start) + 0.066 * c * x + 0.046 * s * Z
-        parts.append(_ellipsoid(TRUNK, breast, (0.072 * c, 0.052 * s, 0.046 * s), 0.07 * s))
+        parts.append(_build_ellipsoid(TRUNK, breast, (0.072 * c, 0.052 * s, 0.046 * s), 0.07 * s))
         seat = hip + 0.070 * h * x - 0.020 * s * Y - 0.062 * s * Z
-        parts.append(_ellipsoid(TRUNK, seat, (0.075 * h, 0.080 * s, 0.062 * s), 0.05 * s))
+        parts.append(_build_ellipsoid(TRUNK, seat, (0.075 * h, 0.080 * s, 0.062 * s), 0.05 * s))
     return parts
 
 
-def _ellipsoid(joint: str, middle: Floats, half_m: tuple[float, float, float], blend_m: float, soft_m: float = 0.05) -> Loft:
+def _build_ellipsoid(
+    joint: str, middle: Floats, half_m: tuple[float, float, float], blend_m: float, soft_m: float = 0.05
+) -> Loft:
     """Return an ellipsoid with half axes along x, y and z."""
     x, y, z = half_m
-    return loft(joint, middle, middle + 1e-6 * Y, Z, [(0, x, z), (1, x, z)], (y, y), blend_m=blend_m, soft_m=soft_m)
+    return build_loft(joint, middle, middle + 1e-6 * Y, Z, [(0, x, z), (1, x, z)], (y, y), blend_m=blend_m, soft_m=soft_m)
 
 
-def _head(at: Positions, joints: frozenset[str], s: float) -> tuple[list[Loft], tuple[Loft, ...]]:
+def _build_head(at: Positions, joints: frozenset[str], s: float) -> tuple[list[Loft], tuple[Loft, ...]]:
     """Return neck, skull, face, nose and ears, and the hollows of the eyes."""
     base, top = at["neck"], at["head"]
     soft = 0.03 * s
@@ -239,26 +241,28 @@ def _head(at: Positions, joints: frozenset[str], s: float) -> tuple[list[Loft], 
     r = 0.056 * s
     neck = [(0.0, 1.3 * r, 1.2 * r), (1.0, r, r)]
     parts = [
-        loft(lower, base - 0.045 * s * Y, half, Z, neck, (0.03 * s, 0.01 * s), blend_m=0.06 * s, soft_m=soft),
-        loft(upper, half, point(0, 0.03, 0), Z, [(0, r, r), (1, r, r)], (0.01 * s, 0.02 * s), blend_m=0.02 * s, soft_m=soft),
-        _ellipsoid("head", point(0, 0.090, 0.006), (0.074 * s, 0.090 * s, 0.094 * s), 0.02 * s, soft),
-        loft("head", point(0, 0.075, 0.040), point(0, -0.020, 0.055), Z,
+        build_loft(lower, base - 0.045 * s * Y, half, Z, neck, (0.03 * s, 0.01 * s), blend_m=0.06 * s, soft_m=soft),
+        build_loft(upper, half, point(0, 0.03, 0), Z, [(0, r, r), (1, r, r)], (0.01 * s, 0.02 * s), blend_m=0.02 * s,
+            soft_m=soft),
+        _build_ellipsoid("head", point(0, 0.090, 0.006), (0.074 * s, 0.090 * s, 0.094 * s), 0.02 * s, soft),
+        build_loft("head", point(0, 0.075, 0.040), point(0, -0.020, 0.055), Z,
              [(0, 0.062 * s, 0.052 * s), (0.5, 0.056 * s, 0.050 * s), (1, 0.034 * s, 0.036 * s)],
              (0.03 * s, 0.022 * s), blend_m=0.03 * s, soft_m=soft, power=2.2),
-        loft("head", point(0, 0.062, 0.092), point(0, 0.022, 0.103), Z,
+        build_loft("head", point(0, 0.062, 0.092), point(0, 0.022, 0.103), Z,
              [(0, 0.009 * s, 0.009 * s), (1, 0.015 * s, 0.013 * s)], (0.008 * s, 0.007 * s), blend_m=0.014 * s, soft_m=soft),
     ]  # fmt: skip
     for x in (X, -X):
         parts.append(
-            _ellipsoid("head", point(0, 0.045, -0.004) + 0.075 * s * x, (0.010 * s, 0.028 * s, 0.018 * s), 0.012 * s, soft)
+            _build_ellipsoid("head", point(0, 0.045, -0.004) + 0.075 * s * x, (0.010 * s, 0.028 * s, 0.018 * s), 0.012 * s, soft)
         )
     hollows = [
-        _ellipsoid("head", point(0, 0.062, 0.112) + 0.031 * s * x, (0.019 * s, 0.014 * s, 0.020 * s), 0.03 * s) for x in (X, -X)
+        _build_ellipsoid("head", point(0, 0.062, 0.112) + 0.031 * s * x, (0.019 * s, 0.014 * s, 0.020 * s), 0.03 * s)
+        for x in (X, -X)
     ]
     return parts, tuple(hollows)
 
 
-def _leg(at: Positions, joints: frozenset[str], side: str, size: float) -> list[Loft]:
+def _build_leg(at: Positions, joints: frozenset[str], side: str, size: float) -> list[Loft]:
     """Return thigh, shin with its calf, foot and toes."""
     hip, knee, ankle, ball = (at[side + part] for part in ("UpperLeg", "LowerLeg", "Foot", "Toes"))
     s = size
@@ -278,13 +282,17 @@ def _leg(at: Positions, joints: frozenset[str], side: str, size: float) -> list[
         (1.00, 0.035, 0.042, -0.004),
     ]
     parts = [
-        loft(side + "UpperLeg", hip, knee, Z, scaled(thigh, s), (0.11 * s, 0.045 * s), blend_m=0.05 * s, soft_m=0.085 * s),
-        loft(side + "LowerLeg", knee, ankle, Z, scaled(shin, s), (0.045 * s, 0.03 * s), blend_m=0.02 * s, soft_m=0.075 * s),
+        build_loft(
+            side + "UpperLeg", hip, knee, Z, scale_profile(thigh, s), (0.11 * s, 0.045 * s), blend_m=0.05 * s, soft_m=0.085 * s
+        ),
+        build_loft(
+            side + "LowerLeg", knee, ankle, Z, scale_profile(shin, s), (0.045 * s, 0.03 * s), blend_m=0.02 * s, soft_m=0.075 * s
+        ),
     ]
-    return [*parts, *_foot(joints, side, ankle, ball, size)]
+    return [*parts, *_build_foot(joints, side, ankle, ball, size)]
 
 
-def _foot(joints: frozenset[str], side: str, ankle: Floats, ball: Floats, s: float) -> list[Loft]:
+def _build_foot(joints: frozenset[str], side: str, ankle: Floats, ball: Floats, s: float) -> list[Loft]:
     """Return heel to ball, instep and toes, flat on the ground below."""
     ahead = ball - ankle
     ahead = ahead - (ahead @ Y) * Y
@@ -301,16 +309,18 @@ def _foot(joints: frozenset[str], side: str, ankle: Floats, ball: Floats, s: flo
     soft = 0.03 * s
     foot = side + "Foot"
     parts = [
-        loft(foot, axis - 0.035 * s * ahead, front, Y, rows, (0.026 * s, 0.02 * s), blend_m=0.02 * s, soft_m=soft, power=2.5),
-        loft(foot, level + 0.75 * high * Y, front - 0.25 * length * ahead, Y, instep, (0.02 * s, 0.02 * s), blend_m=0.03 * s,
+        build_loft(foot, axis - 0.035 * s * ahead, front, Y, rows, (0.026 * s, 0.02 * s), blend_m=0.02 * s,
+            soft_m=soft, power=2.5),
+        build_loft(foot, level + 0.75 * high * Y, front - 0.25 * length * ahead, Y, instep, (0.02 * s, 0.02 * s),
+            blend_m=0.03 * s,
              soft_m=soft),
     ]  # fmt: skip
     joint = side + "Toes" if side + "Toes" in joints else foot
     tip = front + 0.052 * s * ahead
-    return [*parts, loft(joint, front, tip, Y, toes, (0.02 * s, 0.022 * s), blend_m=0.012 * s, soft_m=soft, power=2.5)]
+    return [*parts, build_loft(joint, front, tip, Y, toes, (0.02 * s, 0.022 * s), blend_m=0.012 * s, soft_m=soft, power=2.5)]
 
 
-def _arm(at: Positions, joints: frozenset[str], side: str, size: float) -> list[Loft]:
+def _build_arm(at: Positions, joints: frozenset[str], side: str, size: float) -> list[Loft]:
     """Return shoulder, upper arm, forearm and hand."""
     shoulder, elbow, wrist = (at[side + part] for part in ("UpperArm", "LowerArm", "Hand"))
     s = size
@@ -322,16 +332,27 @@ def _arm(at: Positions, joints: frozenset[str], side: str, size: float) -> list[
     upper = [(0.00, 0.054, 0.056), (0.15, 0.053, 0.056), (0.50, 0.043, 0.048), (0.85, 0.038, 0.041), (1.00, 0.037, 0.040)]
     fore = [(0.00, 0.037, 0.040), (0.22, 0.040, 0.044), (0.60, 0.033, 0.037), (0.90, 0.024, 0.031), (1.00, 0.022, 0.031)]
     return [
-        loft(joint, inner, outer, Z, scaled(slope, s), (0.05 * s, 0.03 * s), blend_m=0.07 * s, soft_m=0.06 * s),
-        loft(side + "UpperArm", shoulder, elbow, Z, scaled(upper, s), (0.045 * s, 0.034 * s), blend_m=0.07 * s, soft_m=0.06 * s),
-        loft(side + "LowerArm", elbow, wrist, Z, scaled(fore, s), (0.034 * s, 0.02 * s), blend_m=0.016 * s, soft_m=0.045 * s),
-        *_hand(side, elbow, wrist, s),
+        build_loft(joint, inner, outer, Z, scale_profile(slope, s), (0.05 * s, 0.03 * s), blend_m=0.07 * s, soft_m=0.06 * s),
+        build_loft(
+            side + "UpperArm",
+            shoulder,
+            elbow,
+            Z,
+            scale_profile(upper, s),
+            (0.045 * s, 0.034 * s),
+            blend_m=0.07 * s,
+            soft_m=0.06 * s,
+        ),
+        build_loft(
+            side + "LowerArm", elbow, wrist, Z, scale_profile(fore, s), (0.034 * s, 0.02 * s), blend_m=0.016 * s, soft_m=0.045 * s
+        ),
+        *_build_hand(side, elbow, wrist, s),
     ]
 
 
-def _hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
+def _build_hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
     """Return palm, fingers as one, and thumb of a hand in line with its forearm, palm down, thumb ahead."""
-    _, ahead, along = axes(wrist - elbow, Z)
+    _, ahead, along = compute_axes(wrist - elbow, Z)
     up = np.cross(along, ahead)
     up = up if up @ Y >= 0 else -up
 
@@ -343,14 +364,17 @@ def _hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
     thumb = [(0, 0.017, 0.017), (0.6, 0.013, 0.013), (1, 0.011, 0.011)]
     joint, soft, thick = side + "Hand", 0.03 * s, 0.014 * s
     return [
-        loft(joint, wrist, point(0.095, -0.003, 0.002), Z, scaled(palm, s), (0.015 * s, 0.012 * s), blend_m=thick, soft_m=soft),
-        loft(joint, point(0.085, -0.003, 0.002), point(0.178, -0.010, 0.0), Z, scaled(fingers, s), (0.01 * s, 0.013 * s),
+        build_loft(joint, wrist, point(0.095, -0.003, 0.002), Z, scale_profile(palm, s), (0.015 * s, 0.012 * s),
+            blend_m=thick, soft_m=soft),
+        build_loft(joint, point(0.085, -0.003, 0.002), point(0.178, -0.010, 0.0), Z, scale_profile(fingers, s),
+            (0.01 * s, 0.013 * s),
              blend_m=0.008 * s, soft_m=soft),
-        loft(joint, point(0.035, -0.008, 0.026), point(0.098, -0.016, 0.071), up, scaled(thumb, s), (0.012 * s, 0.011 * s),
+        build_loft(joint, point(0.035, -0.008, 0.026), point(0.098, -0.016, 0.071), up, scale_profile(thumb, s),
+            (0.012 * s, 0.011 * s),
              blend_m=0.014 * s, soft_m=soft),
     ]  # fmt: skip
 
 
-def scaled(rows: Sequence[tuple[float, ...]], size: float) -> list[tuple[float, ...]]:
+def scale_profile(rows: Sequence[tuple[float, ...]], size: float) -> list[tuple[float, ...]]:
     """Scale the rows of a profile except their positions along the axis."""
     return [(row[0], *(size * value for value in row[1:])) for row in rows]

@@ -21,7 +21,7 @@ COARSE = 3  # fine cells along the side of a coarse one
 STEPS = 2
 
 
-def _connected(corners: int) -> bool:
+def _is_connected(corners: int) -> bool:
     """Return whether a set of corners of a cube (bits) is connected along its edges."""
     if not corners:
         return True
@@ -33,40 +33,40 @@ def _connected(corners: int) -> bool:
     return reached == corners
 
 
-def _ambiguous(code: int) -> bool:
+def _is_ambiguous(code: int) -> bool:
     """Return whether a cell with the inside corners `code` (bits) has more than one sheet, or a face crossed twice."""
     faces = [[i for i in range(8) if (i >> axis & 1) == side] for axis in range(3) for side in (0, 1)]
     for a, b, c, d in faces:  # a and d are diagonally opposite
         signs = [code >> i & 1 for i in (a, b, c, d)]
         if signs[0] == signs[3] and signs[1] == signs[2] and signs[0] != signs[1]:
             return True
-    return not (_connected(code) and _connected(~code & 0xFF))
+    return not (_is_connected(code) and _is_connected(~code & 0xFF))
 
 
-AMBIGUOUS = np.array([_ambiguous(code) for code in range(256)])
+AMBIGUOUS = np.array([_is_ambiguous(code) for code in range(256)])
 
 
-def closed_surface(distance: Distance, lines_m: Lines) -> tuple[Floats, Faces, Floats]:
+def extract_surface(distance: Distance, lines_m: Lines) -> tuple[Floats, Faces, Floats]:
     """Return vertices (V, 3), faces (F, 3) and outward unit normals (V, 3) of the surface where the distance is 0.
 
     lines_m: coordinates of the grid's lines along x, y and z, increasing; the solid must be inside the grid.
     """
-    values = _sampled(distance, lines_m)
-    inside = _filled(values < 0.0)
-    vertices, faces = _nets(values, inside, lines_m)
+    values = _sample_distance(distance, lines_m)
+    inside = _fill_ambiguous_cells(values < 0.0)
+    vertices, faces = _build_nets(values, inside, lines_m)
     step = float(min(np.diff(line).min() for line in lines_m))
     for _ in range(STEPS):
-        value, gradient = _value_and_gradient(distance, vertices)
+        value, gradient = _evaluate_with_gradient(distance, vertices)
         move = value[:, None] * gradient / np.maximum((gradient**2).sum(axis=1, keepdims=True), 0.25)
         vertices = vertices - move * np.minimum(1.0, 0.7 * step / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-12))
-    gradient = _value_and_gradient(distance, vertices)[1]
+    gradient = _evaluate_with_gradient(distance, vertices)[1]
     return vertices, faces, gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-12)
 
 
-def _sampled(distance: Distance, lines_m: Lines) -> Floats:
+def _sample_distance(distance: Distance, lines_m: Lines) -> Floats:
     """Return the distance at all points of the grid; far from the surface that of a point nearby with the same sign."""
     coarse = tuple(line[::COARSE] for line in lines_m)
-    around = distance(_points(coarse)).reshape([len(line) for line in coarse])
+    around = distance(_list_grid_points(coarse)).reshape([len(line) for line in coarse])
     values = around
     for axis, line in enumerate(lines_m):
         values = np.repeat(values, COARSE, axis=axis).take(range(len(line)), axis=axis)
@@ -76,12 +76,12 @@ def _sampled(distance: Distance, lines_m: Lines) -> Floats:
     return values
 
 
-def _points(lines_m: tuple[Floats, ...]) -> Floats:
+def _list_grid_points(lines_m: tuple[Floats, ...]) -> Floats:
     """Return all points of a grid, (N, 3)."""
     return np.stack(np.meshgrid(*lines_m, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-def _codes(inside: Bools) -> NDArray[np.int64]:
+def _compute_cell_codes(inside: Bools) -> NDArray[np.int64]:
     """Return the inside corners of every cell as bits."""
     n = np.array(inside.shape) - 1
     codes = np.zeros(n, np.int64)
@@ -90,19 +90,19 @@ def _codes(inside: Bools) -> NDArray[np.int64]:
     return codes
 
 
-def _filled(inside: Bools) -> Bools:
+def _fill_ambiguous_cells(inside: Bools) -> Bools:
     """Fill ambiguous cells until there are none."""
     inside = inside.copy()
     while True:
-        cells = np.argwhere(AMBIGUOUS[_codes(inside)])
+        cells = np.argwhere(AMBIGUOUS[_compute_cell_codes(inside)])
         if not len(cells):
             return inside
         inside[tuple((cells[:, None] + CORNERS).reshape(-1, 3).T)] = True
 
 
-def _nets(values: Floats, inside: Bools, lines_m: Lines) -> tuple[Floats, Faces]:
+def _build_nets(values: Floats, inside: Bools, lines_m: Lines) -> tuple[Floats, Faces]:
     """Return a vertex for each crossed cell, at the mean of its crossings, and two faces for each crossed edge of the grid."""
-    codes = _codes(inside)
+    codes = _compute_cell_codes(inside)
     crossed = (codes > 0) & (codes < 255)
     cells = np.argwhere(crossed)
     number = np.full(codes.shape, -1, np.int64)
@@ -117,11 +117,11 @@ def _nets(values: Floats, inside: Bools, lines_m: Lines) -> tuple[Floats, Faces]
         total += cut * (points[i] + share * (points[j] - points[i]))
         count += cut
     vertices = total / count
-    quads = np.concatenate([_quads(inside, number, axis) for axis in range(3)])
-    return vertices, _triangles(vertices, quads)
+    quads = np.concatenate([_build_quads(inside, number, axis) for axis in range(3)])
+    return vertices, _split_quads(vertices, quads)
 
 
-def _quads(inside: Bools, number: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+def _build_quads(inside: Bools, number: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
     """Return the cells around each crossed edge along an axis, counter-clockwise seen from outside, (Q, 4)."""
     signs = np.moveaxis(inside, axis, 0)
     cell = np.moveaxis(number, axis, 0)
@@ -134,7 +134,7 @@ def _quads(inside: Bools, number: NDArray[np.int64], axis: int) -> NDArray[np.in
     return around
 
 
-def _triangles(vertices: Floats, quads: NDArray[np.int64]) -> Faces:
+def _split_quads(vertices: Floats, quads: NDArray[np.int64]) -> Faces:
     """Split each quad along its shorter diagonal."""
     a, b, c, d = (vertices[quads[:, n]] for n in range(4))
     shorter = ((a - c) ** 2).sum(axis=1) <= ((b - d) ** 2).sum(axis=1)
@@ -142,7 +142,7 @@ def _triangles(vertices: Floats, quads: NDArray[np.int64]) -> Faces:
     return np.ascontiguousarray(pairs.reshape(-1, 3), np.int32)
 
 
-def _value_and_gradient(distance: Distance, points_m: Floats, step_m: float = 5e-4) -> tuple[Floats, Floats]:
+def _evaluate_with_gradient(distance: Distance, points_m: Floats, step_m: float = 5e-4) -> tuple[Floats, Floats]:
     """Return the distance, (N,), and its gradient by central differences, (N, 3)."""
     steps = step_m * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
     samples = distance((points_m + steps[:, None]).reshape(-1, 3)).reshape(7, -1)

@@ -14,7 +14,7 @@ from capture.clock import now_ns
 from config.errors import DuocapError
 from stream.posing.model import PosingModel
 from stream.posing.near import KnownPoses
-from stream.posing.page.certainty import Certainty, certainty_of
+from stream.posing.page.certainty import Certainty, compute_certainty
 from stream.posing.page.controls import Change, PagePart, PosingSnapshot
 from stream.posing.page.files import Export, FilePart
 from stream.posing.page.inbox import DragPlace, PosingInbox
@@ -25,7 +25,7 @@ from stream.posing.page.panels import PosePart, StatusPart
 from stream.posing.page.picture import PicturePart
 from stream.posing.page.plane import PlaneView
 from stream.posing.page.scene import PosingScene
-from stream.posing.picture import in_picture
+from stream.posing.picture import project_to_picture
 from stream.posing.publishing import PosePublisher
 from stream.posing.session import PosingSession
 from stream.web.server import close_server, set_theme
@@ -164,7 +164,7 @@ class PosingApp:
         if picture is None:
             session.drag(place.joint, place.place_m)
         else:
-            seen = in_picture(picture, np.array(place.place_m))
+            seen = project_to_picture(picture, np.array(place.place_m))
             if seen is not None:
                 session.drag_in_picture(place.joint, seen)
         if place.ended:
@@ -188,7 +188,7 @@ class PosingApp:
     def _show(self, now_s: float) -> None:
         """Show the session in the scene and, several times a second, on the parts; publish it."""
         session, document = self.session, self.session.document
-        certainty = certainty_of(session.found, session.unmet())
+        certainty = compute_certainty(session.found, session.unmet())
         if self._options.publisher is not None:
             share = 1.0 if certainty.share is None else certainty.share
             self._options.publisher.publish(document.pose, share, now_ns())

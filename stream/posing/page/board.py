@@ -6,7 +6,7 @@ import viser
 from config.arrays import Floats, Image
 from stream.posing.document import ImagePoint, PictureView
 from stream.posing.page.certainty import HELD
-from stream.posing.picture import as_drawn, in_picture, picture_camera
+from stream.posing.picture import find_picture_camera, project_to_picture, undistort_picture
 from stream.protocol.joints import wxyz_from_matrix
 
 BEHIND, MIN_BEHIND_M = 1.5, 5.0  # the body's depth, and at least
@@ -30,12 +30,12 @@ class PictureBoard:
         self._picture = picture
         if image is None or picture is None:
             return
-        camera = picture_camera(picture)
+        camera = find_picture_camera(picture)
         self._behind_m = max(BEHIND * float(camera.to_camera(body_m)[2]), MIN_BEHIND_M)
         width_m, height_m = self._behind_m * np.array(picture.size) / np.diag(camera.matrix)[:2]
         self._image = self._scene.add_image(
             "/picture",
-            as_drawn(image, camera),
+            undistort_picture(image, camera),
             width_m,
             height_m,
             cast_shadow=False,
@@ -46,17 +46,17 @@ class PictureBoard:
 
     def hides(self, body_m: Floats) -> bool:
         """Return whether the body, (3,) [m], is near the picture or behind it, which should hang farther away then."""
-        return self._picture is not None and picture_camera(self._picture).to_camera(body_m)[2] > self._behind_m - 0.8
+        return self._picture is not None and find_picture_camera(self._picture).to_camera(body_m)[2] > self._behind_m - 0.8
 
     def clicked_px(self, origin_m: Floats, direction: Floats) -> Floats | None:
         """Return where a ray, (3,) and (3,), meets the picture, (2,) [px]; None beside it."""
         if self._picture is None:
             return None
-        camera = picture_camera(self._picture)
+        camera = find_picture_camera(self._picture)
         ahead = camera.rotation[2]
         slope = float(direction @ ahead)
         distance_m = float((camera.center_m + self._behind_m * ahead - origin_m) @ ahead) / slope if abs(slope) > 1e-6 else -1.0
-        seen = in_picture(self._picture, origin_m + distance_m * direction) if distance_m > 0.0 else None
+        seen = project_to_picture(self._picture, origin_m + distance_m * direction) if distance_m > 0.0 else None
         inside = seen is not None and bool(((seen >= -0.5) & (seen <= np.array(self._picture.size) - 0.5)).all())
         return seen if inside else None
 
@@ -69,7 +69,7 @@ class PictureBoard:
             self._dots.remove()
             self._dots = None
         if image_points and self._picture is not None:
-            camera = picture_camera(self._picture)
+            camera = find_picture_camera(self._picture)
             rays = camera.rays(np.array(image_points))
             depth_m = 0.98 * self._behind_m
             self._dots = self._scene.add_point_cloud(
@@ -89,7 +89,7 @@ class PictureBoard:
         self._marked = ()
 
 
-def whole_fov_rad(picture: PictureView, aspect: float) -> float:
+def compute_whole_fov_rad(picture: PictureView, aspect: float) -> float:
     """Return the vertical field of view of a page, width to height `aspect`, that shows a whole picture from its camera."""
-    K, (width, height) = picture_camera(picture).matrix, picture.size
+    K, (width, height) = find_picture_camera(picture).matrix, picture.size
     return 2.0 * float(np.arctan(max(0.5 * height / K[1, 1], 0.5 * width / K[0, 0] / aspect)))

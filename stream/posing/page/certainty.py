@@ -9,7 +9,7 @@ import numpy as np
 from reconstruct.posing.protocol import FoundPose
 from stream.posing.targets import Unmet
 from stream.viewer.scene.colors import ORANGE, VERMILION, Color
-from stream.web.html import BAD, GOOD, NEUTRAL, pill
+from stream.web.html import BAD, GOOD, NEUTRAL, format_pill
 
 MISS_M = 0.1  # a handle missed by this much halves the certainty
 PX_M = 0.002  # a pixel of a picture counts as much
@@ -29,10 +29,10 @@ class Certainty:
     def color(self) -> Color:
         """The body's colour: blue where the pose is certain, orange where it is not."""
         share = 1.0 if self.share is None else round(self.share * STEPS) / STEPS
-        return _mixed(ORANGE, CERTAIN, share)
+        return _mix_colors(ORANGE, CERTAIN, share)
 
 
-def certainty_of(found: FoundPose | None, unmet: Mapping[str, Unmet]) -> Certainty:
+def compute_certainty(found: FoundPose | None, unmet: Mapping[str, Unmet]) -> Certainty:
     """Return how certain a pose is: (1 - variance) / (1 + (worst miss / MISS_M)^2)."""
     worst_m = max((each.error_m + PX_M * min(each.error_px, 1e4) for each in unmet.values()), default=0.0)
     variance = 0.0 if found is None else float(np.clip(found.variance, 0.0, 1.0))
@@ -40,21 +40,20 @@ def certainty_of(found: FoundPose | None, unmet: Mapping[str, Unmet]) -> Certain
     return Certainty(share, variance, dict(unmet))
 
 
-def certainty_html(certainty: Certainty, n_held: int) -> str:
+def format_certainty_html(certainty: Certainty, n_held: int) -> str:
     """Return what the page says of a pose, with the legend of the colours."""
-    return (
-        f"<div class='row'>{_pill(certainty)}<span>{_model_words(certainty)}</span></div>{_missed(certainty, n_held)}{_legend()}"
-    )
+    row = f"<div class='row'>{_format_reached(certainty)}<span>{_format_model_certainty(certainty)}</span></div>"
+    return row + _format_missed(certainty, n_held) + _format_legend()
 
 
-def _pill(certainty: Certainty) -> str:
+def _format_reached(certainty: Certainty) -> str:
     """Return whether the handles are reached, as a label."""
     if certainty.unmet:
-        return pill("not reached", BAD)
-    return pill("as set", NEUTRAL) if certainty.share is None else pill("reached", GOOD)
+        return format_pill("not reached", BAD)
+    return format_pill("as set", NEUTRAL) if certainty.share is None else format_pill("reached", GOOD)
 
 
-def _model_words(certainty: Certainty) -> str:
+def _format_model_certainty(certainty: Certainty) -> str:
     """Return in words how well the model knows such poses."""
     if certainty.share is None:
         return "drag a joint: the body follows"
@@ -62,36 +61,37 @@ def _model_words(certainty: Certainty) -> str:
     return f"{'like poses that the model knows' if certainty.variance <= NEAR else 'unlike the poses it knows'}: {known}"
 
 
-def _missed(certainty: Certainty, n_held: int) -> str:
+def _format_missed(certainty: Certainty, n_held: int) -> str:
     """Return in words which handles are missed, the worst ones, or that none is."""
     if not certainty.unmet:
         return f"<div class='dim'>{n_held} {'joint is' if n_held == 1 else 'joints are'} held, all where they should be</div>"
     worst = sorted(certainty.unmet.items(), key=lambda pair: -pair[1].error_m - PX_M * min(pair[1].error_px, 1e6))[:3]
-    words = ", ".join(f"{escape(name)} by {_distance(each)}" for name, each in worst)
+    words = ", ".join(f"{escape(name)} by {_format_distance(each)}" for name, each in worst)
     more = "" if len(certainty.unmet) <= len(worst) else f" and {len(certainty.unmet) - len(worst)} more"
     why = "out of reach, against each other, or unlike what the model knows. This is the best pose."
     return f"<div class='dim'>missed: {words}{more}: {why}</div>"
 
 
-def _distance(unmet: Unmet) -> str:
+def _format_distance(unmet: Unmet) -> str:
     """Return a distance for people."""
     if unmet.error_px > 0.0:
         return f"{unmet.error_px:.0f} px" if np.isfinite(unmet.error_px) else "being behind the camera"
     return f"{100.0 * unmet.error_m:.0f} cm"
 
 
-def _legend() -> str:
+def _format_legend() -> str:
     """Return the colours and what they mean."""
-    ends = ", ".join(_css(_mixed(ORANGE, CERTAIN, share)) for share in (0.0, 0.5, 1.0))
+    ends = ", ".join(_format_css_color(_mix_colors(ORANGE, CERTAIN, share)) for share in (0.0, 0.5, 1.0))
     style = f"display:inline-block;width:3.5em;height:0.7em;border-radius:3px;background:linear-gradient(90deg, {ends})"
     bar = f"<span style='{style}'></span>"
-    dots = "".join(_dot(color, words) for color, words in ((HELD, "held"), (SELECTED, "selected"), (VERMILION, "missed")))
+    dots = "".join(_format_dot(color, words) for color, words in ((HELD, "held"), (SELECTED, "selected"), (VERMILION, "missed")))
     return f"<div class='legend' style='margin-top:0.3em'><span>uncertain {bar} certain</span>{dots}</div>"
 
 
-def _dot(color: Color, words: str) -> str:
+def _format_dot(color: Color, words: str) -> str:
     """Return one colour of the legend."""
-    style = f"display:inline-block;width:0.7em;height:0.7em;border-radius:50%;background:{_css(color)};margin-right:0.3em"
+    background = f"background:{_format_css_color(color)}"
+    style = f"display:inline-block;width:0.7em;height:0.7em;border-radius:50%;{background};margin-right:0.3em"
     return f"<span><span style='{style}'></span>{words}</span>"
 
 
@@ -100,19 +100,19 @@ HELD: Color = (0, 190, 80)
 SELECTED: Color = (255, 190, 0)
 
 
-def handle_color(joint: str, held: bool, selected: str, certainty: Certainty, free: Color) -> Color:
+def choose_handle_color(joint: str, held: bool, selected: str, certainty: Certainty, free: Color) -> Color:
     """Return the colour of a handle; free: of one that is not held, readable on the ground."""
     if joint in certainty.unmet:
         return VERMILION
     return SELECTED if joint == selected else HELD if held else free
 
 
-def _mixed(first: Color, second: Color, share: float) -> Color:
+def _mix_colors(first: Color, second: Color, share: float) -> Color:
     """Return a colour between two; share: of the second."""
     r, g, b = (round((1.0 - share) * a + share * b) for a, b in zip(first, second, strict=True))
     return r, g, b
 
 
-def _css(color: Color) -> str:
+def _format_css_color(color: Color) -> str:
     """Return a colour as CSS has it."""
     return f"rgb{color}"

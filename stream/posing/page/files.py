@@ -11,8 +11,8 @@ from stream.posing.document import PosingError
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_client_button, set_values
 from stream.posing.publishing import PosePublisher
-from stream.posing.session_file import session_from_bytes, session_text
-from stream.viewer.html import box
+from stream.posing.session_file import format_posing_session, posing_session_from_bytes
+from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 Export = Callable[[Take, str], bytes]
@@ -52,14 +52,14 @@ class FilePart:
         """Send the session to a browser as a file."""
 
         def send() -> None:
-            text = session_text(self._page.session.document, self._page.session.skeleton)
+            text = format_posing_session(self._page.session.document, self._page.session.skeleton)
             client.send_file_download(self._file.name, text.encode(), save_immediately=True)
 
         self._page.put(send)
 
     def open_session(self, name: str, content: bytes) -> None:
         """Go on with a session of a browser's."""
-        self._page.do(lambda session: session.open(session_from_bytes(content, name)))
+        self._page.do(lambda session: session.open(posing_session_from_bytes(content, name)))
 
     def publish(self, on: bool) -> None:
         """Publish the pose to the stream, or no longer."""
@@ -86,5 +86,5 @@ class FilePart:
         address = "" if self._publisher is None else self._publisher.address
         saved = escape(f"not saved: {view.fault}" if view.fault else f"saved to {view.file} with every change")
         stream = f"<div class='dim'>published at {escape(address)}</div>" if address else ""
-        set_html(self._text, box(f"<div class='dim'>{saved}</div>{stream}"))
+        set_html(self._text, wrap_in_box(f"<div class='dim'>{saved}</div>{stream}"))
         set_values(self._publish, value=bool(address))

@@ -7,11 +7,11 @@ import viser
 from config.joints import JOINT_INDEX
 from stream.export.take import Take
 from stream.posing.document import PosingError
-from stream.posing.motion import Motion, still_take
+from stream.posing.motion import Motion, take_from_pose
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.timeline import Timeline
 from stream.posing.page.widgets import set_values
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 MAX_SLIDER_S, STEP_S = 10.0, 0.05
@@ -69,7 +69,7 @@ class MotionPart:
         session = self._page.session
         if len(session.document.keys) > 1 and self.motion is None:
             raise PosingError("the motion is still being made; export it in a moment")
-        return self.motion.take if self.motion is not None else still_take(session.document, session.skeleton)
+        return self.motion.take if self.motion is not None else take_from_pose(session.document, session.skeleton)
 
     def step(self, seconds: float) -> None:
         """Have the motion made and played."""
@@ -116,7 +116,7 @@ class MotionPart:
         if self._buttons.options[0] != label:
             self._buttons.options = (label, *self._buttons.options[1:])
         words = f"<div class='dim'>{escape(timeline.words(view.document, self.motion))}</div>"
-        set_html(self._strip, box(_strip(times_s, timeline.time_s, end_s) + words))
+        set_html(self._strip, wrap_in_box(_draw_key_strip(times_s, timeline.time_s, end_s) + words))
 
     def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
         """Do what a button says."""
@@ -141,7 +141,7 @@ class MotionPart:
                 session.show(key.pose, dict(key.pins))
 
 
-def _strip(times_s: list[float], cursor_s: float, end_s: float) -> str:
+def _draw_key_strip(times_s: list[float], cursor_s: float, end_s: float) -> str:
     """Return the keys over time as a strip, with the cursor."""
     keys = "".join(f'<path d="M{1000 * t / end_s - 9:.0f} 7 l9 -7 l9 7 l-9 7z" fill="#e69f00"/>' for t in times_s)
     x = 1000.0 * min(cursor_s / end_s, 1.0)

@@ -5,11 +5,11 @@ from html import escape
 
 import viser
 
-from stream.posing.document import PosingError, joint_positions_m
-from stream.posing.near import KnownPoses, NearPose, figure_svg, near_poses
+from stream.posing.document import PosingError, compute_joint_positions_m
+from stream.posing.near import KnownPoses, NearPose, draw_figure_svg, find_near_poses
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_button, set_values
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 COUNT = 6
@@ -40,7 +40,7 @@ class NearPart:
 
         def search() -> None:
             session = self._page.session
-            self._found = near_poses(self.known(), session.skeleton, session.document, COUNT)
+            self._found = find_near_poses(self.known(), session.skeleton, session.document, COUNT)
             self._choose(0)
 
         self._page.put(search)
@@ -77,7 +77,7 @@ class NearPart:
         found = bool(self._found)
         set_values(self._take, disabled=not 0 <= self._chosen < len(self._found))
         set_values(self._numbers, visible=found)
-        set_html(self._text, box(self._figures or "<div class='dim'>Known poses, to begin with one of them.</div>"))
+        set_html(self._text, wrap_in_box(self._figures or "<div class='dim'>Known poses, to begin with one of them.</div>"))
 
     def _choose(self, number: int) -> None:
         """Show one of them as a ghost; none where there is no such."""
@@ -89,7 +89,9 @@ class NearPart:
         """Return small figures of what was found, empty for nothing."""
         parts = []
         for n, each in enumerate(self._found):
-            figure = figure_svg(joint_positions_m(self._page.session.skeleton, each.pose), CHOSEN if n == self._chosen else OTHER)
+            figure = draw_figure_svg(
+                compute_joint_positions_m(self._page.session.skeleton, each.pose), CHOSEN if n == self._chosen else OTHER
+            )
             words = f"{n + 1}: {escape(each.name)} {each.time_s:.1f} s<br>{100 * each.distance_m:.0f} cm"
             parts.append(f"<div style='min-width:0;overflow:hidden'>{figure}<div class='dim'>{words}</div></div>")
         if not parts:

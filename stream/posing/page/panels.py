@@ -7,11 +7,11 @@ import viser
 
 from config.joints import JOINTS
 from stream.posing.model import PosingModel
-from stream.posing.page.certainty import certainty_html
+from stream.posing.page.certainty import format_certainty_html
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_button, set_values
 from stream.posing.session import PosingSession
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 NO_JOINT = "(none)"
@@ -28,7 +28,7 @@ class StatusPart:
     def update(self, view: PosingSnapshot) -> None:
         """Show how the pose is."""
         n_held = len(view.document.pins) + len(view.document.image_points)
-        set_html(self._text, box(certainty_html(view.certainty, n_held)))
+        set_html(self._text, wrap_in_box(format_certainty_html(view.certainty, n_held)))
 
 
 class PosePart:

@@ -14,14 +14,20 @@ from calibration.camera import Camera, check_camera
 from calibration.formats.rig_file import read_camera_file
 from config.arrays import Floats
 from config.errors import DuocapError
-from stream.posing.camera import camera_for, cameras_before, cameras_of_poses, fov_deg, solve_camera
+from stream.posing.camera import (
+    compute_fov_deg,
+    fit_cameras_to_poses,
+    guess_cameras,
+    scale_camera_to_picture,
+    solve_picture_camera,
+)
 from stream.posing.document import PictureView, PosingError
-from stream.posing.near import KnownPoses, standing_m
+from stream.posing.near import KnownPoses, compute_standing_joints_m
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_button, set_values
-from stream.posing.picture import kept_file, kept_picture, picture_camera, picture_from_bytes, shown_picture
+from stream.posing.picture import decode_picture, find_picture_camera, pack_picture_file, shrink_picture, unpack_picture
 from stream.posing.session import PosingSession
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 PICTURES = "image/png,image/jpeg"
@@ -68,8 +74,8 @@ class PicturePart:
         """Pose after a picture of a browser's, from the bytes of its file."""
 
         def change(session: PosingSession) -> None:
-            shown = shown_picture(picture_from_bytes(content, name))
-            file = kept_file(content, name, shown)
+            shown = shrink_picture(decode_picture(content, name))
+            file = pack_picture_file(content, name, shown)
             height, width = shown.shape[:2]
             if file.content is not content:
                 size_mb = 1e-6 * len(content)
@@ -114,7 +120,7 @@ class PicturePart:
             if picture is None:
                 raise PosingError("there is no picture that a camera is for; load one first")
             if name in self._rig:
-                session.set_camera(camera_for(picture, self._rig[name], self._floor_known), posed=True)
+                session.set_camera(scale_camera_to_picture(picture, self._rig[name], self._floor_known), posed=True)
                 self._keeps_lens = True
             elif name == BY_HAND:
                 session.set_fov(picture.fov_deg)
@@ -153,7 +159,7 @@ class PicturePart:
         if document.picture is not self._hung or page.scene.board.hides(body_m):
             moved = document.picture is not self._hung
             self._hung = document.picture
-            page.scene.show_picture(None if self._hung is None else kept_picture(self._hung), self._hung, body_m)
+            page.scene.show_picture(None if self._hung is None else unpack_picture(self._hung), self._hung, body_m)
             if moved:
                 self._in_turn = self._in_turn and self._hung is not None
                 page.scene.look(self._hung)
@@ -191,29 +197,32 @@ class PicturePart:
             set_values(widget, disabled=picture is None)
         set_values(self._turns, value=self.clicking)
         set_values(self._keep, value=self._keeps_lens)
-        set_html(self._text, box(self._words(view)))
+        set_html(self._text, wrap_in_box(self._words(view)))
         if picture is not None:
-            camera = picture_camera(picture)
-            set_values(self._fov, value=float(np.clip(round(fov_deg(camera)), MIN_FOV_DEG, MAX_FOV_DEG)))
+            camera = find_picture_camera(picture)
+            set_values(self._fov, value=float(np.clip(round(compute_fov_deg(camera)), MIN_FOV_DEG, MAX_FOV_DEG)))
             set_values(self._camera, options=tuple(dict.fromkeys((BY_HAND, *self._rig, camera.name))))
             set_values(self._camera, value=camera.name)
 
     def _solve_posed(self, session: PosingSession, picture: PictureView) -> None:
         """Find the camera for the pose as it stands. Raises PosingError."""
-        solved = solve_camera(picture, session.document.image_points, session.joints_m(), self._keeps_lens)
+        solved = solve_picture_camera(picture, session.document.image_points, session.joints_m(), self._keeps_lens)
         session.set_camera(solved.camera, posed=False)
         width = "" if self._keeps_lens else f" give or take {100 * solved.focal_sigma:.0f} %"
         miss = f"joints are off by {solved.error_px:.0f} px, {solved.worst} most, by {solved.worst_px:.0f} px"
-        self._page.say("The camera is solved", f"{fov_deg(solved.camera):.0f}° wide{width}; {miss}.")
+        self._page.say("The camera is solved", f"{compute_fov_deg(solved.camera):.0f}° wide{width}; {miss}.")
 
     def _solve_unposed(self, session: PosingSession, picture: PictureView) -> None:
         """Find camera and pose. Raises PosingError."""
-        poses_m = standing_m(self._known(), session.skeleton, TRIED_POSES)
+        poses_m = compute_standing_joints_m(self._known(), session.skeleton, TRIED_POSES)
         clicks = session.document.image_points
-        by_poses = cameras_of_poses(picture, clicks, poses_m, self._keeps_lens)
-        now = replace(picture_camera(picture), name="solved")
-        session.set_best_camera([now, *by_poses, *cameras_before(picture, clicks, self._keeps_lens)])
-        self._page.say("Camera and pose are solved", f"{fov_deg(picture_camera(session.document.picture or picture)):.0f}° wide.")
+        by_poses = fit_cameras_to_poses(picture, clicks, poses_m, self._keeps_lens)
+        now = replace(find_picture_camera(picture), name="solved")
+        session.set_best_camera([now, *by_poses, *guess_cameras(picture, clicks, self._keeps_lens)])
+        self._page.say(
+            "Camera and pose are solved",
+            f"{compute_fov_deg(find_picture_camera(session.document.picture or picture)):.0f}° wide.",
+        )
 
     def _switch(self, box: viser.GuiCheckboxHandle, switch: Callable[[bool], None]) -> None:
         """Have a checkbox switch something when it is pressed."""

@@ -10,7 +10,7 @@ import viser
 from config.arrays import Floats
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.posing.style import StylePoser
-from stream.posing.latent import PoseMap, plane_of, plane_picture, start_at
+from stream.posing.latent import PoseMap, build_pose_map, draw_pose_map, predict_start_pose
 from stream.posing.session import PosingSession
 from stream.viewer.scene.colors import Color
 
@@ -38,7 +38,7 @@ class PlaneBoard:
         facing = (0.0, 1.0, 0.0, 0.0)  # viser's pictures have y down and are seen from behind: half a turn about x
         self._image = scene.add_image(
             "/plane",
-            plane_picture(plane),
+            draw_pose_map(plane),
             SIDE_M,
             SIDE_M,
             cast_shadow=False,
@@ -103,7 +103,7 @@ class PlaneView:
         """Have the body take the pose at a place."""
         if self._board is None:
             return
-        session.drag_start(start_at(self._board.plane, place.at, session.poser, session.document, session.found))
+        session.drag_start(predict_start_pose(self._board.plane, place.at, session.poser, session.document, session.found))
         if place.ended:
             session.release()
 
@@ -116,7 +116,7 @@ class PlaneView:
             self._board.remove()
             self._board = None
         if style is not None and self._board is None:
-            plane = plane_of(session.poser)
+            plane = build_pose_map(session.poser)
             self._board = None if plane is None else PlaneBoard(self._scene, plane, self.drag)
         board, found = self._board, session.found
         if board is not None and isinstance(found, Synthesis) and board.plane.row < len(found.latent):

@@ -10,16 +10,16 @@ from capture.clock import now_ns
 from config.arrays import Floats, Image
 from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.skeleton import Skeleton
-from stream.posing.document import PictureView, Point, StoredPose, as_point
-from stream.posing.page.board import PictureBoard, whole_fov_rad
-from stream.posing.page.certainty import HELD, Certainty, handle_color
+from stream.posing.document import PictureView, Point, StoredPose, check_point
+from stream.posing.page.board import PictureBoard, compute_whole_fov_rad
+from stream.posing.page.certainty import HELD, Certainty, choose_handle_color
 from stream.posing.page.inbox import DragPlace
-from stream.posing.picture import picture_camera
-from stream.posing.publishing import message_of, skeleton_to_show
+from stream.posing.picture import find_picture_camera
+from stream.posing.publishing import compose_posed_pose, compose_posed_skeleton
 from stream.viewer.scene.colors import Color
 from stream.viewer.scene.framing import FOV_RAD
 from stream.viewer.scene.stage import Stage, StageOptions
-from stream.viewer.scene.world import WORLD, World
+from stream.viewer.scene.world import WORLD, WorldScenery
 
 BODY_OPACITY = 0.45  # handles inside the body are seen through it
 CLICKING_OPACITY, GHOST_OPACITY = 0.3, 0.35
@@ -43,9 +43,9 @@ class PosingScene:
         self, server: viser.ViserServer, skeleton: Skeleton, dark: bool, drag: Drag, select: Callable[[str], None]
     ) -> None:
         self._server, self._drag, self._select = server, drag, select
-        self._world = World(server, dark)
+        self._world = WorldScenery(server, dark)
         self._world.axes = False
-        self._skeleton = skeleton_to_show(skeleton)
+        self._skeleton = compose_posed_skeleton(skeleton)
         self._options = StageOptions(markers=False, trails=False, contacts=False, opacity=BODY_OPACITY)
         self._stage = Stage(server.scene, f"{WORLD}/body", self._skeleton, self._options, server.atomic)
         self._stage.set_ground(self._world.ground)
@@ -84,12 +84,12 @@ class PosingScene:
         with self._server.atomic():
             if pose is not self._pose:
                 self._pose = pose
-                self._stage.show(message_of(pose, self._skeleton, 1.0, 0, now_ns()))
+                self._stage.show(compose_posed_pose(pose, self._skeleton, 1.0, 0, now_ns()))
             opacity = CLICKING_OPACITY if clicking else BODY_OPACITY
             self._stage.options = replace(self._options, color=certainty.color, opacity=opacity)
             for row, name in enumerate(JOINTS):
                 self._show_handle(
-                    row, name, joint_m[row], handle_color(name, name in held, selected, certainty, self._world.ground.bone)
+                    row, name, joint_m[row], choose_handle_color(name, name in held, selected, certainty, self._world.ground.bone)
                 )
             if selected and not (dragged and self._pulled):
                 at = np.asarray(joint_m[JOINT_INDEX[selected]] if target_m is None else target_m)
@@ -112,7 +112,7 @@ class PosingScene:
         if self._ghost is None:
             options = replace(self._options, color=GHOST, opacity=GHOST_OPACITY)
             self._ghost = Stage(self._server.scene, f"{WORLD}/ghost", self._skeleton, options, self._server.atomic)
-        self._ghost.show(None if pose is None else message_of(pose, self._skeleton, 1.0, 0, now_ns()))
+        self._ghost.show(None if pose is None else compose_posed_pose(pose, self._skeleton, 1.0, 0, now_ns()))
 
     def show_paths(self, path_m: Floats | None) -> None:
         """Draw the curves that held joints follow from key to key, (F, P, 3) [m], or none."""
@@ -135,9 +135,9 @@ class PosingScene:
         """Set the viewpoint of one page."""
         position, target, up, fov_rad = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
         if picture is not None:
-            camera = picture_camera(picture)
-            position, target = as_point(camera.center_m), as_point(camera.center_m + 3.0 * camera.rotation[2])
-            up, fov_rad = as_point(-camera.rotation[1]), whole_fov_rad(picture, client.camera.aspect)
+            camera = find_picture_camera(picture)
+            position, target = check_point(camera.center_m), check_point(camera.center_m + 3.0 * camera.rotation[2])
+            up, fov_rad = check_point(-camera.rotation[1]), compute_whole_fov_rad(picture, client.camera.aspect)
         with client.atomic():
             client.camera.up_direction = up
             client.camera.position = position
@@ -185,7 +185,7 @@ class PosingScene:
     def _put(self, name: str, place_m: Floats, ended: bool, page: int) -> None:
         """Report where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""
         if name and np.isfinite(place_m).all():
-            self._drag(DragPlace(name, as_point(np.clip(place_m, -FAR_M, FAR_M)), ended, page))
+            self._drag(DragPlace(name, check_point(np.clip(place_m, -FAR_M, FAR_M)), ended, page))
 
     def _show_handle(self, row: int, name: str, at: Floats, color: Color) -> None:
         """Move and colour one ball if that changes it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from config.errors import DuocapError
 from reconstruct.posing.protocol import Poser
 from stream.posing.document import Document, Keyframe
-from stream.posing.motion import Motion, motion_of
+from stream.posing.motion import Motion, solve_keyframe_motion
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Timeline:
             return self._done[1]
         if self._running is None and len(document.keys) > 1:
             self._progress, self._fault = (0, 1), ""
-            self._running = task, self._worker.submit(motion_of, document, poser, self._show)
+            self._running = task, self._worker.submit(solve_keyframe_motion, document, poser, self._show)
         return None
 
     def step(self, seconds: float, motion: Motion | None) -> None:

@@ -7,7 +7,7 @@ import viser
 
 from config.arrays import Image
 from config.settings import CAMERA_NAMES
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
 
@@ -52,7 +52,7 @@ class CamerasPanel:
             if handle.visible != (picture is not None):
                 handle.visible = picture is not None
         none = not self.hidden and all(picture is None for picture in pictures)
-        set_html(self._message, box("No pictures: this stream's cameras send none.") if none else "")
+        set_html(self._message, wrap_in_box("No pictures: this stream's cameras send none.") if none else "")
 
     def _want(self, wanted: bool) -> None:
         """Request pictures, or none."""

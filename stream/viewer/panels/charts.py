@@ -9,10 +9,10 @@ import viser
 from numpy.typing import NDArray
 from viser import uplot
 
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.viewer.meter import MeterSample
 from stream.viewer.view import AppSnapshot
-from stream.web.html import BAD, GOOD, pill, set_html
+from stream.web.html import BAD, GOOD, format_pill, set_html
 
 SHOWN_S = 120.0
 HEIGHT_PX = 160
@@ -92,11 +92,11 @@ class ChartsPanel:
         self._budget_ms = budget_ms
         self._charts = (
             Chart("Latency, picture to page [ms]", self._latency, dashed=("budget",), top=2.0 * budget_ms),
-            Chart("Stages, one upon the other [ms]", stacked_stages, filled=True, top=1.25 * budget_ms),
-            Chart("Rates [1/s]", rates),
+            Chart("Stages, one upon the other [ms]", stack_stage_medians, filled=True, top=1.25 * budget_ms),
+            Chart("Rates [1/s]", chart_rates),
             Chart("Between the cameras [ms]", lambda samples: {"skew": [s.skew_ms for s in samples]}),
-            Chart("Markers from the body [mm]", residuals),
-            Chart("Poses that never came", missed),
+            Chart("Markers from the body [mm]", chart_residuals),
+            Chart("Poses that never came", chart_missed_poses),
         )
         self._shown: tuple[float, float, int] | None = None
 
@@ -111,13 +111,13 @@ class ChartsPanel:
         every = view.tracks[0].meter.samples
         samples = [sample for sample in every if view.cursor_s - SHOWN_S <= sample.t_s <= view.cursor_s]
         if not samples:
-            set_html(self._table, box('<div class="dim">Figures come with the first seconds of a performance.</div>'))
+            set_html(self._table, wrap_in_box('<div class="dim">Figures come with the first seconds of a performance.</div>'))
             return
         shown = (samples[0].t_s, samples[-1].t_s, len(samples))
         if shown == self._shown:
             return
         self._shown = shown
-        set_html(self._table, latency_html(samples[-1], self._budget_ms))
+        set_html(self._table, format_latency_html(samples[-1], self._budget_ms))
         for chart in self._charts:
             chart.update(samples, samples[-1].t_s)
 
@@ -127,45 +127,45 @@ class ChartsPanel:
         return {**lines, "budget": [self._budget_ms + sample.lag_ms for sample in samples]}
 
 
-def stacked_stages(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+def stack_stage_medians(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
     """Return the cumulative sums of the stages' medians, the last stage first: it is drawn first, behind the others."""
     names = list(dict.fromkeys(name for sample in samples for name in sample.latency_ms))
     sums = [list(accumulate(sample.latency_ms.get(name, (0.0, 0.0, 0.0))[0] for name in names)) for sample in samples]
     return {name: [row[n] for row in sums] for n, name in reversed(list(enumerate(names)))}
 
 
-def rates(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+def chart_rates(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
     """Return the rates of poses and of each camera's pictures [1/s]; 0 for a camera that has not reported yet."""
     cameras = list(dict.fromkeys(name for sample in samples for name in sample.cameras_hz))
     columns = {"poses": [sample.poses_hz for sample in samples]}
     return columns | {name: [sample.cameras_hz.get(name, 0.0) for sample in samples] for name in cameras}
 
 
-def residuals(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+def chart_residuals(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
     """Return the median distance of measured markers from the body [mm]; NaN where none was measured."""
     return {"median": [float("nan") if s.residual_mm is None else s.residual_mm for s in samples]}
 
 
-def missed(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+def chart_missed_poses(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
     """Return the number of poses missed in each second."""
     counts = [sample.n_missed for sample in samples]
     return {"missed": [float(now - before) for before, now in zip([counts[0], *counts[:-1]], counts, strict=True)]}
 
 
-def latency_html(sample: MeterSample, budget_ms: float) -> str:
+def format_latency_html(sample: MeterSample, budget_ms: float) -> str:
     """Return a table of the stages in the last second, and whether the p95 of the total is within budget and lag."""
     allowed_ms = budget_ms + sample.lag_ms
     late = sample.total_ms[1] > allowed_ms
     grade = f"{sample.total_ms[1] - allowed_ms:.0f} over {allowed_ms:.0f}" if late else f"within {allowed_ms:.0f}"
-    rows = "".join(_row(name, values) for name, values in sample.latency_ms.items())
-    return box(
-        f'<div class="row"><h4>Latency [ms]</h4>{pill(grade, BAD if late else GOOD)}</div>'
+    rows = "".join(_format_row(name, values) for name, values in sample.latency_ms.items())
+    return wrap_in_box(
+        f'<div class="row"><h4>Latency [ms]</h4>{format_pill(grade, BAD if late else GOOD)}</div>'
         "<table><tr><th>stage</th><th>p50</th><th>p95</th><th>p99</th></tr>"
-        f"{rows}{_row('picture to page', sample.total_ms, bold=True)}</table>"
+        f"{rows}{_format_row('picture to page', sample.total_ms, bold=True)}</table>"
     )
 
 
-def _row(name: str, values: tuple[float, float, float], bold: bool = False) -> str:
+def _format_row(name: str, values: tuple[float, float, float], bold: bool = False) -> str:
     """Return one row."""
     style = ' style="font-weight:650"' if bold else ""
     return f"<tr{style}><td>{escape(name)}</td>" + "".join(f"<td>{value:.1f}</td>" for value in values) + "</tr>"

@@ -6,7 +6,7 @@ from typing import Protocol
 import viser
 
 from config.errors import DuocapError
-from stream.viewer.html import box, head_html, notices_html
+from stream.viewer.html import format_head_html, format_notices_html, wrap_in_box
 from stream.viewer.view import AppSnapshot
 from stream.web.html import set_html
 
@@ -25,7 +25,7 @@ class HeadPanel:
 
     def update(self, view: AppSnapshot) -> None:
         """Update the text."""
-        set_html(self._html, head_html(view, view.tracks[0].pose_at(view.cursor_s)))
+        set_html(self._html, format_head_html(view, view.tracks[0].pose_at(view.cursor_s)))
 
 
 class EventsPanel:
@@ -40,7 +40,7 @@ class EventsPanel:
 
     def update(self, view: AppSnapshot) -> None:
         """Update the text."""
-        set_html(self._html, notices_html(notice for track in view.tracks for notice in track.notices))
+        set_html(self._html, format_notices_html(notice for track in view.tracks for notice in track.notices))
 
 
 class RecordingControls(Protocol):
@@ -95,7 +95,7 @@ class RecordPanel:
         try:
             self._controls.recentre()
         except DuocapError as error:
-            set_html(self._message, box(escape(str(error))))
+            set_html(self._message, wrap_in_box(escape(str(error))))
 
     def _press(self) -> None:
         """Start or stop; runs in a thread of the server's pool, since the answer may take a while."""
@@ -113,4 +113,4 @@ class RecordPanel:
             message = str(error)
         finally:
             self._busy = False
-        set_html(self._message, box(escape(message)))
+        set_html(self._message, wrap_in_box(escape(message)))

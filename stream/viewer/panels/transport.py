@@ -6,7 +6,7 @@ from typing import Protocol
 
 import viser
 
-from stream.viewer.html import box, clock_text, legend_html, strip_svg, take_square
+from stream.viewer.html import draw_strip_svg, format_clock, format_legend_html, format_take_square, wrap_in_box
 from stream.viewer.player import MAX_SPEED, MIN_SPEED, Playhead, TimeSpan
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
@@ -54,12 +54,12 @@ class TransportPanel:
         if time.monotonic() - self._moved_s > HANDS_OFF_S:
             self._follow(span, player)
         strips = "".join(
-            f'<div style="{STRIP}">{take_square(view, n)}{strip_svg(track.history.runs, span, view.cursor_s)}</div>'
+            f'<div style="{STRIP}">{format_take_square(view, n)}{draw_strip_svg(track.history.runs, span, view.cursor_s)}</div>'
             for n, track in enumerate(view.tracks)
         )
-        position = "live" if player.live and not view.silent else f"{clock_text(view.cursor_s)} of {clock_text(span.end_s)}"
-        legend = legend_html([run for track in view.tracks for run in track.history.runs])
-        set_html(self._strip, box(f'{strips}<div class="row"><div class="legend">{legend}</div><b>{position}</b></div>'))
+        position = "live" if player.live and not view.silent else f"{format_clock(view.cursor_s)} of {format_clock(span.end_s)}"
+        legend = format_legend_html([run for track in view.tracks for run in track.history.runs])
+        set_html(self._strip, wrap_in_box(f'{strips}<div class="row"><div class="legend">{legend}</div><b>{position}</b></div>'))
         label = "Pause" if player.playing else "Play"
         if self._buttons.options[0] != label:
             self._buttons.options = (label, *self._buttons.options[1:])

@@ -16,10 +16,10 @@ from viser import _messages
 
 from config.arrays import Floats
 from reconstruct.pose import TrackingState
-from stream.export.mesh.mesh import body_mesh, rest_positions_m
+from stream.export.mesh.mesh import compute_rest_positions_m, load_body_mesh
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.viewer.scene.colors import BODY, GREY, Color, body_color
+from stream.viewer.scene.colors import BODY, GREY, Color, choose_body_color
 
 MIN_CHANGE = 2e-5  # of a quaternion's component, or in metres: invisible changes are not sent
 BALL_SUBDIVISIONS = 2
@@ -64,11 +64,11 @@ class Skin:
         **style: Any,
     ) -> None:
         self._wxyz = np.tile([1.0, 0.0, 0.0, 0.0], (len(skeleton.names), 1))
-        self._position_m = rest_positions_m(skeleton.parents, skeleton.offsets_m)
+        self._position_m = compute_rest_positions_m(skeleton.parents, skeleton.offsets_m)
         self.mesh = scene.add_mesh_skinned(
             name, vertices_m, faces, bone_wxyzs=self._wxyz, bone_positions=self._position_m, skin_weights=weights, **style
         )
-        self._set_bone = bone_setter(self.mesh)
+        self._set_bone = make_bone_setter(self.mesh)
 
     def show(self, joints: Joints) -> None:
         """Move the bones that have moved."""
@@ -109,7 +109,7 @@ class Balls:
         self._colors = list(colors)
 
 
-def bone_setter(mesh: viser.MeshSkinnedHandle) -> BoneSetter:
+def make_bone_setter(mesh: viser.MeshSkinnedHandle) -> BoneSetter:
     """Return a function that moves a bone of a mesh.
 
     The setters of viser 1.1 compare every value with the last by np.allclose, which took 5 % of a core at 60 Hz and which `Skin`
@@ -145,7 +145,7 @@ class SkinnedBody(NodePart):
     """The body as one skinned mesh, driven by one bone a joint; its colour shows the tracking state."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
-        mesh = body_mesh(skeleton.names, skeleton.parents, skeleton.offsets_m)
+        mesh = load_body_mesh(skeleton.names, skeleton.parents, skeleton.offsets_m)
         weights = np.zeros((len(mesh.vertices_m), len(skeleton.names)))
         np.add.at(weights, (np.arange(len(weights))[:, None], mesh.joints), mesh.weights)
         self._color: Color = BODY
@@ -169,5 +169,5 @@ class SkinnedBody(NodePart):
     def _update_color(self) -> None:
         """Colour the mesh by state, colour and opacity."""
         opacity = min(self._opacity, LOST_OPACITY) if self._state is TrackingState.LOST else self._opacity
-        self._skin.mesh.color = body_color(self._state, self._color)
+        self._skin.mesh.color = choose_body_color(self._state, self._color)
         self._skin.mesh.opacity = None if opacity >= 1.0 else opacity

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from database.geometry.rotations import rotation_between
-from stream.export.mesh.mesh import rest_positions_m
+from stream.export.mesh.mesh import compute_rest_positions_m
 from stream.protocol.joints import Joints, wxyz_from_matrix
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import Balls, NodePart, Skin
-from stream.viewer.scene.colors import DARK, Ground, joint_colors
+from stream.viewer.scene.colors import DARK, Ground, compute_joint_colors
 
 Atomic = Callable[[], AbstractContextManager[None]]  # the server's `atomic`: messages sent within it arrive as one
 
@@ -43,7 +43,7 @@ class Bones:
         return wxyz_from_matrix(joints.rotation[self.joint] @ self.rotation)
 
 
-def bones_of(skeleton: SkeletonMessage) -> Bones:
+def bones_from_skeleton(skeleton: SkeletonMessage) -> Bones:
     """Return a bone from each joint to each of its children, and from the last joints of a chain to their tips."""
     joints: list[int] = []
     spans: list[Floats] = []
@@ -53,7 +53,7 @@ def bones_of(skeleton: SkeletonMessage) -> Bones:
             spans.append(skeleton.offsets_m[joint])
         if joint not in skeleton.parents:
             joints.append(joint)
-            spans.append(tip_m(skeleton, joint))
+            spans.append(find_tip_m(skeleton, joint))
     span = np.asarray(spans, float)
     length_m = np.linalg.norm(span, axis=1)
     keep = length_m > MIN_BONE_M
@@ -61,7 +61,7 @@ def bones_of(skeleton: SkeletonMessage) -> Bones:
     return Bones(np.asarray(joints)[keep], rotation, length_m[keep])
 
 
-def tip_m(skeleton: SkeletonMessage, joint: int) -> Floats:
+def find_tip_m(skeleton: SkeletonMessage, joint: int) -> Floats:
     """Return the end of the last bone of a chain from its joint in the rest pose, (3,): as the stream says, else typical."""
     if skeleton.tails_m is not None:
         return np.asarray(skeleton.tails_m[joint])
@@ -70,7 +70,7 @@ def tip_m(skeleton: SkeletonMessage, joint: int) -> Floats:
     return np.array(tip) * ([-1.0, 1.0, 1.0] if name.startswith("right") else [1.0, 1.0, 1.0])
 
 
-def spindle() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+def build_spindle() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
     """Return vertices (V, 3) and faces (F, 3) of SPINDLE rotated about the y axis, counter-clockwise seen from outside."""
     angle = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
     x, z = SPINDLE[:, :1] * np.sin(angle), SPINDLE[:, :1] * np.cos(angle)
@@ -86,10 +86,10 @@ class BoneParts(NodePart):
     """The bones of one body: spindles from joint to joint, in one mesh that the joints move."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
-        bones, (corners, faces) = bones_of(skeleton), spindle()
+        bones, (corners, faces) = bones_from_skeleton(skeleton), build_spindle()
         radius_m = np.clip(THICKNESS * bones.length_m, MIN_THICKNESS_M, MAX_THICKNESS_M)
         sizes_m = np.stack([radius_m, bones.length_m, radius_m], 1)
-        begins_m = rest_positions_m(skeleton.parents, skeleton.offsets_m)[bones.joint]
+        begins_m = compute_rest_positions_m(skeleton.parents, skeleton.offsets_m)[bones.joint]
         vertices_m = np.einsum("bij,bvj->bvi", bones.rotation, sizes_m[:, None] * corners) + begins_m[:, None]
         all_faces = faces + len(corners) * np.arange(len(sizes_m), dtype=np.uint32)[:, None, None]
         weights = np.eye(len(skeleton.names))[np.repeat(bones.joint, len(corners))]
@@ -125,4 +125,4 @@ class JointParts(NodePart):
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Move the balls to the joints."""
-        self._balls.show(joints.position_m, [(r, g, b) for r, g, b in joint_colors(pose).tolist()], self._all)
+        self._balls.show(joints.position_m, [(r, g, b) for r, g, b in compute_joint_colors(pose).tolist()], self._all)

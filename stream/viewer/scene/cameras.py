@@ -16,10 +16,10 @@ from config.arrays import Floats, Image
 from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.pose import TrackingState
-from stream.protocol.joints import joints_of, wxyz_from_matrix
+from stream.protocol.joints import compute_pose_joints, wxyz_from_matrix
 from stream.protocol.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.bones import Atomic
-from stream.viewer.scene.colors import CAMERA_COLORS, Color, marker_color, side_color
+from stream.viewer.scene.colors import CAMERA_COLORS, Color, choose_marker_color, choose_side_color
 from stream.web.preview import CameraPreview
 
 FRUSTUM_M = 0.28
@@ -31,7 +31,7 @@ DETECTION: Color = (255, 255, 255)
 MAX_PX = 1e5
 
 
-def camera_of(reading: CameraReading) -> Camera:
+def camera_from_reading(reading: CameraReading) -> Camera:
     """Return a camera as the stream describes it."""
     rotation = matrix_from_rotvec(reading.rotation)
     matrix, lens, R, t = (np.array(a, float) for a in (reading.matrix, reading.distortions, rotation, reading.translation))
@@ -48,7 +48,7 @@ class Frustum:
     position_m: Floats
 
 
-def frustum_of(camera: Camera) -> Frustum:
+def frustum_from_camera(camera: Camera) -> Frustum:
     """Return the frustum of a camera: fov = 2 atan(h / 2 f_y); of a fisheye what it sees from top to bottom."""
     width, height = camera.size
     fov_rad = 2.0 * float(np.arctan2(0.5 * height, camera.matrix[1, 1]))
@@ -63,12 +63,12 @@ class Cameras:
 
     def __init__(self, scene: viser.SceneApi, prefix: str, rig: RigMessage, atomic: Atomic = nullcontext) -> None:
         self._atomic = atomic
-        self._cameras = [camera_of(reading) for reading in rig.cameras]
+        self._cameras = [camera_from_reading(reading) for reading in rig.cameras]
         self._names = CAMERA_NAMES[: len(self._cameras)]
         self._nodes: list[viser.CameraFrustumHandle] = []
         self._labels: list[viser.LabelHandle] = []
         for camera, name, color in zip(self._cameras, self._names, CAMERA_COLORS, strict=False):
-            frustum = frustum_of(camera)
+            frustum = frustum_from_camera(camera)
             x, y, z = frustum.position_m.tolist()
             self._labels.append(
                 scene.add_label(
@@ -144,13 +144,13 @@ class Cameras:
             for n in came:
                 newest = self._previews[n].newest
                 if newest is not None and self._on:
-                    self._nodes[n].image = np.ascontiguousarray(brightened(newest[1])[..., ::-1])
+                    self._nodes[n].image = np.ascontiguousarray(brighten_picture(newest[1])[..., ::-1])
         return bool(came)
 
     def picture(self, n: int, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None) -> Image | None:
         """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one."""
         newest = self._previews[n].newest
-        return None if newest is None else drawn(newest[1], newest[0], self._cameras[n], skeleton, pose)
+        return None if newest is None else draw_overlay(newest[1], newest[0], self._cameras[n], skeleton, pose)
 
     def remove(self) -> None:
         """Remove the cameras from the scene and unsubscribe."""
@@ -164,45 +164,47 @@ class Cameras:
             preview.subscribe(address if self._pictures else "")
 
 
-def brightened(image: Image) -> Image:
+def brighten_picture(image: Image) -> Image:
     """Return a picture as it is, or amplified where all of it is dark."""
     peak = max(float(np.percentile(image[::2, ::2], 99.9)), 1.0)
     gain = min(max(1.0, BRIGHT_LEVEL / peak), MAX_GAIN)
     return image if gain == 1.0 else np.asarray(cv2.convertScaleAbs(image, alpha=gain), np.uint8)
 
 
-def drawn(
+def draw_overlay(
     image: Image, preview: Preview, camera: Camera, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None
 ) -> Image:
     """Draw blobs, skeleton and markers on a picture: BGR in, RGB out."""
-    canvas = np.ascontiguousarray(brightened(image)[..., ::-1])
+    canvas = np.ascontiguousarray(brighten_picture(image)[..., ::-1])
     scale = image.shape[1] / preview.size[0]
     if skeleton is not None and pose is not None and pose.hash == skeleton.hash and pose.state is not TrackingState.LOST:
-        _draw_bones(canvas, skeleton, camera.project(joints_of(skeleton, pose).position_m) * scale)
+        _draw_bones(canvas, skeleton, camera.project(compute_pose_joints(skeleton, pose).position_m) * scale)
         if pose.markers:
             markers_px = camera.project(np.array([marker.xyz for marker in pose.markers])) * scale
             for marker, point in zip(pose.markers, markers_px, strict=True):
-                if _drawable(point):
-                    cv2.drawMarker(canvas, _pixel(point), marker_color(marker), cv2.MARKER_TILTED_CROSS, 7, 1, cv2.LINE_AA)
+                if _is_drawable(point):
+                    cv2.drawMarker(
+                        canvas, _round_to_pixel(point), choose_marker_color(marker), cv2.MARKER_TILTED_CROSS, 7, 1, cv2.LINE_AA
+                    )
     for point in preview.points_px * scale:
-        if _drawable(point):
-            cv2.circle(canvas, _pixel(point), 6, DETECTION, 1, cv2.LINE_AA)
+        if _is_drawable(point):
+            cv2.circle(canvas, _round_to_pixel(point), 6, DETECTION, 1, cv2.LINE_AA)
     return canvas
 
 
 def _draw_bones(canvas: Image, skeleton: SkeletonMessage, joints_px: Floats) -> None:
     """Draw the skeleton, left and right in their colours."""
     for joint, parent in enumerate(skeleton.parents):
-        if parent >= 0 and _drawable(joints_px[joint]) and _drawable(joints_px[parent]):
-            color = side_color(skeleton.names[joint])
-            cv2.line(canvas, _pixel(joints_px[joint]), _pixel(joints_px[parent]), color, 1, cv2.LINE_AA)
+        if parent >= 0 and _is_drawable(joints_px[joint]) and _is_drawable(joints_px[parent]):
+            color = choose_side_color(skeleton.names[joint])
+            cv2.line(canvas, _round_to_pixel(joints_px[joint]), _round_to_pixel(joints_px[parent]), color, 1, cv2.LINE_AA)
 
 
-def _drawable(point: Floats) -> bool:
+def _is_drawable(point: Floats) -> bool:
     """Return whether a point is finite and near enough to draw."""
     return bool(np.isfinite(point).all() and np.abs(point).max() < MAX_PX)
 
 
-def _pixel(point: Floats) -> tuple[int, int]:
+def _round_to_pixel(point: Floats) -> tuple[int, int]:
     """Return the pixel of a point."""
     return round(float(point[0])), round(float(point[1]))

@@ -64,31 +64,31 @@ LIGHT = Ground(
 )
 
 
-def body_color(state: TrackingState, own: Color) -> Color:
+def choose_body_color(state: TrackingState, own: Color) -> Color:
     """Return the body's colour: its own while it is tracked, orange while it coasts, grey when lost."""
     return {TrackingState.TRACKING: own, TrackingState.COASTING: ORANGE, TrackingState.LOST: GREY}[state]
 
 
-def marker_color(marker: MarkerReading) -> Color:
+def choose_marker_color(marker: MarkerReading) -> Color:
     """Return a marker's colour: measured by two cameras at least, seen by one, or inferred from the rest."""
     if marker.measured is not None or len(marker.cameras) > 1:
         return MEASURED
     return ONE_VIEW if marker.cameras else INFERRED
 
 
-def side_color(name: str) -> Color:
+def choose_side_color(name: str) -> Color:
     """Return the colour of a joint's side."""
     return LEFT if name.startswith("left") else RIGHT if name.startswith("right") else MIDDLE
 
 
-def joint_colors(pose: PoseMessage) -> Colors:
+def compute_joint_colors(pose: PoseMessage) -> Colors:
     """Return the colours of the joints by source, greyer where confidence is low, (J, 3)."""
     source = np.minimum(pose.joint_source, len(SOURCES) - 1)
     certain = np.round(np.clip(pose.confidence, 0.0, 1.0) * CONFIDENCE_STEPS)[:, None] / CONFIDENCE_STEPS
     return np.asarray(certain * SOURCES[source] + (1.0 - certain) * np.array(GREY), np.uint8)
 
 
-def vertex_colors(colors: ArrayLike) -> Colors:
+def convert_to_linear_colors(colors: ArrayLike) -> Colors:
     """Convert colours, (..., 3), from sRGB to linear, which viser expects for lines and batched meshes, 0-255 each."""
     share = np.asarray(colors, float) / 255.0
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)  # IEC 61966-2-1

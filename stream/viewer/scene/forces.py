@@ -7,7 +7,7 @@ from config.arrays import Floats
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import NodePart
-from stream.viewer.scene.colors import DARK, Ground, vertex_colors
+from stream.viewer.scene.colors import DARK, Ground, convert_to_linear_colors
 
 GRAVITY_M_S2 = 9.81
 USUAL_KG = 70.0  # of a body whose mass is unknown
@@ -26,7 +26,7 @@ class ForceArrows(NodePart):
         self._arrows = scene.add_arrows(
             f"{name}/arrows",
             np.zeros((1, 2, 3), np.float32),
-            vertex_colors(DARK.left)[None],
+            convert_to_linear_colors(DARK.left)[None],
             shaft_radius=SHAFT_M,
             head_radius=HEAD_M,
             head_length=TIP_M,
@@ -60,4 +60,4 @@ class ForceArrows(NodePart):
     def _paint(self) -> None:
         """Colour the arrows by their sides."""
         if self._feet:
-            self._arrows.colors = vertex_colors([self._ground.side(joint) for joint in self._feet])
+            self._arrows.colors = convert_to_linear_colors([self._ground.side(joint) for joint in self._feet])

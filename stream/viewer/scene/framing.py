@@ -38,40 +38,42 @@ class Viewpoint:
     fov_rad: float = FOV_RAD
 
 
-def distance_m(aspect: float, height_m: float, width_m: float) -> float:
+def compute_view_distance_m(aspect: float, height_m: float, width_m: float) -> float:
     """Return the distance at which a height and a width fill a picture of an aspect (width by height)."""
     half = np.tan(0.5 * FOV_RAD)
     return float(0.5 * max(height_m / half, width_m / (half * max(aspect, 0.1))))
 
 
-def viewpoint(view: View | int, root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
+def compute_viewpoint(
+    view: View | int, root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0
+) -> Viewpoint:
     """Return the viewpoint of a view on a performer whose hips are at root_m, (3,).
 
     view: or the number of a camera; aspect: width of the picture by its height; apart_m: distance between the outer performers.
     The view of a camera that does not exist is the front.
     """
     if isinstance(view, int) and rig is not None and view < len(rig.cameras):
-        return camera_viewpoint(rig.cameras[view])
+        return viewpoint_from_camera(rig.cameras[view])
     target = np.array([root_m[0], MIDDLE_M, root_m[2]])
-    front = facing(rig, root_m)
+    front = compute_facing_direction(rig, root_m)
     side = np.array([front[2], 0.0, -front[0]])
     up = np.array([0.0, 1.0, 0.0])
     if view is View.TOP:
-        return Viewpoint(target + distance_m(aspect, TOP_WIDTH_M, TOP_WIDTH_M + apart_m) * up, target, -front)
+        return Viewpoint(target + compute_view_distance_m(aspect, TOP_WIDTH_M, TOP_WIDTH_M + apart_m) * up, target, -front)
     out = side if view is View.SIDE else front
-    return Viewpoint(target + out * distance_m(aspect, HEIGHT_M, WIDTH_M + apart_m) + EYE_M * up, target, up)
+    return Viewpoint(target + out * compute_view_distance_m(aspect, HEIGHT_M, WIDTH_M + apart_m) + EYE_M * up, target, up)
 
 
-def first_viewpoint(root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
+def compute_first_viewpoint(root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
     """Return the viewpoint that the page opens with: at the front, and so far to the side that no camera covers the picture."""
-    front = viewpoint(View.FRONT, root_m, rig, aspect, apart_m)
-    candidates = [_beside(front, tangent) for tangent in SIDE_TANGENTS]
-    cameras_m = [position_of(camera) for camera in rig.cameras] if rig is not None else []
-    free = (seen for seen in candidates if not any(is_covered(seen, camera_m, aspect) for camera_m in cameras_m))
+    front = compute_viewpoint(View.FRONT, root_m, rig, aspect, apart_m)
+    candidates = [_orbit_viewpoint(front, tangent) for tangent in SIDE_TANGENTS]
+    cameras_m = [compute_camera_position(camera) for camera in rig.cameras] if rig is not None else []
+    free = (seen for seen in candidates if not any(is_view_covered(seen, camera_m, aspect) for camera_m in cameras_m))
     return next(free, candidates[0])
 
 
-def _beside(front: Viewpoint, tangent: float) -> Viewpoint:
+def _orbit_viewpoint(front: Viewpoint, tangent: float) -> Viewpoint:
     """Move a viewpoint around its target, by an angle of this tangent."""
     out = front.position - front.look_at
     sideways = np.array([out[2], 0.0, -out[0]]) * tangent
@@ -79,7 +81,7 @@ def _beside(front: Viewpoint, tangent: float) -> Viewpoint:
     return Viewpoint(position, front.look_at, front.up)
 
 
-def is_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
+def is_view_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
     """Return whether a camera drawn at camera_m, (3,), covers a large part of the picture: near the viewpoint and in its view."""
     forward = seen.look_at - seen.position
     forward = forward / np.linalg.norm(forward)
@@ -94,25 +96,25 @@ def is_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
     return bool(abs(ray @ right) < reach_m * aspect + DRAWN_M and abs(ray @ up) < reach_m + DRAWN_M)
 
 
-def facing(rig: RigMessage | None, root_m: Floats) -> Floats:
+def compute_facing_direction(rig: RigMessage | None, root_m: Floats) -> Floats:
     """Return the horizontal direction from the performer to the middle of the cameras, (3,); z where they are around."""
     if rig is None or not rig.cameras:
         return np.array([0.0, 0.0, 1.0])
-    out = (np.array([position_of(camera) for camera in rig.cameras]) - root_m) * [1.0, 0.0, 1.0]
+    out = (np.array([compute_camera_position(camera) for camera in rig.cameras]) - root_m) * [1.0, 0.0, 1.0]
     middle, distance_m = out.mean(axis=0), float(np.linalg.norm(out, axis=1).mean())
     length = float(np.linalg.norm(middle))
     return np.asarray(middle / length) if length > max(AROUND * distance_m, 0.1) else np.array([0.0, 0.0, 1.0])
 
 
-def position_of(camera: CameraReading) -> Floats:
+def compute_camera_position(camera: CameraReading) -> Floats:
     """Return a camera's centre in the world, C = -R^T t, (3,) [m]."""
     return np.asarray(-matrix_from_rotvec(camera.rotation).T @ camera.translation)
 
 
-def camera_viewpoint(camera: CameraReading) -> Viewpoint:
+def viewpoint_from_camera(camera: CameraReading) -> Viewpoint:
     """Return the viewpoint of a camera: its z axis points into the picture, its y axis down."""
     R = matrix_from_rotvec(camera.rotation)
-    position = position_of(camera)
+    position = compute_camera_position(camera)
     forward, up = R[2], -R[1]
     fov_rad = 2.0 * float(np.arctan2(0.5 * camera.size[1], camera.matrix[1, 1]))
     return Viewpoint(position, position + 3.0 * forward, up, fov_rad)

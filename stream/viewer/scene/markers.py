@@ -8,7 +8,7 @@ from database.contacts import CONTACT_JOINTS
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import Balls, NodePart
-from stream.viewer.scene.colors import CONTACT, INFERRED, Color, marker_color, vertex_colors
+from stream.viewer.scene.colors import CONTACT, INFERRED, Color, choose_marker_color, convert_to_linear_colors
 
 MARKER_M = 0.022
 LABEL_UP_M = 0.04
@@ -34,7 +34,7 @@ class MarkerParts(NodePart):
             m = self._index.get(marker.name)
             if m is not None:
                 self._position_m[m] = marker.measured or marker.xyz
-                present[m], self._colors[m] = True, marker_color(marker)
+                present[m], self._colors[m] = True, choose_marker_color(marker)
         self._balls.show(self._position_m, self._colors, present)
 
 
@@ -85,11 +85,11 @@ class Contacts(NodePart):
         self._position_m = np.zeros((n_rings, 3), np.float32)
         self._rings = scene.add_batched_meshes_simple(
             name,
-            *ring(*RING_M),
+            *build_ring(*RING_M),
             np.tile(IDENTITY_WXYZ, (n_rings, 1)),
             self._position_m,
             batched_scales=np.zeros(n_rings, np.float32),
-            batched_colors=vertex_colors(CONTACT),
+            batched_colors=convert_to_linear_colors(CONTACT),
             lod="off",
             side="double",
             cast_shadow=False,
@@ -110,7 +110,7 @@ class Contacts(NodePart):
         self._rings.batched_scales = size
 
 
-def ring(inner_m: float, outer_m: float, around: int = 32) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+def build_ring(inner_m: float, outer_m: float, around: int = 32) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
     """Return vertices (V, 3) and faces (F, 3) of a flat ring that is visible from above."""
     angle = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
     circle = np.stack([np.cos(angle), np.zeros(around), np.sin(angle)], 1)

@@ -8,13 +8,13 @@ import numpy as np
 import viser
 
 from config.arrays import Floats, Image
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
 from stream.viewer.scene.cameras import Cameras
 from stream.viewer.scene.colors import BODIES
-from stream.viewer.scene.framing import View, Viewpoint, first_viewpoint, viewpoint
+from stream.viewer.scene.framing import View, Viewpoint, compute_first_viewpoint, compute_viewpoint
 from stream.viewer.scene.stage import Stage, StageOptions
-from stream.viewer.scene.world import WORLD, World
+from stream.viewer.scene.world import WORLD, WorldScenery
 from stream.viewer.track import ViewerTrack
 
 APART_M = 1.2  # between two takes
@@ -48,7 +48,7 @@ class Scenery:
 
     def __init__(self, server: viser.ViserServer, dark: bool) -> None:
         self._server = server
-        self._world = World(server, dark)
+        self._world = WorldScenery(server, dark)
         self._options = StageOptions()
         self._apart_m = APART_M
         self._tracks: Sequence[ViewerTrack] = ()
@@ -118,12 +118,12 @@ class Scenery:
         """Have all pages look from one of the views, or through a camera by its number."""
         rig = self._tracks[0].rig if self._tracks else None
         root_m, apart_m = self._root_m(), self._width_m()
-        self._set_viewpoint(lambda aspect: viewpoint(view, root_m, rig, aspect, apart_m))
+        self._set_viewpoint(lambda aspect: compute_viewpoint(view, root_m, rig, aspect, apart_m))
 
     def welcome(self, client: viser.ClientHandle) -> None:
         """Aim the camera of a new page at the performer."""
         if self._framed:
-            _aim(client, self._in_scene(self._first_viewpoint))
+            _set_client_viewpoint(client, self._in_scene(self._first_viewpoint))
 
     def want_pictures(self, wanted: bool) -> None:
         """Have the cameras send pictures, or no longer."""
@@ -177,7 +177,7 @@ class Scenery:
 
     def _first_viewpoint(self, aspect: float) -> Viewpoint:
         """Return the viewpoint that a page opens with."""
-        return first_viewpoint(self._root_m(), self._tracks[0].rig, aspect, self._width_m())
+        return compute_first_viewpoint(self._root_m(), self._tracks[0].rig, aspect, self._width_m())
 
     def _set_viewpoint(self, viewpoint_of: ViewpointOf) -> None:
         """Set the viewpoint of all pages and of those to come."""
@@ -185,7 +185,7 @@ class Scenery:
         seen = in_scene(TYPICAL_ASPECT)
         camera.position, camera.look_at, camera.up, camera.fov = seen.position, seen.look_at, seen.up, seen.fov_rad
         for client in self._server.get_clients().values():
-            _aim(client, in_scene)
+            _set_client_viewpoint(client, in_scene)
 
     def _in_scene(self, viewpoint_of: ViewpointOf) -> ViewpointOf:
         """Convert viewpoints from the world to the scene, whose middle moves with the performer."""
@@ -201,7 +201,7 @@ class Scenery:
         track = self._tracks[0] if self._tracks else None
         if track is None or track.rig is None:
             return
-        if self._cameras is None or not _same_rig(self._rig, track.rig):
+        if self._cameras is None or not _is_same_rig(self._rig, track.rig):
             if self._cameras is not None:
                 self._cameras.remove()
             self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig, self._server.atomic)
@@ -232,7 +232,7 @@ class Scenery:
         return self._apart_m * (len(self._tracks) - 1)
 
 
-def _aim(client: viser.ClientHandle, viewpoint_of: ViewpointOf) -> None:
+def _set_client_viewpoint(client: viser.ClientHandle, viewpoint_of: ViewpointOf) -> None:
     """Set the viewpoint of one page, by the aspect of its picture."""
     seen = viewpoint_of(client.camera.aspect)
     with client.atomic():
@@ -242,6 +242,8 @@ def _aim(client: viser.ClientHandle, viewpoint_of: ViewpointOf) -> None:
         client.camera.fov = seen.fov_rad
 
 
-def _same_rig(one: RigMessage | None, other: RigMessage) -> bool:
+def _is_same_rig(one: RigMessage | None, other: RigMessage) -> bool:
     """Return whether two messages describe the same cameras: the message is repeated."""
-    return one is other or (one is not None and encode(replace(one, session="")) == encode(replace(other, session="")))
+    return one is other or (
+        one is not None and encode_message(replace(one, session="")) == encode_message(replace(other, session=""))
+    )

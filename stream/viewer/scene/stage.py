@@ -9,7 +9,7 @@ from typing import Protocol
 
 import viser
 
-from stream.protocol.joints import Joints, joints_of
+from stream.protocol.joints import Joints, compute_pose_joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import SkinnedBody
 from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
@@ -105,7 +105,7 @@ class Stage:
             if pose is None:
                 self.trails.clear()
             else:
-                joints = joints_of(self.skeleton, pose)
+                joints = compute_pose_joints(self.skeleton, pose)
                 for part in self._parts.values():
                     if part.on or part is self.trails:
                         part.show(pose, joints)
@@ -132,7 +132,7 @@ class Stage:
         options = self._options
         self._root.position = (options.offset_x_m, 0.0, 0.0)
         self._body.paint(options.color, options.opacity)
-        joints = joints_of(self.skeleton, self._pose) if self._pose is not None else None
+        joints = compute_pose_joints(self.skeleton, self._pose) if self._pose is not None else None
         for name, part in self._parts.items():
             wanted = bool(getattr(options, name))
             if wanted and not part.on and self._pose is not None and joints is not None:

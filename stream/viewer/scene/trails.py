@@ -10,7 +10,7 @@ from config.arrays import Floats
 from reconstruct.pose import TrackingState
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.viewer.scene.colors import DARK, Ground, vertex_colors
+from stream.viewer.scene.colors import DARK, Ground, convert_to_linear_colors
 
 TRAILED = ("hips", "leftHand", "rightHand", "leftFoot", "rightFoot")
 LENGTH_NS = 2_000_000_000
@@ -86,7 +86,7 @@ class Trails:
         """Return the colours of the ends of segments, (S, 2, 3), fading to the ground."""
         own = np.repeat(self._colors, len(fresh) // len(self._colors), axis=0)[:, None]
         share = fresh[..., None]
-        return vertex_colors(share * own + (1.0 - share) * self._ground)
+        return convert_to_linear_colors(share * own + (1.0 - share) * self._ground)
 
     def clear(self) -> None:
         """Clear the trails."""

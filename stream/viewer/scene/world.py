@@ -12,7 +12,7 @@ SECTION_M = 1.0
 AXES_M = 0.35
 
 
-class World:
+class WorldScenery:
     """The surroundings of all bodies and cameras, which are below the node `WORLD`; call it from one thread.
 
     centre_m: the point of the world in the middle of the scene, (3,), y = 0.

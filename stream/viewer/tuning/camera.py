@@ -10,13 +10,13 @@ import numpy as np
 import viser
 
 from capture.process.preview_image import Preview, PreviewKind, PreviewRequest
-from config.per_camera import CONTROLS, choices
+from config.per_camera import CONTROLS, find_choices
 from config.settings import CAMERA_NAMES
 from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
 from stream.viewer.requests import TuningRequests, Value
-from stream.viewer.tuning.html import camera_html
-from stream.viewer.tuning.picture import CANVAS_PX, PictureMarks, sharpness, tuned_picture
+from stream.viewer.tuning.html import format_camera_html
+from stream.viewer.tuning.picture import CANVAS_PX, PictureMarks, draw_tuning_picture, measure_sharpness
 from stream.web.html import set_html
 from stream.web.preview import CameraPreview
 
@@ -120,14 +120,14 @@ class TuningPanel:
         if self.preview.newest is not None:
             preview, image = self.preview.newest
             self._size = preview.size
-            self._image.image = tuned_picture(image, preview, marks)
+            self._image.image = draw_tuning_picture(image, preview, marks)
 
     def update(self, status: StatusMessage | None, settings: Mapping[str, Value]) -> None:
         """Update state and controls. settings: as the service has them; those that the camera reports are preferred."""
         zoomed = float(self._zoom.value) > 1.0
         preview, image = self.preview.newest or (None, None)
-        sharp = sharpness(image) if image is not None and zoomed else None
-        set_html(self._state, camera_html(self.name, status, preview, sharp))
+        sharp = measure_sharpness(image) if image is not None and zoomed else None
+        set_html(self._state, format_camera_html(self.name, status, preview, sharp))
         if self._across.visible != zoomed:
             self._across.visible = self._down.visible = zoomed
             if preview is not None and zoomed:
@@ -207,7 +207,7 @@ class TuningPanel:
         if event.client is not None:
             modes = {label: mode for mode, label in MODES.items()}
             mode = modes.get(str(event.target.value), AUTO)
-            if mode in choices("detector.mode"):
+            if mode in find_choices("detector.mode"):
                 self._request("detector.mode", mode)
 
     def _control_changed(self, event: viser.GuiEvent[Any], name: str) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from capture.process.preview_image import Preview
 from config.settings import CAMERA_NAMES
-from stream.protocol.messages import StatusMessage, TimeOffset, read_number
-from stream.viewer.html import box
-from stream.web.html import BAD, GOOD, NEUTRAL, pill
+from stream.protocol.messages import CameraTimeOffset, StatusMessage, read_number
+from stream.viewer.html import wrap_in_box
+from stream.web.html import BAD, GOOD, NEUTRAL, format_pill
 
 STATES = {
     "live": ("live", GOOD),
@@ -29,7 +29,7 @@ MODES = {"dark": "bright spots in the dark", "bright": "bright spots in a lit ro
 COUNTS = {"skipped": "skipped", "repeated": "the same again", "unsent": "unsent", "damaged": "damaged"}
 
 
-def camera_html(camera: str, status: StatusMessage | None, preview: Preview | None, sharpness: float | None = None) -> str:
+def format_camera_html(camera: str, status: StatusMessage | None, preview: Preview | None, sharpness: float | None = None) -> str:
     """Return how a camera is: state, health, rate, time stamps, drops, and the mode of its detector.
 
     sharpness: of the picture, shown where it is known.
@@ -39,23 +39,23 @@ def camera_html(camera: str, status: StatusMessage | None, preview: Preview | No
     name = str(details.get("name", ""))[:60]
     health = str(details.get("health", "") or "")[:300]
     warning = f'<div style="color:{BAD};font-weight:600">{escape(health)}</div>' if health else ""
-    figures = [escape(name)] * bool(name) + _figures(details, preview)
+    figures = [escape(name)] * bool(name) + _format_camera_figures(details, preview)
     figures += [f"sharpness {sharpness:.1f}"] if sharpness is not None else []
-    return box(
-        f'<div class="row"><span>{_found(preview)}</span>{pill(state, color)}</div>'
-        f"{warning}<div>{_mode(preview)}</div>"
+    return wrap_in_box(
+        f'<div class="row"><span>{_format_detections(preview)}</span>{format_pill(state, color)}</div>'
+        f"{warning}<div>{_format_detector_mode(preview)}</div>"
         f'<div class="dim">{" · ".join(figures)}</div>'
     )
 
 
-def offset_html(status: StatusMessage | None) -> str:
+def format_offset_html(status: StatusMessage | None) -> str:
     """Return how late each camera's stamps are beside those of the first, as far as that is known."""
     offsets = [(name, status.time_offset(name)) for name in CAMERA_NAMES[1:]] if status is not None else []
-    known = "".join(f"<div>{_offset_words(name, offset)}</div>" for name, offset in offsets if offset is not None)
-    return box(known or '<div class="dim">Nothing is known of it yet.</div>')
+    known = "".join(f"<div>{_format_time_offset(name, offset)}</div>" for name, offset in offsets if offset is not None)
+    return wrap_in_box(known or '<div class="dim">Nothing is known of it yet.</div>')
 
 
-def _offset_words(camera: str, offset: TimeOffset) -> str:
+def _format_time_offset(camera: str, offset: CameraTimeOffset) -> str:
     """Return how late a camera's stamps are."""
     late_ms, sigma = offset
     if sigma is not None and abs(late_ms) < sigma:
@@ -64,7 +64,7 @@ def _offset_words(camera: str, offset: TimeOffset) -> str:
     return f"The {camera} camera's stamps are <b>{abs(late_ms):.1f}{interval} ms</b> {'late' if late_ms >= 0.0 else 'early'}."
 
 
-def _found(preview: Preview | None) -> str:
+def _format_detections(preview: Preview | None) -> str:
     """Return the number of markers that are detected, and their median uncertainty."""
     if preview is None:
         return "no picture"
@@ -73,7 +73,7 @@ def _found(preview: Preview | None) -> str:
     return f"<b>{n} marker{'' if n == 1 else 's'}</b>{sigma}"
 
 
-def _mode(preview: Preview | None) -> str:
+def _format_detector_mode(preview: Preview | None) -> str:
     """Return how the detector tells markers."""
     if preview is None:
         return "Only cameras of this machine send pictures, while a page looks."
@@ -83,7 +83,7 @@ def _mode(preview: Preview | None) -> str:
     return f"{MODES.get(preview.mode, '')}{level}"
 
 
-def _figures(details: Mapping[str, Any], preview: Preview | None) -> list[str]:
+def _format_camera_figures(details: Mapping[str, Any], preview: Preview | None) -> list[str]:
     """Return size, rate, kind of time stamps and losses."""
     figures = [f"{preview.size[0]}×{preview.size[1]}"] if preview is not None else []
     fps = read_number(details.get("fps"))

@@ -12,12 +12,12 @@ from capture.process.preview_image import PreviewKind
 from config.settings import CAMERA_NAMES
 from stream.protocol.messages import RigMessage, StatusMessage
 from stream.publish.client import ServiceClient
-from stream.viewer.html import box
+from stream.viewer.html import wrap_in_box
 from stream.viewer.requests import TuningRequests
-from stream.viewer.scene.cameras import camera_of
+from stream.viewer.scene.cameras import camera_from_reading
 from stream.viewer.tuning.camera import TuningPanel
-from stream.viewer.tuning.html import offset_html
-from stream.viewer.tuning.picture import MAX_DRAWN, N_POINTS, PictureMarks, epipolar_lines
+from stream.viewer.tuning.html import format_offset_html
+from stream.viewer.tuning.picture import MAX_DRAWN, N_POINTS, PictureMarks, compute_epipolar_lines
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
 
@@ -110,7 +110,7 @@ class TunePanel:
             self._message = gui.add_html("")
         self._learn.on_click(lambda _: self._learn_all())
         self._ways.on_click(self._synchronise)
-        self._save.on_click(lambda _: self._requests.submit(save))
+        self._save.on_click(lambda _: self._requests.submit(save_tuning))
         self._gui, self._windows = gui, []  # type: viser.GuiApi, list[viser.PanelHandle]
 
     def update(self, view: AppSnapshot) -> None:
@@ -145,11 +145,11 @@ class TunePanel:
         """Update texts and controls."""
         for column in self.columns:
             column.update(status, self._requests.settings.get(column.name, {}))
-        set_html(self._offset, offset_html(status))
+        set_html(self._offset, format_offset_html(status))
         left_s = self._learning_until_s - now_s
         waiting = f"<b>Stay out of view: {left_s:.0f} s more</b>" if left_s > 0.0 else ""
         message = waiting or self._requests.fault or self._requests.message
-        set_html(self._message, box(message) if message else "")
+        set_html(self._message, wrap_in_box(message) if message else "")
         if self._one.visible != (self._lines.value == ONE_LINE):
             self._one.visible = self._lines.value == ONE_LINE
         choose = self._lines.value != NO_LINES and len(self.columns) > 2
@@ -169,7 +169,7 @@ class TunePanel:
         points = other[0].points_px[:MAX_DRAWN]
         chosen: Sequence[int] = range(len(points)) if wanted == ALL_LINES else [int(self._one.value)]
         chosen = [number for number in chosen if number < len(points)]
-        lines = epipolar_lines(cameras[source], points[chosen], cameras[n]) if chosen else np.zeros((0, N_POINTS, 2))
+        lines = compute_epipolar_lines(cameras[source], points[chosen], cameras[n]) if chosen else np.zeros((0, N_POINTS, 2))
         return PictureMarks(numbers, lines, tuple(chosen))
 
     def _source_of(self, n: int) -> int:
@@ -180,7 +180,7 @@ class TunePanel:
     def _rig_cameras(self, rig: RigMessage | None) -> tuple[Camera, ...]:
         """Return the cameras of the rig, created once."""
         if rig is not self._rig:
-            self._rig, self._cameras = rig, () if rig is None else tuple(camera_of(reading) for reading in rig.cameras)
+            self._rig, self._cameras = rig, () if rig is None else tuple(camera_from_reading(reading) for reading in rig.cameras)
         return self._cameras
 
     def _pressed(self, event: viser.GuiEvent[viser.GuiButtonHandle]) -> None:
@@ -231,7 +231,7 @@ class TunePanel:
         self._requests.submit(synchronise)
 
 
-def save(client: ServiceClient) -> str:
+def save_tuning(client: ServiceClient) -> str:
     """Save what was tuned; return the message with the file."""
     file, note = client.save_tuned()
     return f"Saved to {file}; later runs with these cameras begin so." + (f" Not counting what is {note}." if note else "")

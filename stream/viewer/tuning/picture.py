@@ -9,7 +9,7 @@ import numpy as np
 from calibration.camera import Camera
 from capture.process.preview_image import Preview, PreviewKind
 from config.arrays import Floats, Image
-from stream.viewer.scene.cameras import brightened
+from stream.viewer.scene.cameras import brighten_picture
 from stream.viewer.scene.colors import Color
 
 CANVAS_PX = 640  # width; larger than it is shown, so that lines and figures are sharp
@@ -37,7 +37,7 @@ class PictureMarks:
     line_numbers: tuple[int, ...] = ()
 
 
-def epipolar_lines(seen_by: Camera, points_px: Floats, shown_in: Camera) -> Floats:
+def compute_epipolar_lines(seen_by: Camera, points_px: Floats, shown_in: Camera) -> Floats:
     """Return the epipolar lines of points with the lens distortion of the camera that shows them.
 
     seen_by: camera that sees points_px, (N, 2) [px]; shown_in: the other one. Returns (N, N_POINTS, 2) [px], nearest depth first;
@@ -58,43 +58,43 @@ def epipolar_lines(seen_by: Camera, points_px: Floats, shown_in: Camera) -> Floa
     return np.asarray(lines)
 
 
-def tuned_picture(image: Image, preview: Preview, marks: PictureMarks) -> Image:
+def draw_tuning_picture(image: Image, preview: Preview, marks: PictureMarks) -> Image:
     """Draw marks on a preview's picture: BGR in, RGB out, CANVAS_PX wide."""
     x, y, width, _ = preview.region
     scale = CANVAS_PX / max(width, 1)
-    shown = image if preview.kind is PreviewKind.FOREGROUND else brightened(image)
+    shown = image if preview.kind is PreviewKind.FOREGROUND else brighten_picture(image)
     size = (CANVAS_PX, max(round(preview.region[3] * scale), 1))
-    canvas = np.ascontiguousarray(_resized(shown, size)[..., ::-1])
+    canvas = np.ascontiguousarray(_resize_picture(shown, size)[..., ::-1])
     origin = np.array([x, y], float)
     for number, line in zip(marks.line_numbers, marks.lines, strict=False):
-        _draw_line(canvas, (line - origin + 0.5) * scale, number)
+        _draw_epipolar_line(canvas, (line - origin + 0.5) * scale, number)
     radii_px = np.sqrt(np.maximum(preview.area_px, 0.0) / np.pi)
     markers = zip(preview.points_px[:MAX_DRAWN], radii_px, preview.sigma_px, strict=False)
     for number, (point, radius, sigma) in enumerate(markers):
-        text = _text(number, float(sigma), preview.size[0] / max(width, 1)) if marks.numbers else ""
-        _draw_marker(canvas, (point - origin + 0.5) * scale, radius * scale, float(sigma), text)
+        text = _format_marker_label(number, float(sigma), preview.size[0] / max(width, 1)) if marks.numbers else ""
+        _draw_marker_circle(canvas, (point - origin + 0.5) * scale, radius * scale, float(sigma), text)
     return canvas
 
 
-def sharpness(image: Image) -> float:
+def measure_sharpness(image: Image) -> float:
     """Return the standard deviation of the Laplacian [grey levels]; larger is sharper."""
     return float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_32F).std())
 
 
-def line_color(number: int) -> Color:
+def choose_line_color(number: int) -> Color:
     """Return the colour of a marker's epipolar line, different from those of the next numbers."""
     red, green, blue = colorsys.hsv_to_rgb((0.55 + 0.381966 * number) % 1.0, 0.55, 1.0)
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def _resized(image: Image, size: tuple[int, int]) -> Image:
+def _resize_picture(image: Image, size: tuple[int, int]) -> Image:
     """Resize a picture; large magnifications show its pixels."""
     ratio = size[0] / image.shape[1]
     interpolation = cv2.INTER_NEAREST if ratio > 3.0 else cv2.INTER_LINEAR if ratio > 1.0 else cv2.INTER_AREA
     return np.asarray(cv2.resize(image, size, interpolation=interpolation), np.uint8)
 
 
-def _draw_marker(canvas: Image, point_px: Floats, radius: float, sigma_px: float, text: str) -> None:
+def _draw_marker_circle(canvas: Image, point_px: Floats, radius: float, sigma_px: float, text: str) -> None:
     """Draw a circle around a marker, coloured by its uncertainty, with a text beside it."""
     if not (np.isfinite(point_px).all() and np.abs(point_px).max() < MAX_PX and radius < MAX_PX):
         return
@@ -106,15 +106,15 @@ def _draw_marker(canvas: Image, point_px: Floats, radius: float, sigma_px: float
         cv2.putText(canvas, text, at, cv2.FONT_HERSHEY_SIMPLEX, TEXT_SCALE, paint, thickness, cv2.LINE_AA)
 
 
-def _text(number: int, sigma_px: float, zoom: float) -> str:
+def _format_marker_label(number: int, sigma_px: float, zoom: float) -> str:
     """Return a marker's number, with its uncertainty where that is poor or the zoom leaves room."""
     return str(number) if sigma_px < GOOD_PX and zoom < ZOOM else f"{number} {sigma_px:.2f}"
 
 
-def _draw_line(canvas: Image, line: Floats, number: int) -> None:
+def _draw_epipolar_line(canvas: Image, line: Floats, number: int) -> None:
     """Draw the finite parts of an epipolar line, with the marker's number near its end."""
     finite = np.isfinite(line).all(axis=1) & (np.abs(np.nan_to_num(line)).max(axis=1) < MAX_PX)
-    color = line_color(number)
+    color = choose_line_color(number)
     points = np.round(np.where(finite[:, None], line, 0.0)).astype(np.int32)
     for n in range(len(points) - 1):
         if finite[n] and finite[n + 1]:

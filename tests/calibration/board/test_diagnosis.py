@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.board.diagnosis import board_note, seen_instead, why_no_board
+from calibration.board.diagnosis import describe_ambiguity, describe_seen_instead, explain_missing_board
 from calibration.board.find import find_board
 from calibration.board.pattern import Board, board_from_text
 from calibration.camera import Rig
@@ -68,19 +68,21 @@ def test_it_says_what_is_seen(case: str) -> None:
     draw, board, expected = CASES[case]
     image = draw()
     assert find_board(image, board) is None
-    words = why_no_board([image], board)
+    words = explain_missing_board([image], board)
     assert "\n" not in words and not words.endswith(".")
     assert re.search(expected, words), words
 
 
 def test_what_is_seen_in_some_pictures_counts_for_more_than_nothing_in_others() -> None:
     empty, other = render([], SMALL.cameras[0]), picture("7x5:25", rig=SMALL)  # what is not found is looked for thoroughly
-    words = why_no_board([empty, cv2.cvtColor(other, cv2.COLOR_GRAY2BGR)], CHESSBOARD)
+    words = explain_missing_board([empty, cv2.cvtColor(other, cv2.COLOR_GRAY2BGR)], CHESSBOARD)
     assert words.startswith("in 1 of 2 pictures looked at, a board of 7x5")
-    assert why_no_board([], CHESSBOARD) == "there are no pictures"
-    assert seen_instead(other, CHESSBOARD) in words
+    assert explain_missing_board([], CHESSBOARD) == "there are no pictures"
+    assert describe_seen_instead(other, CHESSBOARD) in words
 
 
 def test_boards_that_look_the_same_upside_down_are_warned_of() -> None:
-    assert board_note(CHESSBOARD) == "" and board_note(replace(CHARUCO, rows=7)) == ""
-    assert "upside down" in board_note(board_from_text("8x6:25")) and "8x7" in board_note(board_from_text("8x6:25"))
+    assert describe_ambiguity(CHESSBOARD) == "" and describe_ambiguity(replace(CHARUCO, rows=7)) == ""
+    assert "upside down" in describe_ambiguity(board_from_text("8x6:25")) and "8x7" in describe_ambiguity(
+        board_from_text("8x6:25")
+    )

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.board.diagnosis import why_no_board
+from calibration.board.diagnosis import explain_missing_board
 from calibration.board.find import find_board
 from calibration.board.pattern import Board, board_from_text
 from tests.support.board_scenes import Look, Placed, render, render_board, scene_views, true_corners, usual_rig
@@ -137,7 +137,7 @@ def test_a_longer_charuco_board_is_not_taken_for_a_part_of_it() -> None:
     last_px = true_corners(printed, LARGE.cameras[0], pose).reshape(10, 7, 2)[8:].reshape(-1, 2)
     cv2.fillConvexPoly(without_end, cv2.convexHull(last_px.astype(np.float32)).astype(np.int32), 90.0)
     for board in (told, board_from_text("charuco:8x11:25"), board_from_text("charuco:6x9:25")):
-        assert "--board charuco:7x10:25" in why_no_board([without_end, image], board)
+        assert "--board charuco:7x10:25" in explain_missing_board([without_end, image], board)
 
 
 @pytest.mark.parametrize("other", ["10x7:22", *(pytest.param(text, marks=pytest.mark.slow) for text in ("8x8:25", "11x6:22"))])

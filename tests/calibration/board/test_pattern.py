@@ -6,20 +6,20 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.board.pattern import Board, board_dictionary, board_from_text, board_pattern, dictionary_names
+from calibration.board.pattern import Board, board_from_text, build_board_pattern, list_dictionary_names, load_board_dictionary
 from config.errors import CalibrationError
 
 
 def opencv_board(board: Board, legacy: bool) -> "cv2.aruco.CharucoBoard":
     """Return OpenCV's own description of a ChArUco board."""
     size = (board.columns + 1, board.rows + 1)
-    charuco = cv2.aruco.CharucoBoard(size, board.square_m, board.marker_m, board_dictionary(board))
+    charuco = cv2.aruco.CharucoBoard(size, board.square_m, board.marker_m, load_board_dictionary(board))
     charuco.setLegacyPattern(legacy)
     return charuco
 
 
 def test_the_first_square_is_dark_and_the_first_corner_at_the_origin() -> None:
-    pattern = board_pattern(board_from_text("4x3:20"))
+    pattern = build_board_pattern(board_from_text("4x3:20"))
     np.testing.assert_allclose(pattern.x_m, [-0.02, 0.0, 0.02, 0.04, 0.06, 0.08])
     np.testing.assert_allclose(pattern.y_m, [-0.02, 0.0, 0.02, 0.04, 0.06])
     assert pattern.dark.astype(int).tolist() == [[1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]]
@@ -31,7 +31,7 @@ def test_the_first_square_is_dark_and_the_first_corner_at_the_origin() -> None:
 @pytest.mark.parametrize("legacy", [False, True])
 def test_charuco_boards_are_as_opencv_draws_them(text: str, legacy: bool) -> None:
     board = replace(board_from_text(text), legacy=legacy)
-    pattern = board_pattern(board)
+    pattern = build_board_pattern(board)
     across, down, px = board.columns + 1, board.rows + 1, 112
     drawn = opencv_board(board, legacy).generateImage((across * px, down * px), marginSize=0, borderBits=1)
     x, y = (((line[1:] + line[:-1]) / 2.0 / board.square_m + 1.0) * px for line in (pattern.x_m, pattern.y_m))
@@ -43,17 +43,17 @@ def test_charuco_boards_are_as_opencv_draws_them(text: str, legacy: bool) -> Non
 
 def test_both_layouts_are_the_same_with_an_odd_number_of_rows_of_squares_only() -> None:
     odd, even = board_from_text("charuco:9x6:25"), board_from_text("charuco:9x7:25")
-    layouts = [[board_pattern(replace(board, legacy=legacy)).dark for legacy in (False, True)] for board in (odd, even)]
+    layouts = [[build_board_pattern(replace(board, legacy=legacy)).dark for legacy in (False, True)] for board in (odd, even)]
     assert np.array_equal(*layouts[0])
     assert not np.array_equal(*layouts[1])
 
 
 def test_a_dictionary_that_is_unknown_or_too_small_is_refused() -> None:
     with pytest.raises(CalibrationError, match=r"no dictionary 'DICT_9X9_3'.*DICT_5X5_100"):
-        board_dictionary(board_from_text("charuco:9x6:25:18:DICT_9X9_3"))
+        load_board_dictionary(board_from_text("charuco:9x6:25:18:DICT_9X9_3"))
     with pytest.raises(CalibrationError, match="needs 84 markers and DICT_4X4_50 has 50"):
-        board_pattern(board_from_text("charuco:13x11:20:14:DICT_4X4_50"))
-    assert {"DICT_5X5_100", "DICT_APRILTAG_36h11"} <= set(dictionary_names())
+        build_board_pattern(board_from_text("charuco:13x11:20:14:DICT_4X4_50"))
+    assert {"DICT_5X5_100", "DICT_APRILTAG_36h11"} <= set(list_dictionary_names())
 
 
 # Codes 0 to 7 of the family 36h11, as in Kalibr's kalibr_create_target_pdf.
@@ -84,7 +84,7 @@ def drawn_by_kalibr(columns: int, rows: int, spacing: float, cells_a_tag: int) -
 
 def test_aprilgrids_are_as_kalibr_draws_and_numbers_them() -> None:
     board = board_from_text("aprilgrid:4x2:50:0.3")
-    pattern = board_pattern(board)
+    pattern = build_board_pattern(board)
     drawn = drawn_by_kalibr(4, 2, 0.3, 100)
     x, y = (((line[1:] + line[:-1]) / 2.0 - line[0]) / 0.0005 for line in (pattern.x_m, pattern.y_m))
     np.testing.assert_array_equal(drawn[np.ix_(y.astype(int), x.astype(int))], pattern.dark)
@@ -97,8 +97,8 @@ def test_aprilgrids_are_as_kalibr_draws_and_numbers_them() -> None:
 
 def test_a_marker_is_as_opencv_draws_it_and_circles_lie_as_opencv_has_them() -> None:
     marker = board_from_text("aruco:7:180:DICT_4X4_50")
-    drawn = cv2.aruco.generateImageMarker(board_dictionary(marker), 7, 6)
-    np.testing.assert_array_equal(board_pattern(marker).dark, drawn == 0)
+    drawn = cv2.aruco.generateImageMarker(load_board_dictionary(marker), 7, 6)
+    np.testing.assert_array_equal(build_board_pattern(marker).dark, drawn == 0)
     np.testing.assert_allclose(marker.points_m[:, :2], [(0, 0), (0.18, 0), (0, 0.18), (0.18, 0.18)])
     circles = board_from_text("circles:4x11:20")
     opencv = [((2 * j + i % 2) * 0.02, i * 0.02, 0.0) for i in range(11) for j in range(4)]

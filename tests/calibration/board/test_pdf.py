@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from calibration.board.find import find_board
-from calibration.board.pattern import board_from_text, board_pattern
-from calibration.board.pdf import PAPERS_MM, board_pdf, default_board, page_layout
+from calibration.board.pattern import board_from_text, build_board_pattern
+from calibration.board.pdf import PAPERS_MM, choose_default_board, compute_page_layout, draw_board_pdf
 from config.errors import CalibrationError, DuocapError
 from tests.support.judges import program
 from tools.commands.calibrate.group import app
@@ -22,14 +22,14 @@ DPI = 300
 
 def test_defaults_have_one_order_and_fit() -> None:
     for paper, page in PAPERS_MM.items():
-        board = default_board(paper)
-        sheet = page_layout(board, paper)
+        board = choose_default_board(paper)
+        sheet = compute_page_layout(board, paper)
         assert (board.columns + board.rows) % 2 == 1 and sheet.page_mm == page
         assert sheet.board_mm == pytest.approx((10e3 * board.square_m, 7e3 * board.square_m))
 
 
 def test_a_tall_board_turns_the_paper() -> None:
-    sheet = page_layout(board_from_text("6x9:25"), "A4")
+    sheet = compute_page_layout(board_from_text("6x9:25"), "A4")
     assert sheet.page_mm == (210.0, 297.0) and sheet.corner_mm == pytest.approx((17.5, 273.5))
 
 
@@ -43,7 +43,7 @@ def test_a_tall_board_turns_the_paper() -> None:
 )
 def test_a_board_too_large_is_refused_with_what_would_fit(text: str, paper: str, words: str) -> None:
     with pytest.raises(CalibrationError, match=words):
-        board_pdf(board_from_text(text), paper)
+        draw_board_pdf(board_from_text(text), paper)
 
 
 def content_of(file: bytes) -> list[str]:
@@ -68,7 +68,7 @@ def paths_mm(lines: list[str]) -> list[tuple[str, np.ndarray]]:
 def test_page_board_and_rulers_are_true_to_a_hundredth_of_a_millimetre(text: str, paper: str) -> None:
     """And what is filled are the dark cells, all of them and no others."""
     board = board_from_text(text)
-    file, layout = board_pdf(board, paper), page_layout(board, paper)
+    file, layout = draw_board_pdf(board, paper), compute_page_layout(board, paper)
     box = re.search(rb"/MediaBox \[ 0 0 (\S+) (\S+) \]", file)
     assert box is not None
     np.testing.assert_allclose([float(side) * 25.4 / 72.0 for side in box.groups()], layout.page_mm, atol=0.01)
@@ -85,7 +85,7 @@ def test_page_board_and_rulers_are_true_to_a_hundredth_of_a_millimetre(text: str
     ticks = np.unique(segments[lengths[:, 0] < 1e-6][:, 0, 0].round(3))
     assert np.isclose(ticks, ticks.min() + 100.0, atol=0.01).any()
     assert b"/PrintScaling /None" in file
-    square, pattern = 1e3 * board.square_m, board_pattern(board)
+    square, pattern = 1e3 * board.square_m, build_board_pattern(board)
     x = left + square + 500.0 * (pattern.x_m[1:] + pattern.x_m[:-1])
     y = top - square - 500.0 * (pattern.y_m[1:] + pattern.y_m[:-1])
     filled = np.zeros(pattern.dark.shape, bool)
@@ -113,10 +113,10 @@ def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
 def test_poppler_draws_it_true_to_scale(text: str, paper: str, tmp_path: Path) -> None:
     pdftoppm, board = program("pdftoppm"), board_from_text(text)
     file = tmp_path / "board.pdf"
-    file.write_bytes(board_pdf(board, paper))
+    file.write_bytes(draw_board_pdf(board, paper))
     subprocess.run([pdftoppm, "-r", str(DPI), "-gray", "-singlefile", str(file), str(tmp_path / "page")], check=True, timeout=60)
     image = cv2.imread(str(tmp_path / "page.pgm"), 0)
-    sheet = page_layout(board, paper)
+    sheet = compute_page_layout(board, paper)
     assert image.shape == tuple(int(np.ceil(side / 25.4 * DPI - 1e-3)) for side in sheet.page_mm[::-1])
     half = cv2.resize(image, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)  # as a camera sees it, soft at the edges
     view = find_board(half, board)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.camera import Rig
-from calibration.floor.frame import Floor, floored, to_cameras
-from calibration.world import along_floor, up_of_images
+from calibration.floor.frame import Floor, find_direction_to_cameras, place_on_floor
+from calibration.world import compute_up_of_images, project_to_floor
 from database.geometry.rotations import matrix_from_rotvec
 from tests.calibration.floor.scenes import in_left_frame, world_rig
 
@@ -27,7 +27,7 @@ def test_a_rig_in_the_left_cameras_frame_gets_its_world_back() -> None:
     rig = in_left_frame(world)
     R, t = world.cameras[0].rotation, world.cameras[0].translation
     floor = floor_of(tuple(R[:, 1]), tuple(R @ [0.2, 0.0, 0.3] + t), tuple(R[:, 2]))
-    got = floored(rig, floor)
+    got = place_on_floor(rig, floor)
     assert got.floor_known and not rig.floor_known
     for camera, true in zip(got.cameras, world.cameras, strict=True):
         np.testing.assert_allclose(camera.center_m, true.center_m - [0.2, 0.0, 0.3], atol=1e-12)
@@ -41,7 +41,7 @@ def test_pictures_stay_as_they_are(numbers: list[float], scale: float) -> None:
     M = matrix_from_rotvec(np.array(numbers[:3]))
     floor = floor_of(tuple(M[0]), tuple(numbers[3:]), tuple(M[1]), scale)
     points = np.array([[0.3, 0.2, 2.5], [-0.4, 0.6, 3.1], [0.1, -0.3, 2.0]])
-    got = floored(rig, floor)
+    got = place_on_floor(rig, floor)
     for before, after in zip(rig.cameras, got.cameras, strict=True):
         np.testing.assert_allclose(after.project(floor.to_world(points)), before.project(points), atol=1e-6)
     np.testing.assert_allclose(got.baseline_m, scale * rig.baseline_m, rtol=1e-9)
@@ -49,13 +49,15 @@ def test_pictures_stay_as_they_are(numbers: list[float], scale: float) -> None:
 
 def test_one_camera_stays_one() -> None:
     left = world_rig().cameras[0]
-    assert floored(Rig((left,)), floor_of((0, 1, 0), (0, 0, 0), (0, 0, 1))).is_monocular
+    assert place_on_floor(Rig((left,)), floor_of((0, 1, 0), (0, 0, 0), (0, 0, 1))).is_monocular
 
 
 def test_directions() -> None:
     rig = world_rig()
-    assert up_of_images(rig)[1] > 0.9
-    np.testing.assert_allclose(to_cameras(rig, np.array([-0.025, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])), [0, 0, 1], atol=1e-9)
+    assert compute_up_of_images(rig)[1] > 0.9
+    np.testing.assert_allclose(
+        find_direction_to_cameras(rig, np.array([-0.025, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])), [0, 0, 1], atol=1e-9
+    )
     # Straight up there is no way along the floor: any, but one of length 1 within it.
-    some = along_floor(np.array([0.0, 2.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+    some = project_to_floor(np.array([0.0, 2.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     assert abs(some[1]) < 1e-12 and abs(np.linalg.norm(some) - 1.0) < 1e-12

@@ -9,7 +9,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.floor.frame import Floor
 from calibration.floor.picture import draw_floor
-from calibration.floor.quality import floor_report
+from calibration.floor.quality import judge_floor
 from tests.calibration.floor.scenes import world_rig
 
 RNG = np.random.default_rng(2)
@@ -28,7 +28,7 @@ FLOOR = Floor(
 
 def test_it_is_drawn(tmp_path: Path) -> None:
     rig = world_rig()
-    path = draw_floor(rig, FLOOR, floor_report(rig, FLOOR), tmp_path / "rig.png")
+    path = draw_floor(rig, FLOOR, judge_floor(rig, FLOOR), tmp_path / "rig.png")
     image = cv2.imread(str(path))
     assert image is not None and image.shape[1] > 1000 and image.shape[0] > 600
     # The left camera's blue and the floor's green are on it.
@@ -40,4 +40,4 @@ def test_one_camera_and_no_other_points(tmp_path: Path) -> None:
     left = world_rig().cameras[0]
     floor = replace(FLOOR, by="board", above_m=np.zeros((0, 3)), one_camera=True)
     rig = Rig((left,))
-    assert draw_floor(rig, floor, floor_report(rig, floor), tmp_path / "one.png").stat().st_size > 10_000
+    assert draw_floor(rig, floor, judge_floor(rig, floor), tmp_path / "one.png").stat().st_size > 10_000

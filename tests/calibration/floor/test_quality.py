@@ -7,8 +7,8 @@ import pytest
 
 from calibration.camera import Camera, Rig
 from calibration.floor.frame import Floor
-from calibration.floor.quality import floor_report, roll_and_pitch_deg
-from calibration.placement import looking_at
+from calibration.floor.quality import compute_roll_and_pitch_deg, judge_floor
+from calibration.placement import make_camera_looking_at
 from calibration.quality.report import Finding, Grade
 from database.geometry.rotations import matrix_from_rotvec
 from tests.calibration.floor.scenes import world_rig
@@ -29,12 +29,12 @@ GOOD = Floor(
 
 def worst(rig: Rig, floor: Floor) -> tuple[Grade, str]:
     """Return the grade and the line of the worst finding."""
-    report = floor_report(rig, floor)
+    report = judge_floor(rig, floor)
     return report.grade, report.lines[1]
 
 
 def test_a_good_floor_passes() -> None:
-    report = floor_report(world_rig(), GOOD)
+    report = judge_floor(world_rig(), GOOD)
     assert report.grade is Grade.PASS
     assert abs(report.figures["left_height_m"] - 1.3) < 1e-9 and abs(report.figures["size_bias_percent"] - 0.3) < 1e-9
     assert any("the left camera is 1.30 m above the floor" in line for line in report.lines)
@@ -85,7 +85,7 @@ def test_a_rescaled_rig_is_good_unless_much_was_changed() -> None:
 
 
 def camera_rolled(roll_deg: float) -> Camera:
-    camera = looking_at("one", (640, 480), world_rig().cameras[0].matrix, (0.3, 1.5, 3.0), (0.0, 0.5, 0.0))
+    camera = make_camera_looking_at("one", (640, 480), world_rig().cameras[0].matrix, (0.3, 1.5, 3.0), (0.0, 0.5, 0.0))
     R = matrix_from_rotvec(np.array([0.0, 0.0, np.radians(roll_deg)])) @ camera.rotation
     return replace(camera, rotation=np.ascontiguousarray(R))
 
@@ -93,12 +93,12 @@ def camera_rolled(roll_deg: float) -> Camera:
 @pytest.mark.parametrize("roll_deg", [-170.0, -90.0, -30.0, 0.0, 40.0, 100.0])
 def test_roll_and_pitch(roll_deg: float) -> None:
     """It looks down by atan(1 / 3.015): 1 m lower at a point 3.015 m away along the floor."""
-    roll, pitch = roll_and_pitch_deg(camera_rolled(roll_deg))
+    roll, pitch = compute_roll_and_pitch_deg(camera_rolled(roll_deg))
     assert abs(abs(roll) - abs(roll_deg)) < 1e-6
     assert abs(pitch - np.degrees(np.arctan2(1.0, np.hypot(0.3, 3.0)))) < 1e-6
 
 
 def test_a_lone_camera_is_told_what_its_lengths_rest_on() -> None:
     camera = camera_rolled(0.0)
-    report = floor_report(Rig((camera,)), replace(GOOD, one_camera=True, size_ratio=float("nan")))
+    report = judge_floor(Rig((camera,)), replace(GOOD, one_camera=True, size_ratio=float("nan")))
     assert report.grade is Grade.PASS and any("as true as the board's squares" in line for line in report.lines)

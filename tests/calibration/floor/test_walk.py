@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from calibration.floor.dwell import PointFrame
-from calibration.floor.feet import FootHeights, heights_of_set
-from calibration.floor.frame import Floor, floored
-from calibration.floor.quality import floor_report
-from calibration.floor.walk import floor_from_walk
+from calibration.floor.feet import FootHeights, compute_nominal_heights
+from calibration.floor.frame import Floor, place_on_floor
+from calibration.floor.quality import judge_floor
+from calibration.floor.walk import fit_floor_to_walk
 from calibration.quality.report import Grade
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.errors import CalibrationError
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.calibration.floor.scenes import errors, in_left_frame, walk_of
 
 SCENE = SimulatedScene(motion="walk", markers="dark_room", fps=30.0, tpose_s=1.5, seconds=9.0)
@@ -31,7 +31,7 @@ def true_heights(performer: Performer, words: tuple[str, ...]) -> FootHeights:
 
 @pytest.fixture(scope="module")
 def walker() -> Performer:
-    return performer_from_scene(SCENE)
+    return make_scene_performer(SCENE)
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +42,25 @@ def frames(walker: Performer) -> list[PointFrame]:
 @pytest.fixture(scope="module")
 def exact(walker: Performer, frames: list[PointFrame]) -> Floor:
     """Return the floor by feet whose markers' heights are known."""
-    return floor_from_walk(in_left_frame(walker.rig), frames, true_heights(walker, ("toe", "ankle")))
+    return fit_floor_to_walk(in_left_frame(walker.rig), frames, true_heights(walker, ("toe", "ankle")))
 
 
 def test_a_walk_whose_feet_are_known(walker: Performer, exact: Floor) -> None:
     rig, floor = in_left_frame(walker.rig), exact
     tilt, height = errors(walker.rig, rig, floor, np.zeros(3))
     assert tilt < 1.5 and abs(height) < 0.03
-    world = floored(rig, floor)
+    world = place_on_floor(rig, floor)
     assert all(abs(camera.center_m[1] - 1.2) < 0.1 and camera.center_m[2] > 4.0 for camera in world.cameras)
     assert floor.figures["contacts"] > 20 and floor.figures["below_percent"] == 0.0
     assert 1.3 < floor.figures["highest_m"] < 1.6
-    assert floor_report(rig, floor).grade is not Grade.FAIL
+    assert judge_floor(rig, floor).grade is not Grade.FAIL
 
 
 def test_nominal_heights_shift_it_and_do_not_tilt_it(walker: Performer, frames: list[PointFrame], exact: Floor) -> None:
     """What a foot's markers are assumed to be high is the floor's error, and within what it says of itself."""
     rig = in_left_frame(walker.rig)
-    heights = heights_of_set(walker.markers, body(1.75))
-    floor = floor_from_walk(rig, frames, heights)
+    heights = compute_nominal_heights(walker.markers, build_person_skeleton(1.75))
+    floor = fit_floor_to_walk(rig, frames, heights)
     assert np.degrees(np.arccos(np.clip(floor.up @ exact.up, -1.0, 1.0))) < 0.5
     assert errors(walker.rig, rig, floor, np.zeros(3))[0] < 1.5
     assert floor.height_sigma_m > heights.sigma_m
@@ -81,17 +81,17 @@ def test_reflections_in_the_floor_and_the_room_do_not_matter(walker: Performer, 
         disturbed.append(
             PointFrame(frame.t_s, more, np.concatenate([C, np.tile(1e-5 * np.eye(3), (len(more) - len(points), 1, 1))]))
         )
-    floor = floor_from_walk(rig, disturbed, true_heights(walker, ("toe", "ankle")))
+    floor = fit_floor_to_walk(rig, disturbed, true_heights(walker, ("toe", "ankle")))
     tilt, height = errors(walker.rig, rig, floor, np.zeros(3))
     assert tilt < 2.0 and abs(height) < 0.03
     assert floor.figures["below_percent"] > 3.0
-    assert any("below the floor" in finding.text for finding in floor_report(rig, floor).findings)
+    assert any("below the floor" in finding.text for finding in judge_floor(rig, floor).findings)
 
 
 def test_one_marker_a_foot() -> None:
-    performer = performer_from_scene(replace(SCENE, markers="locomotion"))
+    performer = make_scene_performer(replace(SCENE, markers="locomotion"))
     rig = in_left_frame(performer.rig)
-    floor = floor_from_walk(rig, walk_of(performer, rig, 0.3), true_heights(performer, ("foot",)))
+    floor = fit_floor_to_walk(rig, walk_of(performer, rig, 0.3), true_heights(performer, ("foot",)))
     tilt, height = errors(performer.rig, rig, floor, np.zeros(3))
     assert tilt < 1.5 and abs(height) < 0.03
 
@@ -100,13 +100,13 @@ def test_who_only_stands_tells_no_floor(walker: Performer, frames: list[PointFra
     rig = in_left_frame(walker.rig)
     standing = [frame for frame in frames if frame.t_s < 1.4]
     with pytest.raises(CalibrationError, match="0 times a marker stood still and went on"):
-        floor_from_walk(rig, standing, true_heights(walker, ("toe", "ankle")))
+        fit_floor_to_walk(rig, standing, true_heights(walker, ("toe", "ankle")))
 
 
 def test_nobody_there(walker: Performer) -> None:
     performer, heights = walker, true_heights(walker, ("toe", "ankle"))
     empty = [PointFrame(k / 30, np.zeros((0, 3)), np.zeros((0, 3, 3))) for k in range(60)]
     with pytest.raises(CalibrationError, match="0 times a marker stood still"):
-        floor_from_walk(performer.rig, empty, heights)
+        fit_floor_to_walk(performer.rig, empty, heights)
     with pytest.raises(CalibrationError, match="0 times"):
-        floor_from_walk(performer.rig, [], heights)
+        fit_floor_to_walk(performer.rig, [], heights)

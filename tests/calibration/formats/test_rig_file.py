@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibration.camera import Rig, relative_pose
+from calibration.camera import Rig, compute_relative_pose
 from calibration.formats.camera_file import ReadOptions
 from calibration.formats.rig_file import (
     FORMATS,
-    format_of,
+    find_format,
     read_camera_file,
     read_one_camera,
     read_rig,
@@ -60,7 +60,7 @@ def test_four_cameras_come_back_from_every_format_and_some_by_name(form: str, tm
     written = write_rig_file(file, rig, form)
     back = read_rig(file)
     if form == "kalibr":  # its world is the first camera
-        poses = [relative_pose(rig.cameras[0], camera) for camera in rig.cameras]
+        poses = [compute_relative_pose(rig.cameras[0], camera) for camera in rig.cameras]
         cameras = zip(rig.cameras, poses, strict=True)
         rig = Rig(tuple(replace(c, distortions=c.distortions[:4], rotation=R, translation=t) for c, (R, t) in cameras))
     assert_alike(rig, back, 1e-11)
@@ -153,7 +153,7 @@ def test_either_camera_can_be_taken_alone(form: str, tmp_path: Path) -> None:
 
 def test_names_say_formats(tmp_path: Path) -> None:
     """By suffix; what none has is refused with the list."""
-    assert [format_of(Path(name)) for name in ("a.toml", "a.YML", "a.xml", "a.qca.txt", "calib")] == [
+    assert [find_format(Path(name)) for name in ("a.toml", "a.YML", "a.xml", "a.qca.txt", "calib")] == [
         "toml",
         "opencv",
         "opencv",
@@ -161,7 +161,7 @@ def test_names_say_formats(tmp_path: Path) -> None:
         "easymocap",
     ]
     with pytest.raises(FileFormatError, match="--format"):
-        format_of(Path("a.png"))
+        find_format(Path("a.png"))
     with pytest.raises(FileFormatError, match="no such file"):
         read_camera_file(tmp_path / "nowhere")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_monocular_rig, read_rig, write_rig
+from calibration.formats.rig_toml import read_monocular_rig, read_rig_toml, write_rig_toml
 from config.errors import FileFormatError
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -53,7 +53,7 @@ def assert_same_rig(first: Rig, second: Rig, rotation_atol: float) -> None:
 
 
 def test_values_end_in_their_places(tmp_path: Path) -> None:
-    rig = read_rig(write(tmp_path, TEXT))
+    rig = read_rig_toml(write(tmp_path, TEXT))
     assert (rig.cameras[0].name, rig.cameras[1].name) == ("port", "starboard")
     assert (rig.cameras[0].size, rig.cameras[1].size) == ((640, 480), (800, 600))
     assert (
@@ -76,11 +76,11 @@ def test_values_end_in_their_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("error", "floor_known"), [(0.2917, False), (float("nan"), True)])
 def test_files_round_trip_exactly(error: float, floor_known: bool, tmp_path: Path) -> None:
     """Any rotation does so in `test_rig_file.py`."""
-    rig = replace(read_rig(write(tmp_path, TEXT)), error_px=error, floor_known=floor_known)
-    write_rig(tmp_path / "a.toml", rig)
-    again = read_rig(tmp_path / "a.toml")
+    rig = replace(read_rig_toml(write(tmp_path, TEXT)), error_px=error, floor_known=floor_known)
+    write_rig_toml(tmp_path / "a.toml", rig)
+    again = read_rig_toml(tmp_path / "a.toml")
     assert_same_rig(rig, again, rotation_atol=1e-15)
-    write_rig(tmp_path / "b.toml", again)
+    write_rig_toml(tmp_path / "b.toml", again)
     assert (tmp_path / "a.toml").read_bytes() == (tmp_path / "b.toml").read_bytes()
     assert "rotation = [\n    0.030609442,\n    -1.2,\n    2.1,\n]" in (tmp_path / "a.toml").read_text(encoding="utf-8")
 
@@ -114,27 +114,27 @@ def test_files_round_trip_exactly(error: float, floor_known: bool, tmp_path: Pat
 def test_each_fault_has_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in TEXT
     with pytest.raises(FileFormatError, match=expected) as caught:
-        read_rig(write(tmp_path, TEXT.replace(old, new, 1)))
+        read_rig_toml(write(tmp_path, TEXT.replace(old, new, 1)))
     assert "\n" not in str(caught.value)
     assert "rig.toml" in str(caught.value)
 
 
 def test_missing_file_and_bytes_that_are_no_text(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"no such file.*duocap simulate"):
-        read_rig(tmp_path / "none.toml")
+        read_rig_toml(tmp_path / "none.toml")
     (tmp_path / "rig.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="cannot read the rig"):
-        read_rig(tmp_path / "rig.toml")
+        read_rig_toml(tmp_path / "rig.toml")
 
 
 def test_writing_to_no_folder_says_so(tmp_path: Path) -> None:
-    rig = read_rig(write(tmp_path, TEXT))
+    rig = read_rig_toml(write(tmp_path, TEXT))
     with pytest.raises(FileFormatError, match="cannot be written"):
-        write_rig(tmp_path / "nowhere" / "rig.toml", rig)
+        write_rig_toml(tmp_path / "nowhere" / "rig.toml", rig)
 
 
 def test_real_rig(shared_data: Path) -> None:
-    rig = read_rig(shared_data / "two_webcams" / "rig.toml")
+    rig = read_rig_toml(shared_data / "two_webcams" / "rig.toml")
     assert rig.baseline_m == pytest.approx(0.366, abs=5e-4)
     assert rig.error_px == 0.2917
 
@@ -143,7 +143,7 @@ def test_real_rig(shared_data: Path) -> None:
 def test_one_camera_of_two(tmp_path: Path, table: str, name: str, width: int) -> None:
     rig = read_monocular_rig(write(tmp_path, TEXT), table)
     assert rig.is_monocular and rig.cameras[0].name == name and rig.cameras[0].size[0] == width and rig.error_px == 0.2917
-    assert not read_rig(write(tmp_path, TEXT)).is_monocular
+    assert not read_rig_toml(write(tmp_path, TEXT)).is_monocular
 
 
 def test_a_rig_of_one_camera(tmp_path: Path) -> None:
@@ -151,21 +151,21 @@ def test_a_rig_of_one_camera(tmp_path: Path) -> None:
     assert read_monocular_rig(alone).cameras[0].name == "port"
     with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing; .* got \[cam_0\]"):
         read_monocular_rig(alone, "cam_1")
-    assert read_rig(alone).is_monocular
+    assert read_rig_toml(alone).is_monocular
 
 
 def test_the_verdict_is_kept_and_absent_where_nobody_judged(tmp_path: Path) -> None:
-    rig = read_rig(write(tmp_path, TEXT))
+    rig = read_rig_toml(write(tmp_path, TEXT))
     assert rig.grade == ""
-    write_rig(tmp_path / "judged.toml", replace(rig, grade="poor"))
-    assert read_rig(tmp_path / "judged.toml").grade == "poor"
+    write_rig_toml(tmp_path / "judged.toml", replace(rig, grade="poor"))
+    assert read_rig_toml(tmp_path / "judged.toml").grade == "poor"
     with pytest.raises(FileFormatError, match="verdict must be a word"):
-        read_rig(write(tmp_path, TEXT.replace("adjusted = false", "verdict = 3")))
+        read_rig_toml(write(tmp_path, TEXT.replace("adjusted = false", "verdict = 3")))
 
 
 def test_one_camera_alone_is_written_as_one(tmp_path: Path) -> None:
-    rig = read_rig(write(tmp_path, TEXT))
-    write_rig(tmp_path / "lone.toml", Rig((rig.cameras[1],), 0.25))
+    rig = read_rig_toml(write(tmp_path, TEXT))
+    write_rig_toml(tmp_path / "lone.toml", Rig((rig.cameras[1],), 0.25))
     text = (tmp_path / "lone.toml").read_text(encoding="utf-8")
     assert "[cam_0]" in text and "[cam_1]" not in text
     lone = read_monocular_rig(tmp_path / "lone.toml")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibration.guidance.advice import Advice, Requirement, SteadyText, by_need
+from calibration.guidance.advice import Advice, Requirement, SteadyText, sort_by_need
 
 
 def test_progress_is_the_mean_of_what_there_is_and_complete_only_when_done() -> None:
@@ -16,7 +16,7 @@ def test_progress_is_the_mean_of_what_there_is_and_complete_only_when_done() -> 
 def test_what_is_missing_the_farthest_first() -> None:
     needs = (Requirement("views", 0.8, figure="8 of 10"), Requirement("tilt", 1.0), Requirement("cover", 0.3, figure="30 %"))
     assert Advice("", needs=needs).missing == ["cover 30 %", "views 8 of 10"]
-    assert [need.name for need in by_need(needs)] == ["cover", "views", "tilt"]
+    assert [need.name for need in sort_by_need(needs)] == ["cover", "views", "tilt"]
 
 
 def test_words_stay_until_they_were_read_unless_it_is_urgent() -> None:

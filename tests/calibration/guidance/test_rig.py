@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calibration.board.views import BoardView
 from calibration.guidance.advice import Advice
-from calibration.guidance.board import COLUMNS, ROWS, Stillness, view_shape
+from calibration.guidance.board import COLUMNS, ROWS, Stillness, measure_view_shape
 from calibration.guidance.rig import (
     BLURRED,
     BOTH,
@@ -25,7 +25,7 @@ from tests.calibration.guidance.views import BOARD, SIZE, board_view
 
 
 def shape_of(view: BoardView):  # type: ignore[no-untyped-def]
-    shape = view_shape(view, BOARD, SIZE)
+    shape = measure_view_shape(view, BOARD, SIZE)
     assert shape is not None
     return shape
 
@@ -69,11 +69,11 @@ def test_too_few_corners_or_a_line_of_them_tell_nothing() -> None:
     few, line = np.zeros(len(BOARD), bool), np.zeros(len(BOARD), bool)
     few[:5] = True
     line[:5] = line[0] = True
-    assert view_shape(BoardView(view.corners_px.copy(), few), BOARD, SIZE) is None
+    assert measure_view_shape(BoardView(view.corners_px.copy(), few), BOARD, SIZE) is None
     wide = board_view(board=type(BOARD)("chessboard", 8, 4, 0.03))
     row = np.zeros(32, bool)
     row[:8] = True
-    assert view_shape(BoardView(wide.corners_px.copy(), row), type(BOARD)("chessboard", 8, 4, 0.03), SIZE) is None
+    assert measure_view_shape(BoardView(wide.corners_px.copy(), row), type(BOARD)("chessboard", 8, 4, 0.03), SIZE) is None
 
 
 def test_distance_is_small_for_the_same_and_large_for_another_view() -> None:

@@ -16,16 +16,16 @@ from calibration.guidance.subject import (
     PATIENCE_NS,
     SubjectGuide,
     UnlabelledPoints,
-    arm_words,
-    count_words,
-    few_words,
-    forward_words,
-    missing_words,
+    advise_arms,
+    advise_few,
+    advise_forward,
+    describe_count,
+    describe_missing,
 )
-from calibration.subject.tpose import tpose_model
+from calibration.subject.tpose import build_tpose_model
 from config.arrays import Floats
 from config.markers import MarkerSet, read_marker_set
-from database.builtin.bodies import body
+from database.builtin.bodies import build_person_skeleton
 from database.geometry.skeleton import Skeleton
 from tests.support.rigs import synthetic_rig
 
@@ -43,7 +43,7 @@ ONE_QUICKLY = [
 @pytest.fixture(scope="module")
 def skeletons() -> list[Skeleton]:
     """Some people of different sizes."""
-    return [body(height) for height in (1.55, 1.65, 1.75, 1.85)]
+    return [build_person_skeleton(height) for height in (1.55, 1.65, 1.75, 1.85)]
 
 
 def moment(t_ns: int, point_m: Floats, left_px: Floats = NONE) -> UnlabelledPoints:
@@ -64,7 +64,7 @@ class Performer:
     def points(self, slopes: tuple[float, float] = (0.0, 0.0), turned_deg: float = 0.0) -> Floats:
         a = np.radians(turned_deg)
         R = np.array([[np.cos(a), 0.0, np.sin(a)], [0.0, 1.0, 0.0], [-np.sin(a), 0.0, np.cos(a)]])
-        return (1.04 * tpose_model(self.markers, self._skeletons, slopes) + self._worn) @ R.T + [0.1, 1.0, 0.0]
+        return (1.04 * build_tpose_model(self.markers, self._skeletons, slopes) + self._worn) @ R.T + [0.1, 1.0, 0.0]
 
     def seen(
         self, points: Floats, hidden: Sequence[int] = (), left_sees_hidden: bool = True, step_m: float = 0.0
@@ -182,14 +182,14 @@ def test_nobody_too_few_markers_and_no_pose_at_all(skeletons: list[Skeleton]) ->
 
 
 def test_words() -> None:
-    assert arm_words((-20.0, 30.0), 14.0) == "raise the left arm"
-    assert arm_words((10.0, -10.0), 14.0) == ""
-    assert forward_words((0.0, 40.0), 25.0) == "right arm straight to the side, not forward"
-    assert forward_words((-40.0, 0.0), 25.0) == "left arm straight to the side, not back"
-    assert few_words(moment(0, np.zeros((9, 3))), 14) == "step back or turn: both cameras see 9 of 14 markers"
-    assert missing_words([("head", "left"), ("hand", "left")]) == "the left camera does not see head and hand"
-    assert missing_words([("head", "left"), ("hand", "right")]) == "not seen: head and hand"
-    assert missing_words([("a", "left"), ("b", "right"), ("c", "both"), ("d", "both")]).startswith(
+    assert advise_arms((-20.0, 30.0), 14.0) == "raise the left arm"
+    assert advise_arms((10.0, -10.0), 14.0) == ""
+    assert advise_forward((0.0, 40.0), 25.0) == "right arm straight to the side, not forward"
+    assert advise_forward((-40.0, 0.0), 25.0) == "left arm straight to the side, not back"
+    assert advise_few(moment(0, np.zeros((9, 3))), 14) == "step back or turn: both cameras see 9 of 14 markers"
+    assert describe_missing([("head", "left"), ("hand", "left")]) == "the left camera does not see head and hand"
+    assert describe_missing([("head", "left"), ("hand", "right")]) == "not seen: head and hand"
+    assert describe_missing([("a", "left"), ("b", "right"), ("c", "both"), ("d", "both")]).startswith(
         "4 markers are not seen: a, b, c"
     )
 
@@ -214,4 +214,4 @@ def test_with_more_cameras_two_of_them_are_enough(skeletons: list[Skeleton]) -> 
     assert words(points, 1, hidden=[4]) == f"not seen by two cameras: {performer.markers.names[4]}"
     assert words(points[:5], 1) == "step back or turn: two cameras together see 5 of 14 markers"
     few = UnlabelledPoints(1, points[:5], (NONE,) * 3, (5, 4, 2))
-    assert count_words(few, 14) == "5 of 14 markers by two cameras: left camera 5, right camera 4, third camera 2"
+    assert describe_count(few, 14) == "5 of 14 markers by two cameras: left camera 5, right camera 4, third camera 2"

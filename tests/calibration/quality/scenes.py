@@ -3,19 +3,19 @@
 from functools import cache
 
 from benchmarks.calibration import truth
-from benchmarks.calibration.scene import Scene, random_scene
+from benchmarks.calibration.scene import CalibrationScene, draw_random_scene
 from calibration.solve.solution import LensModel, RigSolution
 
 GOOD = 19  # 29 views with noise of 0.1 px, cameras 46 cm apart
 
 
 @cache
-def scene(index: int = GOOD, adversity: str = "none") -> Scene:
+def scene(index: int = GOOD, adversity: str = "none") -> CalibrationScene:
     """Return what both cameras saw."""
-    return random_scene(index, adversity=adversity)
+    return draw_random_scene(index, adversity=adversity)
 
 
 @cache
 def fitted(index: int = GOOD, adversity: str = "none", lens: LensModel | None = None) -> RigSolution:
     """Return the scene's solution, fitted from the truth on."""
-    return truth.fitted(scene(index, adversity), lens)
+    return truth.fit_scene(scene(index, adversity), lens)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.quality.findings import describe_form, dropped_findings
-from calibration.quality.measures import sanity_findings
-from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
+from calibration.quality.findings import describe_form, judge_dropped
+from calibration.quality.measures import judge_sanity
+from calibration.quality.report import Finding, Grade, QualityReport, grade_figure, join_reports
 from calibration.solve.solution import BoardForm, DroppedMoment, DropReason, RigSolution
 from tests.calibration.quality.scenes import fitted
 
@@ -19,11 +19,11 @@ GOOD, WEAK, WRONG = Finding(Grade.PASS, "sharp"), Finding(Grade.POOR, "few views
     [(-2.0, Grade.PASS), (1.0, Grade.PASS), (1.1, Grade.POOR), (3.0, Grade.POOR), (3.1, Grade.FAIL), (float("inf"), Grade.FAIL)],
 )
 def test_grades_by_limits(value: float, grade: Grade) -> None:
-    assert graded(value, (1.0, 3.0)) is grade
+    assert grade_figure(value, (1.0, 3.0)) is grade
 
 
 def test_what_is_no_number_never_passes() -> None:
-    assert graded(float("nan"), (1.0, 3.0)) is Grade.FAIL
+    assert grade_figure(float("nan"), (1.0, 3.0)) is Grade.FAIL
 
 
 def test_the_worst_finding_decides_and_comes_first() -> None:
@@ -61,17 +61,17 @@ def only(findings: list[Finding]) -> Finding:
 
 
 def test_the_last_views_left_out_show_a_camera_that_was_moved() -> None:
-    finding = only(dropped_findings(without(list(range(N - 6, N)))))
+    finding = only(judge_dropped(without(list(range(N - 6, N)))))
     assert finding.grade is Grade.POOR and finding.text.startswith(f"the last 6 of {N} views contradict all before")
 
 
 def test_so_do_the_first_views() -> None:
-    assert only(dropped_findings(without([0, 1, 2, 3, 5]))).text.startswith("the first 5 of")
+    assert only(judge_dropped(without([0, 1, 2, 3, 5]))).text.startswith("the first 5 of")
 
 
 @pytest.mark.parametrize("numbers", [[], [29], [28, 29], [2, 9, 14, 21, 25], [3, 4, 5, 6]])
 def test_views_left_out_here_and_there_are_no_move(numbers: list[int]) -> None:
-    assert dropped_findings(without(numbers)) == []
+    assert judge_dropped(without(numbers)) == []
 
 
 def test_a_form_is_reported_if_it_is_significant_and_large() -> None:
@@ -89,6 +89,6 @@ def test_pictures_that_were_stretched_are_told_by_their_focal_lengths(stretch: f
     matrix = right.matrix * np.array([[stretch], [1.0], [1.0]])
     matrix[0, 2] = right.matrix[0, 2]
     stretched = replace(solution, rig=replace(solution.rig, cameras=(solution.rig.cameras[0], replace(right, matrix=matrix))))
-    told = [finding for finding in sanity_findings(stretched) if "fx/fy" in finding.text]
+    told = [finding for finding in judge_sanity(stretched) if "fx/fy" in finding.text]
     assert [finding.grade for finding in told] == ([] if grade is None else [grade])
     assert all(finding.text.startswith("the right camera's") for finding in told)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.calibration import truth
-from benchmarks.calibration.scene import Scene
+from benchmarks.calibration.scene import CalibrationScene
 from calibration.board.views import BoardMoment
 from calibration.camera import Rig
-from calibration.depth import volume_points_m
+from calibration.depth import compute_volume_points_m
 from calibration.quality.report import Grade, QualityReport
-from calibration.quality.rig import rig_report
+from calibration.quality.rig import judge_rig_solution
 from calibration.solve.solution import DroppedMoment, DropReason, LensModel, RigSolution
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.quality.scenes import GOOD, fitted, scene
@@ -21,12 +21,14 @@ def texts(report: QualityReport, grade: Grade) -> str:
     return "\n".join(finding.line for finding in report.findings if finding.grade is grade)
 
 
-def off_percent(made: Scene, solution: RigSolution, report: QualityReport) -> float:
-    return 100.0 * truth.world_off(made.performing, solution.rig, volume_points_m(made.performing, report.figures["distance_m"]))
+def off_percent(made: CalibrationScene, solution: RigSolution, report: QualityReport) -> float:
+    return 100.0 * truth.measure_world_error(
+        made.performing, solution.rig, compute_volume_points_m(made.performing, report.figures["distance_m"])
+    )
 
 
 def test_a_good_calibration_passes_and_says_on_what() -> None:
-    report = rig_report(fitted())
+    report = judge_rig_solution(fitted())
     assert report.grade is Grade.PASS, report.lines
     assert off_percent(scene(), fitted(), report) < report.figures["world_off_percent"] < 1.0
     assert report.figures["reprojection_px"] == pytest.approx(np.sqrt(2.0) * scene().noise_px, rel=0.1)
@@ -43,7 +45,7 @@ def test_a_good_calibration_passes_and_says_on_what() -> None:
 @pytest.mark.parametrize("adversity", ["bent board", "bumped", "motion", "few views", "poor coverage"])
 def test_no_pass_where_the_world_is_off(adversity: str) -> None:
     made, solution = scene(400, adversity), fitted(400, adversity)
-    report = rig_report(solution)
+    report = judge_rig_solution(solution)
     off = off_percent(made, solution, report)
     assert off <= 2.0 or report.grade is not Grade.PASS, (off, report.lines)
     # What is told is a bound: three sigma and the worst suspect; a badly bent board is beyond what is linear.
@@ -51,7 +53,7 @@ def test_no_pass_where_the_world_is_off(adversity: str) -> None:
 
 
 def test_a_bent_board_is_named_with_its_sag() -> None:
-    made, report = scene(10, "bent board"), rig_report(fitted(10, "bent board"))
+    made, report = scene(10, "bent board"), judge_rig_solution(fitted(10, "bent board"))
     (line,) = [finding.text for finding in report.findings if "bent" in finding.text]
     told_mm = float(line.split("bent by ")[1].split(" mm")[0])
     # The sag goes from the middle to the first and last corners of the row.
@@ -60,7 +62,7 @@ def test_a_bent_board_is_named_with_its_sag() -> None:
 
 
 def test_a_camera_moved_half_way_is_named_with_the_view() -> None:
-    made, report = scene(11, "bumped"), rig_report(fitted(11, "bumped"))
+    made, report = scene(11, "bumped"), judge_rig_solution(fitted(11, "bumped"))
     (line,) = [finding.text for finding in report.findings if "moved during" in finding.text]
     assert f"before left{len(made.moments) // 2}" in line and report.grade is Grade.FAIL
     # Turned by (4, -6, 3) mrad: 7.8 mrad or 0.45 degrees.
@@ -68,23 +70,23 @@ def test_a_camera_moved_half_way_is_named_with_the_view() -> None:
 
 
 def test_a_lens_with_too_few_coefficients_is_found_out() -> None:
-    report = rig_report(fitted(34, "strong lens", truth.TRUE_LENS))
+    report = judge_rig_solution(fitted(34, "strong lens", truth.TRUE_LENS))
     assert "follow another lens" in texts(report, Grade.POOR) + texts(report, Grade.FAIL)
-    whole = rig_report(fitted(34, "strong lens"))
+    whole = judge_rig_solution(fitted(34, "strong lens"))
     assert "follow another lens" not in "\n".join(whole.lines)
 
 
 @pytest.mark.parametrize("more", range(3))
 def test_noise_alone_raises_no_suspicion(more: int) -> None:
     """A scene without anything wrong is not accused of a bent board, a moved camera or another lens."""
-    report = rig_report(fitted(GOOD + more))
+    report = judge_rig_solution(fitted(GOOD + more))
     words = "\n".join(report.lines)
     assert "bent" not in words and "moved during" not in words and "another lens" not in words, words
     assert report.figures["disagreement"] < 2.0
 
 
 def test_cameras_too_near_to_each_other_are_told_so() -> None:
-    report = rig_report(fitted(9), distance_m=4.0)
+    report = judge_rig_solution(fitted(9), distance_m=4.0)
     assert report.grade is Grade.POOR
     line = next(finding.line for finding in report.findings if finding.text.startswith("at 4.0 m a marker found to 0.2 px"))
     told_mm = float(line.split("known to ")[1].split(" mm")[0])
@@ -96,8 +98,8 @@ def test_cameras_too_near_to_each_other_are_told_so() -> None:
 @pytest.mark.parametrize(("depth_mm", "grade", "advice"), [(11.5, 0, False), (12.5, 0, True), (58.0, 0, True), (62.0, 1, True)])
 def test_shallow_depth_is_advised_against_before_it_is_poor(depth_mm: float, grade: int, advice: bool) -> None:
     """Depth noise grows with the square of the distance: at which one it is so much follows from one that is known."""
-    at_4_mm = rig_report(fitted(), distance_m=4.0).figures["depth_mm"]
-    report = rig_report(fitted(), distance_m=4.0 * float(np.sqrt(depth_mm / at_4_mm)))
+    at_4_mm = judge_rig_solution(fitted(), distance_m=4.0).figures["depth_mm"]
+    report = judge_rig_solution(fitted(), distance_m=4.0 * float(np.sqrt(depth_mm / at_4_mm)))
     assert report.figures["depth_mm"] == pytest.approx(depth_mm, rel=0.02)
     (finding,) = [finding for finding in report.findings if finding.text.startswith("at ") and "0.2 px is" in finding.text]
     assert finding.grade == grade and ("move the cameras apart" in finding.fix) is advice
@@ -107,7 +109,7 @@ def test_a_board_behind_the_camera_fails() -> None:
     solution = fitted()
     board = solution.board_to_world.copy()
     board[:, 3:] *= -1.0
-    report = rig_report(replace(solution, board_to_world=board))
+    report = judge_rig_solution(replace(solution, board_to_world=board))
     assert report.grade is Grade.FAIL and "behind the left camera" in texts(report, Grade.FAIL)
 
 
@@ -123,7 +125,7 @@ def test_cameras_exchanged_fail() -> None:
     other = replace(
         solution, rig=Rig((left, right)), board_to_world=boards, residual_px=solution.residual_px[::-1], used=solution.used[::-1]
     )
-    assert "they are exchanged" in texts(rig_report(other), Grade.FAIL)
+    assert "they are exchanged" in texts(judge_rig_solution(other), Grade.FAIL)
 
 
 def test_absurd_lenses_fail() -> None:
@@ -132,7 +134,7 @@ def test_absurd_lenses_fail() -> None:
         matrix = solution.rig.cameras[0].matrix.copy()
         matrix[change[0]] = change[1]
         left = replace(solution.rig.cameras[0], matrix=matrix)
-        report = rig_report(replace(solution, rig=Rig((left, solution.rig.cameras[1]))))
+        report = judge_rig_solution(replace(solution, rig=Rig((left, solution.rig.cameras[1]))))
         assert report.grade is Grade.FAIL and any(
             words in texts(report, Grade.FAIL) for words in ("which no lens has", "as no lens is")
         )
@@ -141,27 +143,27 @@ def test_absurd_lenses_fail() -> None:
 def test_a_lens_that_folds_over_is_told() -> None:
     solution = fitted()
     left = replace(solution.rig.cameras[0], distortions=np.array([-0.9, 0.0, 0.0, 0.0, 0.0]))
-    assert "folds back" in "\n".join(rig_report(replace(solution, rig=Rig((left, solution.rig.cameras[1])))).lines)
+    assert "folds back" in "\n".join(judge_rig_solution(replace(solution, rig=Rig((left, solution.rig.cameras[1])))).lines)
 
 
 def test_a_world_nothing_is_known_of_is_told_in_plain_words() -> None:
     """Five views of boards that are all parallel to the picture: any focal length would do."""
     made = scene(400, "poor coverage")
     few = replace(made, moments=made.moments[:4], board_to_world=made.board_to_world[:4])
-    report = rig_report(truth.fitted(few, LensModel(("k1", "k2"), square=False)))
+    report = judge_rig_solution(truth.fit_scene(few, LensModel(("k1", "k2"), square=False)))
     assert report.grade is Grade.FAIL and not any("e+" in line or "nan" in line or "inf" in line for line in report.lines)
 
 
 def test_too_few_views_fail() -> None:
     made = scene()
     few = replace(made, moments=made.moments[:2], board_to_world=made.board_to_world[:2])
-    report = rig_report(truth.fitted(few, LensModel((), square=True)))
+    report = judge_rig_solution(truth.fit_scene(few, LensModel((), square=True)))
     assert report.grade is Grade.FAIL and "2 views shared by both cameras" in texts(report, Grade.FAIL)
 
 
 def test_boards_never_tilted_widen_the_error() -> None:
     """The world is 0.8 % off here: no reason to refuse it, but to ask for more."""
-    report = rig_report(fitted(400, "poor coverage"))
+    report = judge_rig_solution(fitted(400, "poor coverage"))
     tilt = [finding for finding in report.findings if "tilt the board" in finding.fix]
     assert tilt and all(finding.widens > 1.0 for finding in tilt)
     assert report.figures["world_off_percent"] > 2.0 * report.figures["world_sigma_percent"]
@@ -170,14 +172,14 @@ def test_boards_never_tilted_widen_the_error() -> None:
 def test_views_left_out_and_held_out_errors_count() -> None:
     dropped = tuple(DroppedMoment(fitted().moments[k % 29], DropReason.OUTLIER, 9.1, 0.2) for k in range(40))
     spoilt = replace(fitted(), dropped=dropped, held_out_px={"k1": 0.6})
-    report = rig_report(spoilt)
+    report = judge_rig_solution(spoilt)
     left_out = "40 of 69 views were left out, such as left00 and right00: corners are 9.10 px off, usual are 0.20 px"
     assert left_out in texts(report, Grade.POOR) and "not fitted are 0.60 px off" in texts(report, Grade.PASS)
 
 
 def test_a_rule_of_thumb_that_is_not_kept_widens_the_error() -> None:
     rms_px = fitted().rms_px
-    plain, held_out = (rig_report(replace(fitted(), held_out_px={"k1": share * rms_px + 0.06})) for share in (1.0, 3.0))
+    plain, held_out = (judge_rig_solution(replace(fitted(), held_out_px={"k1": share * rms_px + 0.06})) for share in (1.0, 3.0))
     sigma = plain.figures["world_sigma_percent"]
     wider = held_out.figures["world_off_percent"] - plain.figures["world_off_percent"]
     assert plain.grade is Grade.PASS and wider == pytest.approx(2.0 * sigma * (2.0 + 0.06 / rms_px), rel=1e-6)
@@ -188,7 +190,7 @@ def test_where_a_lens_model_folds_back_nothing_is_measured() -> None:
     solution = fitted()
     for k1, lost in ((-0.35, False), (-8.0, True)):
         cameras = [replace(camera, distortions=np.array([k1, 0.0, 0.0, 0.0, 0.0])) for camera in solution.rig.cameras]
-        report = rig_report(replace(solution, rig=Rig(tuple(cameras))), distance_m=4.0)
+        report = judge_rig_solution(replace(solution, rig=Rig(tuple(cameras))), distance_m=4.0)
         assert ("of the performer's room are seen where" in texts(report, Grade.POOR)) is lost
         assert "mm apart and turned by" in texts(report, Grade.PASS)
 
@@ -208,10 +210,10 @@ def test_a_camera_alone_is_judged_too() -> None:
         moments=moments,
         board_to_world=solution.board_to_world[seen],
     )
-    report = rig_report(alone)
+    report = judge_rig_solution(alone)
     assert report.grade is Grade.PASS, report.lines
     words = "\n".join(report.lines)
     assert "the size of things seen" in words and "baseline" not in words and "right" not in words
     lone = Rig((made.truth.cameras[0],))
-    off = 100.0 * truth.world_off(lone, alone.rig, volume_points_m(lone, report.figures["distance_m"]))
+    off = 100.0 * truth.measure_world_error(lone, alone.rig, compute_volume_points_m(lone, report.figures["distance_m"]))
     assert off < report.figures["world_off_percent"]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.quality.picture import GRADE_COLORS, new_figure, report_panel, save_figure, style
+from calibration.quality.picture import GRADE_COLORS, choose_style, draw_report_panel, make_figure, save_figure
 from calibration.quality.report import Finding, Grade, QualityReport
-from calibration.quality.rig import rig_report
+from calibration.quality.rig import judge_rig_solution
 from calibration.quality.rig_picture import draw_rig
 from config.errors import FileFormatError
 from tests.calibration.quality.scenes import fitted
@@ -24,7 +24,7 @@ def has_color(image: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], color: str
 
 def test_a_rig_is_drawn(tmp_path: Path) -> None:
     solution = fitted()
-    report = rig_report(solution)
+    report = judge_rig_solution(solution)
     path = draw_rig(solution, report, tmp_path / "rig.png")
     image = cv2.imread(str(path))
     assert path == tmp_path / "rig.png" and image is not None and image.shape[1] == 1430 and image.shape[0] > 700
@@ -40,12 +40,12 @@ def test_one_camera_and_views_without_corners_are_drawn(tmp_path: Path) -> None:
     used[1], residual[1] = False, 0.0
     used[0, 3] = False
     alone = replace(solution, rig=Rig((solution.rig.cameras[0],)), used=used, residual_px=residual)
-    image = cv2.imread(str(draw_rig(alone, rig_report(alone), tmp_path / "one.png")))
+    image = cv2.imread(str(draw_rig(alone, judge_rig_solution(alone), tmp_path / "one.png")))
     assert image is not None and has_color(image, "#0072B2") and not has_color(image, "#D55E00")
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    figure = new_figure(1.0, 1.0)
+    figure = make_figure(1.0, 1.0)
     with pytest.raises(FileFormatError, match="none"):
         save_figure(figure, tmp_path / "none" / "rig.png")
 
@@ -54,10 +54,10 @@ def test_more_findings_than_there_is_room_for_are_counted(tmp_path: Path) -> Non
     import matplotlib as mpl
 
     report = QualityReport(tuple(Finding(Grade.POOR, f"finding {k} " + 20 * "long ") for k in range(30)))
-    with mpl.rc_context(style()):
-        figure = new_figure(6.0, 3.0)
+    with mpl.rc_context(choose_style()):
+        figure = make_figure(6.0, 3.0)
         ax = figure.add_axes((0.05, 0.05, 0.9, 0.9))
-        report_panel(ax, report, "a title")
+        draw_report_panel(ax, report, "a title")
         words = [text.get_text() for text in ax.texts]
     assert words[0].strip() == "POOR" and words[-1].endswith("more, which the command prints")
     shown = len(words) - 3  # the badge, the title, and the count of those left

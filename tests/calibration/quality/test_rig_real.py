@@ -7,10 +7,10 @@ import pytest
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.depth import depth_sigma_m
-from calibration.formats.rig_toml import read_rig
+from calibration.depth import compute_depth_sigma_m
+from calibration.formats.rig_toml import read_rig_toml
 from calibration.quality.report import Grade
-from calibration.quality.rig import rig_report
+from calibration.quality.rig import judge_rig_solution
 from calibration.quality.rig_picture import draw_rig
 from calibration.solve.rig import solve_rig
 
@@ -28,12 +28,12 @@ def test_two_real_webcams_are_poor_for_shallow_depth(shared_data: Path, tmp_path
     views = [[BoardView(px.copy(), whole.copy(), v * 10**9, f"{v:02d}") for v, px in enumerate(side)] for side in seen]
     pairs = [BoardMoment((left, right)) for left, right in zip(*views, strict=True)]
     solution = solve_rig(Board("chessboard", 6, 9, 0.021), pairs, ((640, 480), (640, 480)))
-    report = rig_report(solution, 4.0)
+    report = judge_rig_solution(solution, 4.0)
     assert report.grade is Grade.POOR, report.lines
     words = "\n".join(report.lines)
     assert "at 4.0 m a marker found to 0.2 px is known to 15" in words and "move the cameras apart" in words
     # 16 m2 x 0.2 px x sqrt(2) / (800 px x 0.366 m)
-    assert depth_sigma_m(read_rig(folder / "rig.toml"), 4.0, 0.2) == pytest.approx(0.0155, abs=0.0015)
+    assert compute_depth_sigma_m(read_rig_toml(folder / "rig.toml"), 4.0, 0.2) == pytest.approx(0.0155, abs=0.0015)
     assert report.figures["edge_bias_percent"] == pytest.approx(0.0, abs=0.3)
     assert "moved during" not in words and "seems to be bent" not in words and "the board is bent by 1" in words
     # Held by hand before cameras that look one after the other: the views contradict each other by far more than their noise.

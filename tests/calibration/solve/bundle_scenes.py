@@ -8,17 +8,17 @@ from numpy.typing import ArrayLike
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.placement import looking_at
+from calibration.placement import make_camera_looking_at
 from calibration.solve.equations import (
     BundleState,
     CornerMotion,
     CornerObservations,
     FreeParameters,
-    bundle_state,
-    camera_points,
-    project,
+    compute_camera_points,
+    project_points,
+    state_from_rig,
 )
-from calibration.solve.rig import BundleUncertainty, uncertainty_at
+from calibration.solve.rig import BundleUncertainty, compute_uncertainty
 from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -89,7 +89,7 @@ def small_problem(n_cameras: int, seed: int = 3) -> tuple[BundleState, CornerObs
         np.array([0.004, 0.09, -0.06, 0.05]),
         np.array([0.0, 0.013, -0.021])[:n_cameras],
     )
-    px = np.stack([project(state.intrinsics[c], x) for c, x in enumerate(camera_points(state, BOARD.points_m))])
+    px = np.stack([project_points(state.intrinsics[c], x) for c, x in enumerate(compute_camera_points(state, BOARD.points_m))])
     weight = rng.uniform(0.5, 2.0, px.shape[:3]) * (rng.random(px.shape[:3]) > 0.1)
     velocity, lag = rng.normal(0.0, 30.0, px.shape), np.tile([0.004, -0.007, 0.011], (n_cameras, 1))
     velocity[0], lag[0] = 0.0, 0.0
@@ -111,16 +111,18 @@ def cramer_rao(
     view, (V, 6) [rad, m]; sigma_px: noise of a coordinate, one for all or by camera; lenses: by camera, what was free;
     used: corners that took part, (C, V, N), by default all that are in the picture.
     """
-    state = bundle_state(rig, board_to_world)
+    state = state_from_rig(rig, board_to_world)
     C, V = len(state.intrinsics), len(state.board_rotation)
     sigma = np.broadcast_to(np.asarray(sigma_px, float), (C,))
     px, weight = np.zeros((C, V, len(board), 2)), np.zeros((C, V, len(board)))
-    for c, points in enumerate(camera_points(state, board.points_m)):
-        px[c] = project(state.intrinsics[c], points)
+    for c, points in enumerate(compute_camera_points(state, board.points_m)):
+        px[c] = project_points(state.intrinsics[c], points)
         size = np.array(rig.cameras[c].size)
         inside = (points[..., 2] > 0) & ((px[c] >= 0) & (px[c] <= size - 1)).all(axis=-1)
         weight[c] = (inside if used is None else used[c]) / sigma[c] ** 2
-    return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C > 1))
+    return compute_uncertainty(
+        state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C > 1)
+    )
 
 
 def rig_around(n: int = 4) -> Rig:
@@ -132,7 +134,7 @@ def rig_around(n: int = 4) -> Rig:
         f = (610.0, 640.0, 600.0, 655.0, 620.0, 630.0)[k]
         K = np.array([[f, 0.0, 324.0 - 4.0 * k], [0.0, f, 236.0 + 3.0 * k], [0.0, 0.0, 1.0]])
         lens = np.array([-0.2 + 0.03 * k, 0.08, 0.0, 0.0, 0.0])
-        cameras.append(looking_at(names[k], SIZE, K, places[k], (0.0, 1.0, 0.0), lens))
+        cameras.append(make_camera_looking_at(names[k], SIZE, K, places[k], (0.0, 1.0, 0.0), lens))
     return Rig(tuple(cameras))
 
 

@@ -12,17 +12,17 @@ from calibration.solve.adjust import (
     LAG_SHARE,
     BundleProblem,
     IntrinsicsPrior,
-    adjust,
+    adjust_bundle,
     adjust_robustly,
-    good_views,
+    estimate_noise_px,
+    estimate_view_noise_px,
+    find_good_views,
     inflate_noise,
-    noise_px,
-    view_noise_px,
 )
-from calibration.solve.equations import CornerObservations, FreeParameters, apply_step, bundle_state, residual_px
-from calibration.solve.initial import observations
+from calibration.solve.equations import CornerObservations, FreeParameters, apply_step, compute_residual_px, state_from_rig
+from calibration.solve.initial import pack_observations
 from calibration.solve.solution import FIXED, LensModel
-from numerics.least_squares import shared_covariance, solve_arrow
+from numerics.least_squares import compute_shared_covariance, solve_arrow
 from tests.calibration.solve.bundle_scenes import BOARD, pairs_of, small_problem, true_places, true_rig
 
 LENSES = (LensModel(("k1", "k2")), LensModel(("k1",), square=False))
@@ -55,7 +55,7 @@ def test_places_eliminated_give_the_same_step_and_covariance() -> None:
     assert step is not None
     np.testing.assert_allclose(step.shared, np.linalg.solve(H, b)[:G], rtol=1e-6)
     np.testing.assert_allclose(step.own[0].ravel(), np.linalg.solve(H, b)[G:], rtol=1e-5, atol=1e-9)
-    covariance = shared_covariance(normal)
+    covariance = compute_shared_covariance(normal)
     np.testing.assert_allclose(covariance, np.linalg.inv(H)[:G, :G], rtol=1e-5, atol=1e-12)
 
 
@@ -79,7 +79,7 @@ def test_the_cost_never_rises(seed: int, steps: int) -> None:
     freedom = FreeParameters(LENSES)
     state = apply_step(state, freedom, rng.normal(0.0, 0.05, freedom.n_shared), rng.normal(0.0, 0.2, (3, 6)))
     before = BundleProblem(seen, freedom).cost(state)
-    fit = adjust(state, seen, freedom, None, steps)
+    fit = adjust_bundle(state, seen, freedom, None, steps)
     assert fit.cost <= before and fit.cost == BundleProblem(seen, freedom).cost(fit.state) and fit.n_steps <= steps
 
 
@@ -92,12 +92,12 @@ def test_it_ends_where_scipy_ends() -> None:
 
     def residuals(step: np.ndarray) -> np.ndarray:
         at = apply_step(state, freedom, step[:G] * scale, step[G:].reshape(3, 6))
-        r = np.sqrt(seen.weight)[..., None] * np.where(seen.weight[..., None] > 0, residual_px(at, seen), 0.0)
+        r = np.sqrt(seen.weight)[..., None] * np.where(seen.weight[..., None] > 0, compute_residual_px(at, seen), 0.0)
         return np.concatenate([r.ravel(), (np.sqrt(prior.weight) * (at.intrinsics[:, :9] - prior.mean)).ravel()])
 
     scale = np.array([100, 100, 100, 1, 1, 100, 100, 100, 100, 1, *[1] * 6], float)
     theirs = scipy.optimize.least_squares(residuals, np.zeros(G + 18), xtol=1e-14, ftol=1e-14, gtol=1e-12)
-    ours = adjust(state, seen, freedom, prior)
+    ours = adjust_bundle(state, seen, freedom, prior)
     assert ours.converged and ours.cost == pytest.approx(theirs.cost, rel=1e-6)
     at = apply_step(state, freedom, theirs.x[:G] * scale, theirs.x[G:].reshape(3, 6))
     np.testing.assert_allclose(ours.state.translation, at.translation, atol=2e-4)
@@ -110,17 +110,19 @@ def test_noise_is_that_of_most_corners() -> None:
     distance = np.linalg.norm(rng.normal(0.0, 0.3, (4000, 2)), axis=1)
     mask = np.ones((40, 100), bool)
     freedom = FreeParameters((FIXED,), relative=False)
-    assert noise_px(distance, freedom, mask) == pytest.approx(0.3, rel=0.05)
+    assert estimate_noise_px(distance, freedom, mask) == pytest.approx(0.3, rel=0.05)
     distance[:800] += 20.0
-    assert noise_px(distance, freedom, mask) == pytest.approx(0.3, rel=0.25)
+    assert estimate_noise_px(distance, freedom, mask) == pytest.approx(0.3, rel=0.25)
     few = np.linalg.norm(rng.normal(0.0, 0.3, (20, 2)), axis=1)
-    assert noise_px(few, freedom, np.ones((2, 10), bool)) == pytest.approx(np.median(few) / 1.1774 * np.sqrt(40 / 28), rel=1e-9)
+    assert estimate_noise_px(few, freedom, np.ones((2, 10), bool)) == pytest.approx(
+        np.median(few) / 1.1774 * np.sqrt(40 / 28), rel=1e-9
+    )
 
 
 def test_a_view_off_as_a_whole_is_given_the_noise_it_shows() -> None:
     distance = np.full((2, 4, 10), 1.1774 * 0.2)
     distance[1, 2] = 1.1774 * 2.0
-    spread = view_noise_px(distance, np.ones((2, 4, 10), bool), np.array([0.2, 0.2]), np.zeros((2, 4)))
+    spread = estimate_view_noise_px(distance, np.ones((2, 4, 10), bool), np.array([0.2, 0.2]), np.zeros((2, 4)))
     assert spread[1, 2] == pytest.approx(np.sqrt(0.2**2 + 2.0**2 - 0.25**2))
     assert spread[0] == pytest.approx(0.2) and spread[1, [0, 1, 3]] == pytest.approx(0.2)
 
@@ -129,21 +131,23 @@ def test_views_in_motion_count_for_less_unless_the_others_tell_that_cameras_are_
     distance = np.full((2, 8, 10), 1.1774 * 0.2)
     mask, sigma, apply_step = np.ones((2, 8, 10), bool), np.array([0.2, 0.2]), np.zeros((2, 8))
     apply_step[:, 3] = 10.0
-    alone = view_noise_px(distance, mask, sigma, apply_step)
+    alone = estimate_view_noise_px(distance, mask, sigma, apply_step)
     assert alone[0, 3] == pytest.approx(np.hypot(0.2, LAG_SHARE * 10.0)) and alone[0, 2] == pytest.approx(0.2)
     apply_step[:] = 10.0
-    assert view_noise_px(distance, mask, sigma, apply_step) == pytest.approx(0.2)
+    assert estimate_view_noise_px(distance, mask, sigma, apply_step) == pytest.approx(0.2)
 
 
 def test_one_bad_view_is_told_from_the_good_ones() -> None:
     rig, places = true_rig(), true_places(8)
-    seen = observations(BOARD, pairs_of(rig, places, 0.2), False)
+    seen = pack_observations(BOARD, pairs_of(rig, places, 0.2), False)
     px = seen.px.copy()
     px[0, 5] += np.random.default_rng(2).normal(0.0, 6.0, (54, 2))
     fit = adjust_robustly(
-        bundle_state(rig, places), CornerObservations(seen.points_m, px, seen.weight), FreeParameters((LensModel(), LensModel()))
+        state_from_rig(rig, places),
+        CornerObservations(seen.points_m, px, seen.weight),
+        FreeParameters((LensModel(), LensModel())),
     )
-    np.testing.assert_array_equal(good_views(fit), np.arange(8) != 5)
+    np.testing.assert_array_equal(find_good_views(fit), np.arange(8) != 5)
     assert fit.sigma_px == pytest.approx([0.2, 0.2], rel=0.25)
     np.testing.assert_array_equal(fit.unweighted.weight, seen.weight)
 
@@ -151,8 +155,8 @@ def test_one_bad_view_is_told_from_the_good_ones() -> None:
 def test_weights_are_taken_down_where_residuals_are_larger_than_they_say() -> None:
     """Half of the views shifted in one camera by 0.5 px as a whole: noise of most corners does not know it, chi-square does."""
     rig, places = true_rig(), true_places(10)
-    seen, freedom = observations(BOARD, pairs_of(rig, places, 0.2), False), FreeParameters((FIXED, FIXED))
-    fit = adjust_robustly(bundle_state(rig, places), seen, freedom)
+    seen, freedom = pack_observations(BOARD, pairs_of(rig, places, 0.2), False), FreeParameters((FIXED, FIXED))
+    fit = adjust_robustly(state_from_rig(rig, places), seen, freedom)
     assert inflate_noise(fit, freedom).weight.max() > 0.8 * fit.seen.weight.max()
     too_sure = type(fit)(fit.state, type(seen)(seen.points_m, seen.px, 9.0 * fit.seen.weight), fit.mask, fit.used, fit.sigma_px)
     assert inflate_noise(too_sure, freedom).weight.max() == pytest.approx(inflate_noise(fit, freedom).weight.max(), rel=0.2)

@@ -8,14 +8,14 @@ from calibration.solve.equations import (
     CornerObservations,
     FreeParameters,
     apply_step,
-    formed_points,
-    jacobian,
-    lens_derivatives,
-    point_derivatives,
-    project,
-    residual_px,
-    subset,
-    view_equations,
+    compute_jacobian,
+    compute_lens_derivatives,
+    compute_point_derivatives,
+    compute_residual_px,
+    compute_view_equations,
+    deform_points,
+    project_points,
+    select_state_views,
 )
 from calibration.solve.solution import FIXED, LEVELS, LensModel
 from tests.calibration.solve.bundle_scenes import BOARD, small_problem
@@ -29,7 +29,7 @@ def test_projection_is_opencvs() -> None:
     fx, fy, cx, cy = state.intrinsics[0, :4]
     K = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
     wanted, _ = cv2.projectPoints(points, np.zeros(3), np.zeros(3), K, state.intrinsics[0, 4:9])
-    np.testing.assert_allclose(project(state.intrinsics[0], points), wanted.reshape(-1, 2), atol=1e-9)
+    np.testing.assert_allclose(project_points(state.intrinsics[0], points), wanted.reshape(-1, 2), atol=1e-9)
 
 
 WIDE = np.array([255.0, 250.0, 322.0, 238.0, -0.03, 0.01, -0.004, 0.001, 0.0, 1.0])  # a fisheye
@@ -42,13 +42,17 @@ def test_projection_derivatives(wide: bool) -> None:
         WIDE if wide else state.intrinsics[0],
         np.random.default_rng(5).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (20, 3)),
     )
-    P, Q = point_derivatives(k, points), lens_derivatives(k, points)
+    P, Q = compute_point_derivatives(k, points), compute_lens_derivatives(k, points)
     for i in range(3):
         e = 1e-6 * np.eye(3)[i]
-        np.testing.assert_allclose(P[..., i], (project(k, points + e) - project(k, points - e)) / 2e-6, rtol=1e-6, atol=1e-4)
+        np.testing.assert_allclose(
+            P[..., i], (project_points(k, points + e) - project_points(k, points - e)) / 2e-6, rtol=1e-6, atol=1e-4
+        )
     for i in range(9):
         e = 1e-6 * np.eye(10)[i]
-        np.testing.assert_allclose(Q[..., i], (project(k + e, points) - project(k - e, points)) / 2e-6, rtol=1e-6, atol=1e-4)
+        np.testing.assert_allclose(
+            Q[..., i], (project_points(k + e, points) - project_points(k - e, points)) / 2e-6, rtol=1e-6, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize(
@@ -65,14 +69,14 @@ def test_the_jacobian_is_that_of_the_steps_taken(n_cameras: int, lenses: tuple[L
     """Every column, by central differences of `moved`: measured less predicted falls as predicted rises."""
     state, seen = small_problem(n_cameras)
     freedom = FreeParameters(lenses, relative=n_cameras > 1, form=form, offset=offset)
-    shared, place = jacobian(state, seen, freedom)
+    shared, place = compute_jacobian(state, seen, freedom)
     G, V = freedom.n_shared, seen.n_views
     assert shared.shape[-1] == G == sum(lens.n_free for lens in lenses) + (n_cameras - 1) * (6 + offset) + 4 * form
     for i in range(G + 6):
         step = np.zeros(G + 6)
         step[i] = 1e-6
-        ahead = residual_px(apply_step(state, freedom, step[:G], np.tile(step[G:], (V, 1))), seen)
-        behind = residual_px(apply_step(state, freedom, -step[:G], np.tile(-step[G:], (V, 1))), seen)
+        ahead = compute_residual_px(apply_step(state, freedom, step[:G], np.tile(step[G:], (V, 1))), seen)
+        behind = compute_residual_px(apply_step(state, freedom, -step[:G], np.tile(-step[G:], (V, 1))), seen)
         J = shared[..., i] if i < G else place[..., i - G]
         np.testing.assert_allclose(J, (behind - ahead) / 2e-6, rtol=1e-5, atol=2e-3, err_msg=f"column {i}")
 
@@ -84,24 +88,24 @@ def test_the_equations_of_views_are_those_of_the_jacobian() -> None:
     weight[1, :2], weight[2] = 0.0, 0.0
     seen = CornerObservations(seen.points_m, seen.px, weight, seen.motion)
     freedom = FreeParameters((LensModel(("k1",)), FULL, LensModel()), form=True, offset=True)
-    shared, place = jacobian(state, seen, freedom)
-    J, r = np.concatenate([shared, place], axis=-1), residual_px(state, seen)
-    H, b = view_equations(state, seen, freedom, r)
+    shared, place = compute_jacobian(state, seen, freedom)
+    J, r = np.concatenate([shared, place], axis=-1), compute_residual_px(state, seen)
+    H, b = compute_view_equations(state, seen, freedom, r)
     np.testing.assert_allclose(H, np.einsum("cvn,cvnua,cvnub->vab", weight, J, J, optimize=True), rtol=1e-9, atol=1e-6)
     np.testing.assert_allclose(b, np.einsum("cvn,cvnua,cvnu->va", weight, J, r, optimize=True), rtol=1e-9, atol=1e-6)
 
 
 def test_a_corner_behind_the_camera_costs_everything() -> None:
     state, seen = small_problem(2)
-    behind = subset(state, np.array([0, 1, 2]))
+    behind = select_state_views(state, np.array([0, 1, 2]))
     behind.board_translation[1, 2] = -1.0
-    r = residual_px(behind, seen)
+    r = compute_residual_px(behind, seen)
     assert np.isinf(r[0, 1][seen.weight[0, 1] > 0]).all() and np.isfinite(r[0, [0, 2]]).all()
 
 
 def test_form_stretches_and_bends_about_the_middle() -> None:
     """By hand: corner 0 of 9x6 of 30 mm is (-120, -75) mm from the middle."""
-    X = formed_points(BOARD.points_m, np.array([0.01, 2.0, -1.0, 0.5]))
+    X = deform_points(BOARD.points_m, np.array([0.01, 2.0, -1.0, 0.5]))
     flat = BOARD.points_m
     np.testing.assert_allclose(X[0], flat[0] + [-0.0012, 0.00075, 0.0144 - 0.0028125 + 0.0045], atol=1e-12)
     np.testing.assert_allclose(X.mean(axis=0)[:2], flat.mean(axis=0)[:2], atol=1e-12)
@@ -110,9 +114,9 @@ def test_form_stretches_and_bends_about_the_middle() -> None:
 def test_lag_and_offset_carry_the_right_corners_along() -> None:
     """A picture stamped 4 ms later of a camera whose stamps are 13 ms late was taken 9 ms before the left one."""
     state, seen = small_problem(2)
-    still = subset(state, np.arange(3))
-    with_motion = residual_px(still, seen)
-    without = residual_px(still, type(seen)(seen.points_m, seen.px, seen.weight))
+    still = select_state_views(state, np.arange(3))
+    with_motion = compute_residual_px(still, seen)
+    without = compute_residual_px(still, type(seen)(seen.points_m, seen.px, seen.weight))
     assert seen.motion is not None
     np.testing.assert_allclose(with_motion[1, 0] - without[1, 0], 0.009 * seen.motion.velocity_px_s[1, 0], atol=1e-12)
     np.testing.assert_array_equal(with_motion[0], without[0])

@@ -4,21 +4,21 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.solve.adjust import IntrinsicsPrior
-from calibration.solve.equations import BundleState, FreeParameters, bundle_state
-from calibration.solve.initial import observations
-from calibration.solve.lens_choice import LensChoice, choose_lenses, restrict
+from calibration.solve.equations import BundleState, FreeParameters, state_from_rig
+from calibration.solve.initial import pack_observations
+from calibration.solve.lens_choice import LensChoice, choose_lenses, restrict_intrinsics
 from calibration.solve.solution import FIXED, LEVELS, LensModel
-from calibration.solve.start import weak_prior
+from calibration.solve.start import make_weak_prior
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
 
 
 def chosen(rig: Rig, sigma_px: float, n: int = 16) -> LensChoice:
     """Choose among views of a rig with this noise, from the truth."""
     places = true_places(n)
-    seen = observations(BOARD, pairs_of(rig, places, sigma_px), False)
+    seen = pack_observations(BOARD, pairs_of(rig, places, sigma_px), False)
     seen = type(seen)(seen.points_m, seen.px, seen.weight / sigma_px**2)
-    prior = IntrinsicsPrior(*(np.tile(part, (2, 1)) for part in (weak_prior(SIZE).mean, weak_prior(SIZE).weight)))
-    start: BundleState = bundle_state(rig, places)
+    prior = IntrinsicsPrior(*(np.tile(part, (2, 1)) for part in (make_weak_prior(SIZE).mean, make_weak_prior(SIZE).weight)))
+    start: BundleState = state_from_rig(rig, places)
     return choose_lenses(start, seen, prior, FreeParameters((LensModel(("k1", "k2")),) * 2))
 
 
@@ -58,7 +58,7 @@ def test_models_free_what_they_name() -> None:
 
 def test_what_a_model_does_not_have_is_set_to_nothing() -> None:
     numbers = np.array([[600.0, 610, 320, 240, 0.1, 0.2, 0.01, 0.02, 0.3]])
-    np.testing.assert_array_equal(restrict(numbers, (LensModel(("k1",)),)), [[605, 605, 320, 240, 0.1, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(restrict_intrinsics(numbers, (LensModel(("k1",)),)), [[605, 605, 320, 240, 0.1, 0, 0, 0, 0]])
     np.testing.assert_array_equal(
-        restrict(numbers, (LensModel(("k2", "p1"), False),)), [[600, 610, 320, 240, 0, 0.2, 0.01, 0, 0]]
+        restrict_intrinsics(numbers, (LensModel(("k2", "p1"), False),)), [[600, 610, 320, 240, 0, 0.2, 0.01, 0, 0]]
     )

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from calibration.board.views import BoardMoment, BoardView
-from calibration.camera import Camera, Rig, relative_pose
-from calibration.quality.links import camera_link, weakest_link
-from calibration.quality.rig import rig_report
+from calibration.camera import Camera, Rig, compute_relative_pose
+from calibration.quality.links import find_weakest_link, measure_camera_link
+from calibration.quality.rig import judge_rig_solution
 from calibration.quality.rig_picture import draw_rig
 from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_rig
 from calibration.solve.solution import DropReason, RigSolution
 from config.errors import CalibrationError
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, moments_around, places_around, rig_around
 
 NAMES = tuple(camera.name for camera in rig_around().cameras)
@@ -36,16 +36,16 @@ def four() -> RigSolution:
 def check(solution: RigSolution, truth: Rig, limit_m: float, limit_rad: float) -> None:
     """Check distances and angles of all cameras, within four of their own standard deviations, which are small enough."""
     for a, b in combinations(range(len(truth)), 2):
-        link = camera_link(solution, a, b)
+        link = measure_camera_link(solution, a, b)
         length_m, angle_rad = apart(solution, truth, a, b)
         assert abs(length_m) < 4.0 * link.sigma_m < limit_m and angle_rad < 4.0 * link.sigma_rad < limit_rad, (a, b)
 
 
 def apart(solution: RigSolution, truth: Rig, a: int, b: int) -> tuple[float, float]:
     """Return the errors of distance [m] and angle [rad] of two cameras."""
-    poses = [relative_pose(rig.cameras[a], rig.cameras[b]) for rig in (solution.rig, truth)]
+    poses = [compute_relative_pose(rig.cameras[a], rig.cameras[b]) for rig in (solution.rig, truth)]
     lengths = [float(np.linalg.norm(t)) for _, t in poses]
-    return lengths[0] - lengths[1], float(geodesic_rad(poses[0][0], poses[1][0]))
+    return lengths[0] - lengths[1], float(compute_geodesic_rad(poses[0][0], poses[1][0]))
 
 
 def test_four_cameras_are_found_where_they_stand() -> None:
@@ -65,9 +65,9 @@ def test_four_cameras_of_unknown_lenses() -> None:
 
 
 def test_the_report_covers_all_cameras_and_names_the_weakest_link() -> None:
-    report = rig_report(four())
+    report = judge_rig_solution(four())
     words = "\n".join(report.lines)
-    link = weakest_link(four())
+    link = find_weakest_link(four())
     assert f"weakest link: {link.words(four().rig)} share {link.n_shared} views; their distance is known to" in words
     assert all(f"the {name} camera saw boards tilted" in words for name in NAMES)
     assert report.figures["link_views"] == link.n_shared and report.figures["focal_behind_px"] == pytest.approx(655.0, rel=0.01)
@@ -81,10 +81,10 @@ def test_a_link_of_few_views_is_the_weakest() -> None:
         few += linked
         kept.append(BoardMoment((*moment.views[:3], None)) if linked and few > 4 else moment)
     solution = solved(kept, rig_around())
-    link = weakest_link(solution)
+    link = find_weakest_link(solution)
     assert "behind" in link.words(solution.rig) and link.n_shared == 4
-    assert link.sigma_rad > 1.5 * weakest_link(four()).sigma_rad
-    line = next(line for line in rig_report(solution).lines if "weakest link" in line)
+    assert link.sigma_rad > 1.5 * find_weakest_link(four()).sigma_rad
+    line = next(line for line in judge_rig_solution(solution).lines if "weakest link" in line)
     assert "share 4 views" in line and line.endswith("hold the board where both see it, in more places")
 
 
@@ -147,7 +147,7 @@ def test_the_camera_that_was_moved_is_named(moved: int) -> None:
     after = Rig((*rig.cameras[:moved], later, *rig.cameras[moved + 1 :]))
     first, second = moments_around(rig, 45), moments_around(after, 45, seed=2)
     moments = [*first, *(BoardMoment(tuple(view and replace(view, t_ns=view.t_ns + 10**11) for view in m.views)) for m in second)]
-    lines = [line for line in rig_report(solved(moments, rig)).lines if "was moved during the calibration" in line]
+    lines = [line for line in judge_rig_solution(solved(moments, rig)).lines if "was moved during the calibration" in line]
     assert len(lines) == 1 and f"the {camera.name} camera was moved" in lines[0]
 
 
@@ -158,5 +158,5 @@ def test_six_cameras_all_around_with_views_of_many() -> None:
 
 
 def test_four_cameras_are_drawn(tmp_path: object) -> None:
-    path = draw_rig(four(), rig_report(four()), f"{tmp_path}/rig.png")
+    path = draw_rig(four(), judge_rig_solution(four()), f"{tmp_path}/rig.png")
     assert path.stat().st_size > 50_000

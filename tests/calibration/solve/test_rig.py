@@ -7,15 +7,15 @@ import pytest
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.quality.rig import rig_report
-from calibration.solve.board_pose import candidate_poses, mirrored
-from calibration.solve.equations import bundle_state, subset
-from calibration.solve.initial import KnownLens, observations, unmirror
+from calibration.quality.rig import judge_rig_solution
+from calibration.solve.board_pose import find_candidate_poses, mirror_board_pose
+from calibration.solve.equations import select_state_views, state_from_rig
+from calibration.solve.initial import KnownLens, pack_observations, unmirror_poses
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.solution import DropReason, LensModel, describe_dropped
 from calibration.solve.start import undistort_pixels
 from config.errors import CalibrationError
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, cramer_rao, pairs_of, true_places, true_rig
 from tests.zoo.calibrations import BOARD as FISHEYE_BOARD
 from tests.zoo.calibrations import board_poses, seen_pairs
@@ -83,7 +83,7 @@ def test_a_stretched_and_bent_board_is_told_and_allowed_for() -> None:
         pairs.append(BoardMoment((views[0], views[1])))
     solution = solve_rig(BOARD, pairs, SIZES)
     assert solution.form is not None and solution.form.stretch == pytest.approx(0.006, abs=6e-4) and solution.form.bend_m > 8e-4
-    told = [finding.text for finding in rig_report(solution).findings]
+    told = [finding.text for finding in judge_rig_solution(solution).findings]
     assert any("wider than high" in text for text in told) and any("board is bent" in text for text in told)
     assert solution.board_form[0] == pytest.approx(0.003, abs=3e-4) and solution.sigma_px.max() < 0.13
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=2e-3)
@@ -133,18 +133,18 @@ def test_the_mirrored_place_is_seen_through() -> None:
     rig = true_rig(1.2, 0.28)
     places = true_places(16, seed=5, tilt_rad=0.45, far=(4.0, 5.0), rig=rig)
     pairs = pairs_of(rig, places, 0.3, seed=6)
-    seen = observations(BOARD, pairs, False)
+    seen = pack_observations(BOARD, pairs, False)
     fooled = np.zeros(16, bool)
     for c, camera in enumerate(rig.cameras):
         mine = seen.of_camera(c)
-        k = bundle_state(rig, places).intrinsics[c]
-        state, _ = candidate_poses(k, mine, undistort_pixels(k, mine.px[0]))
+        k = state_from_rig(rig, places).intrinsics[c]
+        state, _ = find_candidate_poses(k, mine, undistort_pixels(k, mine.px[0]))
         true = camera.rotation @ matrix_from_rotvec(places[:, :3])
-        fooled |= np.asarray(geodesic_rad(state.board_rotation[:16], true)) > np.radians(20.0)
+        fooled |= np.asarray(compute_geodesic_rad(state.board_rotation[:16], true)) > np.radians(20.0)
     assert fooled.sum() >= 2, "the scene must fool a camera alone, else it tests nothing"
     cameras = tuple(rig.cameras)
     solution = solve_rig(BOARD, pairs, SIZES, known=(KnownLens(cameras[0]), KnownLens(cameras[1])))
-    turned = geodesic_rad(matrix_from_rotvec(solution.board_to_world[:, :3]), matrix_from_rotvec(places[:, :3]))
+    turned = compute_geodesic_rad(matrix_from_rotvec(solution.board_to_world[:, :3]), matrix_from_rotvec(places[:, :3]))
     assert len(solution.moments) == 16 and np.degrees(turned).max() < 12.0
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=0.03)
 
@@ -152,9 +152,9 @@ def test_the_mirrored_place_is_seen_through() -> None:
 def test_an_adjustment_that_began_mirrored_gets_out() -> None:
     """All cameras right, two places of twelve mirrored: the adjustment alone stays in that valley, the check leaves it."""
     rig, places = true_rig(), true_places(12)
-    seen = observations(BOARD, pairs_of(rig, places, 0.2), False)
-    true = bundle_state(rig, places)
-    R, t = mirrored(true.board_rotation, true.board_translation, BOARD.points_m.mean(axis=0))
+    seen = pack_observations(BOARD, pairs_of(rig, places, 0.2), False)
+    true = state_from_rig(rig, places)
+    R, t = mirror_board_pose(true.board_rotation, true.board_translation, BOARD.points_m.mean(axis=0))
     wrong = np.zeros(12, bool)
     wrong[[2, 7]] = True
     start = replace(
@@ -162,10 +162,10 @@ def test_an_adjustment_that_began_mirrored_gets_out() -> None:
         board_rotation=np.where(wrong[:, None, None], R, true.board_rotation),
         board_translation=np.where(wrong[:, None], t, true.board_translation),
     )
-    state, n_changed = unmirror(start, seen)
+    state, n_changed = unmirror_poses(start, seen)
     assert n_changed >= 2
-    assert np.degrees(geodesic_rad(state.board_rotation, true.board_rotation)).max() < 2.0
-    assert unmirror(subset(true, np.arange(12)), seen)[1] == 0
+    assert np.degrees(compute_geodesic_rad(state.board_rotation, true.board_rotation)).max() < 2.0
+    assert unmirror_poses(select_state_views(true, np.arange(12)), seen)[1] == 0
 
 
 def test_intrinsics_held_and_as_a_first_guess() -> None:

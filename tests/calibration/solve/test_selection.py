@@ -12,9 +12,9 @@ from calibration.solve.rig import solve_rig
 from calibration.solve.selection import (
     N_LENS,
     RejectReason,
+    compute_moment_information,
     describe_selection,
-    moment_information,
-    nominal_cameras,
+    estimate_nominal_cameras,
     select_views,
 )
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
@@ -88,9 +88,9 @@ def test_few_corners_are_no_view(pairs: list[BoardMoment]) -> None:
 
 def test_information_is_that_of_the_numbers_it_comes_from(pairs: list[BoardMoment]) -> None:
     """Symmetric, without negative eigenvalues; a view of one camera says nothing of the relative pose."""
-    cameras = nominal_cameras(pairs, SIZES, BOARD)
-    both = moment_information(pairs[0], cameras, BOARD)
-    alone = moment_information(BoardMoment((pairs[0].views[0], None)), cameras, BOARD)
+    cameras = estimate_nominal_cameras(pairs, SIZES, BOARD)
+    both = compute_moment_information(pairs[0], cameras, BOARD)
+    alone = compute_moment_information(BoardMoment((pairs[0].views[0], None)), cameras, BOARD)
     np.testing.assert_allclose(both, both.T)
     assert np.linalg.eigvalsh(both).min() > -1e-6 * np.abs(both).max()
     assert np.all(alone[N_LENS:, :] == 0.0) and np.linalg.matrix_rank(both[2 * N_LENS :, 2 * N_LENS :]) == 6
@@ -101,10 +101,10 @@ def test_views_that_face_the_camera_alike_are_mixed_with_tilted_ones(pairs: list
     flat = sharp_pairs(30, 7, 0.02)
     lone = [BoardMoment((pair.views[0], None)) for pair in (*flat, *pairs[:10])]
     chosen = select_views(lone, SIZES, BOARD, 10).moments
-    cameras = nominal_cameras(lone, SIZES, BOARD)
+    cameras = estimate_nominal_cameras(lone, SIZES, BOARD)
 
     def sigma(some: Sequence[BoardMoment]) -> tuple[float, float]:
-        total = sum(moment_information(pair, cameras, BOARD)[:N_LENS, :N_LENS] for pair in some)
+        total = sum(compute_moment_information(pair, cameras, BOARD)[:N_LENS, :N_LENS] for pair in some)
         return float(np.sqrt(np.linalg.inv(total)[0, 0])), float(np.linalg.slogdet(total)[1])
 
     assert describe_selection(select_views(lone, SIZES, BOARD, 10))[-1].startswith("10 of 40 distinct views are used")

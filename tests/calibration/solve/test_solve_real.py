@@ -12,8 +12,8 @@ from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_rig
-from calibration.quality.rig import rig_report
+from calibration.formats.rig_toml import read_rig_toml
+from calibration.quality.rig import judge_rig_solution
 from calibration.solve.rig import solve_rig
 from calibration.triangulate import triangulate
 
@@ -114,11 +114,11 @@ def test_the_same_corners_given_to_opencv(doc_pairs: list[BoardMoment]) -> None:
 
 def test_two_webcams(webcam_pairs: list[BoardMoment], shared_data: Path) -> None:
     """The reference: RMS 0.2917 px, baseline 365.8 mm. The board was bent by a millimetre, which the reference does not know."""
-    reference = read_rig(shared_data / "two_webcams" / "rig.toml")
+    reference = read_rig_toml(shared_data / "two_webcams" / "rig.toml")
     solution = solve_rig(WEBCAM_BOARD, webcam_pairs, SIZES)
     assert len(solution.moments) >= 28 and solution.rms_px < 0.2917
     assert solution.rig.baseline_m == pytest.approx(reference.baseline_m, rel=0.005)
-    assert any("board is bent" in finding.text for finding in rig_report(solution).findings)
+    assert any("board is bent" in finding.text for finding in judge_rig_solution(solution).findings)
     assert rectified_dy_px(solution.rig, webcam_pairs) <= 1.02 * rectified_dy_px(reference, webcam_pairs)
     assert len(solution.lenses[0]) <= 1, "its lenses have next to no distortion: nothing shall be fitted to the noise"
 

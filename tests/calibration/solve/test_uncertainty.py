@@ -5,9 +5,9 @@ import pytest
 
 from calibration.camera import Rig
 from calibration.solve.adjust import adjust_robustly
-from calibration.solve.equations import FreeParameters, bundle_state
-from calibration.solve.initial import observations
-from calibration.solve.rig import board_form
+from calibration.solve.equations import FreeParameters, state_from_rig
+from calibration.solve.initial import pack_observations
+from calibration.solve.rig import estimate_board_form
 from calibration.solve.solution import FIXED, LensModel
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, cramer_rao, pairs_of, true_places, true_rig
@@ -60,7 +60,7 @@ def test_one_camera_has_no_baseline_and_its_free_numbers_a_sigma() -> None:
 def test_a_true_flat_board_has_no_form_to_speak_of() -> None:
     """Seen by known cameras: within four sigmas of zero."""
     rig, places = true_rig(), true_places(10)
-    seen, freedom = observations(BOARD, pairs_of(rig, places, 0.05), False), FreeParameters((FIXED, FIXED))
-    fit = adjust_robustly(bundle_state(rig, places), seen, freedom)
-    form = board_form(fit, freedom, None)
+    seen, freedom = pack_observations(BOARD, pairs_of(rig, places, 0.05), False), FreeParameters((FIXED, FIXED))
+    fit = adjust_robustly(state_from_rig(rig, places), seen, freedom)
+    form = estimate_board_form(fit, freedom, None)
     assert abs(form.stretch) < 4.0 * form.stretch_sigma < 0.01 and form.bend_m < 4.0 * form.bend_sigma_m

@@ -4,16 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing
+from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing_takes
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
-from database.builtin import body
-from database.geometry.kinematics import charted
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.people import person, worn_markers
 
-BODIES = [body(1.55), body(1.66, shoulder_ratio=1.05), body(1.72), body(1.85, arm_ratio=1.05), body(1.78, leg_ratio=1.05)]
+BODIES = [
+    build_person_skeleton(1.55),
+    build_person_skeleton(1.66, shoulder_ratio=1.05),
+    build_person_skeleton(1.72),
+    build_person_skeleton(1.85, arm_ratio=1.05),
+    build_person_skeleton(1.78, leg_ratio=1.05),
+]
 
 
 def held(
@@ -25,7 +31,7 @@ def held(
     rotvec[0] = [0.0, turn_rad, 0.0]
     rotvec[JOINT_INDEX["leftUpperArm"], 2] += arms_rad
     rotvec[JOINT_INDEX["rightUpperArm"], 2] -= arms_rad
-    markers, _ = worn_markers(subject, charted(matrix_from_rotvec(rotvec))[None], np.array([[0.2, 0.95, -0.3]]))
+    markers, _ = worn_markers(subject, charted_from_local(matrix_from_rotvec(rotvec))[None], np.array([[0.2, 0.95, -0.3]]))
     n = len(subject.markers)
     point = markers[0] + rng.normal(0.0, noise_m, (n, 3))
     return TPose(point, np.ones(n, bool), np.tile(noise_m**2 * np.eye(3), (n, 1, 1)), np.full(n, 1.5 * noise_m), 60)
@@ -52,8 +58,8 @@ def scaled(tpose: TPose, factor: float) -> TPose:
 
 def fitted(tposes: list[TPose], subject: Subject | None = None, **known: object) -> TakesFit:
     """Fit one performer to takes."""
-    subject = person("dark_room", 1, body(1.75)) if subject is None else subject
-    return fit_agreeing("Ann", subject.markers, tposes, BodyPrior(BODIES, **known))  # type: ignore[arg-type]
+    subject = person("dark_room", 1, build_person_skeleton(1.75)) if subject is None else subject
+    return fit_agreeing_takes("Ann", subject.markers, tposes, BodyPrior(BODIES, **known))  # type: ignore[arg-type]
 
 
 def offsets_mm(found: TakesFit, subject: Subject) -> Floats:

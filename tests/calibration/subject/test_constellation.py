@@ -8,13 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.subject.constellation import _frame_of, _score, _search, assign, place_constellation
-from calibration.subject.tpose import tpose_model
+from calibration.subject.constellation import (
+    _score_placement,
+    _search_placements,
+    _write_frame,
+    assign_points,
+    place_constellation,
+)
+from calibration.subject.tpose import build_tpose_model
 from config.arrays import Floats
 from config.markers import read_marker_set
-from database.builtin import body
-from database.geometry.rigid import rigid_fit
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.builtin import build_person_skeleton
+from database.geometry.rigid import fit_rigid_motion
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from tests.support.compiled import limit_examples
 from tests.support.people import random_rotation
 
@@ -40,7 +46,7 @@ def cheapest_by_trying_all(d2: Floats, gate2: float) -> float:
 def test_assignment_against_trying_all(m: int, p: int, seed: int, gate_m: float) -> None:
     rng = np.random.default_rng(seed)
     expected, points = rng.uniform(-0.5, 0.5, (m, 3)), rng.uniform(-0.5, 0.5, (p, 3))
-    choice = assign(points, expected, gate_m)
+    choice = assign_points(points, expected, gate_m)
     used = choice[choice >= 0]
     assert len(set(used.tolist())) == len(used)
     d2 = np.sum((expected[:, None] - points[None]) ** 2, axis=2)
@@ -53,7 +59,7 @@ def test_the_whole_counts_not_the_nearest_first() -> None:
     """Greedily, marker 0 would take the point at 0.1 m and leave none within the gate for marker 1."""
     points = np.array([[0.1, 0.0, 0.0], [-0.2, 0.0, 0.0]])
     expected = np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0]])
-    assert assign(points, expected, 0.3).tolist() == [1, 0]
+    assert assign_points(points, expected, 0.3).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -69,7 +75,7 @@ def test_random_placements_with_clutter_gaps_and_noise(seed: int) -> None:
     truth = np.argsort(order)[: len(MODEL) - 1]
     found = np.delete(best.point_of_marker, missing)
     assert found.tolist() == truth.tolist()
-    assert geodesic_rad(best.rotation, R) < 0.06  # 4 mm over an arm of 0.3 m, three sigmas
+    assert compute_geodesic_rad(best.rotation, R) < 0.06  # 4 mm over an arm of 0.3 m, three sigmas
     assert np.linalg.norm(best.apply(MODEL) - (MODEL @ R.T + t), axis=1).max() < 0.03
     assert best.scale == 1.0
 
@@ -98,14 +104,14 @@ def test_t_pose_is_not_taken_upside_down_or_back_to_front(seed: int) -> None:
     """A T is nearly the same turned by half about any axis of the body; waist and toes, in front, decide."""
     rng = np.random.default_rng(seed)
     markers = read_marker_set("dark_room")
-    model = tpose_model(markers, [body(1.6), body(1.8)])
+    model = build_tpose_model(markers, [build_person_skeleton(1.6), build_person_skeleton(1.8)])
     R = random_rotation(rng)
     points = rng.uniform(0.9, 1.1) * model @ R.T + rng.normal(0.0, 0.01, model.shape) + [3.0, 1.0, -2.0]
     order = rng.permutation(len(points))
     found = place_constellation(points[order], model, preferred=markers.torso, scale_range=(0.75, 1.3), slack_m=0.12, gate_m=0.28)
     assert found[0].point_of_marker.tolist() == np.argsort(order).tolist()
     half_turns = [matrix_from_rotvec(np.pi * axis) for axis in np.eye(3)]
-    others = [p for p in found if min(geodesic_rad(p.rotation, R @ turn) for turn in half_turns) < 0.5]
+    others = [p for p in found if min(compute_geodesic_rad(p.rotation, R @ turn) for turn in half_turns) < 0.5]
     assert all(p.cost_m > 2.0 * found[0].cost_m for p in others)
 
 
@@ -120,7 +126,7 @@ def test_points_of_another_shape_do_not_fit() -> None:
 
 def test_frame_of_three_points_worked_out_by_hand() -> None:
     F = np.empty((3, 3))
-    _frame_of(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
+    _write_frame(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
     np.testing.assert_allclose(F, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-12)
 
 
@@ -131,7 +137,7 @@ def test_score_against_numpy() -> None:
     placed = 1.1 * (MODEL - center) @ R.T + target
     d2 = np.sum((placed[:, None] - points[None]) ** 2, axis=2).min(axis=1)
     assert (d2 > gate2).any() and (d2 < gate2).any()
-    score = _score(points, MODEL, R, (center, target), 1.1, gate2)
+    score = _score_placement(points, MODEL, R, (center, target), 1.1, gate2)
     assert score == pytest.approx(np.minimum(d2, gate2).sum())
 
 
@@ -141,7 +147,7 @@ def test_search_keeps_the_best_of_all_triples() -> None:
     points = np.concatenate([MODEL[:4] @ random_rotation(rng).T, rng.uniform(-1.0, 1.0, (1, 3))])
     triples, slack, gate2 = np.array([[0, 1, 3]]), 0.1, 0.2**2
     best, kept = np.full(3, np.inf), np.zeros((3, 16))
-    _search(points, MODEL, triples, np.ones(2), slack, gate2, best, kept)
+    _search_placements(points, MODEL, triples, np.ones(2), slack, gate2, best, kept)
 
     def distances(p: Floats) -> Floats:
         return np.linalg.norm(p - np.roll(p, -1, axis=0), axis=1)
@@ -152,12 +158,12 @@ def test_search_keeps_the_best_of_all_triples() -> None:
         if np.all(np.abs(distances(target) - distances(MODEL[triples[0]])) < slack):
             # Laid on each other by centre, first edge and plane; for equal triangles that is the rigid fit.
             E, F = np.empty((3, 3)), np.empty((3, 3))
-            _frame_of(*target, E)
-            _frame_of(*MODEL[triples[0]], F)
+            _write_frame(*target, E)
+            _write_frame(*MODEL[triples[0]], F)
             center, place = MODEL[triples[0]].mean(axis=0), target.mean(axis=0)
-            expected.append(_score(points, MODEL, E @ F.T, (center, place), 1.0, gate2))
+            expected.append(_score_placement(points, MODEL, E @ F.T, (center, place), 1.0, gate2))
     assert len(expected) >= 1
     found = np.sort(best[np.isfinite(best)])
     np.testing.assert_allclose(found, np.sort(expected)[:3], rtol=1e-9)
-    R, _ = rigid_fit(MODEL[:4], points[:4])
+    R, _ = fit_rigid_motion(MODEL[:4], points[:4])
     np.testing.assert_allclose(kept[np.argmin(best), :9].reshape(3, 3), R, atol=1e-6)

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.subject.coverage import coverage_findings
-from config.markers import MarkerSet, preset_names, read_marker_set
+from calibration.subject.coverage import judge_marker_coverage
+from config.markers import MarkerSet, list_preset_names, read_marker_set
 
 
 def without(markers: MarkerSet, *names: str) -> MarkerSet:
@@ -19,13 +19,13 @@ def without(markers: MarkerSet, *names: str) -> MarkerSet:
     )
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", list_preset_names())
 def test_presets_leave_nothing_to_chance(name: str) -> None:
-    assert coverage_findings(read_marker_set(name)) == []
+    assert judge_marker_coverage(read_marker_set(name)) == []
 
 
 def test_limbs_without_a_marker_are_named() -> None:
-    texts = [finding.text for finding in coverage_findings(without(read_marker_set("boxing"), "left_hand", "right_foot"))]
+    texts = [finding.text for finding in judge_marker_coverage(without(read_marker_set("boxing"), "left_hand", "right_foot"))]
     assert len(texts) == 1
     assert texts[0].startswith("left arm and right leg have no marker")
 
@@ -38,7 +38,7 @@ def test_limbs_without_a_marker_are_named() -> None:
     ],
 )
 def test_trunk_left_to_chance_is_told(gone: tuple[str, ...], said: str) -> None:
-    (finding,) = coverage_findings(without(read_marker_set("all_around"), *gone))
+    (finding,) = judge_marker_coverage(without(read_marker_set("all_around"), *gone))
     assert finding.text.startswith(said)
 
 
@@ -47,6 +47,6 @@ def test_markers_that_swing_are_no_torso(marker: str, offset_m: tuple[float, flo
     markers = read_marker_set("boxing")
     which = np.array(markers.names) == marker
     offsets = markers.offset_m if offset_m is None else np.where(which[:, None], offset_m, markers.offset_m)
-    (finding,) = coverage_findings(replace(markers, torso=markers.torso | which, offset_m=offsets))
+    (finding,) = judge_marker_coverage(replace(markers, torso=markers.torso | which, offset_m=offsets))
     assert "rests on markers that swing" in finding.text
     assert marker in finding.text

@@ -13,9 +13,9 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
 from config.markers import read_marker_set
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.files.read import read_clip
-from database.geometry.kinematics import charted
+from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from tests.calibration.subject.takes import BODIES, fitted, held, offsets_mm, without
@@ -30,7 +30,7 @@ def measured_t_pose(subject: Subject, seed: int, noise_m: float = 0.003) -> tupl
     R, t = random_rotation(rng), rng.uniform(-3.0, 3.0, 3)
     rotvec = rng.normal(0.0, 0.03, (N_JOINTS, 3))
     rotvec[0] = 0.0
-    markers, _ = worn_markers(subject, charted(matrix_from_rotvec(rotvec))[None], np.zeros((1, 3)))
+    markers, _ = worn_markers(subject, charted_from_local(matrix_from_rotvec(rotvec))[None], np.zeros((1, 3)))
     n = len(subject.markers)
     point = markers[0] @ R.T + t + rng.normal(0.0, noise_m, (n, 3))
     return TPose(point, np.ones(n, bool), np.tile(noise_m**2 * np.eye(3), (n, 1, 1)), np.full(n, 0.002), 60), R
@@ -63,7 +63,7 @@ def check_fit(true: Skeleton, seed: int, bodies: list[Skeleton], worst_m: float)
 def test_bodies_that_the_database_does_not_hold(seed: int) -> None:
     """A limb's length comes from two markers with 6 mm offsets each and poses 2 degrees off; measured: at most 2.5 cm."""
     rng = np.random.default_rng(50 + seed)
-    true = body(rng.uniform(1.55, 1.9), leg_ratio=rng.uniform(0.97, 1.05), arm_ratio=rng.uniform(0.95, 1.05))
+    true = build_person_skeleton(rng.uniform(1.55, 1.9), leg_ratio=rng.uniform(0.97, 1.05), arm_ratio=rng.uniform(0.95, 1.05))
     check_fit(true, seed, BODIES, 0.04)
 
 
@@ -80,7 +80,7 @@ def test_people_of_a_motion_database(motion_dir: Path) -> None:
 
 def test_offsets_reproduce_the_markers_by_construction() -> None:
     """Whatever skeleton comes out, its fitted pose and offsets put every seen marker where it was measured."""
-    worn = person("dark_room", 3, body(1.8))
+    worn = person("dark_room", 3, build_person_skeleton(1.8))
     tpose, _ = measured_t_pose(worn, 3, 0.02)
     subject = fit_takes("Ann", worn.markers, [tpose], BODIES).subject
     # Offsets are read off in each joint's frame: markers of one joint keep their distances exactly.
@@ -94,7 +94,7 @@ def test_offsets_reproduce_the_markers_by_construction() -> None:
 
 
 def test_an_unseen_marker_keeps_its_nominal_place() -> None:
-    worn = person("dark_room", 4, body(1.7))
+    worn = person("dark_room", 4, build_person_skeleton(1.7))
     tpose, _ = measured_t_pose(worn, 4)
     valid = tpose.valid.copy()
     valid[[3, 12]] = False
@@ -106,7 +106,7 @@ def test_an_unseen_marker_keeps_its_nominal_place() -> None:
 
 
 def test_too_few_torso_markers() -> None:
-    worn = person("dark_room", 4, body(1.7))
+    worn = person("dark_room", 4, build_person_skeleton(1.7))
     tpose, _ = measured_t_pose(worn, 4)
     valid = tpose.valid.copy()
     valid[np.flatnonzero(worn.markers.torso)[:4]] = False
@@ -118,7 +118,7 @@ def test_too_few_torso_markers() -> None:
 
 
 def test_a_marker_far_from_its_joint_is_refused_by_name() -> None:
-    worn = person("dark_room", 4, body(1.7))
+    worn = person("dark_room", 4, build_person_skeleton(1.7))
     tpose, _ = measured_t_pose(worn, 4)
     point = tpose.point_m.copy()
     point[8] += 0.6
@@ -128,11 +128,11 @@ def test_a_marker_far_from_its_joint_is_refused_by_name() -> None:
 
 def test_standing_legs_of_the_database_are_expected() -> None:
     """Where straight legs read 0.3 rad of flexion, saying so keeps the bend out of the legs' marker offsets."""
-    worn = person("dark_room", 5, body(1.7))
+    worn = person("dark_room", 5, build_person_skeleton(1.7))
     standing = np.zeros((N_JOINTS, 3))
     for side in ("left", "right"):
         standing[JOINT_INDEX[side + "UpperLeg"], 0], standing[JOINT_INDEX[side + "LowerLeg"], 0] = -0.15, 0.3
-    markers, _ = worn_markers(worn, charted(matrix_from_rotvec(standing))[None], np.zeros((1, 3)))
+    markers, _ = worn_markers(worn, charted_from_local(matrix_from_rotvec(standing))[None], np.zeros((1, 3)))
     n = len(worn.markers)
     tpose = TPose(markers[0], np.ones(n, bool), np.tile(1e-6 * np.eye(3), (n, 1, 1)), np.zeros(n), 9)
     told, untold = (fit_takes("Ann", worn.markers, [tpose], BODIES, given).subject for given in (standing, None))
@@ -142,13 +142,13 @@ def test_standing_legs_of_the_database_are_expected() -> None:
 
 
 def test_locomotion_preset_fits_too() -> None:
-    worn = person("locomotion", 6, body(1.75))
+    worn = person("locomotion", 6, build_person_skeleton(1.75))
     tpose, _ = measured_t_pose(worn, 6)
     subject = fit_takes("Ann", read_marker_set("locomotion"), [tpose], BODIES).subject
     assert abs(subject.skeleton.height_m - 1.75) < 0.12
 
 
-ANN = person("dark_room", 1, body(1.75, arm_ratio=1.02))
+ANN = person("dark_room", 1, build_person_skeleton(1.75, arm_ratio=1.02))
 LEFT_BONES = ("leftLowerLeg", "leftFoot", "leftLowerArm")
 
 

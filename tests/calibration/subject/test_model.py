@@ -8,24 +8,26 @@ from calibration.subject.model import (
     MARGIN,
     MIRROR,
     SkeletonSpace,
-    fixed_space,
-    left_jacobian,
-    place,
-    skeleton_space,
-    slopes,
+    compute_left_jacobian,
+    compute_marker_jacobians,
+    learn_skeleton_space,
+    make_fixed_space,
+    place_body,
 )
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import read_marker_set
-from database.builtin import body
-from database.geometry.kinematics import charted, forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from tests.calibration.subject.takes import BODIES
 
 DARK = read_marker_set("dark_room")
-SPACE = skeleton_space([body(1.55), body(1.72, arm_ratio=1.04), body(1.85, leg_ratio=1.03)])
+SPACE = learn_skeleton_space(
+    [build_person_skeleton(1.55), build_person_skeleton(1.72, arm_ratio=1.04), build_person_skeleton(1.85, leg_ratio=1.03)]
+)
 
 
 def some_body(seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]:
@@ -37,7 +39,7 @@ def some_body(seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]:
 
 def markers_of(y: Floats, offset: Floats, rotvec: Floats, root: Floats) -> Floats:
     """Return the markers, (M, 3)."""
-    return place(SPACE.vectors(y)[0], offset, DARK.joint, rotvec, root).marker_m
+    return place_body(SPACE.vectors(y)[0], offset, DARK.joint, rotvec, root).marker_m
 
 
 def numeric(function, x: Floats) -> Floats:  # type: ignore[no-untyped-def]
@@ -49,8 +51,8 @@ def numeric(function, x: Floats) -> Floats:  # type: ignore[no-untyped-def]
 
 def test_placed_as_the_kinematics_place_it() -> None:
     y, offset, rotvec, root = some_body()
-    placed = place(SPACE.vectors(y)[0], offset, DARK.joint, rotvec, root)
-    G, p = forward(SPACE.skeleton(y), charted(matrix_from_rotvec(rotvec)), root)
+    placed = place_body(SPACE.vectors(y)[0], offset, DARK.joint, rotvec, root)
+    G, p = compute_forward_kinematics(SPACE.skeleton(y), charted_from_local(matrix_from_rotvec(rotvec)), root)
     np.testing.assert_allclose(placed.G, G, atol=1e-12)
     np.testing.assert_allclose(placed.p, p, atol=1e-12)
     elbow = DARK.names.index("left_elbow")
@@ -67,7 +69,7 @@ def test_what_hangs_on_what() -> None:
 def test_derivatives_against_central_differences() -> None:
     y, offset, rotvec, root = some_body(1)
     vectors, vector_slopes = SPACE.vectors(y)
-    slope = slopes(place(vectors, offset, DARK.joint, rotvec, root), vector_slopes, DARK.joint, rotvec)
+    slope = compute_marker_jacobians(place_body(vectors, offset, DARK.joint, rotvec, root), vector_slopes, DARK.joint, rotvec)
     np.testing.assert_allclose(slope.shape, numeric(lambda v: markers_of(v, offset, rotvec, root), y), atol=1e-7)
     by_pose = numeric(lambda v: markers_of(y, offset, v, root), rotvec).reshape(len(DARK), 3, N_JOINTS, 3)
     np.testing.assert_allclose(slope.pose, by_pose, atol=1e-7)
@@ -82,7 +84,7 @@ def test_left_jacobian_moves_the_exponential_map() -> None:
     for r in (np.array([0.4, -1.1, 0.7]), np.array([1e-6, 0.0, -1e-6]), np.zeros(3)):
         d = 1e-5 * np.array([1.0, -2.0, 0.5])
         turned = matrix_from_rotvec(r + d) @ matrix_from_rotvec(r).T
-        np.testing.assert_allclose(rotvec_from_matrix(turned), left_jacobian(r) @ d, atol=1e-9)
+        np.testing.assert_allclose(rotvec_from_matrix(turned), compute_left_jacobian(r) @ d, atol=1e-9)
 
 
 def scaled(skeleton: Skeleton, joint: str, factor: float) -> Skeleton:
@@ -99,7 +101,7 @@ def drawn(space: SkeletonSpace, n: int, seed: int = 0) -> np.ndarray:
 
 
 def test_the_middle_of_it_is_the_mean_of_the_bodies() -> None:
-    space = skeleton_space(BODIES)
+    space = learn_skeleton_space(BODIES)
     middle = space.skeleton(np.zeros(space.n_parameters))
     thigh = [np.linalg.norm(b.offsets_m[JOINT_INDEX["leftLowerLeg"]]) for b in BODIES]
     found = np.linalg.norm(middle.offsets_m[JOINT_INDEX["leftLowerLeg"]])
@@ -108,7 +110,7 @@ def test_the_middle_of_it_is_the_mean_of_the_bodies() -> None:
 
 
 def test_every_skeleton_of_it_is_the_same_on_both_sides() -> None:
-    space = skeleton_space([scaled(b, "leftLowerArm", 1.1) for b in BODIES])
+    space = learn_skeleton_space([scaled(b, "leftLowerArm", 1.1) for b in BODIES])
     skeleton = space.skeleton(np.random.default_rng(1).normal(size=space.n_parameters))
     flip = np.array([-1.0, 1.0, 1.0])
     np.testing.assert_allclose(skeleton.offsets_m[MIRROR] * flip, skeleton.offsets_m, atol=1e-12)
@@ -117,7 +119,7 @@ def test_every_skeleton_of_it_is_the_same_on_both_sides() -> None:
 
 def test_bones_end_where_the_next_begin() -> None:
     """The tail of a thigh is the knee, in every skeleton of the space."""
-    space = skeleton_space(BODIES)
+    space = learn_skeleton_space(BODIES)
     skeleton = space.skeleton(np.random.default_rng(2).normal(size=space.n_parameters))
     for bone, end in (("leftUpperLeg", "leftLowerLeg"), ("rightLowerArm", "rightHand"), ("neck", "upperNeck")):
         np.testing.assert_allclose(skeleton.tails_m[JOINT_INDEX[bone]], skeleton.offsets_m[JOINT_INDEX[end]], atol=2e-3)
@@ -125,18 +127,22 @@ def test_bones_end_where_the_next_begin() -> None:
 
 def test_people_differ_in_size_and_in_each_bone() -> None:
     """Bodies that differ in nothing but size say nothing of proportions: those of people at large are allowed for."""
-    alike = skeleton_space([body(1.5), body(1.6), body(1.7), body(1.8)])
+    alike = learn_skeleton_space(
+        [build_person_skeleton(1.5), build_person_skeleton(1.6), build_person_skeleton(1.7), build_person_skeleton(1.8)]
+    )
     log = drawn(alike, 4000)
     thigh, upper_arm = JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftLowerArm"]
     assert np.corrcoef(log[:, thigh], log[:, upper_arm])[0, 1] > 0.5
     assert 0.03 < np.std(log[:, thigh] - log[:, upper_arm]) < 0.12
     assert 0.05 < np.std(log[:, thigh]) < 0.15
-    wide = skeleton_space([body(1.2), body(1.5), body(1.8), body(1.95)])
+    wide = learn_skeleton_space(
+        [build_person_skeleton(1.2), build_person_skeleton(1.5), build_person_skeleton(1.8), build_person_skeleton(1.95)]
+    )
     assert np.std(drawn(wide, 4000)[:, thigh]) > 1.5 * np.std(log[:, thigh])
 
 
 def test_derivatives_are_those_of_the_vectors() -> None:
-    space = skeleton_space(BODIES)
+    space = learn_skeleton_space(BODIES)
     y = np.random.default_rng(3).normal(size=space.n_parameters)
     _, slope = space.vectors(y)
     h = 1e-6
@@ -146,7 +152,7 @@ def test_derivatives_are_those_of_the_vectors() -> None:
 
 
 def test_bounds_lie_a_margin_beyond_the_bodies() -> None:
-    space = skeleton_space(BODIES)
+    space = learn_skeleton_space(BODIES)
     shin = JOINT_INDEX["leftFoot"]
     lengths = [np.linalg.norm(b.offsets_m[shin]) for b in BODIES]
     assert np.exp(space.high[shin]) == pytest.approx(max(lengths) * np.exp(MARGIN))
@@ -154,30 +160,30 @@ def test_bounds_lie_a_margin_beyond_the_bodies() -> None:
 
 
 def test_asymmetry_of_the_people_is_kept() -> None:
-    space = skeleton_space([scaled(b, "leftLowerArm", 1.1) for b in BODIES])
+    space = learn_skeleton_space([scaled(b, "leftLowerArm", 1.1) for b in BODIES])
     assert space.asymmetry[JOINT_INDEX["leftLowerArm"]] == pytest.approx(0.5 * np.log(1.1))
     assert space.asymmetry[JOINT_INDEX["rightLowerArm"]] == pytest.approx(0.5 * np.log(1.1))
     assert space.asymmetry[JOINT_INDEX["chest"]] == 0.0
 
 
 def test_stature_of_bodies_that_reach_from_sole_to_crown() -> None:
-    assert skeleton_space(BODIES).stature == pytest.approx(1.0, abs=0.02)
+    assert learn_skeleton_space(BODIES).stature == pytest.approx(1.0, abs=0.02)
     cropped = [Skeleton("cropped", b.offsets_m.copy(), 0.5 * b.tails_m) for b in BODIES]
-    assert skeleton_space(cropped).stature > 1.03
+    assert learn_skeleton_space(cropped).stature > 1.03
 
 
 def test_one_body_is_enough_and_none_is_not() -> None:
-    alone = skeleton_space(BODIES[:1])
+    alone = learn_skeleton_space(BODIES[:1])
     found = alone.skeleton(np.zeros(alone.n_parameters))
     np.testing.assert_allclose(found.offsets_m, BODIES[0].offsets_m, atol=1e-9)
     assert np.std(drawn(alone, 2000)[:, JOINT_INDEX["leftLowerLeg"]]) > 0.04
     with pytest.raises(CalibrationError, match="no skeleton"):
-        skeleton_space([])
+        learn_skeleton_space([])
 
 
 def test_a_known_skeleton_stays_as_it_is() -> None:
     uneven = scaled(BODIES[2], "leftLowerArm", 1.07)
-    space = fixed_space(uneven)
+    space = make_fixed_space(uneven)
     assert space.n_parameters == 0
     kept = space.skeleton(np.zeros(0))
     np.testing.assert_allclose(kept.offsets_m, uneven.offsets_m, atol=1e-12)

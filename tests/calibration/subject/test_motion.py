@@ -10,23 +10,23 @@ from calibration.subject.fit import SubjectFit
 from calibration.subject.motion import (
     MotionFrame,
     RefinedSubject,
-    bending_joints,
-    movement_findings,
-    objections,
-    refine,
-    resting,
-    spread_rows,
+    choose_spread_rows,
+    describe_objections,
+    find_bending_joints,
+    judge_refinement,
+    refine_subject_fit,
+    rest_rotvec_from_charted,
 )
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
-from database.builtin import body
-from database.geometry.kinematics import charted
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from tests.calibration.subject.takes import fitted, held
 from tests.support.people import person, worn_markers
 
-ANN = person("all_around", 1, body(1.75, leg_ratio=1.12, arm_ratio=0.88))
+ANN = person("all_around", 1, build_person_skeleton(1.75, leg_ratio=1.12, arm_ratio=0.88))
 BONES = ("leftLowerLeg", "leftFoot", "leftLowerArm", "leftHand")
 NOISE_M = 0.002
 
@@ -53,10 +53,10 @@ def frames_of(poses: np.ndarray, off_rad: float = 0.0, seed: int = 5) -> list[Mo
     """Return what an estimator has of a movement, each pose off by so much."""
     rng = np.random.default_rng(seed)
     root = np.tile([0.1, 0.95, 0.2], (len(poses), 1))
-    local = charted(matrix_from_rotvec(poses))
+    local = charted_from_local(matrix_from_rotvec(poses))
     markers, _ = worn_markers(ANN, local, root)
     n = len(ANN.markers)
-    told = charted(matrix_from_rotvec(poses + rng.normal(0.0, off_rad, poses.shape)))
+    told = charted_from_local(matrix_from_rotvec(poses + rng.normal(0.0, off_rad, poses.shape)))
     return [
         MotionFrame(
             markers[k] + rng.normal(0.0, NOISE_M, (n, 3)),
@@ -81,7 +81,7 @@ def still() -> SubjectFit:
 
 @pytest.fixture(scope="module")
 def moved(still: SubjectFit) -> RefinedSubject:
-    return refine(still, frames_of(bending(), 0.05))
+    return refine_subject_fit(still, frames_of(bending(), 0.05))
 
 
 def test_movement_brings_lengths_and_places_nearer_to_the_truth(still: SubjectFit, moved: RefinedSubject) -> None:
@@ -110,14 +110,14 @@ def test_wrong_labels_do_not_count(still: SubjectFit, moved: RefinedSubject) -> 
         point = wrong[k].point_m.copy()
         point[[left, right]] = point[[right, left]]
         wrong[k] = replace(wrong[k], point_m=point)
-    assert np.abs(lengths_mm(refine(still, wrong).fit) - lengths_mm(moved.fit)).max() < 3.0
+    assert np.abs(lengths_mm(refine_subject_fit(still, wrong).fit) - lengths_mm(moved.fit)).max() < 3.0
 
 
 def test_a_skeleton_that_is_kept_stays_as_it_is_known() -> None:
     """Only markers are placed anew: lengths and what is known of them are those of before."""
     sigma_m = np.full((2, N_JOINTS), 0.007)
     old = fitted([held(ANN, 3, off_rad=0.05)], ANN, old=replace(ANN, length_sigma_m=sigma_m)).fit
-    refined = refine(old, frames_of(bending(40), 0.05))
+    refined = refine_subject_fit(old, frames_of(bending(40), 0.05))
     assert np.array_equal(refined.subject.skeleton.offsets_m, ANN.skeleton.offsets_m)
     assert refined.subject.length_sigma_m is not None and np.array_equal(refined.subject.length_sigma_m, sigma_m)
     limb = ~ANN.markers.torso
@@ -129,26 +129,26 @@ def test_what_tells_nothing_is_refused(still: SubjectFit) -> None:
     """Too few frames, frames without markers, and a performer who stands."""
     frames = frames_of(bending())
     with pytest.raises(CalibrationError, match="only 5 frames"):
-        refine(still, frames[:5])
+        refine_subject_fit(still, frames[:5])
     unseen = [replace(frame, valid=np.zeros_like(frame.valid)) for frame in frames]
     with pytest.raises(CalibrationError, match="only 0 frames"):
-        refine(still, unseen)
+        refine_subject_fit(still, unseen)
     with pytest.raises(CalibrationError, match="nothing bends"):
-        refine(still, frames_of(np.zeros((60, N_JOINTS, 3))))
+        refine_subject_fit(still, frames_of(np.zeros((60, N_JOINTS, 3))))
 
 
 def test_frames_are_spread_over_the_poses() -> None:
     """Of many alike and few others, the others are taken."""
     poses = np.zeros((100, N_JOINTS, 3))
     poses[[17, 64, 80], 4, 0] = [1.0, -1.0, 0.5]
-    assert {17, 64, 80} <= set(spread_rows(poses, 4).tolist())
-    assert len(spread_rows(poses, 500)) == 100
+    assert {17, 64, 80} <= set(choose_spread_rows(poses, 4).tolist())
+    assert len(choose_spread_rows(poses, 500)) == 100
 
 
 def test_charted_poses_are_told_from_the_rest_pose() -> None:
     """What `charted` gives of rotations from the rest pose is undone."""
     poses = bending(7)
-    np.testing.assert_allclose(resting(charted(matrix_from_rotvec(poses))), poses, atol=1e-9)
+    np.testing.assert_allclose(rest_rotvec_from_charted(charted_from_local(matrix_from_rotvec(poses))), poses, atol=1e-9)
 
 
 def test_a_joint_bends_if_it_turns_far_enough_for_long_enough() -> None:
@@ -157,7 +157,7 @@ def test_a_joint_bends_if_it_turns_far_enough_for_long_enough() -> None:
     poses[:, 3, 0] = 0.5 * np.sin(np.arange(100))
     poses[:, 5, 1] = 0.2 * np.sin(np.arange(100))
     poses[7, 8, 2] = 1.0
-    names = bending_joints(poses)
+    names = find_bending_joints(poses)
     assert len(names) == 1 and JOINT_INDEX[names[0]] == 3
 
 
@@ -180,21 +180,21 @@ def longer_thigh(fit: SubjectFit, by_m: float) -> SubjectFit:
 
 
 def test_good_movement_is_kept(still: SubjectFit) -> None:
-    [finding], kept = movement_findings(still, refined_as(still))
+    [finding], kept = judge_refinement(still, refined_as(still))
     assert kept and finding.grade is Grade.PASS
     assert "45 frames of movement fit" in finding.text and "0.90 -> 0.70 times" in finding.text
-    assert objections(still, refined_as(still, (0.9, 0.95))) == []
+    assert describe_objections(still, refined_as(still, (0.9, 0.95))) == []
 
 
 def test_a_marker_that_stays_far_off_is_named(still: SubjectFit) -> None:
-    [finding, torso], kept = movement_findings(still, refined_as(still, far_mm=19.0))
+    [finding, torso], kept = judge_refinement(still, refined_as(still, far_mm=19.0))
     assert kept and finding.grade is torso.grade is Grade.POOR
     assert torso.text == f"the torso rests on markers that swing: {ANN.markers.names[4]} (19 mm)"
     assert f"{ANN.markers.names[4]} 19 mm" in finding.text and "firmly" in finding.fix
 
 
 def test_frames_left_aside_that_fit_worse(still: SubjectFit) -> None:
-    [finding], kept = movement_findings(still, refined_as(still, (0.9, 1.1)))
+    [finding], kept = judge_refinement(still, refined_as(still, (0.9, 1.1)))
     assert not kept and finding.grade is Grade.POOR
     assert "0.90 -> 1.10 times" in finding.text and "slip" in finding.fix
 
@@ -203,8 +203,8 @@ def test_a_bone_changed_beyond_what_was_known_of_it(still: SubjectFit) -> None:
     """3 standard deviations may be, 4 not."""
     assert still.subject.length_sigma_m is not None
     sigma = float(still.subject.length_sigma_m[0, THIGH])
-    assert objections(still, refined_as(longer_thigh(still, 3.0 * sigma))) == []
-    [said] = objections(still, refined_as(longer_thigh(still, 4.0 * sigma)))
+    assert describe_objections(still, refined_as(longer_thigh(still, 3.0 * sigma))) == []
+    [said] = describe_objections(still, refined_as(longer_thigh(still, 4.0 * sigma)))
     assert "ends at leftLowerLeg" in said
 
 
@@ -214,9 +214,9 @@ def test_a_bone_at_the_bounds_of_people(still: SubjectFit) -> None:
     high = space.high.copy()
     high[THIGH] = space.log_lengths(y)[THIGH]
     bound = replace(still, problem=replace(still.problem, space=replace(space, high=high)))
-    [said] = objections(still, refined_as(bound))
+    [said] = describe_objections(still, refined_as(bound))
     assert "leftLowerLeg" in said and "nobody's" in said
-    assert objections(bound, refined_as(bound)) == []
+    assert describe_objections(bound, refined_as(bound)) == []
 
 
 def test_a_marker_elsewhere_than_in_the_t_pose(still: SubjectFit) -> None:
@@ -228,8 +228,8 @@ def test_a_marker_elsewhere_than_in_the_t_pose(still: SubjectFit) -> None:
             offset = still.subject.offset_m.copy()
             offset[names.index(name), 1] += by_m
             moved.append(replace(still, subject=replace(still.subject, offset_m=offset)))
-        assert objections(still, refined_as(moved[0])) == []
-        [said] = objections(still, refined_as(moved[1]))
+        assert describe_objections(still, refined_as(moved[0])) == []
+        [said] = describe_objections(still, refined_as(moved[1]))
         assert said == f"{name} would sit {1e3 * not_:.0f} mm from where the T-pose has it"
 
 
@@ -237,4 +237,4 @@ def test_a_body_that_no_longer_explains_the_t_pose(still: SubjectFit) -> None:
     """14 markers less the root leave 36 numbers: chi-square with a standard deviation of 8.5."""
     for rise, said in ((45.0, 0), (58.0, 1)):
         worse = replace(still.adjusted, cost_of_take=still.adjusted.cost_of_take + rise)
-        assert len(objections(still, refined_as(replace(still, adjusted=worse)))) == said
+        assert len(describe_objections(still, refined_as(replace(still, adjusted=worse)))) == said

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from calibration.subject.picture import FRONT, SIDE, draw_subject
-from calibration.subject.quality import subject_report
+from calibration.subject.quality import judge_subject
 from calibration.subject.subject import Subject
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.calibration.subject.takes import fitted, held, hidden
 from tests.support.people import person
 
-ANN = person("all_around", 2, body(1.75))
+ANN = person("all_around", 2, build_person_skeleton(1.75))
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -20,7 +20,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def test_drawn_for_every_kind_of_fit(old: Subject | None, tmp_path: Path) -> None:
     tposes = [hidden(held(ANN, 0), np.array([3])), held(ANN, 1)]
     found = fitted(tposes, ANN, old=old)
-    path = draw_subject(found, subject_report(found, tposes, ["one", "two"]), tmp_path / "subject.png")
+    path = draw_subject(found, judge_subject(found, tposes, ["one", "two"]), tmp_path / "subject.png")
     drawn = path.read_bytes()
     assert drawn.startswith(PNG) and len(drawn) > 20_000
 

@@ -9,26 +9,26 @@ from calibration.quality.report import Grade, QualityReport
 from calibration.subject.fit import TakesFit, TPose
 from calibration.subject.quality import (
     TposeContext,
-    arm_slopes_deg,
-    height_sigma_m,
-    length_lines,
-    lengths_of,
-    marker_lines,
-    subject_report,
+    collect_lengths,
+    compute_height_sigma_m,
+    describe_lengths,
+    describe_markers,
+    judge_subject,
+    measure_arm_slopes_deg,
 )
 from config.joints import JOINT_INDEX
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.calibration.subject.takes import fitted, held, hidden, scaled
 from tests.support.people import person
 
-ANN = person("all_around", 2, body(1.75))
+ANN = person("all_around", 2, build_person_skeleton(1.75))
 AHEAD = TposeContext(np.array([0.0, 1.2, 4.0]), True)
 
 
 def judged(tposes: list[TPose], setting: TposeContext = AHEAD, **known: object) -> QualityReport:
     """Fit and judge."""
     found: TakesFit = fitted(tposes, ANN, **known)
-    return subject_report(found, tposes, [f"take {k + 1}" for k in range(len(tposes))], setting)
+    return judge_subject(found, tposes, [f"take {k + 1}" for k in range(len(tposes))], setting)
 
 
 def line_of(report: QualityReport, words: str, grade: Grade) -> str:
@@ -51,9 +51,9 @@ def test_a_good_t_pose_passes() -> None:
 def test_good_t_poses_of_others_pass_too(seed: int) -> None:
     """Sizes the space knows of, placed within 6 mm, arms up to 8 degrees off."""
     rng = np.random.default_rng(seed)
-    other = person("all_around", seed, body(rng.uniform(1.55, 1.85)))
+    other = person("all_around", seed, build_person_skeleton(rng.uniform(1.55, 1.85)))
     tpose = held(other, seed, arms_rad=rng.uniform(-0.14, 0.14))
-    report = subject_report(fitted([tpose], other), [tpose], ["it"], AHEAD)
+    report = judge_subject(fitted([tpose], other), [tpose], ["it"], AHEAD)
     assert report.grade is Grade.PASS, report.lines
 
 
@@ -155,7 +155,7 @@ def test_arms_that_slope_in_a_later_take() -> None:
 def test_lengths_and_where_they_come_from() -> None:
     """Knees and ankles are worn, nothing on the toes: thighs and shins are measured, toes are other people's."""
     fit = fitted([held(ANN, 0)], ANN).fit
-    lengths = {length.name: length for length in lengths_of(fit)}
+    lengths = {length.name: length for length in collect_lengths(fit)}
     thigh = np.linalg.norm(fit.subject.skeleton.offsets_m[JOINT_INDEX["leftLowerLeg"]])
     assert lengths["thighs"].length_m == pytest.approx(thigh)
     assert lengths["shins"].measured and not lengths["toes"].measured
@@ -164,7 +164,7 @@ def test_lengths_and_where_they_come_from() -> None:
     trunk = fit.subject.skeleton.rest_positions_m()
     up = trunk[JOINT_INDEX["neck"], 1] - trunk[JOINT_INDEX["spine"], 1]
     assert lengths["trunk"].length_m == pytest.approx(up, abs=0.01)
-    told, guessed = length_lines(fit)
+    told, guessed = describe_lengths(fit)
     assert told.startswith("bones measured ") and "shins" in told and "toes" in guessed and "people of that size" in guessed
     assert f"shins {1e3 * lengths['shins'].length_m:.0f} mm +- {1e3 * lengths['shins'].sigma_m:.0f}" in told
 
@@ -172,7 +172,7 @@ def test_lengths_and_where_they_come_from() -> None:
 def test_a_marker_less_is_a_length_known_less() -> None:
     knees = np.array([m for m, name in enumerate(ANN.markers.names) if "knee" in name or "ankle" in name])
     with_them, without_them = (
-        {length.name: length for length in lengths_of(fitted([tpose], ANN).fit)}
+        {length.name: length for length in collect_lengths(fitted([tpose], ANN).fit)}
         for tpose in (held(ANN, 1), hidden(held(ANN, 1), knees))
     )
     assert without_them["thighs"].sigma_m > 1.15 * with_them["thighs"].sigma_m
@@ -182,11 +182,11 @@ def test_a_marker_less_is_a_length_known_less() -> None:
 
 def test_a_known_skeleton_has_no_lengths_to_tell() -> None:
     fit = fitted([held(ANN, 0)], ANN, old=ANN).fit
-    assert lengths_of(fit) == [] and length_lines(fit) == []
+    assert collect_lengths(fit) == [] and describe_lengths(fit) == []
 
 
 def test_every_marker_has_its_line() -> None:
-    lines = marker_lines(fitted([hidden(held(ANN, 2), np.array([4]))], ANN).fit)
+    lines = describe_markers(fitted([hidden(held(ANN, 2), np.array([4]))], ANN).fit)
     assert len(lines) == len(ANN.markers)
     assert "not seen" in lines[4] and ANN.markers.names[4] in lines[4]
     assert sum("mm from its place in the set" in line for line in lines) == len(ANN.markers) - 1
@@ -196,8 +196,8 @@ def test_every_marker_has_its_line() -> None:
 def test_slope_of_the_arms(degrees: float) -> None:
     """Hands and elbows are worn: the arms' slope is seen to a few degrees."""
     fit = fitted([held(ANN, 3, arms_rad=np.radians(degrees), off_rad=0.0)], ANN).fit
-    assert np.abs(arm_slopes_deg(fit) - degrees).max() < 4.0
+    assert np.abs(measure_arm_slopes_deg(fit) - degrees).max() < 4.0
 
 
 def test_height_is_known_to_some_centimetres() -> None:
-    assert 0.005 < height_sigma_m(fitted([held(ANN, 4)], ANN).fit) < 0.06
+    assert 0.005 < compute_height_sigma_m(fitted([held(ANN, 4)], ANN).fit) < 0.06

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from calibration.quality.report import Grade
-from calibration.subject.fit import BodyPrior, fit_agreeing
-from calibration.subject.quality import lengths_of, subject_report
+from calibration.subject.fit import BodyPrior, fit_agreeing_takes
+from calibration.subject.quality import collect_lengths, judge_subject
 from calibration.subject.subject import Subject
 from calibration.subject.tpose import average_tpose
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet, marker_set_from_tables
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.calibration.subject.takes import BODIES, held
 from tests.calibration.subject.test_tpose import frames_of
 
@@ -49,22 +49,22 @@ def marker_set(names: tuple[str, ...]) -> MarkerSet:
 def test_any_set_is_labelled_and_fitted(name: str, seed: int) -> None:
     """Placed a centimetre off, held two degrees off: lengths within four of the sigmas that are stated."""
     rng = np.random.default_rng(seed)
-    worn, true = marker_set(SETS[name]), body(rng.uniform(1.6, 1.8))
+    worn, true = marker_set(SETS[name]), build_person_skeleton(rng.uniform(1.6, 1.8))
     offset = worn.offset_m + rng.normal(0.0, 0.006, worn.offset_m.shape)
     subject = Subject("Ann", true, worn, offset, np.zeros(len(worn)))
     seen = held(subject, seed)
     tpose = average_tpose(frames_of(seen.point_m, 8, seed, 0.002)[0], worn, BODIES, np.array([0.0, 1.2, 4.0]))
     assert tpose.valid.all() and np.linalg.norm(tpose.point_m - seen.point_m, axis=1).max() < 0.01
-    found = fit_agreeing("Ann", worn, [tpose], BodyPrior(BODIES))
+    found = fit_agreeing_takes("Ann", worn, [tpose], BodyPrior(BODIES))
     sigma_m = found.fit.subject.length_sigma_m
     assert sigma_m is not None
     for bone in ("leftLowerLeg", "rightFoot", "leftLowerArm", "rightHand"):
         j = JOINT_INDEX[bone]
         off = np.linalg.norm(found.fit.subject.skeleton.offsets_m[j]) - np.linalg.norm(true.offsets_m[j])
         assert abs(off) < 4.0 * sigma_m[0, j]
-    report = subject_report(found, [tpose], ["it"])
+    report = judge_subject(found, [tpose], ["it"])
     assert report.grade is Grade.PASS, report.lines
-    lengths = {length.name: length for length in lengths_of(found.fit)}
+    lengths = {length.name: length for length in collect_lengths(found.fit)}
     arms_seen = any("hand" in marker for marker in worn.names)
     assert any("arm pointed" in finding.text for finding in report.findings) == arms_seen
     if not {"left_knee", "left_ankle"} & set(worn.names):

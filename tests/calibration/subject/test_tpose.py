@@ -7,22 +7,27 @@ from calibration.subject.tpose import (
     POSTURES,
     StartPose,
     average_tpose,
+    build_tpose_model,
+    explain_missing_tpose,
+    find_worn_markers,
     label_tpose,
-    part_of,
-    tpose_model,
-    why_no_tpose,
-    worn_part,
+    select_marker_subset,
 )
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINTS
 from config.markers import MarkerSet, read_marker_set
-from database.builtin import body, builtin_clip
+from database.builtin import build_person_skeleton, make_builtin_clip
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from tests.support.people import person, random_rotation, t_pose, worn_markers
 
-BODIES = [body(1.55), body(1.7), body(1.85, arm_ratio=1.05), body(1.75, leg_ratio=1.05)]
+BODIES = [
+    build_person_skeleton(1.55),
+    build_person_skeleton(1.7),
+    build_person_skeleton(1.85, arm_ratio=1.05),
+    build_person_skeleton(1.75, leg_ratio=1.05),
+]
 DARK, AROUND = read_marker_set("dark_room"), read_marker_set("all_around")
 ARM_PARTS = ("UpperArm", "LowerArm", "Hand")
 
@@ -58,7 +63,7 @@ def frames_of(
 def test_labels_are_right_in_any_frame_for_any_body(seed: int) -> None:
     """Bodies the database does not hold, from 1.5 to 1.95 m, arms up to 14 degrees off level, 3 mm noise."""
     rng = np.random.default_rng(100 + seed)
-    skeleton = body(rng.uniform(1.5, 1.95), leg_ratio=rng.uniform(0.95, 1.06), arm_ratio=rng.uniform(0.93, 1.07))
+    skeleton = build_person_skeleton(rng.uniform(1.5, 1.95), leg_ratio=rng.uniform(0.95, 1.06), arm_ratio=rng.uniform(0.93, 1.07))
     markers, _, _ = standing(skeleton, seed, droop_rad=rng.uniform(-0.25, 0.25))
     frames, truth = frames_of(markers, 1, seed)
     placement = label_tpose(frames[0][0], DARK, BODIES)
@@ -70,17 +75,19 @@ def test_labels_are_right_in_any_frame_for_any_body(seed: int) -> None:
 @pytest.mark.parametrize("told", [True, False])
 def test_arms_that_slope_or_hang_are_a_pose_to_begin_with(pose: StartPose, droop_deg: float, told: bool) -> None:
     """Which it is, the markers tell; the labels are right, elbows bent by a few degrees."""
-    markers, _, _ = standing(body(1.71, arm_ratio=1.04), 4, droop_rad=np.radians(droop_deg), markers="all_around")
+    markers, _, _ = standing(
+        build_person_skeleton(1.71, arm_ratio=1.04), 4, droop_rad=np.radians(droop_deg), markers="all_around"
+    )
     tpose = average_tpose(frames_of(markers, 20, 4)[0], AROUND, BODIES, pose=pose if told else None)
     assert tpose.slope_deg == POSTURES[pose].slope_deg and tpose.valid.all()
     assert np.linalg.norm(tpose.point_m - markers, axis=1).max() < 0.004
 
 
 def test_a_level_pose_stays_one_and_a_set_without_arms_needs_none() -> None:
-    markers, _, _ = standing(body(1.71), 4)
+    markers, _, _ = standing(build_person_skeleton(1.71), 4)
     assert average_tpose(frames_of(markers, 20, 4)[0], DARK, BODIES, pose=None).slope_deg == 0.0
-    legs = part_of(AROUND, np.flatnonzero([not any(p in JOINTS[j] for p in ARM_PARTS) for j in AROUND.joint]))
-    hanging, _, _ = standing(body(1.71), 4, droop_rad=np.radians(78.0), markers="all_around")
+    legs = select_marker_subset(AROUND, np.flatnonzero([not any(p in JOINTS[j] for p in ARM_PARTS) for j in AROUND.joint]))
+    hanging, _, _ = standing(build_person_skeleton(1.71), 4, droop_rad=np.radians(78.0), markers="all_around")
     kept = [AROUND.names.index(name) for name in legs.names]
     assert average_tpose(frames_of(hanging[kept], 20, 4)[0], legs, BODIES, pose=None).valid.all()
     with pytest.raises(CalibrationError, match=r"^no standing performer found: 6 points .* stands still, every marker") as caught:
@@ -91,7 +98,7 @@ def test_a_level_pose_stays_one_and_a_set_without_arms_needs_none() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_average_over_frames(seed: int) -> None:
     """The median of 40 frames of 3 mm noise lies within 3 mm of the truth: its sigma is 1.25 * 3 / sqrt(40) = 0.6 mm."""
-    markers, _, _ = standing(body(1.68), seed)
+    markers, _, _ = standing(build_person_skeleton(1.68), seed)
     tpose = average_tpose(frames_of(markers, 40, seed, clutter=2)[0], DARK, BODIES)
     assert tpose.valid.all() and tpose.n_frames == 40
     assert np.linalg.norm(tpose.point_m - markers, axis=1).max() < 0.003
@@ -100,7 +107,7 @@ def test_average_over_frames(seed: int) -> None:
 
 
 def test_sway_of_the_whole_body_does_not_blur_the_shape() -> None:
-    markers, _, _ = standing(body(1.68), 5)
+    markers, _, _ = standing(build_person_skeleton(1.68), 5)
     rng = np.random.default_rng(5)
     frames = []
     for k in range(30):
@@ -118,7 +125,7 @@ def test_sway_of_the_whole_body_does_not_blur_the_shape() -> None:
 
 
 def test_a_marker_seen_in_few_frames_is_not_valid() -> None:
-    markers, _, _ = standing(body(1.68), 6)
+    markers, _, _ = standing(build_person_skeleton(1.68), 6)
     frames, truth = frames_of(markers, 30, 6)
     thinned = []
     for k, ((points, covariance), places) in enumerate(zip(frames, truth, strict=True)):
@@ -136,8 +143,8 @@ def test_a_marker_seen_in_few_frames_is_not_valid() -> None:
 )
 def test_other_motions_are_no_t_pose(motion: str) -> None:
     """Standing with the arms down fits but for the arms: their markers have points left, none of them near."""
-    subject = person("dark_room", 0, body(1.7))
-    clip = builtin_clip(motion, subject.skeleton, 60.0, 0)
+    subject = person("dark_room", 0, build_person_skeleton(1.7))
+    clip = make_builtin_clip(motion, subject.skeleton, 60.0, 0)
     markers, _ = worn_markers(subject, clip.rotvec, clip.root_m)
     for first in range(0, min(len(markers), 150), 30):
         frames = [frames_of(m, 1, k)[0][0] for k, m in enumerate(markers[first : first + 40])]
@@ -146,7 +153,7 @@ def test_other_motions_are_no_t_pose(motion: str) -> None:
 
 
 def test_a_hidden_marker_is_no_obstacle() -> None:
-    markers, _, _ = standing(body(1.68), 8)
+    markers, _, _ = standing(build_person_skeleton(1.68), 8)
     seen = np.delete(np.arange(14), [3, 12])
     tpose = average_tpose(frames_of(markers[seen], 20, 8)[0], DARK, BODIES)
     assert np.flatnonzero(~tpose.valid).tolist() == [3, 12]
@@ -154,14 +161,14 @@ def test_a_hidden_marker_is_no_obstacle() -> None:
 
 
 def test_markers_that_do_not_hold_still() -> None:
-    markers, _, _ = standing(body(1.68), 9)
+    markers, _, _ = standing(build_person_skeleton(1.68), 9)
     drifting = [frames_of(markers + [0.05 * k, 0.0, 0.0], 1, k)[0][0] for k in range(30)]
     with pytest.raises(CalibrationError, match="0 of 14 markers hold still"):
         average_tpose(drifting, DARK, BODIES)
 
 
 def test_too_few_frames_or_points() -> None:
-    markers, _, _ = standing(body(1.68), 2)
+    markers, _, _ = standing(build_person_skeleton(1.68), 2)
     frames, _ = frames_of(markers, 4, 2)
     with pytest.raises(CalibrationError, match=r"only 4 frames .* at least 5"):
         average_tpose(frames, DARK, BODIES)
@@ -173,7 +180,7 @@ def test_too_few_frames_or_points() -> None:
 
 
 def test_nominal_constellation_faces_ahead() -> None:
-    model = tpose_model(DARK, BODIES)
+    model = build_tpose_model(DARK, BODIES)
     place = dict(zip(DARK.names, model, strict=True))
     assert place["left_elbow"][0] > 0.35 > -0.35 > place["right_elbow"][0]
     assert place["chest"][1] > place["waist_front"][1] > place["left_knee"][1] > place["left_toe"][1]
@@ -190,7 +197,7 @@ def refusal(points: np.ndarray, markers: MarkerSet = DARK) -> str:
 
 
 def test_model_lifts_and_lowers_each_arm() -> None:
-    level, sloped = tpose_model(AROUND, BODIES), tpose_model(AROUND, BODIES, (30.0, -50.0))
+    level, sloped = build_tpose_model(AROUND, BODIES), build_tpose_model(AROUND, BODIES, (30.0, -50.0))
     place = {name: sloped[m] - level[m] for m, name in enumerate(AROUND.names)}
     assert place["left_hand"][1] > 0.2 and place["right_hand"][1] < -0.3
     assert place["left_hand"][0] < 0 < place["right_hand"][0]
@@ -198,7 +205,7 @@ def test_model_lifts_and_lowers_each_arm() -> None:
 
 
 def test_arms_that_hang_are_told() -> None:
-    markers, _, _ = standing(body(1.7), 3, "all_around", droop_rad=1.3)
+    markers, _, _ = standing(build_person_skeleton(1.7), 3, "all_around", droop_rad=1.3)
     words = refusal(markers, AROUND)
     assert "the arms point 75 degrees below level: hold both arms level" in words and words.endswith("or say --pose stand")
 
@@ -206,7 +213,7 @@ def test_arms_that_hang_are_told() -> None:
 @pytest.mark.parametrize("factor", [0.04, 0.45, 2.2, 1000.0])
 def test_a_world_of_the_wrong_size_is_told(factor: float) -> None:
     """Such as millimetres taken for metres, or a square's side in the wrong unit."""
-    markers, _, _ = standing(body(1.7), 3)
+    markers, _, _ = standing(build_person_skeleton(1.7), 3)
     words = refusal(markers * factor)
     assert "times the size of a person" in words and "square's side" in words
     said = float(words.split("a T-pose ")[1].split(" times")[0])
@@ -215,15 +222,15 @@ def test_a_world_of_the_wrong_size_is_told(factor: float) -> None:
 
 def test_nothing_known_is_nothing_said() -> None:
     strangers = np.random.default_rng(0).uniform(-0.7, 0.7, (14, 3))
-    assert why_no_tpose(strangers, DARK, BODIES, 0.28) == ""
-    assert why_no_tpose(strangers[:5], DARK, BODIES, 0.28) == ""
+    assert explain_missing_tpose(strangers, DARK, BODIES, 0.28) == ""
+    assert explain_missing_tpose(strangers[:5], DARK, BODIES, 0.28) == ""
     assert "choose seconds" in refusal(strangers)
 
 
 @pytest.mark.parametrize("worn", ["left", "right"])
 def test_one_side_of_the_limbs_is_found_out(worn: str) -> None:
-    markers, _, _ = standing(body(1.68), 11)
-    chosen = worn_part(DARK, worn)  # type: ignore[arg-type]
+    markers, _, _ = standing(build_person_skeleton(1.68), 11)
+    chosen = find_worn_markers(DARK, worn)  # type: ignore[arg-type]
     assert len(chosen) == 10
     frames = frames_of(markers[chosen], 20, 11)[0]
     found, told = (average_tpose(frames, DARK, BODIES, worn=w) for w in (None, worn))  # type: ignore[arg-type]
@@ -235,5 +242,5 @@ def test_one_side_of_the_limbs_is_found_out(worn: str) -> None:
 
 
 def test_all_are_worn_where_all_are_seen() -> None:
-    markers, _, _ = standing(body(1.68), 12)
+    markers, _, _ = standing(build_person_skeleton(1.68), 12)
     assert average_tpose(frames_of(markers, 20, 12)[0], DARK, BODIES, worn=None).valid.all()

@@ -6,7 +6,7 @@ import pytest
 
 from calibration.camera import Rig
 from calibration.wand.solve import solve_wand
-from calibration.wand.tracks import WandSolution, WandTrack, wand_tracks
+from calibration.wand.tracks import WandSolution, WandTrack, find_wand_tracks
 from tests.calibration.wand.scenes import Wave, both_sightings, wand_rig
 
 SECONDS = 25.0
@@ -24,7 +24,7 @@ class Waved:
 
 def waved(path: Wave) -> Waved:
     truth = wand_rig()
-    tracks = wand_tracks(both_sightings(truth, path, SECONDS), path.n_markers)
+    tracks = find_wand_tracks(both_sightings(truth, path, SECONDS), path.n_markers)
     known = {"length_m": path.length_m} if path.n_markers == 2 else {"distance_m": truth.baseline_m}
     return Waved(truth, path, tracks, solve_wand(tracks, truth.cameras, **known))
 

@@ -6,10 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.wand.adjust import WandProblem, WandState, adjust, jacobians, residuals, stepped, tangents
+from calibration.wand.adjust import (
+    WandProblem,
+    WandState,
+    adjust_wand,
+    compute_tangents,
+    compute_wand_jacobians,
+    compute_wand_residuals,
+    take_step,
+)
 from calibration.wand.tracks import WandViews
 from config.arrays import Floats
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 
 INTRINSICS = np.array(
     [
@@ -34,12 +42,12 @@ def scene(K: int, F: int = 7, seed: int = 0, noise_px: float = 0.0, C: int = 2, 
     velocity[0], seen[2:, ::3] = 0.0, False
     views = WandViews(np.arange(F, dtype=float), np.zeros((C, F, K, 2)), velocity, seen, np.zeros(F, np.int64))
     zero = WandProblem(views, np.ones((F, K), bool), 0.2, 4e-4, **free)
-    px, _ = residuals(state, zero)
+    px, _ = compute_wand_residuals(state, zero)
     return state, replace(zero, views=replace(views, points_px=-px + rng.normal(0.0, noise_px, px.shape)))
 
 
 def moved_residuals(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> tuple[Floats, Floats]:
-    return residuals(stepped(state, problem, shared, places), problem)
+    return compute_wand_residuals(take_step(state, problem, shared, places), problem)
 
 
 @pytest.mark.parametrize("K", [1, 2])
@@ -49,7 +57,7 @@ def moved_residuals(state: WandState, problem: WandProblem, shared: Floats, plac
 def test_derivatives_are_those_of_central_differences(K: int, focal: bool, offset: bool, C: int) -> None:
     """Moments that the third camera does not see are among them."""
     state, problem = scene(K, C=C, focal=focal, offset=offset)
-    shared, place = jacobians(state, problem)
+    shared, place = compute_wand_jacobians(state, problem)
     F, step = len(state.points), 1e-6
     for p in range(problem.n_shared):
         d = np.zeros(problem.n_shared)
@@ -75,18 +83,18 @@ def test_gradient_is_that_of_the_cost(robust: bool) -> None:
     for p in range(problem.n_shared):
         d = np.zeros(problem.n_shared)
         d[p] = step
-        ahead, back = (problem.cost(stepped(state, problem, sign * d, np.zeros((F, 6)))) for sign in (1.0, -1.0))
+        ahead, back = (problem.cost(take_step(state, problem, sign * d, np.zeros((F, 6)))) for sign in (1.0, -1.0))
         assert 0.5 * (ahead - back) / (2.0 * step) == pytest.approx(g_c[p], rel=1e-3, abs=0.05 * np.abs(g_c).max() * 1e-2), p
     for i in range(6):
         d = np.zeros((F, 6))
         d[2, i] = step
-        ahead, back = (problem.cost(stepped(state, problem, np.zeros(len(g_c)), sign * d)) for sign in (1.0, -1.0))
+        ahead, back = (problem.cost(take_step(state, problem, np.zeros(len(g_c)), sign * d)) for sign in (1.0, -1.0))
         assert 0.5 * (ahead - back) / (2.0 * step) == pytest.approx(g_p[2, i], rel=1e-3, abs=1e-3 * np.abs(g_p).max())
 
 
 def test_covariance_is_the_corner_of_the_whole_matrix_inverted() -> None:
     state, problem = scene(2, F=9, seed=5, noise_px=0.1, offset=True, robust=False)
-    fit = adjust(state, problem, max_steps=10)
+    fit = adjust_wand(state, problem, max_steps=10)
     p, F = problem.n_shared, 9
     whole = np.zeros((p + 6 * F, p + 6 * F))
     whole[:p, :p], (places,) = fit.normal.shared, fit.normal.groups
@@ -100,13 +108,13 @@ def test_covariance_is_the_corner_of_the_whole_matrix_inverted() -> None:
 def test_the_truth_is_found_again_from_nearby(K: int) -> None:
     truth, problem = scene(K, F=40, seed=1, offset=True)
     rng = np.random.default_rng(8)
-    start = stepped(
+    start = take_step(
         truth, problem, np.r_[0.03, -0.02, 0.04, 0.05, -0.03, 0.004, np.zeros(K - 1)], rng.normal(0.0, 0.05, (40, 3 * K))
     )
     start = replace(start, length=1.1 * start.length)
-    fit = adjust(start, problem)
+    fit = adjust_wand(start, problem)
     assert fit.cost < 1e-6 < problem.cost(start)
-    assert geodesic_rad(fit.state.rotation, truth.rotation).max() < 1e-6
+    assert compute_geodesic_rad(fit.state.rotation, truth.rotation).max() < 1e-6
     assert np.allclose(fit.state.translation, truth.translation, atol=1e-6) and abs(fit.state.delta_s).max() < 1e-7
     assert np.allclose(fit.state.points, truth.points, atol=1e-5)
 
@@ -116,7 +124,7 @@ def test_a_rigid_wand_tells_focal_lengths_that_were_wrong() -> None:
     wrong = truth.intrinsics.copy()
     wrong[0, :2] *= 1.1
     wrong[1, :2] *= 0.93
-    fit = adjust(replace(truth, intrinsics=wrong), problem, max_steps=80)
+    fit = adjust_wand(replace(truth, intrinsics=wrong), problem, max_steps=80)
     assert np.allclose(fit.state.intrinsics[:, :2], truth.intrinsics[:, :2], rtol=1e-3)
     assert np.allclose(fit.state.log_focal, -np.log([1.1, 0.93]), atol=1e-3)
 
@@ -131,7 +139,7 @@ def test_the_cost_never_rises_however_bad_the_start() -> None:
     )
     values = [problem.cost(start)]
     for _ in range(6):
-        fit = adjust(start, problem, max_steps=1)
+        fit = adjust_wand(start, problem, max_steps=1)
         start = fit.state
         values.append(fit.cost)
     assert all(after <= before for before, after in itertools.pairwise(values))
@@ -140,5 +148,5 @@ def test_the_cost_never_rises_however_bad_the_start() -> None:
 def test_tangents_are_a_frame_across() -> None:
     for direction in (np.array([1.0, 0.0, 0.0]), np.array([-0.3, 0.2, 0.933])):
         direction = direction / np.linalg.norm(direction)
-        frame = np.column_stack([tangents(direction), direction])
+        frame = np.column_stack([compute_tangents(direction), direction])
         assert np.allclose(frame.T @ frame, np.eye(3), atol=1e-12)

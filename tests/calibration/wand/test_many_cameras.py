@@ -5,14 +5,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from calibration.camera import Rig, relative_pose
+from calibration.camera import Rig, compute_relative_pose
 from calibration.quality.report import Grade
 from calibration.wand.picture import draw_wand
-from calibration.wand.quality import wand_report
+from calibration.wand.quality import judge_wand
 from calibration.wand.solve import solve_wand
-from calibration.wand.tracks import Sightings, WandSolution, WandTrack, wand_tracks
+from calibration.wand.tracks import Sightings, WandSolution, WandTrack, find_wand_tracks
 from config.errors import CalibrationError
-from database.geometry.rotations import geodesic_rad
+from database.geometry.rotations import compute_geodesic_rad
 from tests.calibration.solve.bundle_scenes import rig_around
 from tests.calibration.wand.scenes import Wave, sightings
 
@@ -32,13 +32,13 @@ def seen_by(rig: Rig, path: Wave, seconds: float, parts: dict[int, tuple[float, 
 
 def tracks_of(rig: Rig, path: Wave, *how: object) -> tuple[WandTrack, ...]:
     names = [camera.name for camera in rig.cameras]
-    return wand_tracks(seen_by(rig, path, 30.0, *how), path.n_markers, names)  # type: ignore[arg-type]
+    return find_wand_tracks(seen_by(rig, path, 30.0, *how), path.n_markers, names)  # type: ignore[arg-type]
 
 
 def check(solution: WandSolution, truth: Rig, limit_m: float, limit_rad: float) -> None:
     for a, b in combinations(range(len(truth)), 2):
-        (R, t), (true_R, true_t) = (relative_pose(rig.cameras[a], rig.cameras[b]) for rig in (solution.rig, truth))
-        assert np.linalg.norm(t - true_t) < limit_m and geodesic_rad(R, true_R) < limit_rad, (a, b)
+        (R, t), (true_R, true_t) = (compute_relative_pose(rig.cameras[a], rig.cameras[b]) for rig in (solution.rig, truth))
+        assert np.linalg.norm(t - true_t) < limit_m and compute_geodesic_rad(R, true_R) < limit_rad, (a, b)
     np.testing.assert_allclose(solution.offset_s, LATE_S[: len(truth)], atol=1e-3)
 
 
@@ -51,7 +51,7 @@ def test_four_cameras_are_found_by_a_wand_of_two(tmp_path: object) -> None:
     check(solution, rig, 0.008, 0.003)
     assert solution.pose_covariance.shape == (18, 18) and (solution.seen.sum(axis=0) >= 2).all()
     assert not (solution.seen[0] & solution.seen[3]).any()
-    report = wand_report(solution)
+    report = judge_wand(solution)
     words = "\n".join(report.lines)
     assert report.grade is not Grade.FAIL and "weakest link: " in words and "the behind camera's stamps are 2" in words
     assert draw_wand(solution, report, f"{tmp_path}/wand.png").stat().st_size > 50_000
@@ -64,7 +64,7 @@ def test_three_cameras_are_found_by_a_single_marker() -> None:
     solution = solve_wand(
         tracks_of(rig, Wave(n_markers=1, seed=4)),
         rig.cameras,
-        distance_m=float(np.linalg.norm(relative_pose(*rig.cameras[:2])[1])),
+        distance_m=float(np.linalg.norm(compute_relative_pose(*rig.cameras[:2])[1])),
     )
     check(solution, rig, 0.01, 0.004)
 

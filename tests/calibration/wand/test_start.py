@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.wand.start import depths, relative_poses, sampson2, thinned
+from calibration.wand.start import compute_depths, compute_sampson2, find_relative_poses, thin_track
 from calibration.wand.tracks import WandTrack
 from config.arrays import Floats
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, skew
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, skew_from_vector
 
 NOISE = 3e-4
 
@@ -32,16 +32,16 @@ def scene(seed: int, n: int = 120, flat: bool = False) -> tuple[Floats, Floats, 
 def test_a_third_of_wrong_matches_does_not_matter(seed: int) -> None:
     R, t, _, left, right = scene(seed)
     right[:40] = right[np.random.default_rng(2).permutation(40)]
-    best = relative_poses(left, right, 2.0 * NOISE, 300)[0]
-    assert geodesic_rad(best.rotation, R) < 0.02 and float(best.translation @ t) > 0.998
+    best = find_relative_poses(left, right, 2.0 * NOISE, 300)[0]
+    assert compute_geodesic_rad(best.rotation, R) < 0.02 and float(best.translation @ t) > 0.998
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_of_a_flat_scene_the_true_pose_is_among_those_found(seed: int) -> None:
     """Two poses explain a plane: of several starts some come upon the true one."""
     R, t, _, left, right = scene(seed, flat=True)
-    found = relative_poses(left, right, 2.0 * NOISE, 300, 8)
-    assert min(geodesic_rad(pose.rotation, R) + np.linalg.norm(pose.translation - t) for pose in found) < 0.05
+    found = find_relative_poses(left, right, 2.0 * NOISE, 300, 8)
+    assert min(compute_geodesic_rad(pose.rotation, R) + np.linalg.norm(pose.translation - t) for pose in found) < 0.05
     assert [pose.cost for pose in found] == sorted(pose.cost for pose in found)
 
 
@@ -51,7 +51,7 @@ def test_the_same_whatever_else_draws_from_opencvs_random_numbers() -> None:
     for seed in (1, 2):
         cv2.setRNGSeed(seed)
         cv2.randu(np.zeros(seed, np.uint8), 0, 255)
-        found.append(relative_poses(left, right, 2.0 * NOISE, 60, 3))
+        found.append(find_relative_poses(left, right, 2.0 * NOISE, 60, 3))
     for one, other in zip(*found, strict=True):
         assert one.cost == other.cost and np.array_equal(one.rotation, other.rotation)
 
@@ -59,7 +59,7 @@ def test_the_same_whatever_else_draws_from_opencvs_random_numbers() -> None:
 def test_depths_are_those_of_the_points() -> None:
     R, t, X, _, _ = scene(3)
     Y = X @ R.T + t
-    assert np.allclose(depths(R, t, X / X[:, 2:], Y / Y[:, 2:]), X[:, 2])
+    assert np.allclose(compute_depths(R, t, X / X[:, 2:], Y / Y[:, 2:]), X[:, 2])
 
 
 def test_sampson_is_the_distance_to_first_order() -> None:
@@ -67,10 +67,10 @@ def test_sampson_is_the_distance_to_first_order() -> None:
     R, t = np.eye(3), np.array([1.0, 0.0, 0.0])
     left = np.array([[0.1, 0.2, 1.0]])
     right = np.array([[-0.15, 0.2 + 1e-4, 1.0]])
-    assert sampson2(skew(t) @ R, left, right)[0] == pytest.approx(0.5e-8, rel=1e-6)
+    assert compute_sampson2(skew_from_vector(t) @ R, left, right)[0] == pytest.approx(0.5e-8, rel=1e-6)
 
 
 def test_moments_of_rest_count_once() -> None:
     way = np.r_[np.zeros(50), 10.0 * np.arange(50), np.full(50, 490.0)]
     track = WandTrack(np.arange(150) / 30.0, np.stack([way, way], axis=1)[:, None], np.zeros(150, np.int64))
-    assert len(thinned(track).t_s) == 50 and len(thinned(track, 20).t_s) == 20
+    assert len(thin_track(track).t_s) == 50 and len(thin_track(track, 20).t_s) == 20

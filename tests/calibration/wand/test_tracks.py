@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from calibration.wand.tracks import Sightings, WandTrack, followed, moving_points, usual_count, views_at, wand_tracks
+from calibration.wand.tracks import (
+    Sightings,
+    WandTrack,
+    count_usual_spots,
+    find_wand_tracks,
+    follow_markers,
+    interpolate_views,
+    select_moving_points,
+)
 from config.errors import CalibrationError
 from tests.calibration.wand.scenes import Wave, both_sightings, wand_rig
 
@@ -22,14 +30,14 @@ def test_what_stays_is_left_out_even_where_it_flickers() -> None:
     still, t_s = np.array([[50.0, 60.0], [300.4, 301.2]]), np.arange(200) / 30.0
     moving = np.stack([20.0 + 3.0 * np.arange(200), 100.0 + np.arange(200)], axis=1)
     spots = tuple(np.concatenate([moving[k : k + 1], still[rng.random(2) < 0.5] + rng.normal(0.0, 0.3, 2)]) for k in range(200))
-    found = moving_points(Sightings(t_s, spots, SIZE))
+    found = select_moving_points(Sightings(t_s, spots, SIZE))
     assert all(len(points) == 1 and np.array_equal(points[0], moving[k]) for k, points in enumerate(found))
 
 
 def test_a_wand_that_rests_for_a_while_is_kept() -> None:
     way = np.concatenate([np.full(60, 100.0), 100.0 + 2.0 * np.arange(240)])
     spots = tuple(np.array([[x, 200.0]]) for x in way)
-    assert all(len(points) == 1 for points in moving_points(Sightings(np.arange(300) / 30.0, spots, SIZE)))
+    assert all(len(points) == 1 for points in select_moving_points(Sightings(np.arange(300) / 30.0, spots, SIZE)))
 
 
 def test_markers_that_pass_each_other_keep_their_columns() -> None:
@@ -37,7 +45,7 @@ def test_markers_that_pass_each_other_keep_their_columns() -> None:
     t_s = np.arange(60) / 30.0
     truth = crossing(t_s)
     spots = tuple(rng.permutation(places) for places in truth)
-    track = followed(Sightings(t_s, spots, SIZE), spots, 2)
+    track = follow_markers(Sightings(t_s, spots, SIZE), spots, 2)
     assert len(set(track.run)) == 1
     first = truth if np.allclose(track.points_px[0, 0], truth[0, 0]) else truth[:, ::-1]
     assert np.array_equal(track.points_px, first)
@@ -47,14 +55,14 @@ def test_a_spot_that_shows_up_beside_the_wand_is_not_taken_for_it() -> None:
     t_s = np.arange(40) / 30.0
     truth = crossing(t_s)
     spots = tuple(np.concatenate([[[500.0, 50.0 + k]], p]) if 10 < k < 20 else p for k, p in enumerate(truth))
-    track = followed(Sightings(t_s, spots, SIZE), spots, 2)
+    track = follow_markers(Sightings(t_s, spots, SIZE), spots, 2)
     assert len(track.t_s) == 40 and np.array_equal(track.points_px, truth)
 
 
 def test_a_gap_begins_another_run() -> None:
     t_s = np.arange(30) / 30.0
     spots = tuple(np.zeros((0, 2)) if 10 <= k < 16 else p for k, p in enumerate(crossing(t_s)))
-    track = followed(Sightings(t_s, spots, SIZE), spots, 2)
+    track = follow_markers(Sightings(t_s, spots, SIZE), spots, 2)
     assert len(track.t_s) == 24 and track.run[0] != track.run[-1]
 
 
@@ -71,7 +79,7 @@ def test_a_cubic_course_is_read_exactly_at_other_moments(late_s: float) -> None:
     t_s = np.arange(40) / 30.0
     left = WandTrack(t_s, course(t_s), np.zeros(40, np.int64))
     seen_s = t_s + 0.004
-    views = views_at(left, WandTrack(seen_s + late_s, course(seen_s), np.zeros(40, np.int64)), late_s)
+    views = interpolate_views(left, WandTrack(seen_s + late_s, course(seen_s), np.zeros(40, np.int64)), late_s)
     assert len(views) >= 36
     assert np.allclose(views.points_px[1], course(views.t_s), atol=1e-9)
     assert np.allclose(views.velocity_px_s[1], velocity(views.t_s), atol=1e-7)
@@ -80,19 +88,19 @@ def test_a_cubic_course_is_read_exactly_at_other_moments(late_s: float) -> None:
 def test_moments_of_one_clock_are_read_as_they_are_up_to_the_ends_of_a_run() -> None:
     t_s = np.arange(12) / 30.0
     track = WandTrack(t_s, crossing(t_s), np.repeat([0, 1], 6))
-    views = views_at(track, track, 0.0)
+    views = interpolate_views(track, track, 0.0)
     assert np.allclose(views.points_px[0], views.points_px[1])
     assert len(views) >= 8
 
 
 def test_the_number_of_moving_spots_is_told() -> None:
-    assert usual_count((np.zeros((2, 2)),) * 5 + (np.zeros((0, 2)),) * 9 + (np.zeros((3, 2)),) * 2) == 2
-    assert usual_count((np.zeros((0, 2)),) * 40) == 0
+    assert count_usual_spots((np.zeros((2, 2)),) * 5 + (np.zeros((0, 2)),) * 9 + (np.zeros((3, 2)),) * 2) == 2
+    assert count_usual_spots((np.zeros((0, 2)),) * 40) == 0
 
 
 def failing(sightings: tuple[Sightings, Sightings], n_markers: int) -> str:
     with pytest.raises(CalibrationError) as failure:
-        wand_tracks(sightings, n_markers)
+        find_wand_tracks(sightings, n_markers)
     assert "\n" not in str(failure.value)
     return str(failure.value)
 

@@ -17,13 +17,13 @@ from capture.background.kernels import (
     PROVEN_S,
     STILL,
     VISITED,
-    Waits,
-    _follow,
+    WaitTimes,
+    _update_statistics,
+    compare_light,
     count_foreground,
     decide_row,
     find_body,
     recall_row,
-    sample_light,
 )
 
 pytestmark = pytest.mark.kernels
@@ -41,7 +41,7 @@ def cells(known: float = 1.0) -> np.ndarray:
 def test_mean_and_sigma_move_towards_the_pixels() -> None:
     """sigma towards |difference| sqrt(pi / 2), the standard deviation that a mean absolute difference stands for."""
     mean, sigma = np.array([90.0, 30.0], np.float32), np.array([2.0, 4.0], np.float32)
-    _follow(np.array([100, 20], np.uint8), mean, sigma, np.array([[0.5, 0.25], [0.1, 0.2]], np.float32))
+    _update_statistics(np.array([100, 20], np.uint8), mean, sigma, np.array([[0.5, 0.25], [0.1, 0.2]], np.float32))
     np.testing.assert_allclose(mean, [95.0, 27.5])
     np.testing.assert_allclose(sigma, [1.8 + 0.1 * 10.0 * np.sqrt(np.pi / 2), 3.2 + 0.2 * 10.0 * np.sqrt(np.pi / 2)], rtol=2e-3)
 
@@ -95,7 +95,7 @@ def test_foreground_is_counted_by_cell_across_their_borders() -> None:
 
 def decided(state: np.ndarray, body: np.ndarray, counts: np.ndarray, dark: bool) -> list[int]:
     absorb = np.zeros(COLUMNS, np.uint8)
-    n = decide_row(2, T, state, body, counts, Waits(2.0, 5.0, 1.0, 1.0), dark, absorb)
+    n = decide_row(2, T, state, body, counts, WaitTimes(2.0, 5.0, 1.0, 1.0), dark, absorb)
     assert n == absorb.sum()
     return absorb.tolist()
 
@@ -138,7 +138,7 @@ def test_light_is_sampled_where_nobody_stands() -> None:
     state, sums = cells(), np.ones((2, 4))
     state[OCCUPIED, :, 0], state[KNOWN, 0, 8] = T, 0.0
     image[:, 3 * 4 * CELL_PX :] = 45  # within the bounds from column 4 on
-    sample_light(image, T, mean, bounds, state, sums)
+    compare_light(image, T, mean, bounds, state, sums)
     # Columns 0 to 4 are the left half (2 c < 9): four free ones, three of them out of bounds; of the right one cell is unknown.
     assert sums[0].tolist() == [24.0, 18.0, 3 * (18 * 60.0 + 6 * 45.0), 3 * 24 * 40.0]
     assert sums[1].tolist() == [23.0, 0.0, 3 * 23 * 45.0, 3 * 23 * 40.0]

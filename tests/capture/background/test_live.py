@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from capture.background.kernels import CELL_PX, bound_cells
-from capture.background.live import LiveBackground, gain_field, scale_planes
+from capture.background.kernels import CELL_PX, write_cell_bounds
+from capture.background.live import LiveBackground, compute_gain_field, scale_planes
 from capture.background.statistics import Background
 from capture.detection.foreground import ForegroundRuns
-from capture.sources.simulated.image import room
-from capture.sources.simulated.performer import performer_from_scene
+from capture.sources.simulated.image import render_room
+from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 
 W, H = 320, 240
@@ -23,8 +23,8 @@ Mask = NDArray[np.bool_]
 @pytest.fixture(scope="module")
 def empty() -> Picture:
     scene = SimulatedScene(width_px=W, height_px=H, look="lit", motion="walk", seconds=1)
-    performer = performer_from_scene(scene)
-    return np.asarray(room(performer.camera_on_stage(performer.rig.cameras[0]), 3), np.float32)
+    performer = make_scene_performer(scene)
+    return np.asarray(render_room(performer.camera_on_stage(performer.rig.cameras[0]), 3), np.float32)
 
 
 class Studio:
@@ -236,10 +236,10 @@ def test_bounds_by_hand() -> None:
     model[1, 0, 2] = 10.0
     cells = np.zeros((9, 1, 1))
     out = np.ones((2, CELL_PX, 3 * CELL_PX), np.uint8)
-    bound_cells(model, cells, 3.0, 5.0, out, 0, 0)
+    write_cell_bounds(model, cells, 3.0, 5.0, out, 0, 0)
     assert not out.any(), "nothing known: everything but black is foreground"
     cells[3] = 1.0
-    bound_cells(model, cells, 3.0, 5.0, out, 0, 0)
+    write_cell_bounds(model, cells, 3.0, 5.0, out, 0, 0)
     # 100.4 +- 6: 94.4 up to 95, 106.4 down to 106.
     assert (out[:, 1, 0].tolist(), out[:, 0, :3].tolist()) == ([95, 106], [[0, 244, 70], [9, 255, 130]])
 
@@ -264,7 +264,7 @@ def test_gain_falls_off_across_the_room_and_the_performer_takes_the_neighbours()
     now[40:120, 80:128] = 200.0  # the performer
     free = np.ones((10, 15), bool)
     free[2:8, 4:9] = False
-    field = gain_field(np.round(now).astype(np.uint8).reshape(160, -1), mean.astype(np.float32).reshape(160, -1), free)
+    field = compute_gain_field(np.round(now).astype(np.uint8).reshape(160, -1), mean.astype(np.float32).reshape(160, -1), free)
     assert field is not None
     centers = np.exp(-np.linspace(0.0, 0.5, 240))[8::16][None, :, None] * np.array([0.9, 1.0, 1.3])
     assert np.abs(np.log(field / centers)).max() < 0.12
@@ -276,4 +276,4 @@ def test_gain_falls_off_across_the_room_and_the_performer_takes_the_neighbours()
 
 def test_too_dark_to_tell() -> None:
     dark = np.full((64, 192), 3, np.uint8)
-    assert gain_field(dark, dark.astype(np.float32), np.ones((4, 4), bool)) is None
+    assert compute_gain_field(dark, dark.astype(np.float32), np.ones((4, 4), bool)) is None

@@ -5,11 +5,11 @@ import pytest
 
 from capture.background.statistics import (
     MIN_SIGMA,
-    _quantiles,
-    images_between,
+    _write_quantiles,
+    estimate_background,
     is_dark,
     learn_background,
-    robust_background,
+    read_images_between,
     sample_images,
 )
 from capture.packets import Frame
@@ -50,14 +50,14 @@ def test_too_few_images() -> None:
     with pytest.raises(SourceError, match="1 frames without the performer"):
         learn_background([np.zeros((2, 2, 3), np.uint8)])
     with pytest.raises(SourceError, match="4 frames are too few"):
-        robust_background([np.zeros((2, 2, 3), np.uint8)] * 4)
+        estimate_background([np.zeros((2, 2, 3), np.uint8)] * 4)
 
 
 def test_quantiles_against_sorting() -> None:
     samples = np.random.default_rng(1).integers(0, 256, (11, 30)).astype(np.uint8)
     samples[:, 3] = 200
     ranks, out = np.array([1, 5, 9]), np.empty((3, 30), np.float32)
-    _quantiles(samples, ranks, out)
+    _write_quantiles(samples, ranks, out)
     np.testing.assert_array_equal(out, np.sort(samples, axis=0)[ranks])
 
 
@@ -69,7 +69,7 @@ def test_performer_in_the_light_leaves_no_trace() -> None:
         image = scene.copy()
         image[4:20, (i % 4) * 8 : (i % 4) * 8 + 8] = 30.0  # a dark performer, a quarter of the time at each place
         images.append(shot(image, 2.0, random))
-    background = robust_background(images)
+    background = estimate_background(images)
     np.testing.assert_allclose(background.mean, scene, atol=2.5)
     assert 1.0 < np.median(background.std) < 3.0
     assert not is_dark(images[0])
@@ -84,7 +84,7 @@ def test_in_the_dark_a_foot_that_stands_still_stays_in_view_and_a_lamp_does_not(
         paint_disc(image, (12.0, 30.0) if i >= 17 else (12.0, 10.0), 4.0, (180.0, 180.0, 180.0))
         images.append(shot(image, 1.5, random))
     assert is_dark(images[0])
-    background = robust_background(images)
+    background = estimate_background(images)
     assert background.mean[10, 45].min() > 170.0
     assert (background.mean + 6.0 * background.std)[30, 12].max() < 40.0, "there two thirds of the time"
 
@@ -97,6 +97,6 @@ def test_samples_spread_over_the_recording() -> None:
 
 
 def test_images_between_two_times() -> None:
-    assert [int(image[0, 0, 0]) for image in images_between(Still(90), 1.0, 1.1)] == [31, 32, 33]
+    assert [int(image[0, 0, 0]) for image in read_images_between(Still(90), 1.0, 1.1)] == [31, 32, 33]
     with pytest.raises(SourceError, match="0 frames from 5 to 6 s"):
-        images_between(Still(90), 5.0, 6.0)
+        read_images_between(Still(90), 5.0, 6.0)

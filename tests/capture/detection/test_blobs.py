@@ -23,8 +23,8 @@ from capture.detection.blobs import (
     W,
     X,
     Y,
-    brighter_runs,
-    colored_runs,
+    split_brighter_runs,
+    split_colored_runs,
 )
 from capture.detection.foreground import GAP_PX, ForegroundRuns
 from tests.capture.scenes import paint_disc, shot
@@ -93,9 +93,9 @@ def test_runs_brighter_than_another_threshold() -> None:
     image[1, 3, 2] = 70
     runs = np.array([[0, 0, 7], [1, 3, 3]], np.int32)
     out = np.empty((9, 3), np.int32)
-    assert brighter_runs(image, runs, 80, out) == 3
+    assert split_brighter_runs(image, runs, 80, out) == 3
     assert out[:3].tolist() == [[0, 1, 1], [0, 3, 4], [0, 7, 7]]
-    assert brighter_runs(image, runs, 80, out[:2]) == 2, "what does not fit is left out"
+    assert split_brighter_runs(image, runs, 80, out[:2]) == 2, "what does not fit is left out"
 
 
 def test_runs_of_marker_colours() -> None:
@@ -105,7 +105,7 @@ def test_runs_of_marker_colours() -> None:
     image[0, 1:3], image[0, 3:5], image[1, 5] = (0, 0, 255), (255, 0, 0), (0, 0, 250)
     runs = np.array([[0, 0, 5], [1, 0, 5]], np.int32)
     out, out_kinds = np.empty((9, 3), np.int32), np.empty(9, np.uint8)
-    n = colored_runs(image, runs, kinds, out, out_kinds)
+    n = split_colored_runs(image, runs, kinds, out, out_kinds)
     assert out[:n].tolist() == [[0, 1, 2], [0, 3, 4], [1, 5, 5]]
     assert out_kinds[:n].tolist() == [1, 2, 1]
     blobs = BlobMaker().colored_blobs(image, out[:n], out_kinds[:n], (kinds > 0).astype(np.uint8))
@@ -123,7 +123,7 @@ def test_joining_against_all_pairs(width: int, height: int, gap: int, n_kinds: i
     image[..., 2] = 8 * of_pixel
     whole = np.array([[y, 0, width - 1] for y in range(height)], np.int32)
     runs, kinds = np.empty((width * height, 3), np.int32), np.empty(width * height, np.uint8)
-    n = colored_runs(image, whole, table, runs, kinds)
+    n = split_colored_runs(image, whole, table, runs, kinds)
     blobs = BlobMaker().colored_blobs(image, runs[:n], kinds[:n], np.ones((32, 32, 32), np.uint8))
     areas = []
     for kind in range(1, n_kinds + 1):

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from capture.background.statistics import Background, learn_background, robust_background, sample_images
+from capture.background.statistics import Background, estimate_background, learn_background, sample_images
 from capture.detection import discs, foreground
 from capture.detection.detector import Detector, warm_detection
 from capture.detection.mode import Mode, choose_mode
@@ -74,7 +74,7 @@ def test_background_hides_reflections() -> None:
     def scene(places: NDArray[np.float64]) -> NDArray[np.uint8]:
         return shot(dark_scene(120.0, np.concatenate([places, *lamp])), 2.0, random)
 
-    background = robust_background([scene(PLACES + 3.0 * index) for index in range(-8, 8)])
+    background = estimate_background([scene(PLACES + 3.0 * index) for index in range(-8, 8)])
     detector = Detector(DetectorSettings(), background)
     assert matched(detector.step(frame_of(scene(PLACES + 1.5))), PLACES + 1.5).max() < 0.5
     assert len(Detector(DetectorSettings()).step(frame_of(scene(PLACES)))) == 8, "without a background the lamp is a marker"
@@ -236,7 +236,7 @@ def test_real_recording(shared_data: Path) -> None:
     """Fourteen markers in almost every frame of both cameras, one of them far dimmer."""
     for camera, (name, wanted) in enumerate((("left", 0.96), ("right", 0.96))):
         path = shared_data / "two_webcams" / f"{name}.avi"
-        detector = Detector(DetectorSettings(), robust_background(sample_images(open_source(path, camera))))
+        detector = Detector(DetectorSettings(), estimate_background(sample_images(open_source(path, camera))))
         source = open_source(path, camera)
         counts = []
         while (frame := source.read()) is not None:

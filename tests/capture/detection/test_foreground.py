@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from capture.background.statistics import Background, BackgroundBounds, background_bounds
+from capture.background.statistics import Background, BackgroundBounds, compute_background_bounds
 from capture.detection.foreground import ForegroundRuns
 from config.errors import CalibrationError
 
@@ -37,7 +37,7 @@ def test_against_the_papers_test(width: int, k_sigma: float) -> None:
     image[0, 0], image[8, width - 1] = 0, 255
     reach = np.maximum(k_sigma * background.std, 4.0)
     mask = (np.abs(image - background.mean) > reach).any(axis=2)
-    bounds = background_bounds(background, k_sigma, 4.0)
+    bounds = compute_background_bounds(background, k_sigma, 4.0)
     for gap in (0, 1, 2):
         runs = ForegroundRuns((width, 9)).outside(image, bounds, gap)
         assert [tuple(run) for run in runs.tolist()] == runs_by_scanning(mask, gap)
@@ -46,7 +46,7 @@ def test_against_the_papers_test(width: int, k_sigma: float) -> None:
 def test_bounds_do_not_wrap_around() -> None:
     """A background no grey level lies within, and k sigma below 1, must not turn into everything or nothing."""
     background = Background(np.full((1, 1, 3), 100.5, np.float32), np.full((1, 1, 3), 0.5, np.float32))
-    bounds = background_bounds(background, 0.2, 0.0)
+    bounds = compute_background_bounds(background, 0.2, 0.0)
     assert (bounds.hi - bounds.lo).max() <= 1
     finder = ForegroundRuns((1, 1))
     assert len(finder.outside(np.full((1, 1, 3), 90, np.uint8), bounds)) == 1
@@ -78,7 +78,7 @@ def test_brighter_than_the_threshold_and_than_the_background() -> None:
     background = Background(np.full((1, 3, 3), 20.0, np.float32), np.ones((1, 3, 3), np.float32))
     background.mean.setflags(write=True)
     background.mean[0, 1] = 150.0
-    bounds = background_bounds(background, 3.0, 10.0)
+    bounds = compute_background_bounds(background, 3.0, 10.0)
     assert bounds.hi.reshape(3, 3)[:, 0].tolist() == [30, 160, 30]
     image = np.array([[[60] * 3, [155] * 3, [0] * 3]], np.uint8)
     assert ForegroundRuns((3, 1)).brighter(image, 50, bounds).tolist() == [[0, 0, 0]], (

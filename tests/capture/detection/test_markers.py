@@ -15,7 +15,7 @@ from capture.detection.markers import (
     MIN_FILL,
     SUSPECT_ELONGATION,
     choose_markers,
-    compact,
+    find_compact_blobs,
     split_blobs,
 )
 
@@ -53,7 +53,7 @@ blobs = st.builds(
 def test_against_numpy(found: list[NDArray[np.float64]], min_area_px: float, min_peak: float, specks: float) -> None:
     sums = np.array(found).reshape(-1, N_SUMS)
     keep = compact_plainly(sums, min_area_px)
-    assert compact(RawBlobs(sums), SIZE, min_area_px).tolist() == keep.tolist()
+    assert find_compact_blobs(RawBlobs(sums), SIZE, min_area_px).tolist() == keep.tolist()
     index = np.nonzero(keep & (sums[:, 7] >= min_peak))[0]
     if len(index):
         index = index[sums[index, 6] >= specks * np.median(sums[index, 6])]

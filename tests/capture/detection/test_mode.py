@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.background.statistics import DARK_LEVEL
-from capture.detection.mode import CERTAIN_FRAMES, MEMBER, STEP_PX, LightingDetector, color_table, light_of
+from capture.detection.mode import CERTAIN_FRAMES, MEMBER, STEP_PX, LightingDetector, build_color_table, measure_light
 from config.errors import CalibrationError
 
 
@@ -14,7 +14,7 @@ from config.errors import CalibrationError
 def test_light_against_numpy(width: int, height: int, seed: int) -> None:
     image = np.random.default_rng(seed).integers(0, 90, (height, width, 3)).astype(np.uint8)
     some = image[::STEP_PX, ::STEP_PX]
-    assert light_of(image) == pytest.approx((some.mean(), (some.max(axis=2) < DARK_LEVEL).mean()))
+    assert measure_light(image) == pytest.approx((some.mean(), (some.max(axis=2) < DARK_LEVEL).mean()))
 
 
 def test_the_room_changes_after_some_frames_in_a_row() -> None:
@@ -34,29 +34,29 @@ def look_up(table: np.ndarray, rgb: np.ndarray) -> int:
 
 
 def test_colours_are_told_apart_and_from_grey() -> None:
-    table = color_table([RED, GREEN])
+    table = build_color_table([RED, GREEN])
     kinds = [look_up(table.kinds, color) for color in (RED, GREEN, GRAY, 2.0 * GRAY, 0.05 * RED)]
     assert kinds == [2, 1, 0, 0, 0], "colours are numbered in ascending order"
     assert look_up(table.weights, RED) > 200
 
 
 def test_half_the_brightness_is_the_same_colour() -> None:
-    table = color_table([RED])
+    table = build_color_table([RED])
     assert look_up(table.kinds, 0.5 * RED) == 1
     assert look_up(table.weights, 0.5 * RED) > 200
 
 
 def test_membership_falls_along_the_mixture_with_grey() -> None:
-    table = color_table([RED])
+    table = build_color_table([RED])
     weights = [look_up(table.weights, share * RED + (1.0 - share) * GRAY) for share in (1.0, 0.75, 0.5, 0.25, 0.0)]
     assert weights == sorted(weights, reverse=True)
     assert weights[2] >= 255 * MEMBER > weights[4]
 
 
 def test_equal_colours_are_one() -> None:
-    assert color_table([RED, RED, RED]).kinds.max() == 1
+    assert build_color_table([RED, RED, RED]).kinds.max() == 1
 
 
 def test_grey_markers_are_refused() -> None:
     with pytest.raises(CalibrationError, match=r"\[230, 230, 225\] is nearly grey"):
-        color_table([[230, 230, 225]])
+        build_color_table([[230, 230, 225]])

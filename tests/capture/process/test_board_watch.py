@@ -11,7 +11,15 @@ from calibration.board.pattern import Board, board_from_text
 from calibration.board.views import BoardView
 from capture.packets import Blobs, Frame
 from capture.process.board_detection import BoardDetection, BoardInbox
-from capture.process.board_watch import TICK_NS, WHY_AFTER_NS, WHY_EVERY_NS, BoardWatch, NullDetector, no_detector, step_ns
+from capture.process.board_watch import (
+    TICK_NS,
+    WHY_AFTER_NS,
+    WHY_EVERY_NS,
+    BoardWatch,
+    NullDetector,
+    choose_search_interval_ns,
+    open_null_detector,
+)
 from tests.support.board_scenes import render_board, true_corners
 from tests.support.rigs import synthetic_camera
 
@@ -74,7 +82,7 @@ def test_frames_next_after_ticks_are_searched_and_told_of() -> None:
 
 
 def test_a_slow_machine_looks_at_every_second_fourth_or_eighth_tick() -> None:
-    ticks = {took_ms: step_ns(took_ms) // TICK_NS for took_ms in (0.0, 30.0, 90.0, 120.0, 250.0, 500.0, 5000.0)}
+    ticks = {took_ms: choose_search_interval_ns(took_ms) // TICK_NS for took_ms in (0.0, 30.0, 90.0, 120.0, 250.0, 500.0, 5000.0)}
     assert ticks == {0.0: 1, 30.0: 1, 90.0: 1, 120.0: 2, 250.0: 4, 500.0: 8, 5000.0: 8}
 
 
@@ -140,6 +148,6 @@ def test_a_rendered_board_is_found_where_it_is() -> None:
 
 def test_no_markers_are_looked_for() -> None:
     grey = frame(3, 5.0, np.full((48, 64, 3), 90, np.uint8))
-    blobs = no_detector(None).step(grey)  # type: ignore[arg-type]
+    blobs = open_null_detector(None).step(grey)  # type: ignore[arg-type]
     assert (len(blobs), blobs.camera, blobs.index, blobs.t_capture_ns) == (0, 1, 3, 5 * MS)
     assert blobs.light == pytest.approx(90.0)

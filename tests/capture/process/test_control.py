@@ -28,9 +28,9 @@ from capture.process.control import (
     WelcomeOrder,
     decode_order,
     decode_report,
+    decode_requested_order,
     encode_order,
     encode_report,
-    requested_order,
 )
 from capture.sockets.wire import MalformedMessageError
 from config.settings import DetectorSettings
@@ -61,7 +61,7 @@ def test_round_trips() -> None:
         assert decode_order(encode_order(order)) == order
         request = RequestedOrder("left", order)
         if not isinstance(order, StartOrder):  # nobody asks for a start, and its address is no detail
-            assert requested_order(Report(ReportKind.ASK, "run", "left", {}, request.report_details())) == request
+            assert decode_requested_order(Report(ReportKind.ASK, "run", "left", {}, request.report_details())) == request
     report = Report(ReportKind.READY, "run", "", {"frames": 7, "offset": -3}, {"preview": "tcp://127.0.0.1:9"})
     assert decode_report(encode_report(report), "run") == decode_report(encode_report(report), None) == report
 

@@ -20,16 +20,16 @@ from capture.process.preview_image import (
     DetectorOverlay,
     PreviewKind,
     PreviewRequest,
+    clip_region,
     decode_preview,
+    draw_foreground,
     encode_preview,
+    make_overlay_source,
     make_preview,
-    overlay_source,
     parse_topic,
-    region_within,
-    with_foreground,
 )
 from capture.sockets.wire import MAX_BLOBS, MalformedMessageError
-from capture.sources.jpeg import announced_size
+from capture.sources.jpeg import read_jpeg_size
 from config.settings import DetectorSettings
 from tests.support.kept import Kept
 from tests.support.waiting import wait_until
@@ -58,7 +58,7 @@ def test_a_preview_is_the_picture_shrunk(size: tuple[int, int], small: tuple[int
     assert (preview.camera, preview.index, preview.t_capture_ns, preview.size) == (1, 7, 3, size)
     np.testing.assert_allclose(preview.points_px, POINTS, atol=1e-4)
     image = preview.image()
-    assert image.shape == (small[1], small[0], 3) and announced_size(preview.jpeg) == small
+    assert image.shape == (small[1], small[0], 3) and read_jpeg_size(preview.jpeg) == small
     assert image[-10, 10, 0] > 150 and image[-10, 10, 2] < 60 and image[-10, -10, 2] > 150
     scale = small[0] / size[0]
     assert image[round(120 * scale), round(80 * scale)].min() > 220
@@ -136,7 +136,7 @@ def test_a_jpeg_that_claims_to_be_huge_is_not_decoded(monkeypatch: pytest.Monkey
     content = content_of()
     jpeg = content["jpeg"]
     assert isinstance(jpeg, bytes)
-    assert announced_size(enlarged(jpeg, 65535, 65000)) == (65535, 65000)
+    assert read_jpeg_size(enlarged(jpeg, 65535, 65000)) == (65535, 65000)
     monkeypatch.setattr(cv2, "imdecode", lambda *_: pytest.fail("decoded"))
     for width, height in [(65535, 65535), (MAX_SMALL_PX + 1, 10), (10, MAX_SMALL_PX + 1), (0, 0)]:
         preview = decode_preview(msgpack.packb({**content, "jpeg": enlarged(jpeg, width, height)}))
@@ -200,7 +200,7 @@ def test_a_wish_is_its_topic_and_no_topic_begins_another() -> None:
 
 @given(st.tuples(*[st.integers(0, 99_999)] * 4), st.integers(1, 5000), st.integers(1, 5000))
 def test_a_region_always_lies_in_the_picture(region: tuple[int, int, int, int], width: int, height: int) -> None:
-    x, y, w, h = region_within(region, (width, height))
+    x, y, w, h = clip_region(region, (width, height))
     assert x >= 0 and y >= 0 and w >= min(16, width) and h >= min(16, height)
     assert x + w <= width and y + h <= height
 
@@ -237,8 +237,8 @@ def test_foreground_is_the_runs_of_the_detector() -> None:
 
 def test_a_detector_is_asked_what_it_saw() -> None:
     detector = Detector(DetectorSettings(mode="dark"))
-    look = overlay_source(detector)
-    assert look is not None and overlay_source(object()) is None
+    look = make_overlay_source(detector)
+    assert look is not None and make_overlay_source(object()) is None
     assert look().mode == "" and len(look().runs) == 0  # before the first frame
     image = np.zeros((480, 640, 3), np.uint8)
     centers = [(60 + 90 * n, 100 + 37 * n) for n in range(6)]
@@ -257,13 +257,13 @@ def test_a_detector_is_asked_what_it_saw() -> None:
 def test_foreground_stands_out_and_the_rest_is_dim() -> None:
     image = np.full((48, 64, 3), 100, np.uint8)
     image[10:14, 20:24] = 255
-    shown = with_foreground(image, image.max(axis=2) > 200)
+    shown = draw_foreground(image, image.max(axis=2) > 200)
     assert shown[0, 0].tolist() == [50, 50, 50]
     blue, green, red = (int(value) for value in shown[12, 22])
     assert red == 255 and blue < green < red and TINT_BGR[0] < blue
-    flooded = with_foreground(image, np.ones((48, 64), np.bool_))
+    flooded = draw_foreground(image, np.ones((48, 64), np.bool_))
     assert (flooded == image).all()
-    dark = with_foreground(np.full((48, 64, 3), 10, np.uint8), np.zeros((48, 64), np.bool_))
+    dark = draw_foreground(np.full((48, 64, 3), 10, np.uint8), np.zeros((48, 64), np.bool_))
     assert dark.min() > 15  # lifted, so that the room is seen
 
 

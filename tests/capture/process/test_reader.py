@@ -12,7 +12,7 @@ import zmq
 from capture.clock import now_ns
 from capture.packets import Blobs, Frame
 from capture.process.plan import CameraPlan, FrameSink
-from capture.process.reader import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraOpening, CameraReader, FramePacer, hung_s
+from capture.process.reader import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraOpening, CameraReader, FramePacer, measure_hang_s
 from capture.sockets.wire import SentBlobs, decode_blobs
 from capture.sources.reopening import ReaderHandle
 from capture.sources.simulated.camera import SimulatedCamera
@@ -176,13 +176,13 @@ def test_a_taker_that_cannot_be_made_leaves_no_camera_open() -> None:
 
 def test_a_hung_driver_is_noticed_by_the_time_it_takes() -> None:
     tether, s = ReaderHandle(), 10**9
-    assert hung_s(tether, 10**6 * s) == 0.0
+    assert measure_hang_s(tether, 10**6 * s) == 0.0
     tether.busy_since_ns = 5 * s
-    assert hung_s(tether, round((5 + HANG_S) * s)) == 0.0
-    assert hung_s(tether, round((6 + HANG_S) * s)) == pytest.approx(1.0)
+    assert measure_hang_s(tether, round((5 + HANG_S) * s)) == 0.0
+    assert measure_hang_s(tether, round((6 + HANG_S) * s)) == pytest.approx(1.0)
     tether.opening = True
-    assert hung_s(tether, round((6 + HANG_S) * s)) == 0.0
-    assert hung_s(tether, round((7 + OPENING_HANG_S) * s)) == pytest.approx(2.0)
+    assert measure_hang_s(tether, round((6 + HANG_S) * s)) == 0.0
+    assert measure_hang_s(tether, round((7 + OPENING_HANG_S) * s)) == pytest.approx(2.0)
 
 
 def test_a_driver_that_hangs_in_a_read_is_freed_by_closing() -> None:

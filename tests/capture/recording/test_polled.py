@@ -6,7 +6,7 @@ import av
 import numpy as np
 import pytest
 
-from capture.recording.polled import picture_times, polled_times, repeated_pictures
+from capture.recording.polled import estimate_picture_times, estimate_polled_times, find_repeated_pictures
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.settings import DetectorSettings
 from tests.support.people import person
@@ -31,10 +31,10 @@ def polled(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_times_of_pictures_are_nearer_than_the_stamps(seed: int) -> None:
     stamps_s, repeated, taken_s = polled(seed)
-    error = (picture_times(stamps_s, repeated) - taken_s)[~repeated]
+    error = (estimate_picture_times(stamps_s, repeated) - taken_s)[~repeated]
     by_stamp = (stamps_s - taken_s)[~repeated]
     assert np.std(error) < 0.65 * np.std(by_stamp)
-    times = picture_times(stamps_s, repeated)[~repeated]
+    times = estimate_picture_times(stamps_s, repeated)[~repeated]
     assert (np.diff(times) > 0.0).all() and (times <= stamps_s[~repeated] + 0.02).all()
 
 
@@ -54,9 +54,9 @@ def test_repeated_pictures_of_a_video_are_found_and_their_pairs_dropped(tmp_path
     files = (tmp_path / "left.avi", tmp_path / "right.avi")
     for file, each in zip(files, levels, strict=True):
         write_mjpeg(file, [int(level) for level in each])
-    found = repeated_pictures(files[0])
+    found = find_repeated_pictures(files[0])
     assert found is not None and np.array_equal(found, repeated)
-    times = polled_times(stamps_s, files)
+    times = estimate_polled_times(stamps_s, files)
     assert times is not None and times.shape == (60, 2)
     spec = RecordingSpec(tuple(map(str, files)), fps=30.0)
     recording = CaptureRecording(spec, DetectorSettings(), person().markers)
@@ -69,4 +69,4 @@ def test_cameras_that_never_repeat_keep_their_stamps(tmp_path: Path) -> None:
     files = (tmp_path / "left.avi", tmp_path / "right.avi")
     for file in files:
         write_mjpeg(file, list(range(20, 80)))
-    assert polled_times(0.03 * np.arange(60.0), files) is None
+    assert estimate_polled_times(0.03 * np.arange(60.0), files) is None

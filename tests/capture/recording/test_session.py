@@ -7,7 +7,7 @@ import numpy as np
 
 from capture.packets import Blobs, Frame
 from capture.recording.recording import CaptureRecording, RecordingSpec
-from capture.recording.session import in_order, is_session, session_videos
+from capture.recording.session import is_session, merge_in_time_order, open_session_videos
 from capture.recording.sink import VideoSink
 from config.markers import read_marker_set
 from config.settings import DetectorSettings
@@ -51,7 +51,7 @@ def session(folder: Path, speed_px_ms: float = 0.05) -> Path:
 def test_frames_come_in_the_order_of_their_stamps_from_0(tmp_path: Path) -> None:
     folder = session(tmp_path / "take")
     assert is_session(folder) and not is_session(tmp_path)
-    frames = [left or right for left, right in in_order(session_videos(folder)) if left or right]
+    frames = [left or right for left, right in merge_in_time_order(open_session_videos(folder)) if left or right]
     stamps = [frame.t_capture_ns for frame in frames]
     assert len(frames) == 120 and stamps == sorted(stamps) and stamps[:3] == [0, 3 * MS, 23 * MS]
     assert [frame.index for frame in frames if frame.camera == 0] == list(range(40))

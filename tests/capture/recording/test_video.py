@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from capture.packets import Blobs, Frame
-from capture.recording.session import SessionVideo, recorded_jpegs
-from capture.recording.sink import MAX_QUEUED, VideoSink, free_part
+from capture.recording.session import SessionVideo, read_recorded_jpegs
+from capture.recording.sink import MAX_QUEUED, VideoSink, find_free_part
 from capture.recording.video import VideoWriter
 from capture.sources.source import Facts, Stamp
 from capture.sources.timestamps import StampWriter, is_video_stamps, read_video_stamps
@@ -75,7 +75,7 @@ def test_jpegs_are_stored_as_they_came_with_times_to_the_millisecond(tmp_path: P
         video.write(jpeg(k), 7_000 * MS + 20 * MS * k + (400_000 if k % 2 else -400_000))
     video.flush()
     video.close()
-    assert list(recorded_jpegs(tmp_path / "left.mkv")) == [jpeg(k) for k in range(30)]
+    assert list(read_recorded_jpegs(tmp_path / "left.mkv")) == [jpeg(k) for k in range(30)]
     assert count_with_opencv(tmp_path / "left.mkv") == 30
     capture = cv2.VideoCapture(str(tmp_path / "left.mkv"))
     assert capture.get(cv2.CAP_PROP_FPS) == pytest.approx(50.0)
@@ -96,11 +96,11 @@ def test_what_was_flushed_is_readable_at_any_byte(tmp_path: Path) -> None:
     torn, counts = tmp_path / "torn.mkv", []
     for cut in range(len(sent[0]) + 2000, len(data) + 1, 997):
         torn.write_bytes(data[:cut])
-        found = list(recorded_jpegs(torn))
+        found = list(read_recorded_jpegs(torn))
         assert found == sent[: len(found)] and cut - sum(len(one) for one in found) < len(sent[0]) + 2000
         counts.append(len(found))
     torn.write_bytes(data)
-    assert len(list(recorded_jpegs(torn))) == 8  # all but the one that waits for the next
+    assert len(list(read_recorded_jpegs(torn))) == 8  # all but the one that waits for the next
     assert counts == sorted(counts)
 
 
@@ -110,7 +110,7 @@ def test_stamps_that_do_not_increase_are_still_a_video(tmp_path: Path) -> None:
         video.write(jpeg(t_ms), t_ms * MS)
     video.flush()
     video.close()
-    assert len(list(recorded_jpegs(tmp_path / "left.mkv"))) == 5
+    assert len(list(read_recorded_jpegs(tmp_path / "left.mkv"))) == 5
 
 
 def test_a_file_is_never_replaced(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_taker_idles_records_and_stops(tmp_path: Path, compressed: bool, kept:
     rows, kind = read_video_stamps(tmp_path / "left.csv")
     assert rows[:, 0].tolist() == list(range(1, 21)) and kind == "driver"
     assert (rows[:, 1] == 10**9 + 20 * MS * rows[:, 0]).all() and (rows[:, 2] == rows[:, 1] + 3).all()
-    pictures = list(recorded_jpegs(tmp_path / "left.mkv"))
+    pictures = list(read_recorded_jpegs(tmp_path / "left.mkv"))
     assert len(pictures) == 20
     if compressed:
         assert pictures == [jpeg(k) for k in range(1, 21)]
@@ -182,7 +182,7 @@ def test_a_camera_opened_anew_goes_on_in_another_part(tmp_path: Path, kept: Kept
     again.take(frame(0), NO_BLOBS, 5)
     again.close()
     assert (tmp_path / "right.3.mkv").exists() and (tmp_path / "right.mkv").read_bytes() == before
-    assert free_part(tmp_path, "right") == 4 and free_part(tmp_path, "left") == 1
+    assert find_free_part(tmp_path, "right") == 4 and find_free_part(tmp_path, "left") == 1
 
 
 def test_parts_are_one_source_with_the_stamps_they_were_taken_at(tmp_path: Path, kept: Kept) -> None:
@@ -240,7 +240,7 @@ def test_a_full_disk_ends_the_recording_in_words_and_leaves_whole_pictures(
     taker.close()
     (text,) = news
     assert "recording stopped (no space left on device); what was recorded before is intact" in text and "are not in it" in text
-    whole = list(recorded_jpegs(tmp_path / "left.mkv"))
+    whole = list(read_recorded_jpegs(tmp_path / "left.mkv"))
     assert whole and whole == [jpeg(k) for k in range(1, len(whole) + 1)]
     assert (tmp_path / "left.mkv").stat().st_size <= 60_000
 
@@ -297,7 +297,7 @@ def test_after_a_kill_at_most_the_last_second_is_missing(tmp_path: Path, after_s
     rows, _ = read_video_stamps(csv)
     assert rows[-1, 1] > last_ns.value - 1_000_000_000
     assert rows[:, 0].tolist() == list(range(len(rows)))
-    pictures = list(recorded_jpegs(tmp_path / "left.mkv"))
+    pictures = list(read_recorded_jpegs(tmp_path / "left.mkv"))
     assert abs(len(pictures) - len(rows)) <= 1 + 30  # the video is flushed just before its stamps
     assert pictures == [jpeg(k) for k in range(len(pictures))]
     assert count_with_opencv(tmp_path / "left.mkv") == len(pictures)

@@ -21,10 +21,10 @@ from capture.process.control import (
     encode_report,
 )
 from capture.process.plan import CameraPlan
-from capture.remote.node import CameraNode, NodePlan, blobs_address
+from capture.remote.node import CameraNode, NodePlan, find_blobs_address
 from capture.remote.server import HOLD_NS, NodeAdmission, NodeServer
-from capture.sockets.endpoints import KeySettings, secure_client
-from capture.sockets.keys import make_pairs
+from capture.sockets.endpoints import KeySettings, secure_client_socket
+from capture.sockets.keys import make_key_pairs
 from config.settings import DetectorSettings
 from reconstruct.process.main import ReconstructionPlan
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
@@ -34,7 +34,7 @@ from tests.support.kept import Kept
 from tests.support.ports import free_address
 from tests.tools.run.test_supervisor import BUDGET_NS, Client, turns
 from tools.run.parts import AwaitedNode, NodeEntrance
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.supervisor import Supervisor, choose_session_name
 
 S = 1_000_000_000
 SETTINGS = (DetectorSettings(k_sigma=5.0), RoomSettings(learn_s=2.0))
@@ -81,12 +81,12 @@ def test_the_time_is_answered_to_anybody() -> None:
 
 
 def test_blobs_go_to_the_host_that_answered() -> None:
-    assert blobs_address("tcp://0.0.0.0:5573", "tcp://studio.lan:5572") == "tcp://studio.lan:5573"
-    assert blobs_address("tcp://[::]:5573", "tcp://[fe80::1]:5572") == "tcp://[fe80::1]:5573"
+    assert find_blobs_address("tcp://0.0.0.0:5573", "tcp://studio.lan:5572") == "tcp://studio.lan:5573"
+    assert find_blobs_address("tcp://[::]:5573", "tcp://[fe80::1]:5572") == "tcp://[fe80::1]:5573"
 
 
 def test_a_desk_drops_what_is_malformed_and_answers_on(capsys: pytest.CaptureFixture[str], kept: Kept) -> None:
-    desk = kept(NodeServer("tcp://127.0.0.1:0", None, new_session(), {"left": SETTINGS}))
+    desk = kept(NodeServer("tcp://127.0.0.1:0", None, choose_session_name(), {"left": SETTINGS}))
     dealer = zmq.Context.instance().socket(zmq.DEALER)
     dealer.connect(desk.address)
     for payload in (
@@ -129,7 +129,7 @@ class Runner:
 
 
 def awaiting(address: str, entrance: NodeEntrance, told: list[str]) -> Supervisor:
-    session = new_session()
+    session = choose_session_name()
     sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
     right = CameraPlan(1, partial(fakes.CountingSource, 1), fakes.corner, True)
     plan = ReconstructionPlan(fakes.IndexPipeline, sink, BUDGET_NS, nodes="tcp://127.0.0.1:0", keys=entrance.keys)
@@ -139,7 +139,7 @@ def awaiting(address: str, entrance: NodeEntrance, told: list[str]) -> Superviso
 @pytest.mark.timeout(300)
 @pytest.mark.slow
 def test_a_node_joins_survives_the_run_and_serves_the_next(tmp_path: Path, kept: Kept) -> None:
-    make_pairs(tmp_path)
+    make_key_pairs(tmp_path)
     keys, told = KeySettings(tmp_path), []
     control, stream = free_address(), free_address()
     node = kept(Runner(control, partial(fakes.CountingSource, 0), keys))
@@ -192,7 +192,7 @@ def test_a_node_that_ends_is_waited_for_and_another_takes_its_place() -> None:
 
 @pytest.mark.timeout(300)
 def test_a_camera_that_cannot_be_opened_is_told_on_both_sides_and_tried_again(kept: Kept) -> None:
-    desk = kept(NodeServer("tcp://127.0.0.1:0", None, new_session(), {"left": SETTINGS}))
+    desk = kept(NodeServer("tcp://127.0.0.1:0", None, choose_session_name(), {"left": SETTINGS}))
     node = kept(Runner(desk.address, fakes.MissingSource))
     heard: list[str] = []
     deadline = time.monotonic() + 60
@@ -205,13 +205,13 @@ def test_a_camera_that_cannot_be_opened_is_told_on_both_sides_and_tried_again(ke
 
 
 def test_nobody_without_a_key_gets_an_answer(tmp_path: Path, kept: Kept) -> None:
-    make_pairs(tmp_path)
-    desk = kept(NodeServer("tcp://127.0.0.1:0", KeySettings(tmp_path), new_session(), {"left": SETTINGS}))
+    make_key_pairs(tmp_path)
+    desk = kept(NodeServer("tcp://127.0.0.1:0", KeySettings(tmp_path), choose_session_name(), {"left": SETTINGS}))
     answers = []
     for keys in (None, KeySettings(tmp_path)):
         dealer = zmq.Context.instance().socket(zmq.DEALER)
         dealer.setsockopt(zmq.SNDTIMEO, 500)
-        dealer.connect(secure_client(dealer, desk.address, keys))
+        dealer.connect(secure_client_socket(dealer, desk.address, keys))
         try:
             dealer.send(encode_report(Report(ReportKind.CLOCK, "", "", {"t0_ns": 5})))
             answers.append(bool(dealer.poll(2000 if keys else 500)))

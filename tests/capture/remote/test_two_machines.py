@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.run.namespaces import CLOCK_OFFSET_S, unavailable_reason
+from benchmarks.run.namespaces import CLOCK_OFFSET_S, find_unavailable_reason
 from benchmarks.run.wire import Direction
 from tests.support.waiting import alone
 
@@ -34,7 +34,7 @@ def test_the_wire_delays_keeps_the_order_and_loses_its_share() -> None:
 @pytest.mark.judge
 @pytest.mark.timeout(400)
 def test_a_node_behind_20_ms_and_1_percent_of_loss_gives_poses_and_its_clock_is_known(tmp_path: Path) -> None:
-    if reason := unavailable_reason():
+    if reason := find_unavailable_reason():
         pytest.skip(f"cannot play two machines here: {reason}")
     file = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.run.two_machines", "--seconds", "8", "--json", str(file)]

@@ -13,7 +13,14 @@ import zmq
 
 from benchmarks.stream.fuzz_sockets import GREETING, READY
 from capture.sockets import endpoints
-from capture.sockets.endpoints import EndpointError, KeySettings, is_loopback, key_settings, secure_client, secure_server
+from capture.sockets.endpoints import (
+    EndpointError,
+    KeySettings,
+    find_key_settings,
+    is_loopback,
+    secure_client_socket,
+    secure_server_socket,
+)
 from capture.sockets.keys import (
     CLIENT,
     CLIENTS,
@@ -21,8 +28,8 @@ from capture.sockets.keys import (
     SERVERS,
     KeyFileError,
     add_public_key,
-    make_pairs,
-    own_pair,
+    make_key_pairs,
+    read_own_pair,
     remove_public_key,
 )
 from config.settings import StreamSettings
@@ -45,7 +52,7 @@ QUIET_S = 0.4  # several handshakes on loopback; only for what must not come
 
 @pytest.fixture(autouse=True)
 def no_keys_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "default_folder", lambda: tmp_path / "default")
+    monkeypatch.setattr(endpoints, "find_default_folder", lambda: tmp_path / "default")
 
 
 @pytest.fixture
@@ -70,14 +77,14 @@ def heard_by(subscriber: Subscriber, publisher: Publisher, seconds: float) -> li
 def test_an_address_that_others_reach_is_refused_without_keys(address: str, socket: zmq.Socket[bytes]) -> None:
     assert not is_loopback(address)
     with pytest.raises(EndpointError, match=r"duocap keys make.*stream.open = true.*anybody in the network can read the poses"):
-        secure_server(socket, address)
+        secure_server_socket(socket, address)
     with pytest.raises(EndpointError, match="other machines could reach"):
         Publisher(address)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:0", "tcp://localhost:0", "tcp://127.8.0.1:0", "tcp://[::1]:0"])
 def test_loopback_needs_no_keys(address: str, socket: zmq.Socket[bytes]) -> None:
-    assert secure_server(socket, address) == address.replace("localhost", "127.0.0.1") and is_loopback(address)
+    assert secure_server_socket(socket, address) == address.replace("localhost", "127.0.0.1") and is_loopback(address)
     assert socket.get(zmq.MECHANISM) == zmq.NULL
 
 
@@ -85,16 +92,16 @@ def test_loopback_needs_no_keys(address: str, socket: zmq.Socket[bytes]) -> None
     "address", ["", "5570", "tcp://127.0.0.1", "tcp://127.0.0.1:70000", "udp://127.0.0.1:1", "tcp://:5", "http://a:1"]
 )
 def test_what_is_no_address_is_named(address: str, socket: zmq.Socket[bytes]) -> None:
-    for secure in (secure_server, secure_client):
+    for secure in (secure_server_socket, secure_client_socket):
         with pytest.raises(EndpointError, match=r"give one like tcp://127\.0\.0\.1:5570"):
             secure(socket, address)
 
 
 def test_in_so_many_words_an_open_stream_needs_none(socket: zmq.Socket[bytes]) -> None:
-    assert secure_server(socket, "tcp://0.0.0.0:0", KeySettings(open=True)) == "tcp://0.0.0.0:0"
-    assert key_settings(StreamSettings(open=True)) == KeySettings(None, True)
+    assert secure_server_socket(socket, "tcp://0.0.0.0:0", KeySettings(open=True)) == "tcp://0.0.0.0:0"
+    assert find_key_settings(StreamSettings(open=True)) == KeySettings(None, True)
     with pytest.raises(EndpointError, match="leave one of them out"):
-        key_settings(StreamSettings(open=True, keys="somewhere"))
+        find_key_settings(StreamSettings(open=True, keys="somewhere"))
 
 
 def test_the_default_address_is_loopback_and_the_socket_listens_nowhere_else(kept: Kept) -> None:
@@ -107,12 +114,12 @@ def test_only_the_right_key_gets_poses(tmp_path: Path, kept: Kept) -> None:
     keys, stranger = KeySettings(tmp_path / "own"), KeySettings(tmp_path / "stranger")
     for made in (keys, stranger):
         assert made.folder is not None
-        make_pairs(made.folder)
+        make_key_pairs(made.folder)
     assert keys.folder is not None and stranger.folder is not None
     publisher = kept(Publisher("tcp://127.0.0.1:0", keys=keys))
     publisher.publish(SKELETON)
     # The stranger knows the publisher's public key, so that only admission keeps it out.
-    add_public_key(stranger.folder, SERVERS, "127.0.0.1", own_pair(keys.folder, PUBLISHER).public)
+    add_public_key(stranger.folder, SERVERS, "127.0.0.1", read_own_pair(keys.folder, PUBLISHER).public)
     none, wrong, right = (
         kept(Subscriber(publisher.address)),
         kept(Subscriber(publisher.address, keys=stranger)),
@@ -122,7 +129,7 @@ def test_only_the_right_key_gets_poses(tmp_path: Path, kept: Kept) -> None:
     assert heard_by(none, publisher, QUIET_S) == [] and heard_by(wrong, publisher, QUIET_S) == []
     for subscriber in (none, wrong, right):
         subscriber.close()
-    add_public_key(keys.folder, CLIENTS, "friend", own_pair(stranger.folder, CLIENT).public)
+    add_public_key(keys.folder, CLIENTS, "friend", read_own_pair(stranger.folder, CLIENT).public)
     friend = kept(Subscriber(publisher.address, keys=stranger))
     assert heard_by(friend, publisher, 30.0), "a client that was added counts from its next connection on"
     friend.close()
@@ -134,7 +141,7 @@ def test_only_the_right_key_gets_poses(tmp_path: Path, kept: Kept) -> None:
 def test_a_client_that_mistakes_the_publishers_key_gets_nothing(tmp_path: Path, kept: Kept) -> None:
     keys = KeySettings(tmp_path / "own")
     assert keys.folder is not None
-    make_pairs(keys.folder)
+    make_key_pairs(keys.folder)
     publisher = kept(Publisher("tcp://127.0.0.1:0", keys=keys))
     add_public_key(keys.folder, SERVERS, "127.0.0.1", zmq.curve_keypair()[0])
     mistaken = kept(Subscriber(publisher.address, keys=keys))
@@ -145,7 +152,7 @@ def test_two_keyed_sockets_of_one_process_admit_their_own_clients(tmp_path: Path
     both = [KeySettings(tmp_path / name) for name in ("first", "second")]
     for keys in both:
         assert keys.folder is not None
-        make_pairs(keys.folder)
+        make_key_pairs(keys.folder)
     publishers = [Publisher("tcp://127.0.0.1:0", keys=keys) for keys in both]
     for publisher, keys in zip(publishers, both, strict=True):
         subscriber = Subscriber(publisher.address, keys=keys)
@@ -156,7 +163,7 @@ def test_two_keyed_sockets_of_one_process_admit_their_own_clients(tmp_path: Path
 
 
 def test_an_address_of_all_interfaces_works_on_both_sides_with_the_users_keys(tmp_path: Path, kept: Kept) -> None:
-    make_pairs(tmp_path / "default")
+    make_key_pairs(tmp_path / "default")
     publisher = kept(Publisher("tcp://0.0.0.0:0", keys=KeySettings()))
     port = publisher.address.rpartition(":")[2]
     subscriber = kept(Subscriber(f"tcp://0.0.0.0:{port}", keys=KeySettings()))
@@ -165,17 +172,17 @@ def test_an_address_of_all_interfaces_works_on_both_sides_with_the_users_keys(tm
 
 def test_an_unknown_machine_is_named_with_what_to_do(tmp_path: Path, socket: zmq.Socket[bytes]) -> None:
     with pytest.raises(KeyFileError, match="duocap keys make"):
-        secure_client(socket, "tcp://203.0.113.9:5570")
-    make_pairs(tmp_path / "default")
+        secure_client_socket(socket, "tcp://203.0.113.9:5570")
+    make_key_pairs(tmp_path / "default")
     with pytest.raises(KeyFileError, match=r"203\.0\.113\.9: its public key is not known.*duocap keys trust 203\.0\.113\.9 FILE"):
-        secure_client(socket, "tcp://203.0.113.9:5570")
+        secure_client_socket(socket, "tcp://203.0.113.9:5570")
     add_public_key(tmp_path / "default", SERVERS, "203.0.113.9", zmq.curve_keypair()[0])
-    assert secure_client(socket, "tcp://203.0.113.9:5570") == "tcp://203.0.113.9:5570"
-    assert secure_client(socket, "tcp://203.0.113.9:5570", KeySettings(open=True)) == "tcp://203.0.113.9:5570"
+    assert secure_client_socket(socket, "tcp://203.0.113.9:5570") == "tcp://203.0.113.9:5570"
+    assert secure_client_socket(socket, "tcp://203.0.113.9:5570", KeySettings(open=True)) == "tcp://203.0.113.9:5570"
 
 
 def test_keyed_sockets_do_not_keep_their_context_from_ending(tmp_path: Path) -> None:
-    make_pairs(tmp_path / "own")
+    make_key_pairs(tmp_path / "own")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     Publisher("tcp://127.0.0.1:0", context, KeySettings(tmp_path / "own")).close()
     context.term()  # would hang for ever if the doorkeeper's socket stayed

@@ -7,7 +7,7 @@ import pytest
 
 from capture.notices import NoticeLog
 from capture.packets import Blobs, Frame
-from capture.sources.health import REOPEN_NS, Health, same_image
+from capture.sources.health import REOPEN_NS, Health, is_same_image
 
 S = 1_000_000_000
 PERIOD = S // 30
@@ -151,11 +151,11 @@ def test_too_many_spots_are_told() -> None:
 
 def test_one_changed_pixel_makes_another_picture() -> None:
     one, other = np.zeros(SHAPE, np.uint8), np.zeros(SHAPE, np.uint8)
-    assert same_image(Frame(0, 0, 0, one), Frame(0, 1, 5, other))
+    assert is_same_image(Frame(0, 0, 0, one), Frame(0, 1, 5, other))
     other[7, 9, 2] = 1  # between the pixels that are looked at first
-    assert not same_image(Frame(0, 0, 0, one), Frame(0, 1, 5, other))
-    assert same_image(Frame(0, 0, 0, one, b"abc"), Frame(0, 1, 5, other, b"abc"))
-    assert not same_image(Frame(0, 0, 0, one, b"abc"), Frame(0, 1, 5, one.copy(), b"abd"))
+    assert not is_same_image(Frame(0, 0, 0, one), Frame(0, 1, 5, other))
+    assert is_same_image(Frame(0, 0, 0, one, b"abc"), Frame(0, 1, 5, other, b"abc"))
+    assert not is_same_image(Frame(0, 0, 0, one, b"abc"), Frame(0, 1, 5, one.copy(), b"abd"))
 
 
 def test_a_clock_that_is_set_back_does_not_end_the_watch() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capture.packets import Frame
-from capture.sources.source import ImageFolder, Source, VideoFile, natural_key, open_source, register_source
+from capture.sources.source import ImageFolder, Source, VideoFile, make_natural_key, open_source, register_source
 from config.arrays import Floats
 from config.errors import SourceError
 
@@ -97,7 +97,7 @@ def test_images_in_natural_order(tmp_path: Path) -> None:
 
 def test_natural_key() -> None:
     names = ["b1", "a10", "a2b3", "a2b10", "A1", "10", "9"]
-    assert sorted(names, key=natural_key) == ["9", "10", "A1", "a2b3", "a2b10", "a10", "b1"]
+    assert sorted(names, key=make_natural_key) == ["9", "10", "A1", "a2b3", "a2b10", "a10", "b1"]
 
 
 def test_folder_without_images(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from capture.rate import frame_period_s
+from capture.rate import estimate_frame_period_s
 from capture.sources.source import Stamp, open_source
 from capture.sources.timestamps import read_timestamps
 from config.errors import SourceError
@@ -75,7 +75,7 @@ def test_a_coarse_clock_repeats_stamps(tmp_path: Path) -> None:
     rows = [f"{n},{t:.2f}" for n, t in enumerate(0.02 * np.floor(true_s / 0.02))]
     found = read_timestamps(write(tmp_path, "\n".join(["frame,seconds", *rows]) + "\n"))
     assert np.abs(found - true_s - np.median(found - true_s)).max() < 0.006 and found[120] - found[119] > 0.49
-    assert frame_period_s(found) == pytest.approx(1.0 / 60.0, rel=2e-3)
+    assert estimate_frame_period_s(found) == pytest.approx(1.0 / 60.0, rel=2e-3)
     with pytest.raises(SourceError, match=r"time goes from 1 to 1 at frame 1"):
         read_timestamps(write(tmp_path, "frame,seconds\n" + "".join(f"{n},1.0\n" for n in range(6)) + "6,2.0\n"))
     once = "".join(f"{n},{t}\n" for n, t in enumerate([0.0, 0.03, 0.03, *np.arange(4, 60) * 0.03]))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_rig
-from calibration.placement import facing_rig
-from capture.background.statistics import robust_background, sample_images
+from calibration.formats.rig_toml import read_rig_toml
+from calibration.placement import make_facing_rig
+from capture.background.statistics import estimate_background, sample_images
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, Views
 from capture.sources.source import open_source
@@ -122,14 +122,14 @@ def test_real_recording_both_ways_round(shared_data: Path) -> None:
     found = []
     for side, name in enumerate(("left", "right")):
         images = sample_images(open_source(folder / f"{name}.avi", side), 10)
-        detector = Detector(DetectorSettings(), robust_background(images))
+        detector = Detector(DetectorSettings(), estimate_background(images))
         found.append([detector.step(Frame(side, index, index * 33_000_000, image)) for index, image in enumerate(images)])
     pairs = [Views((left, right)) for left, right in zip(*found, strict=True)]
-    fit = check_rig_fits(read_rig(folder / "rig.toml"), SIZES, pairs)
+    fit = check_rig_fits(read_rig_toml(folder / "rig.toml"), SIZES, pairs)
     assert fit.epipolar_px < 1.0
     assert fit.matched > 0.95
     with pytest.raises(CalibrationError, match="swapped"):
-        check_rig_fits(read_rig(folder / "rig.toml"), SIZES, swapped(pairs))
+        check_rig_fits(read_rig_toml(folder / "rig.toml"), SIZES, swapped(pairs))
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -137,7 +137,7 @@ def test_cameras_turned_in_alike_at_a_t_pose(swapped: bool) -> None:
     """Mirror images of each other, such cameras fit epipolar lines swapped nearly as well: 0.69 to 0.94 in quality."""
     worn = person("dark_room", 2)
     markers, _ = worn_markers(worn, t_pose()[None], np.array([[0.1, 0.95, -0.1]]))
-    rig = facing_rig((640, 480), 60.0, 3.5, 1.0, 1.2)
+    rig = make_facing_rig((640, 480), 60.0, 3.5, 1.0, 1.2)
     rng = np.random.default_rng(3)
     pairs = [seen_pair(rig, k, markers[0], 0.3, rng) for k in range(20)]
     if not swapped:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from capture.packets import Views
-from capture.stereo.choice import choose_views, leave_out_wrong
+from capture.stereo.choice import choose_views, drop_outvoted_views
 from tests.capture.stereo.test_clusters import rig_of, seen_from
 from tests.capture.stereo.test_matching import BODY
 
@@ -70,13 +70,13 @@ def test_a_view_that_shows_all_elsewhere_is_left_out(n: int, camera: int) -> Non
     for seed in range(10):
         shown = np.random.default_rng(seed).random((n, N)) > 0.35
         views, _ = seen_from(rig, shown, seed, n_false=2)
-        assert leave_out_wrong(views, rig, BODY) is views
-        assert leave_out_wrong(moved(views, camera, 15.0), rig, BODY).blobs == views.without({camera}).blobs
+        assert drop_outvoted_views(views, rig, BODY) is views
+        assert drop_outvoted_views(moved(views, camera, 15.0), rig, BODY).blobs == views.without({camera}).blobs
 
 
 def test_of_two_views_none_is_outvoted_and_where_the_prediction_is_wrong_all_stay() -> None:
     views, _ = seen_from(RIG, np.ones((4, N), bool), 3)
     pair = moved(views, 0, 15.0).without({2, 3})
-    assert leave_out_wrong(pair, RIG, BODY) is pair
-    assert leave_out_wrong(views, RIG, BODY + 0.2) is views
-    assert leave_out_wrong(views, RIG, BODY + np.array([0.0, 50.0, 6.0])) is views  # some of it behind the cameras
+    assert drop_outvoted_views(pair, RIG, BODY) is pair
+    assert drop_outvoted_views(views, RIG, BODY + 0.2) is views
+    assert drop_outvoted_views(views, RIG, BODY + np.array([0.0, 50.0, 6.0])) is views  # some of it behind the cameras

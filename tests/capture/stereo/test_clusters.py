@@ -5,7 +5,7 @@ import pytest
 
 from calibration.camera import Rig
 from capture.packets import Points, Views
-from capture.stereo.clusters import Edges, make_blob_table, pack_cameras, score_pairs
+from capture.stereo.clusters import BlobPairs, make_blob_table, pack_cameras, score_pairs
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
 from config.settings import MatchSettings
@@ -107,7 +107,7 @@ def test_a_pair_costs_less_where_other_views_confirm_it() -> None:
     cost, point_m = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 0.5, 0.5]), np.array([0.1, 1.0, 0.2])
     px = [camera.project(point_m) for camera in rig.cameras]
     seen = [blobs(c, np.stack([px[c]] if c < 3 else [px[c], px[c], px[c] + (0.0, 200.0)])) for c in range(4)]
-    edges = Edges(first, second, np.zeros(8), np.tile(point_m, (8, 1)), np.tile(1e-6 * np.eye(3), (8, 1, 1)), cost)
+    edges = BlobPairs(first, second, np.zeros(8), np.tile(point_m, (8, 1)), np.tile(1e-6 * np.eye(3), (8, 1, 1)), cost)
     score = np.empty(8)
     score_pairs(pack_cameras(list(rig.cameras)), make_blob_table(seen, list(rig.cameras)), edges, 8.0, 0.8, score)
     np.testing.assert_allclose(score[:6], [1 - 2 - 0, 2 - 3, 3 - 2, 4 - 5, 5 - 4, 1], atol=1e-9)

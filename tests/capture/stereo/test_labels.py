@@ -5,7 +5,7 @@ import pytest
 
 from calibration.camera import Rig
 from capture.packets import Views
-from capture.stereo.labels import frame_of_view, marker_frame
+from capture.stereo.labels import build_marker_frame, frame_from_view
 from capture.stereo.matching import match
 from config.settings import MatchSettings
 from tests.support.people import blobs_of, front_rig, seen_pair
@@ -29,7 +29,7 @@ def test_points_become_markers_with_the_blobs_they_are_of(rig: Rig) -> None:
     points = match(pair, rig, MatchSettings())
     choice = np.array([int(np.argmin(np.linalg.norm(points.point_m - marker_m, axis=1))) for marker_m in BODY])
     choice[4] = -1
-    frame, others = marker_frame(pair, points, choice), np.arange(len(BODY)) != 4
+    frame, others = build_marker_frame(pair, points, choice), np.arange(len(BODY)) != 4
     assert frame.valid.tolist() == others.tolist() == frame.seen[0].tolist() == frame.seen[1].tolist() and frame.index == 3
     np.testing.assert_allclose(frame.point_m[others], BODY[others], atol=1e-3)
     for c, camera in enumerate(rig.cameras):
@@ -40,21 +40,21 @@ def test_points_become_markers_with_the_blobs_they_are_of(rig: Rig) -> None:
 
 def test_no_points_no_labels() -> None:
     pair = Views((blobs_of(0, 0, np.zeros((0, 2))), blobs_of(1, 0, np.zeros((0, 2)))))
-    frame = marker_frame(pair, match(pair, front_rig(), MatchSettings()), np.full(len(BODY), -1, np.int64))
+    frame = build_marker_frame(pair, match(pair, front_rig(), MatchSettings()), np.full(len(BODY), -1, np.int64))
     assert not frame.valid.any() and not frame.seen.any() and len(frame.extra_m) == 0
 
 
 def test_lone_blobs_stay_unlabelled(rig: Rig) -> None:
     pair = seen_pair(rig, 0, BODY, 0.0, np.random.default_rng(1), ([2], []))
     points = match(pair, rig, MatchSettings())
-    frame = marker_frame(pair, points, np.full(len(BODY), -1, np.int64))
+    frame = build_marker_frame(pair, points, np.full(len(BODY), -1, np.int64))
     assert not frame.seen.any() and len(frame.extra_m) == len(BODY) - 1
 
 
 def test_blobs_of_one_view_become_a_frame_of_their_own(rig: Rig) -> None:
     """Marker 2 takes blob 0 and marker 0 blob 3; the left view and the other markers stay empty."""
     pair = seen_pair(rig, 4, BODY, 0.0, np.random.default_rng(1))
-    frame = frame_of_view(pair, 1, np.array([3, -1, 0, -1, -1, -1, -1]))
+    frame = frame_from_view(pair, 1, np.array([3, -1, 0, -1, -1, -1, -1]))
     assert not frame.valid.any() and not frame.seen[0].any() and np.flatnonzero(frame.seen[1]).tolist() == [0, 2]
     assert np.array_equal(frame.image_px[1, 0], pair[1].points_px[3]) and not frame.image_px[1, 1].any()
     assert np.array_equal(frame.image_px[1, 2], pair[1].points_px[0])

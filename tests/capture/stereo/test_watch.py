@@ -9,7 +9,7 @@ import pytest
 from calibration.camera import Rig
 from capture.packets import Blobs, Views
 from capture.stereo.pair_watch import DriftDetector, PairWatch
-from capture.stereo.watch import RigWatch, find_moved
+from capture.stereo.watch import RigWatch, find_moved_cameras
 from tests.capture.stereo.test_check import rig, turned
 from tests.support.rigs import synthetic_rig
 
@@ -104,10 +104,10 @@ def test_of_three_cameras_one_that_does_not_fit_from_the_start_is_left_out_until
 
 
 def test_pairs_that_no_longer_agree_vote_for_the_moved_camera() -> None:
-    assert find_moved([(0, 1), (1, 2)], [(0, 2)]) == (1,)
-    assert find_moved([(0, 1)], [(1, 2)]) == (0,)  # the second still agrees with the third
-    assert find_moved([(0, 1)], []) == (1,)  # of two the first stays
-    assert find_moved([(0, 3), (1, 3), (2, 3), (0, 1), (1, 2)], [(0, 2)]) == (1, 3)
+    assert find_moved_cameras([(0, 1), (1, 2)], [(0, 2)]) == (1,)
+    assert find_moved_cameras([(0, 1)], [(1, 2)]) == (0,)  # the second still agrees with the third
+    assert find_moved_cameras([(0, 1)], []) == (1,)  # of two the first stays
+    assert find_moved_cameras([(0, 3), (1, 3), (2, 3), (0, 1), (1, 2)], [(0, 2)]) == (1, 3)
 
 
 def test_a_camera_that_was_turned_is_told() -> None:

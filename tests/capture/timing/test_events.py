@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capture.timing.events import TimeSeries, flash_offset, jump_offset, light_changes
+from capture.timing.events import TimeSeries, estimate_flash_offset, estimate_jump_offset, find_light_changes
 
 
 def jump(t_s: np.ndarray) -> np.ndarray:
@@ -22,7 +22,7 @@ def course(late_s: float, seed: int, fps: float = 30.0, phase: float = 0.0) -> T
 
 @pytest.mark.parametrize(("late_ms", "fps"), [(-180.0, 30.0), (-7.0, 25.0), (0.0, 25.0), (7.9, 30.0), (133.0, 25.0)])
 def test_a_jump_tells_the_offset_to_a_few_milliseconds(late_ms: float, fps: float) -> None:
-    found = jump_offset(course(0.0, 0), course(1e-3 * late_ms, 1, fps, 0.011))
+    found = estimate_jump_offset(course(0.0, 0), course(1e-3 * late_ms, 1, fps, 0.011))
     assert found is not None
     assert 1e3 * found.offset_s == pytest.approx(late_ms, abs=2.0)
     assert abs(1e3 * found.offset_s - late_ms) < 4e3 * found.sigma_s and found.sigma_s < 0.003
@@ -31,12 +31,12 @@ def test_a_jump_tells_the_offset_to_a_few_milliseconds(late_ms: float, fps: floa
 def test_steps_and_stillness_are_no_jump() -> None:
     t = np.arange(0.0, 9.0, 1 / 30)
     walk = np.stack([60 * np.sin(6.28 * 1.8 * t), 40 + 20 * np.sin(6.28 * 1.8 * t)], axis=1)
-    assert jump_offset(TimeSeries(t, walk), TimeSeries(t + 0.02, walk)) is None
+    assert estimate_jump_offset(TimeSeries(t, walk), TimeSeries(t + 0.02, walk)) is None
     rng = np.random.default_rng(1)
     still = [TimeSeries(t, rng.normal(0, 5, (len(t), 2))) for _ in range(2)]
-    assert jump_offset(*still) is None
-    assert jump_offset(course(0.0, 0), still[1]) is None
-    assert jump_offset(TimeSeries(t[:4], walk[:4]), TimeSeries(t, walk)) is None
+    assert estimate_jump_offset(*still) is None
+    assert estimate_jump_offset(course(0.0, 0), still[1]) is None
+    assert estimate_jump_offset(TimeSeries(t[:4], walk[:4]), TimeSeries(t, walk)) is None
 
 
 def light(
@@ -55,19 +55,19 @@ def light(
 @pytest.mark.parametrize(("late_ms", "seed"), [(-24.0, 0), (0.0, 1), (9.0, 2), (210.0, 0)])
 def test_five_flashes_bound_the_offset(late_ms: float, seed: int) -> None:
     ons = tuple(np.random.default_rng(seed).uniform(0.5, 1.1) + np.cumsum(np.random.default_rng((seed, 1)).uniform(0.6, 1.3, 5)))
-    found = flash_offset(light(0.0, 0.0, seed, ons), light(1e-3 * late_ms, 0.013, seed + 9, ons))
+    found = estimate_flash_offset(light(0.0, 0.0, seed, ons), light(1e-3 * late_ms, 0.013, seed + 9, ons))
     assert found is not None
     assert abs(1e3 * found.offset_s - late_ms) < 3e3 * found.sigma_s
     assert found.sigma_s < 0.006
-    one = flash_offset(light(0.0, 0.0, seed, ons[:1]), light(1e-3 * late_ms, 0.013, seed + 9, ons[:1]))
+    one = estimate_flash_offset(light(0.0, 0.0, seed, ons[:1]), light(1e-3 * late_ms, 0.013, seed + 9, ons[:1]))
     assert one is not None and one.sigma_s > found.sigma_s
 
 
 def test_a_light_that_changes_in_one_view_only_tells_nothing() -> None:
-    assert flash_offset(light(0.0, 0.0, 0, (2.0, 4.0)), light(0.0, 0.01, 1, ())) is None
+    assert estimate_flash_offset(light(0.0, 0.0, 0, (2.0, 4.0)), light(0.0, 0.01, 1, ())) is None
 
 
 def test_a_change_seen_half_is_one_change() -> None:
     levels = np.array([20.0, 20, 20, 48, 80, 80, 80, 31, 20, 20])
-    at, sign = light_changes(TimeSeries(np.arange(10) / 30, levels[:, None]))
+    at, sign = find_light_changes(TimeSeries(np.arange(10) / 30, levels[:, None]))
     assert at.tolist() == [3, 7] and sign.tolist() == [1.0, -1.0]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.epipolar import fundamental_matrix, ideal_pixels
-from calibration.placement import facing_rig
+from calibration.epipolar import compute_fundamental_matrix, undistort_to_pixels
+from calibration.placement import make_facing_rig
 from capture.packets import MarkerFrame
-from capture.timing.offset import TimeOffset, centred, robust_slope, signed_errors
+from capture.timing.offset import TimeOffsetEstimator, compute_signed_errors, fit_slope_robustly, subtract_running_means
 
-RIG = facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
+RIG = make_facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
 N = 9
 
 
@@ -55,7 +55,7 @@ def frames(rig: Rig, late_ms: float, seconds: float, seed: int, size_m: float = 
 
 @pytest.mark.parametrize(("seed", "late_ms"), [(0, -11.0), (3, 0.0), (5, 6.5)])
 def test_offset_is_found_within_a_millisecond(seed: int, late_ms: float) -> None:
-    time = TimeOffset()
+    time = TimeOffsetEstimator()
     for frame in frames(RIG, late_ms, 8.0, seed):
         time.add(frame, RIG, (0.0, 0.0))
     known = time.estimate
@@ -68,14 +68,14 @@ def test_offset_is_found_within_a_millisecond(seed: int, late_ms: float) -> None
 
 def test_what_is_applied_is_taken_into_account() -> None:
     """Frames corrected by 4 of 6.5 ms show the rest: the answer is the whole."""
-    time = TimeOffset()
+    time = TimeOffsetEstimator()
     for frame in frames(RIG, 2.5, 6.0, 1):
         time.add(frame, RIG, (0.0, 0.004))
     assert time.estimate.estimate_ms == pytest.approx(6.5, abs=0.7)
 
 
 def test_nothing_is_claimed_where_nothing_moves() -> None:
-    time = TimeOffset()
+    time = TimeOffsetEstimator()
     for frame in frames(RIG, 9.0, 8.0, 1, size_m=0.0):
         time.add(frame, RIG, (0.0, 0.0))
     known = time.estimate
@@ -83,7 +83,7 @@ def test_nothing_is_claimed_where_nothing_moves() -> None:
 
 
 def test_wrong_labels_now_and_then_do_not_lead_astray() -> None:
-    time, rng = TimeOffset(), np.random.default_rng(2)
+    time, rng = TimeOffsetEstimator(), np.random.default_rng(2)
     for frame in frames(RIG, 7.0, 8.0, 4):
         if rng.random() < 0.15:
             swapped = frame.image_px.copy()
@@ -95,7 +95,7 @@ def test_wrong_labels_now_and_then_do_not_lead_astray() -> None:
 
 def test_a_jump_of_the_offset_is_followed() -> None:
     """The camera was opened anew: after 6 s the offset is another one."""
-    time = TimeOffset()
+    time = TimeOffsetEstimator()
     first, second = frames(RIG, 5.0, 6.0, 3), frames(RIG, -8.0, 16.0, 3)[180:]
     for frame in first:
         time.add(frame, RIG, (0.0, 0.0))
@@ -106,7 +106,7 @@ def test_a_jump_of_the_offset_is_followed() -> None:
 
 
 def test_after_an_interruption_it_is_unsure_again_but_keeps_what_is_in_use() -> None:
-    time = TimeOffset()
+    time = TimeOffsetEstimator()
     for frame in frames(RIG, 5.0, 6.0, 3):
         time.add(frame, RIG, (0.0, 0.0))
     in_use = time.applied_s
@@ -119,18 +119,18 @@ def test_after_an_interruption_it_is_unsure_again_but_keeps_what_is_in_use() -> 
 def ideal(left_s: float, right_s: float) -> np.ndarray:
     """Return undistorted image points of either view at its own time, (2, N, 2)."""
     seen = [c.project(points_at(t, 2)) for c, t in zip(RIG.cameras, (left_s, right_s), strict=True)]
-    return np.stack([ideal_pixels(c, px)[:, :2] for c, px in zip(RIG.cameras, seen, strict=True)])
+    return np.stack([undistort_to_pixels(c, px)[:, :2] for c, px in zip(RIG.cameras, seen, strict=True)])
 
 
 def test_signed_error_grows_as_the_slope_says() -> None:
-    F = fundamental_matrix(*RIG.cameras)
+    F = compute_fundamental_matrix(*RIG.cameras)
     step_s = 1e-3
     px = [ideal(1.0, 1.0 + s) for s in (-step_s, 0.0, step_s)]
     both = [ideal(1.0 + s, 1.0 + s) for s in (-step_s, step_s)]
     velocity = (both[1] - both[0]) / (2 * step_s)
-    error, slope, noise = signed_errors(F, px[1], velocity)
+    error, slope, noise = compute_signed_errors(F, px[1], velocity)
     assert np.abs(error).max() < 1e-6 and np.abs(noise).max() < 1e-2 * np.abs(slope).max()
-    late = (signed_errors(F, px[2], velocity)[0] - signed_errors(F, px[0], velocity)[0]) / (2 * step_s)
+    late = (compute_signed_errors(F, px[2], velocity)[0] - compute_signed_errors(F, px[0], velocity)[0]) / (2 * step_s)
     assert late == pytest.approx(slope, rel=2e-3, abs=0.05)
     assert np.abs(slope).max() > 20.0
 
@@ -140,14 +140,14 @@ def test_noise_in_the_speeds_makes_the_slope_no_smaller() -> None:
     true = rng.normal(0, 20, 4000)
     first, second = (true + rng.normal(0, 12, 4000) for _ in range(2))
     y = 0.008 * true + rng.normal(0, 0.1, 4000)
-    k, variance = robust_slope(0.5 * (first + second), y, np.full(4000, 0.1), 0.5 * (first - second)) or (0.0, 0.0)
+    k, variance = fit_slope_robustly(0.5 * (first + second), y, np.full(4000, 0.1), 0.5 * (first - second)) or (0.0, 0.0)
     assert k == pytest.approx(0.008, abs=4 * np.sqrt(variance)) and np.sqrt(variance) < 4e-4
-    assert robust_slope(rng.normal(0, 12, 200), rng.normal(0, 1, 200), np.ones(200), rng.normal(0, 12, 200)) is None
+    assert fit_slope_robustly(rng.normal(0, 12, 200), rng.normal(0, 1, 200), np.ones(200), rng.normal(0, 12, 200)) is None
 
 
 def test_rows_are_centred_by_their_own_track() -> None:
     track = np.array([0.0, 1, 0, 1, 0])
-    error, slope = centred(track, np.array([1.0, 10, 3, 10, 5]), np.array([2.0, 0, 2, 4, 2]))
+    error, slope = subtract_running_means(track, np.array([1.0, 10, 3, 10, 5]), np.array([2.0, 0, 2, 4, 2]))
     # Of track 0: nothing known, then 3 - 1, then 5 - (1 + 3) / 2.
     assert error.tolist() == [0.0, 0.0, 2.0, 0.0, 3.0]
     assert slope.tolist() == [0.0, 0.0, 0.0, 4.0, 0.0]

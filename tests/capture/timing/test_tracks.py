@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from capture.packets import Blobs
-from capture.timing.tracks import GATE2, MISSED_S, BlobHistory, Tracks, _each_its_nearest, moved
+from capture.timing.tracks import GATE2, MISSED_S, BlobHistory, BlobTracker, _link_nearest, extrapolate_blobs
 
 FRAME_NS = 33_333_333
 
@@ -33,7 +33,7 @@ def at(t_s: float) -> np.ndarray:
 
 def followed(order: list[np.ndarray] | None = None) -> tuple[Blobs, BlobHistory]:
     """Three frames of the five points, listed in another order every time."""
-    tracks, shuffle = Tracks(), np.random.default_rng(3)
+    tracks, shuffle = BlobTracker(), np.random.default_rng(3)
     for k in range(3):
         mixed = np.arange(5) if k == 2 else shuffle.permutation(5)
         seen = blobs(k, at(k * FRAME_NS * 1e-9)[mixed])
@@ -46,7 +46,7 @@ def test_parabola_goes_through_what_was_between_the_frames() -> None:
     assert history.known.tolist() == [3] * 5
     assert history.back_s[0] == pytest.approx([0.0, 1 / 30, 2 / 30], abs=1e-6)
     for ahead_s in (-0.03, -0.012, 0.008):
-        there = moved(seen, history, ahead_s)
+        there = extrapolate_blobs(seen, history, ahead_s)
         assert there.points_px == pytest.approx(at(2 * FRAME_NS * 1e-9 + ahead_s), abs=1e-6)
         assert (there.sigma_px >= seen.sigma_px).all()
 
@@ -55,18 +55,18 @@ def test_each_blob_has_its_own_moment() -> None:
     seen, history = followed()
     ahead = np.array([-0.02, -0.01, 0.0, 0.004, -0.03])
     expected = np.stack([at(2 * FRAME_NS * 1e-9 + a)[k] for k, a in enumerate(ahead)])
-    assert moved(seen, history, ahead).points_px == pytest.approx(expected, abs=1e-6)
+    assert extrapolate_blobs(seen, history, ahead).points_px == pytest.approx(expected, abs=1e-6)
 
 
 def test_no_time_is_no_move() -> None:
     seen, history = followed()
-    there = moved(seen, history, 0.0)
+    there = extrapolate_blobs(seen, history, 0.0)
     assert np.array_equal(there.points_px, seen.points_px) and there.sigma_px == pytest.approx(seen.sigma_px)
 
 
 def test_crossing_blobs_keep_their_tracks() -> None:
     """Two blobs that pass each other between frames: by nearness alone they would exchange places."""
-    tracks, still = Tracks(), np.array([[0.0, 0.0], [0.0, 300.0], [200.0, 300.0]])
+    tracks, still = BlobTracker(), np.array([[0.0, 0.0], [0.0, 300.0], [200.0, 300.0]])
     for k in range(6):
         pair = np.array([[60.0 + 16.0 * k, 100.0], [140.0 - 16.0 * k, 104.0]])
         history = tracks.step(blobs(k, np.concatenate([pair, still])))
@@ -76,12 +76,12 @@ def test_crossing_blobs_keep_their_tracks() -> None:
 
 
 def test_newcomers_have_no_past_and_stay_where_they_are() -> None:
-    tracks = Tracks()
+    tracks = BlobTracker()
     for k in range(3):
         tracks.step(blobs(k, at(k / 30)))
     history = tracks.step(seen := blobs(3, np.concatenate([at(0.1), [[500.0, 400.0]]])))
     assert history.known.tolist() == [3] * 5 + [1] and history.track[5] not in history.track[:5]
-    there = moved(seen, history, -0.01)
+    there = extrapolate_blobs(seen, history, -0.01)
     assert there.points_px[5].tolist() == [500.0, 400.0]
     # Less sure by what the others move in that time: 0.01 s at their pace.
     assert there.sigma_px[5] == pytest.approx(np.hypot(0.1, 0.01 * history.pace_px_s), rel=1e-6)
@@ -89,7 +89,7 @@ def test_newcomers_have_no_past_and_stay_where_they_are() -> None:
 
 @pytest.mark.parametrize(("missing", "kept"), [(1, True), (3, True), (8, False)])
 def test_a_blob_that_was_hidden_is_the_same_one_for_a_while(missing: int, kept: bool) -> None:
-    tracks = Tracks()
+    tracks = BlobTracker()
     for k in range(3):
         first = tracks.step(blobs(k, at(k / 30)))
     for k in range(3, 3 + missing):
@@ -102,15 +102,15 @@ def test_a_blob_that_was_hidden_is_the_same_one_for_a_while(missing: int, kept: 
 
 
 def test_no_number_and_no_blobs_break_nothing() -> None:
-    tracks = Tracks()
+    tracks = BlobTracker()
     tracks.step(blobs(0, at(0.0)))
     bad = at(1 / 30)
     bad[1] = np.nan
     history = tracks.step(seen := blobs(1, bad))
     assert history.known.tolist() == [2, 1, 2, 2, 2]
-    assert np.isfinite(moved(seen, history, -0.01).points_px[[0, 2, 3, 4]]).all()
+    assert np.isfinite(extrapolate_blobs(seen, history, -0.01).points_px[[0, 2, 3, 4]]).all()
     empty = tracks.step(blobs(2, np.zeros((0, 2))))
-    assert len(empty.known) == 0 and len(moved(blobs(2, np.zeros((0, 2))), empty, -0.01)) == 0
+    assert len(empty.known) == 0 and len(extrapolate_blobs(blobs(2, np.zeros((0, 2))), empty, -0.01)) == 0
     assert tracks.step(blobs(3, at(0.1))).known[0] == 3
 
 
@@ -124,7 +124,7 @@ def test_links_are_those_of_the_cheapest_assignment(seed: int) -> None:
     few = cost if cost.shape[1] <= cost.shape[0] else cost.T
     wanted = few.argmin(axis=0)[few.min(axis=0) < GATE2]
     row, error_px = np.full(7, -1, np.int64), np.zeros(7)
-    assert _each_its_nearest(cost, distance, row, error_px) == (len(set(wanted)) == len(wanted))
+    assert _link_nearest(cost, distance, row, error_px) == (len(set(wanted)) == len(wanted))
     if len(set(wanted)) == len(wanted):
         linked = np.flatnonzero(row >= 0)
         rows, columns = linear_sum_assignment(cost)
@@ -133,7 +133,7 @@ def test_links_are_those_of_the_cheapest_assignment(seed: int) -> None:
 
 
 def test_a_crossing_is_decided_for_both_at_once() -> None:
-    tracks = Tracks()
+    tracks = BlobTracker()
     tracks.step(blobs(0, np.array([[100.0, 100.0], [106.0, 100.0], [300.0, 300.0]])))
     # Both are nearest to the second one's place; together it costs least that each goes on by 6 px.
     history = tracks.step(blobs(1, np.array([[105.0, 100.0], [111.0, 100.0], [300.0, 300.0]])))

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from config.joints import JOINT_INDEX, mirrored
-from database.builtin.bodies import body
+from config.joints import JOINT_INDEX, mirror_joint_name
+from database.builtin.bodies import build_person_skeleton
 
 
 def test_an_average_adult_has_the_tabulated_segments() -> None:
-    skeleton = body(2.0)
+    skeleton = build_person_skeleton(2.0)
     rest = skeleton.rest_positions_m()
     sole = (rest + skeleton.tails_m)[:, 1].min()
     assert skeleton.height_m == pytest.approx(2.0)
@@ -22,21 +22,25 @@ def test_an_average_adult_has_the_tabulated_segments() -> None:
 
 
 def test_ratios_change_what_they_name_and_nothing_of_the_stature() -> None:
-    plain, legs, arms = body(1.6), body(1.6, leg_ratio=1.05), body(1.6, arm_ratio=0.9)
+    plain, legs, arms = (
+        build_person_skeleton(1.6),
+        build_person_skeleton(1.6, leg_ratio=1.05),
+        build_person_skeleton(1.6, arm_ratio=0.9),
+    )
     for other in (legs, arms):
         assert other.height_m == pytest.approx(1.6)
     assert legs.offsets_m[JOINT_INDEX["leftLowerLeg"], 1] < plain.offsets_m[JOINT_INDEX["leftLowerLeg"], 1]
     assert np.array_equal(arms.offsets_m[JOINT_INDEX["leftLowerLeg"]], plain.offsets_m[JOINT_INDEX["leftLowerLeg"]])
     elbow = JOINT_INDEX["leftLowerArm"]
     assert arms.offsets_m[elbow, 0] == pytest.approx(0.9 * plain.offsets_m[elbow, 0])
-    assert body(1.6, shoulder_ratio=1.2).rest_positions_m()[elbow, 0] > plain.rest_positions_m()[elbow, 0]
-    assert body(1.6, hip_ratio=1.2).offsets_m[JOINT_INDEX["leftUpperLeg"], 0] == pytest.approx(1.6 * 0.052 * 1.2)
+    assert build_person_skeleton(1.6, shoulder_ratio=1.2).rest_positions_m()[elbow, 0] > plain.rest_positions_m()[elbow, 0]
+    assert build_person_skeleton(1.6, hip_ratio=1.2).offsets_m[JOINT_INDEX["leftUpperLeg"], 0] == pytest.approx(1.6 * 0.052 * 1.2)
 
 
 def test_left_and_right_are_mirror_images() -> None:
-    skeleton = body(1.7, 1.02, 0.97, 1.1, 0.95)
+    skeleton = build_person_skeleton(1.7, 1.02, 0.97, 1.1, 0.95)
     for name, joint in JOINT_INDEX.items():
-        twin = JOINT_INDEX[mirrored(name)]
+        twin = JOINT_INDEX[mirror_joint_name(name)]
         assert skeleton.offsets_m[joint] == pytest.approx(skeleton.offsets_m[twin] * (-1, 1, 1))
         assert skeleton.tails_m[joint] == pytest.approx(skeleton.tails_m[twin] * (-1, 1, 1))
 
@@ -47,4 +51,4 @@ def test_left_and_right_are_mirror_images() -> None:
 )
 def test_a_body_nobody_has_is_refused(arguments: dict[str, float], words: str) -> None:
     with pytest.raises(DuocapError, match=words):
-        body(**arguments)  # type: ignore[arg-type]
+        build_person_skeleton(**arguments)  # type: ignore[arg-type]

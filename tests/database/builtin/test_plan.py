@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from database.builtin.plan import KeyedValue, bump, hermite_track, minimum_jerk, slow_noise
+from database.builtin.plan import KeyedValue, compute_bump, compute_minimum_jerk, interpolate_hermite, make_slow_noise
 
 
 def test_minimum_jerk_and_bump_start_and_end_at_rest() -> None:
     s = np.array((-1.0, 0.0, 0.5, 1.0, 2.0))
-    assert minimum_jerk(s) == pytest.approx((0.0, 0.0, 0.5, 1.0, 1.0))
-    assert bump(s) == pytest.approx((0.0, 0.0, 1.0, 0.0, 0.0))
-    for curve in (minimum_jerk, bump):
+    assert compute_minimum_jerk(s) == pytest.approx((0.0, 0.0, 0.5, 1.0, 1.0))
+    assert compute_bump(s) == pytest.approx((0.0, 0.0, 1.0, 0.0, 0.0))
+    for curve in (compute_minimum_jerk, compute_bump):
         assert abs(curve(np.array([1e-3]))[0] - curve(np.array([0.0]))[0]) < 1e-6
 
 
@@ -28,14 +28,14 @@ def test_a_flight_is_a_parabola() -> None:
     v = 2.0
     keys = [(0.0, 0.0, v, -9.81), (2 * v / 9.81, 0.0, -v, -9.81)]
     t = np.linspace(0.0, 2 * v / 9.81, 50)
-    assert hermite_track(keys, t) == pytest.approx(v * t - 9.81 / 2 * t**2, abs=1e-9)
-    assert hermite_track(keys, np.array((-1.0, 9.0))) == pytest.approx((0.0, 0.0))
+    assert interpolate_hermite(keys, t) == pytest.approx(v * t - 9.81 / 2 * t**2, abs=1e-9)
+    assert interpolate_hermite(keys, np.array((-1.0, 9.0))) == pytest.approx((0.0, 0.0))
 
 
 def test_noise_depends_on_name_and_seed_and_not_on_the_rate() -> None:
     t = np.arange(0.0, 60.0, 0.02)
-    first = slow_noise("spine", 1, t)
-    assert np.array_equal(first[::2], slow_noise("spine", 1, t[::2]))
+    first = make_slow_noise("spine", 1, t)
+    assert np.array_equal(first[::2], make_slow_noise("spine", 1, t[::2]))
     assert first.std() == pytest.approx(1.0, abs=0.2)
-    for other in (slow_noise("head", 1, t), slow_noise("spine", 2, t)):
+    for other in (make_slow_noise("head", 1, t), make_slow_noise("spine", 2, t)):
         assert abs(np.corrcoef(first, other)[0, 1]) < 0.5

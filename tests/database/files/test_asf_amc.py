@@ -11,8 +11,8 @@ from config.joints import JOINT_INDEX, JOINTS
 from database.clips import Clip
 from database.files.asf_amc import read_amc
 from database.files.read import read_clip
-from database.geometry.kinematics import forward, local_rotations
-from database.geometry.rigid import rigid_fit
+from database.geometry.kinematics import compute_forward_kinematics, local_from_charted
+from database.geometry.rigid import fit_rigid_motion
 from tests.support.files.motion import CMU_BONE, METRES, amc_text, asf_text, bone_starts_m, random_values, write_amc
 
 Frames = list[dict[str, list[float]]]
@@ -25,7 +25,7 @@ def frames(seed: int, n_frames: int = 3) -> Frames:
 
 def assert_same_positions(clip: Clip, expected: Frames, root_axis: str = "xyz") -> None:
     """Compare every joint of every frame with the oracle."""
-    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
     assert len(p) == len(expected)
     for n, frame in enumerate(expected):
         start = bone_starts_m(frame, root_axis)
@@ -51,7 +51,7 @@ def test_joints_are_where_the_source_puts_them_and_the_rest_pose_is_a_t_pose(tmp
 
 def test_no_rotation_is_the_base_pose_with_legs_apart(tmp_path: Path) -> None:
     still = [{name: [0.0] * len(values) for name, values in frames(5, 1)[0].items()}]
-    local = local_rotations(read_clip(write_amc(tmp_path, still)).rotvec[0])
+    local = local_from_charted(read_clip(write_amc(tmp_path, still)).rotvec[0])
     # The file's femur points to (0.342, -0.94, 0), 20 degrees out.
     np.testing.assert_allclose(local[JOINT_INDEX["leftUpperLeg"]] @ [0, -1, 0], [0.342, -0.94, 0], atol=5e-4)
     np.testing.assert_allclose(local[JOINT_INDEX["leftUpperArm"]], np.eye(3), atol=1e-12)
@@ -163,7 +163,7 @@ def test_real_clips_of_each_collection(motion_dir: Path) -> None:
     ):
         motion, clip = read_amc(motion_dir / name), read_clip(motion_dir / name)
         assert low_m < clip.skeleton.height_m < high_m
-        p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+        p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
         position, orientation = {-1: motion.root}, {-1: np.eye(3)}
         for k, (parent, rotation) in enumerate(zip(motion.parents, motion.rotations, strict=True)):
             position[k] = position[parent] + orientation[parent] @ motion.offsets[k]
@@ -180,13 +180,13 @@ def test_real_markers_stay_on_their_bones(shared_data: Path, motion_dir: Path) -
     labels = [label.split(":")[-1] for label in file["parameters"]["POINT"]["LABELS"]["value"]]
     marker_m = file["data"]["points"][:3].transpose(2, 1, 0) / 1000.0
     clip = read_clip(motion_dir / "cmu" / "subjects" / "02" / "02_05.amc")
-    G, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     n = min(len(p), len(marker_m))
     near = {"LKNE": "leftLowerLeg", "RKNE": "rightLowerLeg", "LANK": "leftFoot", "RELB": "rightLowerArm", "LSHO": "leftUpperArm"}
     a = np.concatenate([marker_m[:n, labels.index(label)] for label in near])
     b = np.concatenate([p[:n, JOINT_INDEX[joint]] for joint in near.values()])
     seen = np.isfinite(a).all(axis=1)
-    R, t = rigid_fit(a[seen], b[seen])
+    R, t = fit_rigid_motion(a[seen], b[seen])
     # Skin moves by a centimetre or two over the knee; the waist and the toes are firmer.
     cases = (("LKNE", "leftLowerLeg", 0.04, 0.02), ("LTOE", "leftFoot", -0.05, 0.012), ("LFWT", "hips", 0.1, 0.015))
     for label, joint, left_m, spread_m in cases:

@@ -13,7 +13,7 @@ from config.joints import JOINT_INDEX, JOINTS
 from database.clips import Clip
 from database.files.bvh import read_bvh
 from database.files.read import read_clip
-from database.geometry.kinematics import forward, local_rotations
+from database.geometry.kinematics import compute_forward_kinematics, local_from_charted
 
 Tree = list[tuple[str, str, tuple[float, ...]]]
 END = "End"  # an end site
@@ -97,7 +97,7 @@ def renamed(names: dict[str, str], tree: Tree = MIXAMO) -> Tree:
 
 def assert_same_positions(clip: Clip, bvh: Bvh, ours: dict[str, str], scale: float = 0.01, world: Floats | None = None) -> None:
     """Compare positions of all joints that the file has."""
-    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
     for n in range(len(bvh.root)):
         theirs = bvh.positions(n)
         for name, joint in ours.items():
@@ -180,7 +180,7 @@ def test_missing_neck_clavicles_and_toes_are_made_up_from_what_is_there(tmp_path
     bvh = Bvh([(name, gone.get(parent, parent), offset) for name, parent, offset in MIXAMO if name not in gone], 7)
     clip = read_clip(written(tmp_path, bvh.text()))
     assert_same_positions(clip, bvh, {name: theirs for name, theirs in OURS.items() if theirs not in gone})
-    offset, local = clip.skeleton.offsets_m, local_rotations(clip.rotvec)
+    offset, local = clip.skeleton.offsets_m, local_from_charted(clip.rotvec)
     for name in ("neck", "upperNeck", "head"):
         np.testing.assert_allclose(offset[JOINT_INDEX[name]], np.array([0, 9, 1]) / 300, atol=1e-9)
     np.testing.assert_allclose(offset[JOINT_INDEX["leftToes"]], [0, 0, 0.06], atol=3e-3)  # the end site of the foot

@@ -6,7 +6,13 @@ from scipy.spatial.transform import Rotation
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
-from database.geometry.kinematics import charted, forward, local_markers, local_rotations, markers_and_jacobian
+from database.geometry.kinematics import (
+    charted_from_local,
+    compute_forward_kinematics,
+    compute_local_markers,
+    compute_markers_and_jacobian,
+    local_from_charted,
+)
 from database.geometry.skeleton import REFERENCE, Skeleton
 
 pytestmark = pytest.mark.kernels
@@ -41,12 +47,12 @@ def slow_markers(rotvec: Floats) -> Floats:
 
 def test_forward_agrees_with_the_recursion_for_any_leading_shape() -> None:
     poses, root = np.stack([pose(seed) for seed in range(6)]).reshape(2, 3, N_JOINTS, 3), np.array([1.0, -2.0, 0.5])
-    G, p = forward(PERSON, poses, root)
+    G, p = compute_forward_kinematics(PERSON, poses, root)
     assert G.shape == (2, 3, N_JOINTS, 3, 3) and p.shape == (2, 3, N_JOINTS, 3)
     slow_G, slow_p = slow_forward(pose(5), root)
     np.testing.assert_allclose(p[1, 2], slow_p, atol=1e-12)
     np.testing.assert_allclose(G[1, 2], [R.as_matrix() for R in slow_G], atol=1e-12)
-    assert forward(PERSON, np.zeros((0, N_JOINTS, 3)), np.zeros((0, 3)))[1].shape == (0, N_JOINTS, 3)
+    assert compute_forward_kinematics(PERSON, np.zeros((0, N_JOINTS, 3)), np.zeros((0, 3)))[1].shape == (0, N_JOINTS, 3)
 
 
 def test_a_raised_forearm_by_hand() -> None:
@@ -55,22 +61,24 @@ def test_a_raised_forearm_by_hand() -> None:
     offsets[elbow], offsets[wrist] = (0.3, 0.0, 0.0), (0.25, 0.0, 0.0)
     local = np.tile(np.eye(3), (N_JOINTS, 1, 1))
     local[elbow] = Rotation.from_euler("z", 90, degrees=True).as_matrix()
-    _, p = forward(Skeleton("arm", offsets, np.zeros((N_JOINTS, 3))), charted(local), (0.0, 1.0, 0.0))
+    _, p = compute_forward_kinematics(
+        Skeleton("arm", offsets, np.zeros((N_JOINTS, 3))), charted_from_local(local), (0.0, 1.0, 0.0)
+    )
     np.testing.assert_allclose(p[[elbow, wrist]], [(0.3, 1.0, 0.0), (0.3, 1.25, 0.0)], atol=1e-12)
 
 
 def test_charted_and_local_invert() -> None:
     local = Rotation.from_rotvec(pose()).as_matrix()
-    np.testing.assert_allclose(local_rotations(charted(local)), local, atol=1e-12)
+    np.testing.assert_allclose(local_from_charted(charted_from_local(local)), local, atol=1e-12)
     # Zero coordinates are the middle of the range, not the T-pose.
-    np.testing.assert_array_equal(local_rotations(np.zeros((N_JOINTS, 3))), REFERENCE)
+    np.testing.assert_array_equal(local_from_charted(np.zeros((N_JOINTS, 3))), REFERENCE)
 
 
 def test_local_markers_ignore_the_root() -> None:
     poses = np.stack([pose(4), pose(5)])
     rooted = poses.copy()
     rooted[:, 0] = 0.0
-    found = local_markers(PERSON, poses, JOINT, OFFSET_M)
+    found = compute_local_markers(PERSON, poses, JOINT, OFFSET_M)
     np.testing.assert_allclose(found, [slow_markers(rotvec) for rotvec in rooted], atol=1e-12)
 
 
@@ -79,7 +87,7 @@ def test_marker_derivatives_against_central_differences(scale: float) -> None:
     """Check at large, tiny and zero rotations, where the left Jacobian takes different branches."""
     rotvec, step = pose(6, scale), 1e-6
     directions = np.random.default_rng(7).normal(size=(N_JOINTS, 3, 4))
-    at, jacobian = markers_and_jacobian(PERSON, rotvec, directions, JOINT, OFFSET_M)
+    at, jacobian = compute_markers_and_jacobian(PERSON, rotvec, directions, JOINT, OFFSET_M)
     np.testing.assert_allclose(at, slow_markers(rotvec), atol=1e-12)
     for b in range(4):
         after, before = (slow_markers(rotvec + sign * step * directions[..., b]) for sign in (1, -1))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from config.arrays import Floats
-from database.geometry.rigid import rigid_fit, robust_rigid_fit
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.rigid import fit_rigid_motion, fit_rigid_motion_robustly
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 
 pytestmark = pytest.mark.kernels
 
@@ -32,7 +32,7 @@ def test_a_motion_is_recovered_without_a_mirror_and_weights_count(flat: bool) ->
         turn, shift = matrix_from_rotvec(random.uniform(-2, 2, 3)), random.normal(size=3)
         moved = points @ turn.T + shift
         moved[4] += 5.0
-        R, t = rigid_fit(points, moved, [1, 1, 1, 1, 0, 1])
+        R, t = fit_rigid_motion(points, moved, [1, 1, 1, 1, 0, 1])
         np.testing.assert_allclose(R, turn, atol=1e-10)
         np.testing.assert_allclose(t, shift, atol=1e-10)
 
@@ -46,7 +46,7 @@ def test_noisy_points_as_by_the_svd(seed: int) -> None:
     moved = a @ matrix_from_rotvec(random.normal(size=3)).T + random.normal(size=3)
     b = moved + 0.01 * random.normal(size=(n, 3)) if seed % 2 else random.normal(size=(n, 3))
     w = random.uniform(0.01, 100.0, n)
-    for ours, theirs in zip(rigid_fit(a, b, w), svd_fit(a, b, w), strict=True):
+    for ours, theirs in zip(fit_rigid_motion(a, b, w), svd_fit(a, b, w), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_degenerate_points_give_a_best_rotation(case: str) -> None:
     turn = matrix_from_rotvec([0.0, np.pi, 0.0] if case == "rotated by pi" else [0.4, -1.0, 0.2])
     b = (a * (1, 1, -1) if case == "mirrored" else a) @ turn.T + (3.0, -1.0, 2.0)
     w = np.array([1.0, 2.0, 3.0, 0.5, 1.0])
-    R, t = rigid_fit(a, b, w)
+    R, t = fit_rigid_motion(a, b, w)
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(R) == pytest.approx(1.0)
     assert cost(R, t, a, b, w) <= cost(*svd_fit(a, b, w), a, b, w) + 1e-12
@@ -77,7 +77,7 @@ def test_robust_fit_is_three_fits_with_cauchy_weights() -> None:
         for _ in range(3 if start else 2):
             error2 = ((a @ R.T + t - b) ** 2).sum(axis=1)
             R, t = svd_fit(a, b, weights / (1.0 + weights * error2 / 4.0))
-        found = robust_rigid_fit(a, b, weights, 2.0, 3, start)
+        found = fit_rigid_motion_robustly(a, b, weights, 2.0, 3, start)
         np.testing.assert_allclose(found[0], R, atol=1e-9)
         np.testing.assert_allclose(found[1], t, atol=1e-9)
 
@@ -89,6 +89,6 @@ def test_robust_fit_does_not_follow_one_wrong_point() -> None:
     b = a @ turn.T + shift
     b[3] += (0.5, 0.0, 0.0)
     weights = np.full(5, 0.01**-2.0)
-    assert geodesic_rad(rigid_fit(a, b, weights)[0], turn) > 0.2
-    R, t = robust_rigid_fit(a, b, weights, 3.0, 8, (np.eye(3), shift))
-    assert geodesic_rad(R, turn) < 0.01 and np.linalg.norm(t - shift) < 0.01
+    assert compute_geodesic_rad(fit_rigid_motion(a, b, weights)[0], turn) > 0.2
+    R, t = fit_rigid_motion_robustly(a, b, weights, 3.0, 8, (np.eye(3), shift))
+    assert compute_geodesic_rad(R, turn) < 0.01 and np.linalg.norm(t - shift) < 0.01

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from config.arrays import Ints, Singles
-from database.graph.neighbours import Graph, graph_arrays
+from database.graph.neighbours import Graph, arrays_from_graph
 
 
 def motion(lengths: list[int], seed: int, step: float = 0.25, joints: int = 4) -> tuple[Singles, Ints]:
@@ -35,5 +35,5 @@ def rows(graph: Graph) -> list[list[int]]:
 def assert_same(one: Graph | None, other: Graph | None) -> None:
     """Compare all that two graphs hold."""
     assert one is not None and other is not None
-    for name, array in graph_arrays(one).items():
-        np.testing.assert_array_equal(array, graph_arrays(other)[name])
+    for name, array in arrays_from_graph(one).items():
+        np.testing.assert_array_equal(array, arrays_from_graph(other)[name])

@@ -14,8 +14,15 @@ from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from database.clips import Clip
 from database.geometry.skeleton import Skeleton
-from database.graph.build import JOINT_ANGLES, build_graph, extended, graph_deriver, graph_extender, limit_rad
-from database.graph.neighbours import Graph, graph_of
+from database.graph.build import (
+    JOINT_ANGLES,
+    build_graph,
+    compute_limit_rad,
+    extend_graph,
+    make_graph_deriver,
+    make_graph_extender,
+)
+from database.graph.neighbours import Graph, find_graph
 from database.store import append_clips, open_database, write_database
 from tests.database.graph.graphs import adjacent, assert_same, motion, rows
 
@@ -36,7 +43,7 @@ def test_extended_is_the_same_as_built_at_once(lengths: list[int], seed: int, da
     old_n, eps_rad = int(clip_start[cut]), math.radians(data.draw(st.sampled_from([1.0, 6.0])))
     whole = build_graph(rotvec, clip_start, fps=60.0, eps_rad=eps_rad, degree=3, seed=5)
     old = build_graph(rotvec[:old_n], clip_start[: cut + 1], fps=60.0, eps_rad=eps_rad, degree=3, seed=5)
-    assert_same(extended(old, rotvec, clip_start, fps=60.0), whole)
+    assert_same(extend_graph(old, rotvec, clip_start, fps=60.0), whole)
 
 
 def test_old_poses_are_not_compared_again() -> None:
@@ -44,12 +51,12 @@ def test_old_poses_are_not_compared_again() -> None:
     rotvec, clip_start = motion([9, 8, 7], 3, step=0.01)
     old = build_graph(rotvec[:17], clip_start[:3], fps=60.0, degree=40)
     none = Graph(np.zeros(18, np.int64), np.zeros(0, np.int32), np.zeros(17, np.int32), old.radius_rad, 40, 0)
-    grown = extended(none, rotvec, clip_start, fps=60.0)
+    grown = extend_graph(none, rotvec, clip_start, fps=60.0)
     near = adjacent(clip_start)
     assert all(set(row) - near[n] <= set(range(17, 24)) for n, row in enumerate(rows(grown)[:17]))
     assert grown.ball[:17].max() <= 7 and rows(grown)[17:] == rows(build_graph(rotvec, clip_start, fps=60.0, degree=40))[17:]
     with pytest.raises(DatabaseError, match="pose 5, in the middle of a clip"):
-        extended(build_graph(rotvec[:5], np.array([0, 5]), fps=60.0), rotvec, clip_start, fps=60.0)
+        extend_graph(build_graph(rotvec[:5], np.array([0, 5]), fps=60.0), rotvec, clip_start, fps=60.0)
 
 
 def test_limit_is_the_speed_of_the_motion_for_a_frame_of_the_camera() -> None:
@@ -58,7 +65,7 @@ def test_limit_is_the_speed_of_the_motion_for_a_frame_of_the_camera() -> None:
     rotvec[1::2, 1:] = 0.1
 
     def degrees(poses: Singles, clip_start: Ints, fps: float = 120.0, eps_rad: float = 0.0) -> float:
-        return math.degrees(limit_rad(poses, clip_start, fps, 60.0, eps_rad)) / JOINT_ANGLES
+        return math.degrees(compute_limit_rad(poses, clip_start, fps, 60.0, eps_rad)) / JOINT_ANGLES
 
     assert degrees(rotvec, clip_start) == pytest.approx(1.5) and degrees(rotvec, clip_start, 60.0) == pytest.approx(0.75)
     assert degrees(rotvec, clip_start, eps_rad=math.radians(3.0)) == pytest.approx(3.0)
@@ -74,31 +81,31 @@ def test_limit_is_the_speed_of_the_motion_for_a_frame_of_the_camera() -> None:
 
 def test_the_graph_in_the_file_is_that_of_its_poses_also_when_clips_are_appended(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    write_database(path, [clip("a", 30, 1), clip("b", 20, 2)], [clip("t", 5, 3)], ["note"], derive=graph_deriver())
+    write_database(path, [clip("a", 30, 1), clip("b", 20, 2)], [clip("t", 5, 3)], ["note"], derive=make_graph_deriver())
     first = open_database(path)
-    graph = graph_of(first)
+    graph = find_graph(first)
     assert_same(graph, build_graph(first.rotvec, first.clip_start, fps=60.0))
     assert graph is not None and not graph.neighbour.flags.writeable and graph.n_poses == 55
     more = [clip("c", 12, 4), clip("d", 9, 5)]
     del first, graph
-    append_clips(path, more, ["later"], graph_extender(path))
+    append_clips(path, more, ["later"], make_graph_extender(path))
     database = open_database(path)
     assert database.clip_names == ("a", "b", "t", "c", "d") and database.notes == ("note", "later")
     assert database.generated.tolist() == [False, False, True, False, False] and len(database.skeletons) == 1
     np.testing.assert_array_equal(database.clip(0).rotvec, clip("a", 30, 1).rotvec.astype(np.float32))
     np.testing.assert_array_equal(database.clip(4).root_m, more[1].root_m.astype(np.float32))
-    assert_same(graph_of(database), build_graph(database.rotvec, database.clip_start, fps=60.0))
+    assert_same(find_graph(database), build_graph(database.rotvec, database.clip_start, fps=60.0))
     before = path.read_bytes()
     with pytest.raises(DatabaseError, match="at 30 Hz, expected 60"):
-        append_clips(path, [clip("c", 12, 4), clip("d", 9, 5, fps=30.0)], [], graph_extender(path))
+        append_clips(path, [clip("c", 12, 4), clip("d", 9, 5, fps=30.0)], [], make_graph_extender(path))
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_database_without_graph_has_none_until_one_is_stored(tmp_path: Path) -> None:
     write_database(tmp_path / "old.db", [clip("a", 30, 1)])
-    assert graph_of(open_database(tmp_path / "old.db")) is None and graph_extender(tmp_path / "old.db") is None
+    assert find_graph(open_database(tmp_path / "old.db")) is None and make_graph_extender(tmp_path / "old.db") is None
     graph_build.store_graph(tmp_path / "old.db", camera_fps=30.0, degree=3, seed=7)
     database = open_database(tmp_path / "old.db")
-    stored = graph_of(database)
+    stored = find_graph(database)
     assert_same(stored, build_graph(database.rotvec, database.clip_start, fps=60.0, camera_fps=30.0, degree=3, seed=7))
     assert stored is not None and (stored.degree, stored.seed, stored.camera_fps) == (3, 7, 30.0)

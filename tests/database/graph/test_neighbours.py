@@ -7,7 +7,7 @@ import pytest
 
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
-from database.graph.neighbours import BALL, NEIGHBOUR, RULE, START, Graph, graph_arrays, graph_of, graph_summary
+from database.graph.neighbours import BALL, NEIGHBOUR, RULE, START, Graph, arrays_from_graph, find_graph, summarise_graph
 from database.store import PoseDatabase
 
 # 0 -> 1 -> 2, 3 -> 4, 5 by itself.
@@ -31,17 +31,17 @@ BARE = PoseDatabase(None, 60.0, POSES, ROOTS, np.array([0, 6]), ("a",), NONE, ()
     ],
 )
 def test_a_graph_that_does_not_fit_is_refused(name: str, array: np.ndarray | None) -> None:
-    good = dict(graph_arrays(GRAPH))
-    assert graph_of(BARE) is None
-    stored = graph_of(replace(BARE, extra=good))
+    good = dict(arrays_from_graph(GRAPH))
+    assert find_graph(BARE) is None
+    stored = find_graph(replace(BARE, extra=good))
     assert stored is not None and stored.of(1).tolist() == [2]
     spoilt = {key: value for key, value in {**good, name: array}.items() if value is not None}
     with pytest.raises(DatabaseError, match="does not fit its 6 poses"):
-        graph_of(replace(BARE, extra=spoilt))
+        find_graph(replace(BARE, extra=spoilt))
 
 
 def test_summary_by_hand() -> None:
-    summary = graph_summary(GRAPH)
+    summary = summarise_graph(GRAPH)
     assert (summary.degree_mean, summary.ball_mean, summary.ball_median, summary.ball_max) == (0.5, 2.5, 1.5, 9)
     assert (summary.components, summary.largest, summary.isolated) == (3, 0.5, 2)
     assert summary.line() == (

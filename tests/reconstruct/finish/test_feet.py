@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from config.settings import FeetSettings
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.clips import Clip
-from database.contacts import CONTACT_INDEX, contact_points_m, contacts_of
-from database.geometry.kinematics import forward
-from reconstruct.finish.feet import FeetLock, FeetStep, corrections_m, initial_state, update_anchors
+from database.contacts import CONTACT_INDEX, compute_contact_points_m, label_contacts
+from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.finish.feet import FeetLock, FeetStep, build_initial_state, compute_corrections_m, update_anchors
 from tests.support.people import PERIOD_NS, bent_pose, walk
 
-SKELETON = body(1.74, leg_ratio=1.03)
+SKELETON = build_person_skeleton(1.74, leg_ratio=1.03)
 SEEN, UNSEEN = np.ones(2, bool), np.zeros(2, bool)
 UNKNOWN = np.full(4, np.nan)
 
@@ -40,12 +40,12 @@ def slide_mm(points_m: Floats, contact: np.ndarray) -> float:
 
 def test_a_noisy_walk_slides_less_and_is_no_farther_from_the_truth() -> None:
     clip = walk(SKELETON)
-    true_m = contact_points_m(SKELETON, clip.rotvec, clip.root_m)
-    contact = contacts_of(true_m, 60.0).astype(bool)
+    true_m = compute_contact_points_m(SKELETON, clip.rotvec, clip.root_m)
+    contact = label_contacts(true_m, 60.0).astype(bool)
     rotvec = noisy(clip, 0.012)
     steps = run(FeetLock(SKELETON, FeetSettings()), rotvec, clip.root_m, contact.astype(float))
-    before_m = contact_points_m(SKELETON, rotvec, clip.root_m)
-    after_m = contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), clip.root_m)
+    before_m = compute_contact_points_m(SKELETON, rotvec, clip.root_m)
+    after_m = compute_contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), clip.root_m)
     assert slide_mm(before_m, contact) > 8.0
     assert slide_mm(after_m, contact) < 0.5 * slide_mm(before_m, contact)
     error = [np.linalg.norm(p - true_m, axis=2)[contact].mean() for p in (before_m, after_m)]
@@ -59,17 +59,17 @@ def test_a_noisy_walk_slides_less_and_is_no_farther_from_the_truth() -> None:
 
 def test_holding_does_not_jump_more_than_the_pose_itself() -> None:
     clip = walk(SKELETON, 2)
-    true_m = contact_points_m(SKELETON, clip.rotvec, clip.root_m)
-    contact = contacts_of(true_m, 60.0).astype(float)
+    true_m = compute_contact_points_m(SKELETON, clip.rotvec, clip.root_m)
+    contact = label_contacts(true_m, 60.0).astype(float)
     steps = run(FeetLock(SKELETON, FeetSettings()), clip.rotvec, clip.root_m, contact)
-    after_m = contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), clip.root_m)
+    after_m = compute_contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), clip.root_m)
     beyond_m = np.linalg.norm(np.diff(after_m, axis=0) - np.diff(true_m, axis=0), axis=2)
     assert beyond_m.max() < 0.02  # what a foot rolls while it is held, let go over 5 frames
 
 
 def test_switched_off_nothing_changes_but_contacts_are_told() -> None:
     clip = walk(SKELETON, 1)
-    contact = contacts_of(contact_points_m(SKELETON, clip.rotvec, clip.root_m), 60.0).astype(float)
+    contact = label_contacts(compute_contact_points_m(SKELETON, clip.rotvec, clip.root_m), 60.0).astype(float)
     on = run(FeetLock(SKELETON, FeetSettings()), clip.rotvec, clip.root_m, contact)
     off = run(FeetLock(SKELETON, FeetSettings(lock=False)), clip.rotvec, clip.root_m, contact)
     for n, step in enumerate(off):
@@ -89,8 +89,8 @@ def drifting(n: int, step_m: float) -> tuple[Floats, Floats]:
 def test_a_foot_is_held_no_farther_than_its_limit(measured: np.ndarray, limit_m: float) -> None:
     rotvec, root_m = drifting(200, 0.001)
     steps = run(FeetLock(SKELETON, FeetSettings(slip_m=0.001)), rotvec, root_m, np.ones((200, 4)), measured)
-    before_m = contact_points_m(SKELETON, rotvec, root_m)
-    after_m = contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), root_m)
+    before_m = compute_contact_points_m(SKELETON, rotvec, root_m)
+    after_m = compute_contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), root_m)
     away = np.linalg.norm(after_m - before_m, axis=2)
     assert 0.9 * limit_m < away.max() < 1.1 * limit_m
 
@@ -115,7 +115,7 @@ def test_letting_go_is_over_after_the_fade() -> None:
 
 def test_height_over_a_known_floor_ends_a_contact() -> None:
     pose = bent_pose(5, 0.1)
-    ball_m = forward(SKELETON, pose, np.array([0.0, 0.9, 0.0]))[1][CONTACT_INDEX[[1, 3]], 1].min()
+    ball_m = compute_forward_kinematics(SKELETON, pose, np.array([0.0, 0.9, 0.0]))[1][CONTACT_INDEX[[1, 3]], 1].min()
     for height_m, expected in ((ball_m, True), (ball_m - 0.3, False)):
         lock = FeetLock(SKELETON, FeetSettings(), float(height_m))
         steps = [lock.step(n * PERIOD_NS, pose, np.array([0.0, 0.9, 0.0]), UNKNOWN, SEEN) for n in range(10)]
@@ -127,8 +127,8 @@ def test_a_pose_elsewhere_lets_go_at_once() -> None:
     root_m = root_m.copy()
     root_m[60:] += [2.0, 0.0, 1.0]
     steps = run(FeetLock(SKELETON, FeetSettings()), rotvec, root_m, np.ones((80, 4)))
-    after_m = contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), root_m)
-    before_m = contact_points_m(SKELETON, rotvec, root_m)
+    after_m = compute_contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), root_m)
+    before_m = compute_contact_points_m(SKELETON, rotvec, root_m)
     assert np.linalg.norm(after_m - before_m, axis=2)[60:].max() < 0.101
 
 
@@ -157,18 +157,18 @@ def test_nan_passes_through_and_is_forgotten() -> None:
 
 def test_a_free_point_goes_with_the_other_of_its_foot() -> None:
     points = np.arange(12.0).reshape(4, 3)
-    state = initial_state(points, FeetSettings())
+    state = build_initial_state(points, FeetSettings())
     state = replace(
         state, strength=np.array([0.0, 1.0, 0.5, 0.0]), anchor_m=points + [[9.0, 9, 9], [0, 0, 0.01], [0.02, 0, 0], [7, 7, 7]]
     )
-    shift = corrections_m(state, points)
+    shift = compute_corrections_m(state, points)
     np.testing.assert_allclose(shift, [[0, 0, 0.01], [0, 0, 0.01], [0.01, 0, 0], [0.01, 0, 0]], atol=1e-12)
 
 
 def test_an_anchor_is_the_mean_of_what_was_seen() -> None:
     s = FeetSettings(slip_m=0.0, limit_m=1.0)
     points = np.zeros((4, 3))
-    state = replace(initial_state(points, s), contact=np.ones(4, bool))
+    state = replace(build_initial_state(points, s), contact=np.ones(4, bool))
     values = [0.01, 0.04, -0.02, 0.03, 0.0]
     for value in values:
         state = update_anchors(state, points + value, np.zeros(4, bool), 1.0 / 60.0, s)
@@ -188,5 +188,7 @@ def test_whatever_comes_stays_finite_and_near(seed: int, noise_rad: float, jump_
         share = rng.choice([0.0, 0.3, 1.0, np.nan], 4)
         step = lock.step(t_ns, pose, root_m, share, rng.random(2) < 0.5)
         assert np.isfinite(step.rotvec).all() and np.isfinite(step.probability).all()
-        moved = forward(SKELETON, step.rotvec, root_m)[1] - forward(SKELETON, pose, root_m)[1]
+        moved = (
+            compute_forward_kinematics(SKELETON, step.rotvec, root_m)[1] - compute_forward_kinematics(SKELETON, pose, root_m)[1]
+        )
         assert np.linalg.norm(moved, axis=1).max() < 0.35

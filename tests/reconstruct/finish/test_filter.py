@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.settings import FilterSettings
-from database.geometry.kinematics import charted, forward, local_rotations
-from database.geometry.rotations import geodesic_rad, matrix_from_quaternion, matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_quaternion, matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.body import LEFT_ARM, LEGS, PART, TRUNK
-from reconstruct.finish.filter import OutputFilter, _rotate
+from reconstruct.finish.filter import OutputFilter, _rotate_towards
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tests.support.people import bent_pose, person, worn_markers
 
@@ -33,7 +33,9 @@ def pose_at(seconds: float, rotvec: Floats, root_m: Floats, state: TrackingState
 
 def joints_of(poses: list[Pose]) -> Floats:
     """Return joint positions, (N, J, 3) [m]."""
-    return forward(SUBJECT.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[1]
+    return compute_forward_kinematics(SUBJECT.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[
+        1
+    ]
 
 
 def filtered(poses: list[Pose], settings: FilterSettings | None = None) -> list[Pose]:
@@ -160,7 +162,7 @@ def test_poses_go_in_and_come_out_of_any_chart() -> None:
         p.rotvec[0] = [0.0, 3.12, 0.0] + rng.normal(0.0, 0.02, 3)
         if k % 2:
             p.rotvec[0] *= 1.0 - 2.0 * np.pi / np.linalg.norm(p.rotvec[0])
-    short = [replace(p, rotvec=charted(local_rotations(p.rotvec))) for p in turned]
+    short = [replace(p, rotvec=charted_from_local(local_from_charted(p.rotvec))) for p in turned]
     assert any(np.abs(a.rotvec[0] - b.rotvec[0]).max() > 1.0 for a, b in zip(turned, short, strict=True))
     for one, a, b in zip(turned, filtered(turned), filtered(short), strict=True):
         np.testing.assert_allclose(matrix_from_rotvec(a.rotvec), matrix_from_rotvec(b.rotvec), atol=1e-9)
@@ -177,9 +179,9 @@ def test_turning_goes_the_share_of_the_shortest_arc(seed: int, share: float) -> 
     X, R, out = matrix_from_quaternion(quaternion), matrix_from_rotvec(rotvec), np.empty((3, 3))
     arc = rotvec_from_matrix(np.swapaxes(X, -1, -2) @ R)
     expected = X @ matrix_from_rotvec(alpha[:, None] * arc)
-    _rotate(quaternion, rotvec, alpha, out)
-    assert geodesic_rad(matrix_from_rotvec(out), expected).max() < 1e-6
-    assert geodesic_rad(matrix_from_quaternion(quaternion), expected).max() < 1e-6
+    _rotate_towards(quaternion, rotvec, alpha, out)
+    assert compute_geodesic_rad(matrix_from_rotvec(out), expected).max() < 1e-6
+    assert compute_geodesic_rad(matrix_from_quaternion(quaternion), expected).max() < 1e-6
     assert np.linalg.norm(out, axis=1).max() <= 2.0 * np.pi + 1e-9
 
 

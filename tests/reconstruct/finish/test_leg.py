@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
-from database.builtin import body
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE
 from reconstruct.finish.leg import (
@@ -19,24 +19,24 @@ from reconstruct.finish.leg import (
     REACH,
     SIGMA_RAD,
     LegChain,
-    _jacobian,
-    _leg_points,
+    _compute_jacobian,
+    _compute_leg_points,
     solve_leg,
 )
 from tests.support.people import bent_pose, t_pose
 
-SKELETON = body(1.74, leg_ratio=1.03)
+SKELETON = build_person_skeleton(1.74, leg_ratio=1.03)
 ROOT = np.array([0.4, 0.95, -1.2])
 
 
 def feet_of(pose: Floats, side: int) -> Floats:
     """Return ankle and ball, (2, 3)."""
-    return np.ascontiguousarray(forward(SKELETON, pose, ROOT)[1][LEGS[side][2:]])
+    return np.ascontiguousarray(compute_forward_kinematics(SKELETON, pose, ROOT)[1][LEGS[side][2:]])
 
 
 def solved(pose: Floats, side: int, target: Floats) -> Floats:
     """Return the pose with one leg solved for."""
-    G, p = forward(SKELETON, pose, ROOT)
+    G, p = compute_forward_kinematics(SKELETON, pose, ROOT)
     result = pose.copy()
     result[LEGS[side][:3]] = solve_leg(SKELETON, pose, (G[0], p[0]), side, target)
     return result
@@ -52,11 +52,11 @@ def turned_pose(seed: int, angle_rad: float = 0.3) -> Floats:
 @pytest.mark.parametrize("side", [0, 1])
 def test_places_and_derivatives_are_those_of_the_whole_body(side: int) -> None:
     pose, leg = turned_pose(4), LEGS[side]
-    G, p = forward(SKELETON, pose, ROOT)
+    G, p = compute_forward_kinematics(SKELETON, pose, ROOT)
     chain = LegChain(np.ascontiguousarray(G[0]), p[0].copy(), SKELETON.offsets_m[leg], REFERENCE[leg[:3]])
     places, H, J = np.empty((4, 3)), np.empty((3, 3, 3)), np.zeros((6, 9))
-    _leg_points(np.ascontiguousarray(pose[leg[:3]]), chain, places, H)
-    _jacobian(places, H, J)
+    _compute_leg_points(np.ascontiguousarray(pose[leg[:3]]), chain, places, H)
+    _compute_jacobian(places, H, J)
     np.testing.assert_allclose(places, p[leg], atol=1e-12)
     step = 1e-6
     for d in range(9):
@@ -84,14 +84,14 @@ def test_minimum_is_that_of_a_slow_solver() -> None:
     pose, side = turned_pose(11), 1
     pose[LEGS[side][1]] = 0.0
     start, leg = pose[LEGS[side][:3]].copy(), LEGS[side]
-    before, hip = feet_of(pose, side), forward(SKELETON, pose, ROOT)[1][leg[0]]
+    before, hip = feet_of(pose, side), compute_forward_kinematics(SKELETON, pose, ROOT)[1][leg[0]]
     target = before + [[0.02, 0.012, 0.01], [0.015, 0.01, 0.008]]
     u = (before[0] - hip) / np.linalg.norm(before[0] - hip)
 
     def residual(x: Floats) -> Floats:
         trial = pose.copy()
         trial[leg[:3]] = x.reshape(3, 3)
-        p = forward(SKELETON, trial, ROOT)[1]
+        p = compute_forward_kinematics(SKELETON, trial, ROOT)[1]
         away = p[leg[2:]] - target
         along = away @ u
         across = away - along[:, None] * u
@@ -112,7 +112,7 @@ def test_a_straight_leg_does_not_snap() -> None:
     pose = t_pose()
     pose[LEGS[0][1], 0] += 0.1  # nearly straight
     foot = feet_of(pose, 0)
-    hip = forward(SKELETON, pose, ROOT)[1][LEGS[0][0]]
+    hip = compute_forward_kinematics(SKELETON, pose, ROOT)[1][LEGS[0][0]]
     length = np.linalg.norm(SKELETON.offsets_m[LEGS[0][1:3]], axis=1).sum()
     room = length - np.linalg.norm(foot[0] - hip)
     bends = []

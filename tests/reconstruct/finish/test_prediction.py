@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.joints import N_JOINTS
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.prediction import MAX_AHEAD_S, Predictor, predict
 from reconstruct.pose import Pose, TrackingState
-from stream.protocol.codec import decode, encode
-from stream.protocol.compose import pose_message, skeleton_message
+from stream.protocol.codec import decode_message, encode_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage
 from tests.reconstruct.finish.test_filter import FRAME_S, SUBJECT, pose_at
 from tests.support.people import bent_pose, worn_markers
@@ -42,7 +42,7 @@ def test_constant_motion_is_met_exactly(uneven: bool) -> None:
     truth = moment(poses[-1].t_capture_ns * 1e-9 + 0.03)
     given = predict(poses, 0.03, SUBJECT)
     np.testing.assert_allclose(given.root_m, truth.root_m, atol=1e-9)
-    assert geodesic_rad(matrix_from_rotvec(given.rotvec), matrix_from_rotvec(truth.rotvec)).max() < 1e-7
+    assert compute_geodesic_rad(matrix_from_rotvec(given.rotvec), matrix_from_rotvec(truth.rotvec)).max() < 1e-7
     np.testing.assert_allclose(given.marker_m, worn_markers(SUBJECT, given.rotvec[None], given.root_m[None])[0][0], atol=1e-9)
     assert given.t_capture_ns == poses[-1].t_capture_ns
 
@@ -119,11 +119,11 @@ def test_whatever_comes_no_nan_leaves(frames: list[tuple[TrackingState, float, f
 
 def test_the_message_says_so() -> None:
     """And a message without the key, as older publishers send it, is of a pose as it was seen."""
-    message = pose_message(turning(1)[0], skeleton_message(SUBJECT), "s", 1, 5, 16_000_000)
-    decoded = decode(encode(message))
+    message = compose_pose_message(turning(1)[0], compose_skeleton_message(SUBJECT), "s", 1, 5, 16_000_000)
+    decoded = decode_message(encode_message(message))
     assert isinstance(decoded, PoseMessage) and decoded.predicted_ns == 16_000_000
-    topic, _, body = encode(message).partition(b" ")
+    topic, _, body = encode_message(message).partition(b" ")
     content = msgpack.unpackb(body)
     del content["predicted_ns"]
-    older = decode(topic + b" " + msgpack.packb(content))
+    older = decode_message(topic + b" " + msgpack.packb(content))
     assert isinstance(older, PoseMessage) and older.predicted_ns == 0

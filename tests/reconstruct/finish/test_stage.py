@@ -9,24 +9,24 @@ from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
 from config.settings import FeetSettings
-from database.builtin import body
-from database.contacts import CONTACT_JOINTS, contact_points_m, contacts_of
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.contacts import CONTACT_JOINTS, compute_contact_points_m, label_contacts
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database, write_database
-from reconstruct.finish.body import markers_on
-from reconstruct.finish.stage import PoseFeet, feet_seen, pose_feet
+from reconstruct.finish.body import compute_marker_positions
+from reconstruct.finish.stage import PoseFeet, build_pose_feet, find_seen_feet
 from reconstruct.pose import Pose, TrackingState
 from tests.support.people import PERIOD_NS, person, table_of, walk, worn_markers
 
-SUBJECT = person("dark_room", skeleton=body(1.74))
+SUBJECT = person("dark_room", skeleton=build_person_skeleton(1.74))
 CLIP = walk(SUBJECT.skeleton)
-LABELS = contacts_of(contact_points_m(CLIP.skeleton, CLIP.rotvec, CLIP.root_m), CLIP.fps)
+LABELS = label_contacts(compute_contact_points_m(CLIP.skeleton, CLIP.rotvec, CLIP.root_m), CLIP.fps)
 M = len(SUBJECT.markers)
 
 
 def markers_in_world(subject: Subject, rotvec: Floats, root_m: Floats) -> Floats:
     """Return the markers of a pose, (M, 3) [m]."""
-    return markers_on(subject, *forward(subject.skeleton, rotvec, root_m))
+    return compute_marker_positions(subject, *compute_forward_kinematics(subject.skeleton, rotvec, root_m))
 
 
 def pose_of(n: int, rng: np.random.Generator) -> Pose:
@@ -64,11 +64,11 @@ def test_feet_are_in_sight_with_any_of_their_markers_in_any_camera() -> None:
     names = list(SUBJECT.markers.names)
     seen = np.zeros((2, M), bool)
     seen[:, names.index("left_knee")] = True
-    assert feet_seen(SUBJECT, seen).tolist() == [False, False]
+    assert find_seen_feet(SUBJECT, seen).tolist() == [False, False]
     seen[1, names.index("right_toe")] = True
-    assert feet_seen(SUBJECT, seen).tolist() == [False, True]
+    assert find_seen_feet(SUBJECT, seen).tolist() == [False, True]
     seen[0, names.index("left_ankle")] = True
-    assert feet_seen(SUBJECT, seen).tolist() == [True, True]
+    assert find_seen_feet(SUBJECT, seen).tolist() == [True, True]
 
 
 def test_poses_slide_less_and_carry_contacts_and_their_own_markers() -> None:
@@ -81,7 +81,7 @@ def test_poses_slide_less_and_carry_contacts_and_their_own_markers() -> None:
     both = (LABELS[1:] & LABELS[:-1]).astype(bool)
     way = [
         np.linalg.norm(
-            np.diff(contact_points_m(SUBJECT.skeleton, np.array([p.rotvec for p in poses]), CLIP.root_m), axis=0), axis=2
+            np.diff(compute_contact_points_m(SUBJECT.skeleton, np.array([p.rotvec for p in poses]), CLIP.root_m), axis=0), axis=2
         )
         for poses in (before, after)
     ]
@@ -113,7 +113,7 @@ def test_a_database_gives_the_labels_and_the_floor_counts(tmp_path: Path) -> Non
         (table_of([CLIP]), 0.0, True),
         (table_of([CLIP]), 0.5, False),
     ):
-        feet = pose_feet(SUBJECT, table, FeetSettings())
+        feet = build_pose_feet(SUBJECT, table, FeetSettings())
         still = replace(standing, rotvec=CLIP.rotvec[0], root_m=CLIP.root_m[0] + [0.0, raised_m, 0.0])
         steps = [feet.step(replace(still, t_capture_ns=n * PERIOD_NS), np.array([0]), np.ones(1)) for n in range(8)]
         assert steps[-1].contacts.any() == expected

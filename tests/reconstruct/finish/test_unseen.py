@@ -6,7 +6,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.finish.unseen import UnseenChains
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tests.support.people import Table, bent_pose, person, worn_markers
@@ -38,7 +38,9 @@ def pose_at(n: int, rotvec: Floats, seen: Bools) -> Pose:
 
 def wrists_m(poses: list[Pose]) -> Floats:
     """Return where the left wrist is, (N, 3) [m]."""
-    return forward(SUBJECT.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[1][:, WRIST]
+    return compute_forward_kinematics(SUBJECT.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[
+        1
+    ][:, WRIST]
 
 
 def test_limb_with_a_marker_passes_unchanged() -> None:

@@ -6,23 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
-from database.builtin import body
-from database.geometry.kinematics import local_markers
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_local_markers
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.history import BodyState
 from reconstruct.labelling.monocular import (
     GATE_M,
     AcquiredView,
     ViewAcquirer,
-    _keep,
-    _nearest_pose,
-    _score,
-    _search,
+    _find_nearest_pose,
+    _keep_placement,
+    _score_placement,
+    _search_placements,
     assign_blobs,
-    farthest_rows,
-    wide_pairs,
+    choose_farthest_rows,
+    choose_wide_pairs,
 )
-from reconstruct.search.examples import examples_for
+from reconstruct.search.examples import compute_examples
 from tests.support.compiled import limit_examples
 from tests.support.people import front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 
@@ -33,13 +33,13 @@ CAMERA = front_rig().cameras[0]
 
 @pytest.fixture(scope="module")
 def acquirer() -> ViewAcquirer:
-    other = body(1.8)
-    return ViewAcquirer(SUBJECT, examples_for(SUBJECT, table_of([walk(other, 5), t_pose_clip(other)])))
+    other = build_person_skeleton(1.8)
+    return ViewAcquirer(SUBJECT, compute_examples(SUBJECT, table_of([walk(other, 5), t_pose_clip(other)])))
 
 
 def placed(joints: Floats, yaw_rad: float, root_m: Floats) -> Floats:
     """Return the markers of a pose in the world, (M, 3)."""
-    local = local_markers(SUBJECT.skeleton, joints[None], SUBJECT.joint, SUBJECT.offset_m)[0]
+    local = compute_local_markers(SUBJECT.skeleton, joints[None], SUBJECT.joint, SUBJECT.offset_m)[0]
     return np.asarray(local @ matrix_from_rotvec(yaw_rad * UP).T + root_m)
 
 
@@ -61,7 +61,10 @@ def test_the_t_pose_is_labelled_and_placed(acquirer: ViewAcquirer, seed: int, ya
         return
     taken = found.blob_of_marker[shown]
     assert (taken == right[shown]).mean() >= 0.9, (found.blob_of_marker, right)
-    assert np.linalg.norm(found.position_m - root) < 0.10 and geodesic_rad(found.rotation, matrix_from_rotvec(yaw * UP)) < 0.15
+    assert (
+        np.linalg.norm(found.position_m - root) < 0.10
+        and compute_geodesic_rad(found.rotation, matrix_from_rotvec(yaw * UP)) < 0.15
+    )
 
 
 def test_a_clear_t_pose_is_trusted_at_once_and_its_joints_given(acquirer: ViewAcquirer) -> None:
@@ -132,13 +135,13 @@ def test_score_is_the_plain_mean() -> None:
     d2 = (x[:, None, 2] ** 2) * ((x[:, None, :2] / x[:, None, 2:] - blobs[None]) ** 2).sum(axis=2)
     wanted = np.minimum(d2, 0.04).min(axis=1).mean() + np.minimum(d2, 0.04).min(axis=0).mean()
     assert 0.0 < wanted < 0.08
-    assert _score(blobs, y, t, 0.04, np.empty(5)) == pytest.approx(wanted)
+    assert _score_placement(blobs, y, t, 0.04, np.empty(5)) == pytest.approx(wanted)
 
 
 def test_the_best_are_kept_one_for_each_body() -> None:
     best, kept = np.full(2, np.inf), np.full((2, 4), -1.0)
     for score, number in ((0.5, 0), (0.3, 1), (0.4, 0), (0.6, 0), (0.2, 2), (0.35, 0)):
-        _keep(score, number, np.array([score, 2.0, 3.0]), best, kept)
+        _keep_placement(score, number, np.array([score, 2.0, 3.0]), best, kept)
     order = np.argsort(best)
     np.testing.assert_allclose(best[order], [0.2, 0.3])
     np.testing.assert_allclose(kept[order], [[2.0, 0.2, 2.0, 3.0], [1.0, 0.3, 2.0, 3.0]])
@@ -150,8 +153,8 @@ def test_the_body_that_is_seen_is_placed_where_it_is(seed: int) -> None:
     bodies, t = rng.normal(0.0, 0.4, (4, 6, 3)), np.array([0.3, -0.2, 3.5])
     seen = bodies[2] + t
     blobs = rng.permutation(seen[:, :2] / seen[:, 2:])
-    pairs, best, kept = wide_pairs(bodies, 4), np.full(3, np.inf), np.zeros((3, 4))
-    _search(blobs, bodies, pairs, np.array([1.0, 8.0]), 0.05, best, kept)
+    pairs, best, kept = choose_wide_pairs(bodies, 4), np.full(3, np.inf), np.zeros((3, 4))
+    _search_placements(blobs, bodies, pairs, np.array([1.0, 8.0]), 0.05, best, kept)
     first = int(np.argmin(best))
     assert best[first] < 1e-12
     np.testing.assert_allclose(kept[first], [2.0, *t], atol=1e-6)
@@ -161,12 +164,12 @@ def test_the_nearest_pose_is_told_whatever_its_turn() -> None:
     rng = np.random.default_rng(7)
     bodies, R, t = rng.normal(0.0, 0.4, (5, 6, 3)), matrix_from_rotvec(np.array([0.2, 0.9, -0.3])), np.array([0.1, 0.2, 4.0])
     seen = bodies[3] @ R.T + t
-    assert _nearest_pose(seen[:, :2] / seen[:, 2:], bodies, R, t, GATE_M**2) == 3
-    assert _nearest_pose(seen[:, :2] / seen[:, 2:], bodies, R, np.array([0.0, 0.0, -9.0]), GATE_M**2) == -1
+    assert _find_nearest_pose(seen[:, :2] / seen[:, 2:], bodies, R, t, GATE_M**2) == 3
+    assert _find_nearest_pose(seen[:, :2] / seen[:, 2:], bodies, R, np.array([0.0, 0.0, -9.0]), GATE_M**2) == -1
 
 
 def test_diverse_rows_and_wide_pairs_by_hand() -> None:
-    assert farthest_rows(np.array([[0.0], [1.0], [10.0], [4.0]]), 3).tolist() == [0, 2, 3]
-    assert len(farthest_rows(np.zeros((2, 1)), 5)) == 2
+    assert choose_farthest_rows(np.array([[0.0], [1.0], [10.0], [4.0]]), 3).tolist() == [0, 2, 3]
+    assert len(choose_farthest_rows(np.zeros((2, 1)), 5)) == 2
     markers = np.array([[[0.0, 0, 0], [1.0, 0, 0], [5.0, 0, 0], [5.5, 0, 0]]])
-    assert wide_pairs(markers, 3).tolist() == [[0, 3], [0, 2], [1, 3]]
+    assert choose_wide_pairs(markers, 3).tolist() == [[0, 3], [0, 2], [1, 3]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.missing.pose_model import PoseGaussian, joined, weighted
+from reconstruct.missing.pose_model import PoseGaussian, join_prediction, weigh_prediction
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.solve.root import RootPrior
 
@@ -36,7 +36,7 @@ def test_joined_is_the_product_of_both(seed: int, weight: float) -> None:
     """The root moves as far as it goes with the joints."""
     model, rng = some_model(seed), np.random.default_rng(seed)
     guess = PoseGaussian(rng.normal(0.0, 0.3, DOFS), some_precision(seed + 2), 0.5)
-    found, root = joined(model, ROOT, weighted(guess, weight))
+    found, root = join_prediction(model, ROOT, weigh_prediction(guess, weight))
     precision, pull = model.precision.copy(), np.zeros(DOFS + 6)
     precision[:DOFS, :DOFS] += weight * guess.precision
     np.testing.assert_allclose(found.precision, precision)
@@ -50,7 +50,7 @@ def test_joined_is_the_product_of_both(seed: int, weight: float) -> None:
 
 def test_no_weight_leaves_the_local_model() -> None:
     model = some_model()
-    found, root = joined(model, ROOT, weighted(PoseGaussian(np.ones(DOFS), some_precision(5), 0.0), 0.0))
+    found, root = join_prediction(model, ROOT, weigh_prediction(PoseGaussian(np.ones(DOFS), some_precision(5), 0.0), 0.0))
     np.testing.assert_allclose(root.rotation, ROOT.rotation, atol=1e-12)
     np.testing.assert_allclose(root.position_m, ROOT.position_m, atol=1e-12)
     np.testing.assert_array_equal(found.precision, model.precision)
@@ -61,5 +61,5 @@ def test_a_coordinate_without_weight_is_not_pulled() -> None:
     """Independent coordinates: the guess moves those that have weight only."""
     model = LocalModel(np.zeros((N_JOINTS, 3)), FULL, np.zeros(DOFS), np.eye(DOFS + 6))
     weight = np.where(np.arange(DOFS) < 6, 1.0, 0.0)
-    found, _ = joined(model, ROOT, weighted(PoseGaussian(np.full(DOFS, 2.0), 3.0 * np.eye(DOFS), 0.0), weight))
+    found, _ = join_prediction(model, ROOT, weigh_prediction(PoseGaussian(np.full(DOFS, 2.0), 3.0 * np.eye(DOFS), 0.0), weight))
     assert found.center[:6] == pytest.approx(1.5) and not found.center[6:].any()

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX
-from database.builtin import body, builtin_clip
+from database.builtin import build_person_skeleton, make_builtin_clip
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import LIMB, LIMBS
 from reconstruct.missing.pose_model import PartialFrame
 from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.models.sparse.learn import DictionaryOptions
-from reconstruct.models.sparse.train import TrainOptions, train
+from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
 from reconstruct.observations import Observations
 
-SKELETON = body()
-CLIP = builtin_clip("walk", SKELETON, 30.0)
+SKELETON = build_person_skeleton()
+CLIP = make_builtin_clip("walk", SKELETON, 30.0)
 LEG = LIMBS.index("leftUpperLeg") == LIMB
 NOTHING = Observations(*(np.zeros(shape) for shape in ((0, 3), (0, 3, 3), (2, 0, 2), (2, 0), (2, 3, 3), (2, 3), (2,))))
 
@@ -24,7 +24,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> SparsePoseModel:
     """Learn the built-in walk."""
     options = TrainOptions(1, DictionaryOptions(n_atoms=100, n_nonzero=6, iterations=5))
     folder = tmp_path_factory.mktemp("w") / "part"
-    return SparsePoseModel(train(lambda: [CLIP.rotvec.astype(np.float32)], SKELETON, "walk", folder, options), SKELETON)
+    return SparsePoseModel(
+        train_pose_dictionary(lambda: [CLIP.rotvec.astype(np.float32)], SKELETON, "walk", folder, options), SKELETON
+    )
 
 
 def frame_of(joints: np.ndarray, unknown: np.ndarray) -> PartialFrame:

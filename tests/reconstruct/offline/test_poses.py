@@ -10,7 +10,7 @@ from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from reconstruct.offline import take
 from reconstruct.offline.poses import MAX_GAP_S, LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
@@ -82,7 +82,7 @@ def scene() -> Walk:
     rotvec = clip.rotvec[:N].copy()
     rotvec[:, JOINT_INDEX["leftUpperArm"], 2] += 0.5 * np.sin(2.0 * np.pi * 0.25 * np.arange(N) / 60.0)
     markers, joints = worn_markers(subject, rotvec, clip.root_m[:N])
-    other = body(1.8)
+    other = build_person_skeleton(1.8)
     clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
     return Walk(subject, table_of(clips), front_rig(), markers, joints)
 

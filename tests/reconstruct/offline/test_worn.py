@@ -7,8 +7,8 @@ import numpy as np
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
-from reconstruct.offline.motion import TakeMotion, take_motion
-from reconstruct.offline.worn import worn_m
+from reconstruct.offline.motion import TakeMotion, build_take_motion
+from reconstruct.offline.worn import estimate_marker_offsets_m
 from tests.support.people import person, walk, worn_markers
 
 N, MOVED_M = 120, np.array([0.02, -0.01, 0.015])
@@ -27,12 +27,12 @@ def moved_marker() -> tuple[Subject, TakeMotion, list[MarkerFrame], Floats]:
         np.zeros((2, M, 2)), np.full((2, M), 0.3), np.zeros(M), np.zeros((0, 3)),
     )  # fmt: skip
     frames = [replace(nothing, point_m=points) for points in point_m]
-    return subject, take_motion(np.arange(N) / 60.0, clip.rotvec[:N], clip.root_m[:N], 60.0), frames, true_m
+    return subject, build_take_motion(np.arange(N) / 60.0, clip.rotvec[:N], clip.root_m[:N], 60.0), frames, true_m
 
 
 def test_a_marker_that_sits_elsewhere_is_found() -> None:
     subject, motion, frames, true_m = moved_marker()
-    found = worn_m(subject, subject.offset_m, frames, motion)
+    found = estimate_marker_offsets_m(subject, subject.offset_m, frames, motion)
     np.testing.assert_allclose(found, true_m, atol=0.003)
 
 
@@ -42,6 +42,6 @@ def test_wrong_labels_and_frames_that_do_not_show_it_do_not_move_it() -> None:
         frames[k] = replace(frames[k], point_m=frames[k].point_m[::-1].copy())
     hidden = np.arange(len(true_m)) != 1
     frames = [replace(frame, valid=hidden, point_m=np.where(hidden[:, None], frame.point_m, np.nan)) for frame in frames]
-    found = worn_m(subject, subject.offset_m, frames, motion)
+    found = estimate_marker_offsets_m(subject, subject.offset_m, frames, motion)
     np.testing.assert_array_equal(found[1], subject.offset_m[1])
     np.testing.assert_allclose(found, true_m, atol=0.006)

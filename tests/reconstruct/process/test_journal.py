@@ -11,7 +11,7 @@ from capture.packets import Blobs
 from capture.process.control import Order, RecentreOrder, StartOrder, StopOrder
 from capture.sockets.wire import MalformedMessageError, SentBlobs
 from reconstruct.process.journal import JournalEntry, JournalGap, JournalTurn, JournalWriter, read_journal
-from reconstruct.process.main import obey
+from reconstruct.process.main import follow_order
 from reconstruct.process.reconstruction import Reconstruction
 from tests.reconstruct.process.test_reconstruction import Record
 from tests.support.fakes import IndexPipeline
@@ -86,7 +86,7 @@ def reconstruct(turns: Sequence[JournalTurn | Order | JournalGap], n_cameras: in
         if isinstance(one, JournalTurn):
             run.turn(list(one.received), one.t_ns)
         elif isinstance(one, Order):
-            obey(one, run, sink)
+            follow_order(one, run, sink)
     return sink
 
 

@@ -13,9 +13,16 @@ import zmq
 from capture.process.control import Details, Order, StartOrder, StopOrder
 from reconstruct.models.style.features import TrainingPoses
 from reconstruct.models.style.file import read_style
-from reconstruct.models.style.learn.train import LearnOptions, learn
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.session import SessionStyle
-from reconstruct.models.style.task import LearnedStyle, LearnTask, decode_task, encode_learned, learned_part, style_of
+from reconstruct.models.style.task import (
+    LearnedStyle,
+    LearnTask,
+    decode_task,
+    encode_learned,
+    extract_learned_part,
+    style_from_result,
+)
 from reconstruct.process import learner
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.learner_connection import MAX_GIVEN, LearnerConnection, LearnerMessage, LearnFailure
@@ -57,7 +64,7 @@ def task() -> LearnTask:
 
 @pytest.fixture(scope="module")
 def learned(task: LearnTask) -> LearnedStyle:
-    return learned_part(task, learn(task.poses, task.skeleton, task.name, task.options), 0.1)
+    return extract_learned_part(task, fit_style(task.poses, task.skeleton, task.name, task.options), 0.1)
 
 
 @pytest.fixture
@@ -70,10 +77,10 @@ def connection() -> Iterator[LearnerConnection]:
 @pytest.fixture
 def at_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Orders]:
     """Run the learner in a thread of this process, at this priority."""
-    monkeypatch.setattr(learner, "give_way", lambda **how: None)
+    monkeypatch.setattr(learner, "lower_priority", lambda **how: None)
     orders = Orders()
     plan = LearnerPlan(tmp_path / "kept.style")
-    thread = threading.Thread(target=learner._serve, args=(orders, "a run", plan), daemon=True)
+    thread = threading.Thread(target=learner._serve_tasks, args=(orders, "a run", plan), daemon=True)
     thread.start()
     yield orders
     orders.given.append(StopOrder())
@@ -100,7 +107,7 @@ def test_a_task_goes_out_and_a_style_comes_back_and_is_kept(
     at_work.given.append(StartOrder(address=connection.address))
     (learned,) = received(connection)
     assert isinstance(learned, LearnedStyle)
-    style = style_of(task, learned)
+    style = style_from_result(task, learned)
     assert style is not None and np.isfinite(style.latent).all() and learned.seconds > 0.0
     received(connection, lambda: at_work.counts.get("saved") == 1)
     kept = read_style(tmp_path / "kept.style")

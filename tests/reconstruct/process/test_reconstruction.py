@@ -16,7 +16,7 @@ from capture.timing.grouping import SILENT_NS, START_NS
 from config.settings import TimeSettings
 from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.process.journal import JournalTurn, JournalWriter, read_journal
-from reconstruct.process.main import obey
+from reconstruct.process.main import follow_order
 from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.process.sink import RunStatus
 from tests.support.crowded import ages_ns
@@ -305,7 +305,7 @@ def test_status_counts_and_rates_once_a_second(run: tuple[Reconstruction, Record
 def test_a_time_offset_given_by_an_order_corrects_pairs_and_is_told(run: tuple[Reconstruction, Record]) -> None:
     """The right camera's stamps are 6 ms late: what seems 6 ms apart is of one moment."""
     reconstruction, record = run
-    obey(SyncOrder(offset_ms=6.0), reconstruction, record)
+    follow_order(SyncOrder(offset_ms=6.0), reconstruction, record)
     reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0 + 6 * MS)], T0 + 12 * MS)
     assert [pose.skew_ns for pose in record.poses] == [0]
     reconstruction.report(T0 + 2_000 * MS, 0)
@@ -315,7 +315,7 @@ def test_a_time_offset_given_by_an_order_corrects_pairs_and_is_told(run: tuple[R
 def test_a_jump_sought_in_vain_is_told(run: tuple[Reconstruction, Record]) -> None:
     reconstruction, record = run
     reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0)
-    obey(SyncOrder(OffsetMethod.JUMP), reconstruction, record)
+    follow_order(SyncOrder(OffsetMethod.JUMP), reconstruction, record)
     for k in range(1, 8):
         t_ns = T0 + 4_000 * MS * k
         reconstruction.turn([sent(0, k, t_ns), sent(1, k, t_ns)], t_ns)
@@ -329,7 +329,7 @@ def test_orders_of_a_damaged_journal_set_nothing(value: object, run: tuple[Recon
     for kind, name in (("sync", "offset_ms"), ("start", "budget_ns")):
         if value not in (-3, 10**12) or (kind, value) in (("sync", 10**12), ("start", -3)):
             message = {"kind": kind, "t_start_ns": 0, "address": "", "text": "", "details": {name: value}}
-            assert not obey(decode_order(msgpack.packb(message)), reconstruction, record)
+            assert not follow_order(decode_order(msgpack.packb(message)), reconstruction, record)
     reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0 + 9 * MS)], T0)
     assert not record.poses, "the views are further apart than pairs may be"
     reconstruction.turn([sent(0, 1, T0 + 20 * MS), sent(1, 1, T0 + 27 * MS)], T0)

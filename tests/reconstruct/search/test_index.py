@@ -11,11 +11,11 @@ import pytest
 
 from calibration.subject.subject import Subject
 from config.arrays import Singles
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.store import PoseDatabase, open_database, write_database
 from reconstruct.search import index as module
-from reconstruct.search.examples import Examples, examples_for, marker_blocks
-from reconstruct.search.index import MAX_FILES, cache_folder, examples_and_lists
+from reconstruct.search.examples import Examples, compute_examples, iterate_marker_blocks
+from reconstruct.search.index import MAX_FILES, find_cache_folder, load_examples_and_lists
 from reconstruct.search.kernels import Lists
 from reconstruct.search.lists import build_lists
 from tests.support.people import person, t_pose_clip, table_of, walk
@@ -25,7 +25,7 @@ from tests.support.people import person, t_pose_clip, table_of, walk
 def database(tmp_path_factory: pytest.TempPathFactory) -> PoseDatabase:
     """Return a small database in a file."""
     path = tmp_path_factory.mktemp("database") / "small.db"
-    write_database(path, [walk(body(1.8)), t_pose_clip(body(1.7), 9)])
+    write_database(path, [walk(build_person_skeleton(1.8)), t_pose_clip(build_person_skeleton(1.7), 9)])
     return open_database(path)
 
 
@@ -35,9 +35,9 @@ def count_computations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(subject: Subject, table: PoseDatabase) -> Iterator[Singles]:
         made.append(len(table.rotvec))
-        return marker_blocks(subject, table)
+        return iterate_marker_blocks(subject, table)
 
-    monkeypatch.setattr(module, "marker_blocks", counted)
+    monkeypatch.setattr(module, "iterate_marker_blocks", counted)
     return made
 
 
@@ -52,10 +52,10 @@ def assert_equal(found: tuple[Examples, Lists], expected: tuple[Examples, Lists]
 
 def test_the_second_time_it_is_read_not_computed(database: PoseDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, subject = count_computations(monkeypatch), person()
-    examples = examples_for(subject, database)
+    examples = compute_examples(subject, database)
     expected = examples, build_lists(examples.marker_m, seed=0)
     for _ in range(2):
-        assert_equal(examples_and_lists(subject, database, tmp_path), expected)
+        assert_equal(load_examples_and_lists(subject, database, tmp_path), expected)
     assert made == [database.n_poses] and len(list(tmp_path.iterdir())) == 1
 
 
@@ -65,22 +65,22 @@ def test_what_the_features_depend_on_makes_another_file(
     made, subject = count_computations(monkeypatch), person()
     others = [
         replace(subject, offset_m=subject.offset_m + 1e-6),
-        replace(subject, skeleton=body(1.72)),
+        replace(subject, skeleton=build_person_skeleton(1.72)),
         person("boxing"),
     ]
     for one in (subject, *others):
-        found, _ = examples_and_lists(one, database, tmp_path)
-        assert np.array_equal(found.marker_m, examples_for(one, database).marker_m)
+        found, _ = load_examples_and_lists(one, database, tmp_path)
+        assert np.array_equal(found.marker_m, compute_examples(one, database).marker_m)
     shorter = tmp_path / "shorter.db"
-    write_database(shorter, [walk(body(1.8)), t_pose_clip(body(1.7), 8)])
-    examples_and_lists(subject, open_database(shorter), tmp_path)
+    write_database(shorter, [walk(build_person_skeleton(1.8)), t_pose_clip(build_person_skeleton(1.7), 8)])
+    load_examples_and_lists(subject, open_database(shorter), tmp_path)
     assert made == [database.n_poses] * 4 + [database.n_poses - 1]
 
 
 def test_a_name_does_not_matter(database: PoseDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, subject = count_computations(monkeypatch), person()
     for one in (subject, replace(subject, name="other", residual_mm=subject.residual_mm + 1.0)):
-        examples_and_lists(one, database, tmp_path)
+        load_examples_and_lists(one, database, tmp_path)
     assert len(made) == 1
 
 
@@ -89,7 +89,7 @@ def test_a_damaged_file_is_made_anew(
     database: PoseDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     subject = person()
-    expected = examples_and_lists(subject, database, tmp_path)
+    expected = load_examples_and_lists(subject, database, tmp_path)
     made = count_computations(monkeypatch)
     (file,) = tmp_path.iterdir()
     content = bytearray(file.read_bytes())
@@ -98,9 +98,9 @@ def test_a_damaged_file_is_made_anew(
     spoilt = {"cut": bytes(content[:-50]), "empty": b"", "flipped": bytes(content), "foreign": b"<html>" * 40}[damage]
     file.unlink()  # a mapped file may not be overwritten everywhere
     file.write_bytes(spoilt)
-    assert_equal(examples_and_lists(subject, database, tmp_path), expected)
+    assert_equal(load_examples_and_lists(subject, database, tmp_path), expected)
     assert len(made) == 1
-    assert_equal(examples_and_lists(subject, database, tmp_path), expected)
+    assert_equal(load_examples_and_lists(subject, database, tmp_path), expected)
     assert len(made) == 1
 
 
@@ -108,31 +108,31 @@ def test_the_last_used_are_kept(database: PoseDatabase, tmp_path: Path, monkeypa
     subjects = [person(seed=seed) for seed in range(MAX_FILES + 1)]
     for age, subject in enumerate(subjects[:MAX_FILES]):
         before = set(tmp_path.iterdir())
-        examples_and_lists(subject, database, tmp_path)
+        load_examples_and_lists(subject, database, tmp_path)
         (new,) = set(tmp_path.iterdir()) - before
         os.utime(new, ns=(age * 10**9, age * 10**9))
-    examples_and_lists(subjects[0], database, tmp_path)  # used again, so that the second is the oldest
-    examples_and_lists(subjects[MAX_FILES], database, tmp_path)
+    load_examples_and_lists(subjects[0], database, tmp_path)  # used again, so that the second is the oldest
+    load_examples_and_lists(subjects[MAX_FILES], database, tmp_path)
     assert len(list(tmp_path.iterdir())) == MAX_FILES
     made = count_computations(monkeypatch)
-    examples_and_lists(subjects[0], database, tmp_path)
+    load_examples_and_lists(subjects[0], database, tmp_path)
     assert not made
-    examples_and_lists(subjects[1], database, tmp_path)
+    load_examples_and_lists(subjects[1], database, tmp_path)
     assert len(made) == 1
 
 
 def test_a_folder_that_cannot_be_written_to_costs_time_only(database: PoseDatabase, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
-    examples, lists = examples_and_lists(person(), database, blocked / "examples")
+    examples, lists = load_examples_and_lists(person(), database, blocked / "examples")
     assert len(examples) == database.n_poses == len(lists.row)
 
 
 def test_a_table_in_no_file_is_not_kept(tmp_path: Path) -> None:
-    table = table_of([t_pose_clip(body(1.7), 9)])
-    assert len(examples_and_lists(person(), table, tmp_path)[1].row) == 9 and not list(tmp_path.iterdir())
+    table = table_of([t_pose_clip(build_person_skeleton(1.7), 9)])
+    assert len(load_examples_and_lists(person(), table, tmp_path)[1].row) == 9 and not list(tmp_path.iterdir())
 
 
 def test_the_folder_is_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *args, **kwargs: str(tmp_path / "cache"))
-    assert cache_folder().parent == tmp_path / "cache"
+    assert find_cache_folder().parent == tmp_path / "cache"

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from config.arrays import Ints
 from database.graph.neighbours import Graph
-from reconstruct.search.distances import _prepare
+from reconstruct.search.distances import _convert_query
 from reconstruct.search.examples import Examples
-from reconstruct.search.heap import Best, _push, _sort
-from reconstruct.search.kernels import GraphEdges, Progress, WalkMemory, _from_rows, _walk
-from reconstruct.search.nearest import Query, distances_of, raw_query
+from reconstruct.search.heap import Best, _push_pose, _sort_heap
+from reconstruct.search.kernels import GraphEdges, SearchProgress, WalkMemory, _offer_rows, _walk_graph
+from reconstruct.search.nearest import Query, compute_distances, convert_raw_query
 from tests.reconstruct.search.paths import D, ball_graph, graph_from, path, query_at
 
 
 def slow_walk(examples: Examples, graph: Graph, query: Query, seeds: list[int], count: int) -> tuple[list[int], set[int]]:
     """Return the nearest poses and all examined: grow from the seeds until no pose of the best has an unknown neighbour."""
-    distance = distances_of(examples, query)
+    distance = compute_distances(examples, query)
     queue: list[int] = []
     known: set[int] = set()
 
@@ -46,11 +46,11 @@ def walk(
     """Walk with new memory; return rows, how many were found and examined."""
     rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
     best, queue, batch = Best(rows, distances), empty_best(room), empty_best(together)
-    memory, known = WalkMemory(np.zeros(len(examples), np.uint8), queue, batch), _prepare(raw_query(query))
+    memory, known = WalkMemory(np.zeros(len(examples), np.uint8), queue, batch), _convert_query(convert_raw_query(query))
     features, edges = examples.features, GraphEdges(graph.start, graph.neighbour)
-    seeded = _from_rows(features, known, np.array(seeds, np.int64), memory, 1, best, Progress(0, 0, 0))
-    size, _, n_examined = _walk(features, edges, known, memory, 1, best, seeded)
-    np.testing.assert_allclose(distances[:size], distances_of(examples, query)[rows[:size]], rtol=1e-4, atol=1e-4)
+    seeded = _offer_rows(features, known, np.array(seeds, np.int64), memory, 1, best, SearchProgress(0, 0, 0))
+    size, _, n_examined = _walk_graph(features, edges, known, memory, 1, best, seeded)
+    np.testing.assert_allclose(distances[:size], compute_distances(examples, query)[rows[:size]], rtol=1e-4, atol=1e-4)
     return rows[:size], size, n_examined
 
 
@@ -85,7 +85,7 @@ def test_looking_at_several_at_once_finds_no_less(n: int, count: int, seed: int,
     graph = graph_from([sorted(set(rng.integers(0, n, 3).tolist()) - {row}) for row in range(n)])
     query = query_at(examples, int(rng.integers(n)), seed)
     rows, size, n_examined = walk(examples, graph, query, rng.integers(0, n, 4).tolist(), count, together=together)
-    distance = distances_of(examples, query)
+    distance = compute_distances(examples, query)
     around = np.concatenate([graph.of(int(row)) for row in rows])
     missed = np.setdiff1d(around, rows)
     assert n_examined <= n and (len(missed) == 0 or (size == count and distance[missed].min() >= 0.999 * distance[rows].max()))
@@ -104,8 +104,8 @@ def test_the_heap_against_sorting(values: list[int], count: int) -> None:
     rows, distances, size = np.empty(count, np.int64), np.empty(count, np.float32), 0
     for row, value in enumerate(values):
         if size < count or value < distances[0]:
-            size = _push(rows, distances, size, row, np.float32(value))
-    _sort(rows, distances, size)
+            size = _push_pose(rows, distances, size, row, np.float32(value))
+    _sort_heap(rows, distances, size)
     assert distances[:size].tolist() == sorted(values)[:count] and size == min(count, len(values))
     pairs = list(zip(distances[:size].tolist(), rows[:size].tolist(), strict=True))
     assert pairs == sorted(pairs) and all(values[row] == d for d, row in pairs)

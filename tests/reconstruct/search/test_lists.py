@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from config.arrays import Ints
 from reconstruct.search import lists as module
-from reconstruct.search.distances import _prepare
+from reconstruct.search.distances import _convert_query
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Lists, _nearest_lists, _nearest_lists_of_groups
+from reconstruct.search.kernels import Lists, _find_nearest_in_groups, _find_nearest_lists
 from reconstruct.search.lists import assign_centers, build_lists
-from reconstruct.search.nearest import Query, distances_of, raw_query
+from reconstruct.search.nearest import Query, compute_distances, convert_raw_query
 
 M = 3
 
@@ -37,7 +37,7 @@ def query_near(marker_m: NDArray[np.float32], seed: int, rays: bool = False) -> 
 
 def nearest_lists(lists: Lists, query: Query, n_lists: int, min_poses: int = 1) -> Ints:
     """Return the lists whose centres are nearest to a query."""
-    return _nearest_lists(lists, _prepare(raw_query(query)), n_lists, min_poses)
+    return _find_nearest_lists(lists, _convert_query(convert_raw_query(query)), n_lists, min_poses)
 
 
 @given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 999))
@@ -98,7 +98,7 @@ def test_the_nearest_lists_by_the_weights_of_the_query(n: int, n_lists: int, see
     lists, query = build_lists(poses, seed=seed), query_near(poses, seed + 1, rays)
     L = len(lists.center_m)
     centers = Examples(np.zeros((L, 66), np.float32), lists.center_m, np.zeros(L, np.int32), 60.0)
-    distance = np.where(np.diff(lists.start) > 0, distances_of(centers, query), np.inf)
+    distance = np.where(np.diff(lists.start) > 0, compute_distances(centers, query), np.inf)
     chosen = nearest_lists(lists, query, n_lists)
     assert len(set(chosen.tolist())) == len(chosen) == min(n_lists, int(np.isfinite(distance).sum()))
     np.testing.assert_allclose(distance[chosen], np.sort(distance)[: len(chosen)], rtol=1e-4, atol=1e-4)
@@ -140,15 +140,15 @@ def test_the_nearest_lists_of_the_nearest_groups(grouped: Lists, n_lists: int, s
 
     def distances(center_m: NDArray[np.float32]) -> NDArray[np.float64]:
         n = len(center_m)
-        return distances_of(Examples(np.zeros((n, 66), np.float32), center_m, np.zeros(n, np.int32), 60.0), query)
+        return compute_distances(Examples(np.zeros((n, 66), np.float32), center_m, np.zeros(n, np.int32), 60.0), query)
 
     of_group, of_list = distances(grouped.group_m), distances(grouped.center_m)
     near = np.isin(np.arange(len(of_list)) // size, np.argsort(of_group, kind="stable")[: -(-n_lists // 4)])
     allowed = np.flatnonzero(near & (np.diff(grouped.start) > 0) & (of_list < limit))
-    chosen = _nearest_lists_of_groups(grouped, _prepare(raw_query(query)), n_lists, 0, np.float32(limit))
+    chosen = _find_nearest_in_groups(grouped, _convert_query(convert_raw_query(query)), n_lists, 0, np.float32(limit))
     assert len(set(chosen.tolist())) == len(chosen) == min(n_lists, len(allowed))
     np.testing.assert_allclose(of_list[chosen], np.sort(of_list[allowed])[: len(chosen)], rtol=1e-4, atol=1e-4)
-    some = _nearest_lists_of_groups(grouped, _prepare(raw_query(query)), 1, 400, np.float32(np.inf))
+    some = _find_nearest_in_groups(grouped, _convert_query(convert_raw_query(query)), 1, 400, np.float32(np.inf))
     assert np.diff(grouped.start)[some].sum() >= 400
 
 

@@ -10,7 +10,7 @@ from reconstruct.search import walk as module
 from reconstruct.search.examples import Examples
 from reconstruct.search.kernels import Lists
 from reconstruct.search.lists import build_lists
-from reconstruct.search.nearest import Query, distances_of, nearest_examples
+from reconstruct.search.nearest import Query, compute_distances, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tests.reconstruct.search.paths import D, M, ball_graph, graph_from, path, query_at
 
@@ -29,9 +29,9 @@ def test_near_exact_along_a_motion_with_few_looked_at(world: tuple[Examples, Gra
     for n in range(400, 440):
         query = query_at(examples, n, n)
         rows, distances = search.nearest(query, 30)
-        _, exact = nearest_examples(examples, query, 30)
+        _, exact = find_nearest_examples(examples, query, 30)
         assert (np.diff(distances) >= 0).all() and len(set(rows.tolist())) == 30
-        np.testing.assert_allclose(distances, distances_of(examples, query)[rows], rtol=1e-4)
+        np.testing.assert_allclose(distances, compute_distances(examples, query)[rows], rtol=1e-4)
         ratios.append(np.sqrt(distances).mean() / np.sqrt(exact).mean())
         examined.append(search.examined)
     assert np.mean(ratios) < 1.005 and np.mean(examined[1:]) < 0.5 * len(examples)
@@ -44,7 +44,7 @@ def test_found_again_in_the_frame_of_a_jump(world: tuple[Examples, Graph, Lists]
     for n, here in enumerate([100, 101, 2100, 2101, 990, 1600, 40]):
         query = query_at(examples, here, n)
         _, distances = search.nearest(query, 20)
-        _, exact = nearest_examples(examples, query, 20)
+        _, exact = find_nearest_examples(examples, query, 20)
         assert np.sqrt(distances).mean() < 1.01 * np.sqrt(exact).mean()
 
 
@@ -85,7 +85,7 @@ def test_unseen_markers_rays_and_no_prediction(world: tuple[Examples, Graph, Lis
     on_ray.marker_m[1, 2] = 40.0
     for query in (whole, one_unseen, on_ray, replace(whole, pose=None), replace(on_ray, pose=None)):
         rows, distances = search.nearest(query, 15)
-        _, exact = nearest_examples(examples, query, 15)
+        _, exact = find_nearest_examples(examples, query, 15)
         assert np.sqrt(distances).mean() <= 1.01 * np.sqrt(exact).mean()
         assert np.abs(rows - 1500).min() < 5
 
@@ -96,7 +96,7 @@ def test_nothing_known_is_no_difference(world: tuple[Examples, Graph, Lists]) ->
     rows, distances = search.nearest(Query(np.full((M, 3), np.nan), np.zeros(M), None, np.zeros(0)), 20)
     assert len(set(rows.tolist())) == 20 and distances.tolist() == [0.0] * 20
     query = query_at(world[0], 1234)
-    found, exact = search.nearest(query, 20)[1], nearest_examples(world[0], query, 20)[1]
+    found, exact = search.nearest(query, 20)[1], find_nearest_examples(world[0], query, 20)[1]
     assert found.mean() <= 1.01 * exact.mean()
 
 
@@ -127,7 +127,7 @@ def test_few_poses_and_more_wanted_than_there_are(n: int) -> None:
     for wanted in (1, n, n + 10):
         query = query_at(examples, n // 2)
         rows, distances = search.nearest(query, wanted)
-        expected = nearest_examples(examples, query, wanted)
+        expected = find_nearest_examples(examples, query, wanted)
         assert len(rows) == min(n, wanted) and search.examined == n
         assert np.array_equal(distances, expected[1])
 
@@ -140,7 +140,7 @@ def test_without_graph_or_lists(world: tuple[Examples, Graph, Lists], parts: str
     for n in range(600, 606):
         query = query_at(examples, n, n)
         _, distances = search.nearest(query, 20)
-        np.testing.assert_allclose(distances[:5], nearest_examples(examples, query, 5)[1], rtol=1e-4)
+        np.testing.assert_allclose(distances[:5], find_nearest_examples(examples, query, 5)[1], rtol=1e-4)
     assert (search.examined < len(examples)) == (parts == "graph")
 
 

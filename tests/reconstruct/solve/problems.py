@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, read_only
+from config.arrays import Floats, make_read_only
 from config.joints import N_JOINTS
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.models.local.model import LocalModel
 from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.solve.energy import Energy, _energy
+from reconstruct.solve.energy import Energy, _compute_energy
 from reconstruct.solve.root import RootPrior
-from reconstruct.solve.solver import FrameProblem, Solution, solve
+from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person
 
 N_W = 5
@@ -41,7 +41,7 @@ class Problem(NamedTuple):
 
     def solve(self, max_iterations: int = 30) -> Solution:
         """Return the solution from the root."""
-        return solve(self.frame, self.root, max_iterations=max_iterations)
+        return solve_pose(self.frame, self.root, max_iterations=max_iterations)
 
     @property
     def terms(self) -> Energy:
@@ -51,12 +51,12 @@ class Problem(NamedTuple):
     def energy(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the kernel's energy, gradient and (lower triangle of the) Hessian at x = (w, d, s)."""
         A, g = np.zeros((len(x), len(x))), np.zeros(len(x))
-        return _energy(x, self.terms, A, g), g, A
+        return _compute_energy(x, self.terms, A, g), g, A
 
     def plain_energy(self, x: Floats) -> float:
         """Return the energy as the docstring of `solve.energy` writes it: slow and obvious."""
         pose = self.model.mean + self.model.directions @ x[:N_W]
-        local = local_markers(self.subject.skeleton, pose[None], self.subject.joint, self.subject.offset_m)[0]
+        local = compute_local_markers(self.subject.skeleton, pose[None], self.subject.joint, self.subject.offset_m)[0]
         world = local @ (matrix_from_rotvec(x[N_W : N_W + 3]) @ self.root[0]).T + x[N_W + 3 :]
         w = x[:N_W] - self.model.center
         turn = x[N_W : N_W + 3] - rotvec_from_matrix(self.prior.rotation @ self.root[0].T)
@@ -86,10 +86,10 @@ def problem(kind: str, seed: int = 0, noise_m: float = 0.03, prior_sigma: float 
     U.reshape(-1, N_W)[3:] = np.linalg.qr(rng.normal(size=(3 * (N_JOINTS - 1), N_W)))[0]
     P = rng.normal(size=(N_W, N_W))
     precision = (P @ P.T + np.eye(N_W)) / prior_sigma**2
-    model = LocalModel(bent_pose(seed), read_only(U), rng.normal(0.0, 0.3, N_W), precision)
+    model = LocalModel(bent_pose(seed), make_read_only(U), rng.normal(0.0, 0.3, N_W), precision)
     pose = model.mean + U @ (model.center + rng.normal(0.0, 0.5, N_W))
     R = matrix_from_rotvec(rng.normal(0.0, 0.1, 3)) @ TURN
-    world = local_markers(subject.skeleton, pose[None], subject.joint, subject.offset_m)[0] @ R.T + PLACE
+    world = compute_local_markers(subject.skeleton, pose[None], subject.joint, subject.offset_m)[0] @ R.T + PLACE
     measured = world + rng.normal(0.0, noise_m, world.shape)
     prior = RootPrior(matrix_from_rotvec([0.02, 0.05, -0.03]) @ TURN, PLACE + [0.02, -0.01, 0.03], 0.3, 0.4)
     return Problem(subject, model, (TURN, PLACE - 0.05), prior, observed(measured, kind))

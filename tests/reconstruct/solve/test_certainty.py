@@ -6,8 +6,8 @@ import numpy as np
 
 from config.arrays import Bools
 from config.joints import N_JOINTS
-from database.geometry.kinematics import markers_and_jacobian
-from database.geometry.rotations import matrix_from_rotvec, skew
+from database.geometry.kinematics import compute_markers_and_jacobian
+from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
@@ -15,13 +15,13 @@ from reconstruct.solve.certainty import (
     CALIBRATION_M,
     FAMILIAR,
     MAX_ERROR_M,
-    information,
-    joint_error_m,
-    minimum_of,
-    with_calibration,
+    add_calibration_error,
+    build_minimum,
+    compute_information,
+    estimate_joint_error_m,
 )
 from reconstruct.solve.root import RootPrior
-from reconstruct.solve.solver import FrameProblem, solve
+from reconstruct.solve.solver import FrameProblem, solve_pose
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
 
 SUBJECT = person("boxing", 2)
@@ -45,20 +45,20 @@ def problem(shown: Bools) -> tuple[FrameProblem, tuple[np.ndarray, np.ndarray]]:
 
 def test_information_without_markers_is_the_prior() -> None:
     asked, root = problem(np.zeros(len(NAMES), bool))
-    A = information(asked, solve(asked, root))
+    A = compute_information(asked, solve_pose(asked, root))
     np.testing.assert_allclose(A, np.diag(np.concatenate([np.full(DOFS, 25.0), np.full(6, 100.0)])), atol=1e-9)
 
 
 def test_information_is_the_curvature_of_the_energy() -> None:
     """At exact markers Gauss-Newton's matrix is the true one: the energy a small step away is half d'Ad more."""
     asked, root = problem(np.ones(len(NAMES), bool))
-    solution = solve(asked, root)
-    A = information(asked, solution)
+    solution = solve_pose(asked, root)
+    A = compute_information(asked, solution)
     rng = np.random.default_rng(0)
     for _ in range(3):
         d = 1e-3 * rng.normal(size=DOFS + 6)
         moved = (matrix_from_rotvec(d[DOFS : DOFS + 3]) @ solution.rotation, solution.position_m + d[DOFS + 3 :])
-        there = solve(asked, moved, start=(solution.joints - asked.model.mean)[1:].ravel() + d[:DOFS], max_iterations=0)
+        there = solve_pose(asked, moved, start=(solution.joints - asked.model.mean)[1:].ravel() + d[:DOFS], max_iterations=0)
         gained = there.energies[0] - solution.energies[-1]
         np.testing.assert_allclose(gained, 0.5 * d @ A @ d, rtol=0.05)
     assert np.allclose(A, A.T) and A.shape == (3 * N_JOINTS + 3, 3 * N_JOINTS + 3)
@@ -68,20 +68,20 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     shown = np.ones(len(NAMES), bool)
     shown[NAMES.index("left_hand")] = False
     asked, root = problem(shown)
-    solution = solve(asked, root)
+    solution = solve_pose(asked, root)
     pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
-    local, by_joints = markers_and_jacobian(SUBJECT.skeleton, pose, FULL, np.arange(N_JOINTS), np.zeros((N_JOINTS, 3)))
-    by_turn, by_place = -skew(local @ solution.rotation.T), np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))
+    local, by_joints = compute_markers_and_jacobian(SUBJECT.skeleton, pose, FULL, np.arange(N_JOINTS), np.zeros((N_JOINTS, 3)))
+    by_turn, by_place = -skew_from_vector(local @ solution.rotation.T), np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))
     J = np.concatenate([solution.rotation @ by_joints, by_turn, by_place], axis=2)
-    covariance = J @ np.linalg.inv(information(asked, solution)) @ np.swapaxes(J, 1, 2)
+    covariance = J @ np.linalg.inv(compute_information(asked, solution)) @ np.swapaxes(J, 1, 2)
     laplace_m = np.sqrt(np.trace(covariance, axis1=1, axis2=2) / 3.0)
     for strange_rad in (0.0, 0.1):
         expected = laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad)
-        np.testing.assert_allclose(joint_error_m(minimum_of(asked, solution), strange_rad), expected, rtol=1e-9)
+        np.testing.assert_allclose(estimate_joint_error_m(build_minimum(asked, solution), strange_rad), expected, rtol=1e-9)
 
 
 def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:
     error_m = np.array([0.0, 2.0 * CALIBRATION_M, MAX_ERROR_M])
     calibrated = replace(SUBJECT, length_sigma_m=np.full((2, N_JOINTS), 0.01))
-    np.testing.assert_allclose(with_calibration(error_m, calibrated), [CALIBRATION_M, 5.0**0.5 * CALIBRATION_M, MAX_ERROR_M])
-    np.testing.assert_array_equal(with_calibration(error_m, replace(SUBJECT, length_sigma_m=None)), error_m)
+    np.testing.assert_allclose(add_calibration_error(error_m, calibrated), [CALIBRATION_M, 5.0**0.5 * CALIBRATION_M, MAX_ERROR_M])
+    np.testing.assert_array_equal(add_calibration_error(error_m, replace(SUBJECT, length_sigma_m=None)), error_m)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from tests.reconstruct.solve.problems import KINDS, N_W, PLACE, TURN, observed, problem
 
 
@@ -34,7 +34,9 @@ def test_hessian_where_nothing_is_left_over(kind: str) -> None:
     task = problem(kind, 2)
     x = np.concatenate([np.random.default_rng(5).normal(0.0, 0.2, N_W), np.zeros(3), PLACE])
     pose = task.model.mean + task.model.directions @ x[:N_W]
-    world = local_markers(task.subject.skeleton, pose[None], task.subject.joint, task.subject.offset_m)[0] @ TURN.T + PLACE
+    world = (
+        compute_local_markers(task.subject.skeleton, pose[None], task.subject.joint, task.subject.offset_m)[0] @ TURN.T + PLACE
+    )
     task = task._replace(observations=observed(world, kind))
     _, _, lower = task.energy(x)
     numeric = approx_fprime(x, lambda y: task.energy(y)[1], 1e-6)

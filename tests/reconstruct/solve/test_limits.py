@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
-from reconstruct.models.local.gaussian import local_gaussian
+from reconstruct.models.local.gaussian import fit_local_gaussian
 from reconstruct.models.local.model import DOFS, LocalModel
-from reconstruct.models.local.pca import local_pca
+from reconstruct.models.local.pca import fit_local_pca
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, NO_LIMITS, SIGMA_RAD, Limits, limits_of
-from reconstruct.solve.solver import FrameProblem, solve
+from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, NO_LIMITS, SIGMA_RAD, Limits, compute_limits
+from reconstruct.solve.solver import FrameProblem, solve_pose
 from tests.reconstruct.solve.problems import problem
 from tests.support.compiled import limit_examples
 from tests.support.people import front_rig, marker_frame_of
@@ -23,7 +23,7 @@ WIDE = Limits(np.full(DOFS, -9.0), np.full(DOFS, 9.0))
 def gaussian(seed: int = 0) -> LocalModel:
     """Return a local model of 30 poses."""
     poses = np.random.default_rng(seed).normal(0.0, 0.3, (30, DOFS))
-    return local_gaussian(poses, np.ones(30), 0.01 * np.eye(DOFS), floor_rad=0.03, shrinkage=0.1)
+    return fit_local_gaussian(poses, np.ones(30), 0.01 * np.eye(DOFS), floor_rad=0.03, shrinkage=0.1)
 
 
 def unseen(model: LocalModel) -> FrameProblem:
@@ -42,17 +42,17 @@ def lowest(model: LocalModel) -> Floats:
 def within(model: LocalModel, limits: Limits) -> Floats:
     """Return the pose that is solved for with limits, (D,)."""
     task = replace(unseen(model), limits=limits)
-    return solve(task, (task.root.rotation, task.root.position_m), max_iterations=30).joints[1:].ravel()
+    return solve_pose(task, (task.root.rotation, task.root.position_m), max_iterations=30).joints[1:].ravel()
 
 
 def test_limits_leave_out_what_is_rare() -> None:
     poses = np.tile(np.linspace(-1.0, 3.0, 4001, dtype=np.float32)[:, None], (1, 2))
     poses[0, 0] = -30.0  # one flip in 4001 poses
-    limits = limits_of(poses)
+    limits = compute_limits(poses)
     margin = MARGIN_RAD + MARGIN_SHARE * 4.0
     np.testing.assert_allclose(limits.low, -1.0 - margin, atol=0.01)
     np.testing.assert_allclose(limits.high, 3.0 + margin, atol=0.01)
-    still = limits_of(np.full((7, 1), 0.4, np.float32))
+    still = compute_limits(np.full((7, 1), 0.4, np.float32))
     assert np.isneginf(still.low).all() and np.isposinf(still.high).all()
 
 
@@ -78,7 +78,7 @@ def test_the_overstepped_coordinate_is_clamped_at_its_limit(coordinate: int, ove
 
 def test_directions_of_the_paper_are_clamped_together() -> None:
     poses = np.random.default_rng(2).normal(0.0, 0.3, (12, DOFS))
-    model = local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.0)
+    model = fit_local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.0)
     high = WIDE.high.copy()
     high[7] = lowest(model)[7] - 0.2
     assert within(model, Limits(WIDE.low, high))[7] < lowest(model)[7] - 0.1

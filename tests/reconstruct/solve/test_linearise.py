@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from config.arrays import Floats
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.solve.linearise import PosedMarkers, _add_residual, _marker_jacobian, _posed_markers, _robust, _robust_weight
+from reconstruct.solve.linearise import (
+    PosedMarkers,
+    _add_residual,
+    _compute_marker_jacobian,
+    _compute_posed_markers,
+    _compute_robust_loss,
+    _compute_robust_weight,
+)
 from tests.reconstruct.solve.problems import N_W, PLACE, problem
 
 TASK = problem("3d", 6)
@@ -14,13 +21,13 @@ X = np.concatenate([np.random.default_rng(6).normal(0.0, 0.3, N_W), np.zeros(3),
 
 
 def posed(x: Floats) -> PosedMarkers:
-    return _posed_markers(x, TASK.terms.space, TASK.terms.body)
+    return _compute_posed_markers(x, TASK.terms.space, TASK.terms.body)
 
 
 def test_markers_are_those_of_the_forward_kinematics() -> None:
     x = X + np.concatenate([np.zeros(N_W), [0.2, -0.4, 0.1], np.zeros(3)])
     pose = TASK.model.mean + TASK.model.directions @ x[:N_W]
-    local = local_markers(TASK.subject.skeleton, pose[None], TASK.subject.joint, TASK.subject.offset_m)[0]
+    local = compute_local_markers(TASK.subject.skeleton, pose[None], TASK.subject.joint, TASK.subject.offset_m)[0]
     arm = local @ (matrix_from_rotvec(x[N_W : N_W + 3]) @ TASK.root[0]).T
     np.testing.assert_allclose(posed(x).arm_m, arm, atol=1e-12)
     np.testing.assert_allclose(posed(x).world_m, arm + PLACE, atol=1e-12)
@@ -31,7 +38,7 @@ def test_derivatives_against_central_differences() -> None:
     h, here = 1e-5, posed(X)
     numeric = np.stack([(posed(X + h * e).world_m - posed(X - h * e).world_m) / (2 * h) for e in np.eye(len(X))], axis=2)
     for m in range(len(here.world_m)):
-        n = _marker_jacobian(here, m)
+        n = _compute_marker_jacobian(here, m)
         full = np.zeros((3, len(X)))
         full[:, here.columns[:n]] = here.by_x[:n].T
         np.testing.assert_allclose(full, numeric[m], atol=1e-8)
@@ -39,7 +46,7 @@ def test_derivatives_against_central_differences() -> None:
 
 def test_a_residual_adds_its_normal_equations() -> None:
     rng, here, n_x = np.random.default_rng(1), posed(X), len(X)
-    n = _marker_jacobian(here, 2)
+    n = _compute_marker_jacobian(here, 2)
     J = np.zeros((3, n_x))
     J[:, here.columns[:n]] = here.by_x[:n].T
     D, e, A, g = rng.normal(size=(3, 3)), rng.normal(size=3), np.zeros((n_x, n_x)), np.zeros(n_x)
@@ -50,4 +57,4 @@ def test_a_residual_adds_its_normal_equations() -> None:
 
 @pytest.mark.parametrize(("s", "rho", "weight"), [(0.0, 0.0, 1.0), (27.0, 9.0, 0.5), (72.0, 18.0, 1.0 / 3.0)])
 def test_pseudo_huber_by_hand(s: float, rho: float, weight: float) -> None:
-    assert _robust(s, 9.0) == pytest.approx(rho) and _robust_weight(s, 9.0) == pytest.approx(weight)
+    assert _compute_robust_loss(s, 9.0) == pytest.approx(rho) and _compute_robust_weight(s, 9.0) == pytest.approx(weight)

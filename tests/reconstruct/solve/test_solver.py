@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from database.geometry.kinematics import local_markers
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import compute_local_markers
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.observations import observations_from_markers
 from tests.reconstruct.solve.problems import KINDS, N_W, PLACE, TURN, observed, problem
 from tests.support.people import front_rig, marker_frame_of
@@ -32,13 +32,13 @@ def test_recovers_a_pose_from_exact_markers(seed: int) -> None:
     w = rng.normal(0.0, 0.4, N_W)
     R = matrix_from_rotvec([0.05, -0.1, 0.08]) @ TURN
     pose = task.model.mean + task.model.directions @ w
-    world = local_markers(task.subject.skeleton, pose[None], task.subject.joint, task.subject.offset_m)[0] @ R.T + PLACE
+    world = compute_local_markers(task.subject.skeleton, pose[None], task.subject.joint, task.subject.offset_m)[0] @ R.T + PLACE
     wide = replace(task.model, precision=np.eye(N_W) * 1e-4)
     prior = replace(task.prior, sigma_rad=100.0, sigma_m=100.0)
     solution = task._replace(model=wide, prior=prior, observations=observed(world, "3d")).solve(60)
     np.testing.assert_allclose(solution.joints, pose, atol=2e-3)
     assert np.all(solution.joints[0] == 0.0)
-    assert geodesic_rad(solution.rotation, R) < 1e-3
+    assert compute_geodesic_rad(solution.rotation, R) < 1e-3
     np.testing.assert_allclose(solution.position_m, PLACE, atol=5e-4)
 
 
@@ -62,7 +62,7 @@ def test_without_markers_the_prior_answers() -> None:
     expected = task.model.mean + task.model.directions @ task.model.center
     np.testing.assert_allclose(solution.joints, expected, atol=1e-6)
     # The minimum in d is where exp(d) R_0 is the predicted root.
-    assert geodesic_rad(solution.rotation, task.prior.rotation) < 1e-4
+    assert compute_geodesic_rad(solution.rotation, task.prior.rotation) < 1e-4
     np.testing.assert_allclose(solution.position_m, task.prior.position_m, atol=1e-4)
 
 
@@ -84,7 +84,8 @@ def test_one_marker_1_m_off_moves_the_pose_little(axis: int) -> None:
         point[0, axis] += distance_m
         wrong = task._replace(observations=replace(task.observations, point_m=point)).solve(60)
         others = [
-            local_markers(task.subject.skeleton, s.joints[None], task.subject.joint, task.subject.offset_m)[0] @ s.rotation.T
+            compute_local_markers(task.subject.skeleton, s.joints[None], task.subject.joint, task.subject.offset_m)[0]
+            @ s.rotation.T
             + s.position_m
             for s in (clean, wrong)
         ]

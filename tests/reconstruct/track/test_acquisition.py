@@ -7,12 +7,12 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.settings import Settings
-from database.builtin import body, builtin_clip
-from database.geometry.kinematics import local_markers
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.builtin import build_person_skeleton, make_builtin_clip
+from database.geometry.kinematics import compute_local_markers
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.history import BodyState
-from reconstruct.labelling.upright import mirror_order
-from reconstruct.search.examples import Examples, examples_for
+from reconstruct.labelling.upright import compute_mirror_order
+from reconstruct.search.examples import Examples, compute_examples
 from reconstruct.track.acquisition import Acquirer, Acquisition, FrameOf
 from reconstruct.track.estimator import Estimator
 from tests.support.people import front_rig, marker_frame_of, person, t_pose, t_pose_clip, table_of, walk
@@ -22,11 +22,16 @@ from tests.support.people import front_rig, marker_frame_of, person, t_pose, t_p
 def worn() -> tuple[Subject, Examples]:
     """Return a performer and few examples: the tests run without the compiler too."""
     subject = person("dark_room")
-    other = body(1.8)
-    clips = [walk(other), builtin_clip("squat", other, 60.0, 1), builtin_clip("wave", other, 60.0, 2), t_pose_clip(other)]
+    other = build_person_skeleton(1.8)
+    clips = [
+        walk(other),
+        make_builtin_clip("squat", other, 60.0, 1),
+        make_builtin_clip("wave", other, 60.0, 2),
+        t_pose_clip(other),
+    ]
     table = table_of(clips)
     thin = type(table)(np.ascontiguousarray(table.rotvec[::6]), 10.0, table.clip_start // 6, table.root_m[::6])
-    return subject, examples_for(subject, thin)
+    return subject, compute_examples(subject, thin)
 
 
 def acquirer_of(subject: Subject, examples: Examples, viewpoint_m: Floats | None = None) -> Acquirer:
@@ -53,7 +58,7 @@ def in_world(subject: Subject, joints: Floats, rng: np.random.Generator) -> tupl
     """Turn a pose about the vertical, tilt it a little and put it somewhere: markers (M, 3), rotation, place."""
     R = matrix_from_rotvec([0.0, rng.uniform(-3.0, 3.0), 0.0]) @ matrix_from_rotvec([0.1, 0.0, -0.05])
     t = rng.uniform(-2.0, 2.0, 3)
-    local = local_markers(subject.skeleton, joints[None], subject.joint, subject.offset_m)[0]
+    local = compute_local_markers(subject.skeleton, joints[None], subject.joint, subject.offset_m)[0]
     return local @ R.T + t, R, t
 
 
@@ -90,7 +95,7 @@ def test_labels_of_poses_like_the_examples(worn: tuple[Subject, Examples], dropp
         error_m = np.linalg.norm(points[order][found.point_of_marker] - markers, axis=1)[used]
         wrong += int((error_m > 0.13).sum())
         assert used.sum() >= len(seen) - 2, n
-        assert geodesic_rad(found.state.rotation, R) < 0.2 and np.linalg.norm(found.state.position_m - t) < 0.06
+        assert compute_geodesic_rad(found.state.rotation, R) < 0.2 and np.linalg.norm(found.state.position_m - t) < 0.06
     assert at_once >= 19 and wrong == 0
 
 
@@ -104,7 +109,7 @@ def test_t_pose_is_an_example_even_if_the_database_has_none(worn: tuple[Subject,
     assert found is not None and found.trusted
     right, none = found.point_of_marker == np.arange(14), found.point_of_marker < 0
     assert (right | none).all() and right.sum() >= 12
-    assert geodesic_rad(found.state.rotation, R) < 0.05 and np.linalg.norm(found.state.position_m - t) < 0.02
+    assert compute_geodesic_rad(found.state.rotation, R) < 0.05 and np.linalg.norm(found.state.position_m - t) < 0.02
 
 
 def test_what_is_trusted() -> None:
@@ -140,15 +145,17 @@ def test_a_back_turned_to_the_cameras_is_found_if_it_fits_best(worn: tuple[Subje
     markers, R, t = in_world(subject, t_pose(), np.random.default_rng(6))
     found = sought(acquirer_of(subject, examples, t + side * 4.0 * R[:, 2]), markers)
     assert (
-        found is not None and found.point_of_marker.tolist() == list(range(14)) and geodesic_rad(found.state.rotation, R) < 0.05
+        found is not None
+        and found.point_of_marker.tolist() == list(range(14))
+        and compute_geodesic_rad(found.state.rotation, R) < 0.05
     )
 
 
 def test_of_two_that_fit_alike_the_one_facing_the_cameras_is_taken(worn: tuple[Subject, Examples]) -> None:
     """Markers half way between a T-pose and the same turned by 180 degrees, its sides exchanged: the cameras decide."""
     subject, examples = worn
-    rest = local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
-    between = 0.5 * (rest + rest[mirror_order(subject)] * [-1.0, 1.0, -1.0])
+    rest = compute_local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
+    between = 0.5 * (rest + rest[compute_mirror_order(subject)] * [-1.0, 1.0, -1.0])
     for facing in (1.0, -1.0):
         found = sought(acquirer_of(subject, examples, np.array([0.0, 0.0, 4.0 * facing])), between)
         assert found is not None and found.state.rotation[2, 2] * facing > 0.8
@@ -157,8 +164,8 @@ def test_of_two_that_fit_alike_the_one_facing_the_cameras_is_taken(worn: tuple[S
 def test_after_a_short_loss_the_performer_has_not_turned_round(worn: tuple[Subject, Examples]) -> None:
     """The same ambiguous markers, no cameras to ask: the last pose decides while it is young."""
     subject, examples = worn
-    rest = local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
-    between = 0.5 * (rest + rest[mirror_order(subject)] * [-1.0, 1.0, -1.0])
+    rest = compute_local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
+    between = 0.5 * (rest + rest[compute_mirror_order(subject)] * [-1.0, 1.0, -1.0])
     for facing in (1.0, -1.0):
         last = BodyState(0, t_pose(), np.diag([facing, 1.0, facing]), np.zeros(3))
         found = sought(acquirer_of(subject, examples), between, 10**8, last)

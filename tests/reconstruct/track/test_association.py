@@ -14,9 +14,9 @@ from numerics.assignment import IMPOSSIBLE
 from reconstruct.track.association import (
     GATE2,
     Association,
-    Expected,
+    ExpectedMarkers,
     associate,
-    point_costs,
+    compute_point_costs,
 )
 from tests.support.people import bent_pose, blobs_of, front_rig, person, seen_pair, worn_markers
 
@@ -26,9 +26,9 @@ MARKER_M = worn_markers(SUBJECT, bent_pose(2, 0.3)[None], np.array([[0.0, 1.0, 0
 N = len(MARKER_M)
 
 
-def expected_at(marker_m: Floats, sigma_m: float, seen: float = 0.9) -> Expected:
+def expected_at(marker_m: Floats, sigma_m: float, seen: float = 0.9) -> ExpectedMarkers:
     own_m2 = np.tile(sigma_m**2 * np.eye(3), (len(marker_m), 1, 1))
-    return Expected(marker_m, independent(own_m2), np.full(len(marker_m), seen))
+    return ExpectedMarkers(marker_m, independent(own_m2), np.full(len(marker_m), seen))
 
 
 def independent(own_m2: Floats) -> Floats:
@@ -45,10 +45,10 @@ def test_costs_of_points_are_those_of_normal_densities() -> None:
         match(seen_pair(RIG, 0, MARKER_M, 0.3, np.random.default_rng(0)), RIG, Settings().match),
     )
     half = rng.normal(0.0, 0.05, (N, 3, 3))
-    expected = Expected(
+    expected = ExpectedMarkers(
         MARKER_M + rng.normal(0.0, 0.02, (N, 3)), independent(half @ np.swapaxes(half, 1, 2)), rng.uniform(0.1, 0.9, N)
     )
-    found = point_costs(points, expected, S)
+    found = compute_point_costs(points, expected, S)
     for m in range(N):
         for p in range(len(points.point_m)):
             C = expected.covariance_m2[m] + points.covariance_m2[p] + S.marker_sigma_m**2 * np.eye(3)
@@ -73,7 +73,7 @@ def labels_of(association: Association, views: Views, marker_m: Floats) -> tuple
     return right, wrong
 
 
-def associated(views: Views, expected: Expected, count: int = 4) -> list[Association]:
+def associated(views: Views, expected: ExpectedMarkers, count: int = 4) -> list[Association]:
     """Return the associations of views."""
     return associate(views, match(views, RIG, Settings().match, expected.point_m), RIG, expected, S, count)
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from config.settings import SolveSettings
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rigid import RigidMotion
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_between
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_between
 from reconstruct.history import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
 from reconstruct.models.local.model import DOFS, FULL, LocalModel, Quadratic
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve.certainty import Minimum, minimum_of
+from reconstruct.solve.certainty import Minimum, build_minimum
 from reconstruct.solve.root import RootPrior
-from reconstruct.solve.solver import FrameProblem, solve
+from reconstruct.solve.solver import FrameProblem, solve_pose
 from reconstruct.track.belief import (
     MOST_COUNTED,
     N_POSE,
@@ -28,19 +28,19 @@ from reconstruct.track.belief import (
     VELOCITY,
     Belief,
     Prior,
-    begin_belief,
+    apply_pose_change,
+    build_initial_belief,
     carry_covariance,
-    conclude,
-    expect_points,
-    in_the_world,
+    compute_pose_change,
+    compute_surprise,
+    compute_tilt,
+    compute_tilt_error,
     join_neighbours,
-    meet,
-    pose_change,
     predict,
-    stepped,
-    surprise,
-    tilt_apart,
-    tilt_of,
+    predict_points,
+    turn_to_world,
+    update_belief,
+    update_by_pose,
 )
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
 
@@ -86,7 +86,7 @@ def test_prediction_is_where_paths_of_the_motion_end() -> None:
         dv = (a - v / tau) * dt + np.sqrt(dt) * rng.normal(size=v.shape) @ half.T
         z, v = z + (v + 0.5 * dv) * dt, v + dv
     found = predict(belief, round(seconds * 1e9), S)
-    change = pose_change(belief.state, found.state)
+    change = compute_pose_change(belief.state, found.state)
     ends = np.concatenate([z, v], axis=1)
     deviation = ends.std(axis=0)
     np.testing.assert_allclose(
@@ -118,7 +118,7 @@ def linear_frame(prior: Prior, seed: int) -> tuple[BodyState, Minimum, Floats, F
     best = expected + np.linalg.solve(hessian, H.T @ (y - H @ expected))
     nothing = np.zeros(N_POSE)
     terms = Mock(prior=Quadratic(expected, prior.model.precision))
-    return stepped(before, best, before.t_ns), Minimum(nothing, terms, 0.0, nothing, np.tril(hessian)), H, y
+    return apply_pose_change(before, best, before.t_ns), Minimum(nothing, terms, 0.0, nothing, np.tril(hessian)), H, y
 
 
 @pytest.mark.parametrize("seconds", [1.0 / 60.0, 0.5])
@@ -131,10 +131,10 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
     prior = join_neighbours(predicted, n, None, seconds, S)
     state, minimum, H, y = linear_frame(prior, 3)
     certainty = S.neighbour_certainty
-    found = conclude(prior, state, minimum)
+    found = update_belief(prior, state, minimum)
 
     known, told_by, pull = np.linalg.inv(predicted.covariance), np.zeros((2 * N_POSE, 2 * N_POSE)), np.zeros(2 * N_POSE)
-    n = in_the_world(n, predicted.state.rotation)
+    n = turn_to_world(n, predicted.state.rotation)
     apart = (n.pose - predicted.state.joints[1:].ravel(), n.velocity - predicted.velocity)
     told = 0.0
     for k, (rate, covariance) in enumerate(((S.pose_rate, n.pose_covariance), (S.velocity_rate, n.velocity_covariance))):
@@ -148,13 +148,13 @@ def test_a_frame_is_that_of_a_linear_kalman_filter(seconds: float) -> None:
     carried = known + certainty * told_by
     left = certainty * told - 0.5 * certainty**2 * pull @ np.linalg.solve(carried, pull)
     assert prior.told is not None and prior.carried is not None
-    assert meet(prior.carried, prior.told.pose, certainty)[1] == pytest.approx(left, rel=1e-6)
+    assert update_by_pose(prior.carried, prior.told.pose, certainty)[1] == pytest.approx(left, rel=1e-6)
     information = known + told_by
     information[POSE, POSE] += H.T @ H
     carried[POSE, POSE] += H.T @ H
     pull[POSE] += H.T @ y
     best = np.linalg.solve(information, pull)
-    np.testing.assert_allclose(pose_change(predicted.state, found.state), best[POSE], atol=1e-7)
+    np.testing.assert_allclose(compute_pose_change(predicted.state, found.state), best[POSE], atol=1e-7)
     np.testing.assert_allclose(found.velocity, predicted.velocity + best[VELOCITY], atol=1e-6)
     np.testing.assert_allclose(found.covariance, np.linalg.inv(carried), atol=1e-8)
 
@@ -181,12 +181,12 @@ def test_neighbours_of_many_frames_count_as_often_as_those_of_a_few() -> None:
 
 def test_a_performer_who_was_just_found_is_as_his_neighbours_are() -> None:
     start, n = some_belief().state, some_neighbours()
-    belief = begin_belief(start, n)
+    belief = build_initial_belief(start, n)
     prior = join_neighbours(belief, n, None, 0.0, S)
     np.testing.assert_allclose(prior.model.mean[1:].ravel() + prior.model.center, n.pose, atol=1e-12)
     np.testing.assert_allclose(prior.model.precision[:DOFS, :DOFS], np.linalg.inv(n.pose_covariance), rtol=1e-6, atol=1e-6)
     assert np.array_equal(prior.root.position_m, start.position_m)
-    assert prior.led is not None and prior.told is not None and meet(prior.led, prior.told.pose, 1.0)[1] == 0.0
+    assert prior.led is not None and prior.told is not None and update_by_pose(prior.led, prior.told.pose, 1.0)[1] == 0.0
 
 
 def test_points_are_as_sure_as_the_pose_makes_them() -> None:
@@ -194,12 +194,12 @@ def test_points_are_as_sure_as_the_pose_makes_them() -> None:
     belief, h = some_belief(), 1e-6
 
     def points(state: BodyState) -> Floats:
-        local = local_markers(SUBJECT.skeleton, state.joints[None], SUBJECT.joint, SUBJECT.offset_m)[0]
+        local = compute_local_markers(SUBJECT.skeleton, state.joints[None], SUBJECT.joint, SUBJECT.offset_m)[0]
         return np.asarray(local @ state.rotation.T + state.position_m)
 
-    found_m, covariance_m2 = expect_points(belief, SUBJECT.skeleton, SUBJECT.joint, SUBJECT.offset_m)
+    found_m, covariance_m2 = predict_points(belief, SUBJECT.skeleton, SUBJECT.joint, SUBJECT.offset_m)
     np.testing.assert_allclose(found_m, points(belief.state), atol=1e-12)
-    sides = [[points(stepped(belief.state, side * h * e, 0)) for side in (1.0, -1.0)] for e in np.eye(N_POSE)]
+    sides = [[points(apply_pose_change(belief.state, side * h * e, 0)) for side in (1.0, -1.0)] for e in np.eye(N_POSE)]
     J = np.stack([(after - before) / (2.0 * h) for after, before in sides], axis=2)
     expected = np.einsum("mip,pq,njq->minj", J, belief.covariance[POSE, POSE], J)
     np.testing.assert_allclose(covariance_m2, expected, atol=1e-8)
@@ -214,7 +214,7 @@ def test_a_world_that_moves_takes_the_belief_along() -> None:
     np.testing.assert_allclose(one.velocity, other.velocity, atol=1e-12)
     np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-9)
     body = (SUBJECT.skeleton, SUBJECT.joint, SUBJECT.offset_m)
-    (before_m, before_m2), (after_m, after_m2) = expect_points(belief, *body), expect_points(belief.moved(motion), *body)
+    (before_m, before_m2), (after_m, after_m2) = predict_points(belief, *body), predict_points(belief.moved(motion), *body)
     np.testing.assert_allclose(after_m, motion.move(before_m), atol=1e-12)
     turned_m2 = np.einsum("ki,minj,lj->mknl", motion.rotation, before_m2, motion.rotation)
     np.testing.assert_allclose(after_m2, turned_m2, atol=1e-12)
@@ -225,7 +225,7 @@ def test_neighbours_tell_of_the_root_in_its_own_axes() -> None:
     quarter, n = matrix_from_rotvec(np.array([0.0, np.pi / 2.0, 0.0])), some_neighbours()
     velocity, spread = np.zeros(N_POSE), np.diag(np.arange(1.0, N_POSE + 1.0))
     velocity[-1], velocity[0] = 1.5, 0.7
-    found = in_the_world(replace(n, velocity=velocity, velocity_covariance=spread), quarter)
+    found = turn_to_world(replace(n, velocity=velocity, velocity_covariance=spread), quarter)
     np.testing.assert_allclose(found.velocity[-3:], [1.5, 0.0, 0.0], atol=1e-12)
     assert found.velocity[0] == 0.7 and found.velocity_covariance[0, 0] == 1.0
     np.testing.assert_allclose(found.velocity_covariance.diagonal()[-3:], [N_POSE, N_POSE - 1.0, N_POSE - 2.0], atol=1e-9)
@@ -242,18 +242,18 @@ def up_of(*rotations: Floats) -> Floats:
 
 
 def test_neighbours_that_agree_are_as_sure_of_the_tilt_as_any() -> None:
-    tilt = tilt_of(up_of(*[LEANING] * 3), WEIGHTS)
+    tilt = compute_tilt(up_of(*[LEANING] * 3), WEIGHTS)
     assert tilt.variance == pytest.approx(TILT_FLOOR_RAD**2)
     apart = up_of(LEANING, HEADING @ matrix_from_rotvec(np.array([-0.9, 0.0, 0.0])), HEADING)
-    assert tilt_of(apart, WEIGHTS).variance > 5.0 * TILT_FLOOR_RAD**2
+    assert compute_tilt(apart, WEIGHTS).variance > 5.0 * TILT_FLOOR_RAD**2
 
 
 def test_a_tilt_raises_the_vertical_and_leaves_the_heading() -> None:
-    turn = tilt_apart(HEADING, tilt_of(up_of(*[LEANING] * 3), WEIGHTS).up)
+    turn = compute_tilt_error(HEADING, compute_tilt(up_of(*[LEANING] * 3), WEIGHTS).up)
     assert turn[1] == 0.0
     np.testing.assert_allclose(matrix_from_rotvec(turn) @ HEADING @ LEANING.T @ UP, UP, atol=1e-12)
     turned = matrix_from_rotvec(np.array([0.0, 2.0, 0.0]))
-    np.testing.assert_allclose(tilt_apart(HEADING, tilt_of(up_of(*[turned] * 3), WEIGHTS).up), 0.0, atol=1e-12)
+    np.testing.assert_allclose(compute_tilt_error(HEADING, compute_tilt(up_of(*[turned] * 3), WEIGHTS).up), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("sigma_rad", "least", "most"), [(1.0, 0.0, 0.02), (0.003, 0.29, 0.31)])
@@ -262,15 +262,15 @@ def test_a_root_that_is_not_known_is_drawn_to_the_neighbours_tilt(sigma_rad: flo
     state = BodyState(0, bent_pose(4, 0.2), HEADING, PLACE)
     covariance = np.diag(np.repeat([0.1, sigma_rad, 0.1, 0.1], [DOFS, 3, 3, N_POSE]) ** 2)
     belief = Belief(state, np.zeros(N_POSE), covariance, np.zeros(N_POSE), np.eye(N_POSE))
-    prior = join_neighbours(belief, some_neighbours(), tilt_of(up_of(*[LEANING] * 3), WEIGHTS), 0.5, S)
-    assert least < geodesic_rad(prior.root.rotation, LEANING) < most
+    prior = join_neighbours(belief, some_neighbours(), compute_tilt(up_of(*[LEANING] * 3), WEIGHTS), 0.5, S)
+    assert least < compute_geodesic_rad(prior.root.rotation, LEANING) < most
 
 
 def test_neighbours_upside_down_or_without_a_common_tilt_give_numbers() -> None:
     fallen = matrix_from_rotvec(np.array([np.pi, 0.0, 0.0]))
     for ups in (up_of(fallen, fallen, fallen), up_of(fallen, np.eye(3), fallen)):
-        tilt = tilt_of(ups, WEIGHTS)
-        assert np.isfinite(tilt_apart(np.eye(3), tilt.up)).all() and np.isfinite(tilt.variance)
+        tilt = compute_tilt(ups, WEIGHTS)
+        assert np.isfinite(compute_tilt_error(np.eye(3), tilt.up)).all() and np.isfinite(tilt.variance)
 
 
 def test_a_free_limb_leaves_more_volume_than_a_marker_of_the_torso() -> None:
@@ -287,9 +287,9 @@ def test_a_free_limb_leaves_more_volume_than_a_marker_of_the_torso() -> None:
         shown = np.array([name in ("left_shoulder", "right_shoulder", "waist_right", more) for name in names])
         seen = observations_from_markers(marker_frame_of(marker_m, shown), front_rig(), np.full(len(names), 0.006))
         asked = FrameProblem(SUBJECT.skeleton, (SUBJECT.joint, SUBJECT.offset_m), model, root, seen)
-        solution = solve(asked, (root.rotation, root.position_m))
+        solution = solve_pose(asked, (root.rotation, root.position_m))
         state = BodyState(0, solution.joints, solution.rotation, solution.position_m)
-        volume[more] = surprise(predicted, before, state, minimum_of(asked, solution))
+        volume[more] = compute_surprise(predicted, before, state, build_minimum(asked, solution))
     assert volume[None] < volume["waist_left"] < volume["left_hand"] - 1.0
 
 
@@ -298,5 +298,7 @@ def test_a_pose_model_leads_as_neighbours_do() -> None:
     prior = join_neighbours(some_belief(), some_neighbours(), None, 1.0 / 60.0, S)
     said, nothing = some_covariance(N_POSE, 11, 30.0), np.zeros(N_POSE)
     terms = Mock(prior=Quadratic(nothing, prior.model.precision + said))
-    found = conclude(prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said)))
+    found = update_belief(
+        prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said))
+    )
     np.testing.assert_allclose(found.covariance, carried(prior, S.neighbour_certainty * said), atol=1e-8)

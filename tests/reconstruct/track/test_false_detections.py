@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 from capture.packets import MarkerFrame, Views
 from config.arrays import Floats
 from config.settings import Settings
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.track.false_detections import LEARN_S, MAX_SPOTS, STAY_PX, FalseDetections, keep_near, standing, update_spots
+from reconstruct.track.false_detections import (
+    LEARN_S,
+    MAX_SPOTS,
+    STAY_PX,
+    FalseDetections,
+    clear_near_expected,
+    find_standing_points,
+    update_spots,
+)
 from tests.support.people import PERIOD_NS, blobs_of, front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 
@@ -41,7 +49,7 @@ class Room(Performance):
 
 @pytest.fixture(scope="module")
 def room() -> Room:
-    subject, other = person("dark_room", 1), body(1.8)
+    subject, other = person("dark_room", 1), build_person_skeleton(1.8)
     clip = walk(subject.skeleton, 3, speed=0.8)
     markers, joints = worn_markers(subject, clip.rotvec[:160], clip.root_m[:160] - clip.root_m[80] * [1.0, 0.0, 1.0])
     table = table_of([walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0))] + [t_pose_clip(other)])
@@ -211,7 +219,7 @@ def test_what_moves_is_never_left_out(seed: int, speed: float) -> None:
     step = (speed * STAY_PX / LEARN_S / 60.0) * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     for k in range(60):
         points = start + k * step
-        assert speed < 2.0 or not standing(points, spots, n).any()
+        assert speed < 2.0 or not find_standing_points(points, spots, n).any()
         n = update_spots(points, points[:0], spots, n, k / 60.0, 1.0 / 60.0)
         assert n <= MAX_SPOTS
 
@@ -229,11 +237,15 @@ def test_a_label_starts_the_count_anew_until_a_place_is_known() -> None:
     n = update_spots(at, at, spots, n, 0.5, 0.1)
     for k in range(6, 10):
         n = update_spots(at, nothing, spots, n, 0.1 * k, 0.1)
-    assert not standing(at, spots, n)[0]
+    assert not find_standing_points(at, spots, n)[0]
     for k in range(10, 13):
         n = update_spots(at, nothing, spots, n, 0.1 * k, 0.1)
     n = update_spots(at, at, spots, n, 1.3, 0.1)
-    assert standing(at, spots, n)[0] and standing(at + 1.0, spots, n)[0] and not standing(at + 1.1, spots, n)[0]
+    assert (
+        find_standing_points(at, spots, n)[0]
+        and find_standing_points(at + 1.0, spots, n)[0]
+        and not find_standing_points(at + 1.1, spots, n)[0]
+    )
 
 
 def test_near_an_expected_marker() -> None:
@@ -241,5 +253,5 @@ def test_near_an_expected_marker() -> None:
     points = np.array([[0.0, 0.0], [50.0, 0.0], [100.0, 0.0], [150.0, 0.0], [200.0, 0.0]])
     expected = np.array([[2.9, 0.0], [53.1, 0.0], [100.0, 9.0], [np.nan, np.nan], [0.0, 0.0]])
     out = np.array([True, True, True, True, False])
-    keep_near(out, points, expected, np.array([1.0, 1.0, 9.5, 1e9, 1.0]))
+    clear_near_expected(out, points, expected, np.array([1.0, 1.0, 9.5, 1e9, 1.0]))
     assert out.tolist() == [False, True, False, True, False]

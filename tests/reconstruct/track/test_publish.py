@@ -8,8 +8,8 @@ import pytest
 
 from config.joints import N_JOINTS
 from config.settings import LabelSettings
-from reconstruct.pose import TrackingState, measured_joints
-from reconstruct.track.publish import OVERSTATED, state_of, weights_of
+from reconstruct.pose import TrackingState, find_measured_joints
+from reconstruct.track.publish import OVERSTATED, compute_weights, judge_tracking_state
 from tests.support.people import marker_frame_of, person
 
 SUBJECT, LIMITS = person("dark_room"), LabelSettings()
@@ -19,7 +19,7 @@ ALL, NONE = (marker_frame_of(np.zeros((M, 3)), np.full(M, seen)) for seen in (Tr
 
 def test_hypotheses_weigh_by_their_evidence_as_far_as_it_is_believed() -> None:
     hypotheses: Any = [SimpleNamespace(score=score) for score in (-3.0, -3.0 - OVERSTATED * np.log(4.0))]
-    np.testing.assert_allclose(weights_of(hypotheses), [0.8, 0.2])
+    np.testing.assert_allclose(compute_weights(hypotheses), [0.8, 0.2])
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_hypotheses_weigh_by_their_evidence_as_far_as_it_is_believed() -> None:
     ],
 )
 def test_the_state_follows_from_the_mean_expected_error(mean_m: float, state: TrackingState) -> None:
-    assert state_of(ALL, SUBJECT, np.full(N_JOINTS, mean_m), LIMITS) is state
+    assert judge_tracking_state(ALL, SUBJECT, np.full(N_JOINTS, mean_m), LIMITS) is state
 
 
 def test_a_measured_joint_that_may_be_far_off_is_not_tracked_and_neither_is_a_pose_without_markers() -> None:
     error_m = np.full(N_JOINTS, 0.01)
-    assert state_of(NONE, SUBJECT, error_m, LIMITS) is TrackingState.COASTING
-    measured = measured_joints(ALL.shown, SUBJECT)
+    assert judge_tracking_state(NONE, SUBJECT, error_m, LIMITS) is TrackingState.COASTING
+    measured = find_measured_joints(ALL.shown, SUBJECT)
     for joint, state in ((measured.argmax(), TrackingState.COASTING), ((~measured).argmax(), TrackingState.TRACKING)):
         far_m = np.where(np.arange(N_JOINTS) == joint, 1.01 * LIMITS.measured_m, error_m)
-        assert state_of(ALL, SUBJECT, far_m, LIMITS) is state
+        assert judge_tracking_state(ALL, SUBJECT, far_m, LIMITS) is state

@@ -9,8 +9,8 @@ from config.arrays import Floats
 from config.settings import SolveSettings
 from reconstruct.history import BodyState
 from reconstruct.models.local.model import DOFS
-from reconstruct.track.belief import N_POSE, Belief, predict, stepped
-from reconstruct.track.smooth import Moment, carry_moment, smooth_back
+from reconstruct.track.belief import N_POSE, Belief, apply_pose_change, predict
+from reconstruct.track.smooth import Moment, carry_moment, smooth_backwards
 
 SETTINGS, N, STEP_S, NOISE = SolveSettings(), 4, 1.0 / 60.0, 0.01
 LINEAR = np.setdiff1d(np.arange(N_POSE), np.arange(DOFS, DOFS + 3))  # all but the root's rotation, which stays as it is
@@ -41,7 +41,7 @@ def see(belief: Belief, H: Floats, seen: Floats) -> Belief:
     P = belief.covariance
     gain = P @ H.T @ np.linalg.inv(H @ P @ H.T + NOISE**2 * np.eye(len(H)))
     step = gain @ (seen - H @ vector_of(belief))
-    state = stepped(belief.state, step[:N_POSE], belief.state.t_ns)
+    state = apply_pose_change(belief.state, step[:N_POSE], belief.state.t_ns)
     return replace(belief, state=state, velocity=belief.velocity + step[N_POSE:], covariance=P - gain @ H @ P)
 
 
@@ -97,7 +97,7 @@ def case() -> tuple[list[Moment], Floats, Floats]:
 
 def test_the_past_is_that_of_least_squares_over_all_moments(case: tuple[list[Moment], Floats, Floats]) -> None:
     moments, mean, covariance = case
-    found = smooth_back(moments)
+    found = smooth_backwards(moments)
     linear = np.concatenate([LINEAR, N_POSE + LINEAR])
     np.testing.assert_allclose(vector_of(found)[linear], mean[linear], atol=1e-7)
     np.testing.assert_allclose(found.covariance[np.ix_(linear, linear)], covariance[np.ix_(linear, linear)], atol=1e-9)
@@ -106,12 +106,12 @@ def test_the_past_is_that_of_least_squares_over_all_moments(case: tuple[list[Mom
 
 
 def test_the_mean_is_the_same_without_the_covariance(case: tuple[list[Moment], Floats, Floats]) -> None:
-    both, mean = smooth_back(case[0]), smooth_back(case[0], covariance=False)
+    both, mean = smooth_backwards(case[0]), smooth_backwards(case[0], covariance=False)
     np.testing.assert_array_equal(vector_of(mean), vector_of(both))
     assert mean.covariance is case[0][0].belief.covariance
 
 
 def test_nothing_is_told_from_after_the_body_was_found_anew(case: tuple[list[Moment], Floats, Floats]) -> None:
     first, second, third, *_ = case[0]
-    found = smooth_back([first, second, Moment(third.belief)])
-    np.testing.assert_array_equal(vector_of(found), vector_of(smooth_back([first, second])))
+    found = smooth_backwards([first, second, Moment(third.belief)])
+    np.testing.assert_array_equal(vector_of(found), vector_of(smooth_backwards([first, second])))

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.reconstruct.swaps import SwapCounts, choose_swaps, count_swaps, exchange_markers, table
-from capture.sources.simulated.performer import performer_from_scene
+from benchmarks.reconstruct.swaps import SwapCounts, choose_swaps, count_swaps, exchange_markers, format_table
+from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.settings import Settings
-from database.builtin import body
-from database.clips import clip_slice
+from database.builtin import build_person_skeleton
+from database.clips import slice_clip
 from reconstruct.pipeline import Pipeline
 from tests.support.people import marker_frame_of, t_pose_clip, table_of, walk
 from tools.evaluate.missing.labels import TPOSE_S, project_scene
@@ -24,9 +24,9 @@ def test_two_markers_have_each_others_points() -> None:
 
 
 def test_an_exchange_in_a_walk_is_doubted_and_put_right() -> None:
-    skeleton = body(1.74)
+    skeleton = build_person_skeleton(1.74)
     scene = SimulatedScene(motion="walk", markers="boxing", tpose_s=TPOSE_S, seed=1)
-    performer = performer_from_scene(scene, clip_slice(walk(skeleton), 0, 110))
+    performer = make_scene_performer(scene, slice_clip(walk(skeleton), 0, 110))
     shown = project_scene("walk", scene, performer, 1.7)
     (at, (first, second)) = next(iter(choose_swaps(shown).items()))
     apart_px = np.linalg.norm(shown.image_px[0, at, first] - shown.image_px[0, at, second])
@@ -37,4 +37,4 @@ def test_an_exchange_in_a_walk_is_doubted_and_put_right() -> None:
     assert (counts.injected, len(counts.doubted_ms), len(counts.right_ms)) == (1, 1, 1)
     assert counts.doubted_ms[0] < 200.0 and 100.0 <= counts.right_ms[0] < 600.0  # held for 100 ms
     assert 0.02 < counts.minutes < 0.04
-    assert table(counts)[0].startswith("1 exchanges of 100 ms")
+    assert format_table(counts)[0].startswith("1 exchanges of 100 ms")

@@ -14,13 +14,13 @@ from scipy.spatial.transform import Rotation
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.files.read import read_clip
-from database.geometry.kinematics import charted, forward
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.pose import TrackingState
-from stream.export.bvh import bvh_text, euler_order, euler_rad, write_bvh
-from stream.export.resampling import evenly_timed, without_gaps
+from stream.export.bvh import euler_from_matrix, find_euler_order, format_bvh, write_bvh
+from stream.export.resampling import fill_lost_frames, resample_evenly
 from stream.export.take import Take
 from tests.support import judges
 from tests.support.files.motion import random_values, write_amc
@@ -82,7 +82,7 @@ def motion_at(seconds: Floats) -> Take:
 
     Every angle is a smooth function of time, so that the truth is known at any time.
     """
-    skeleton = body()
+    skeleton = build_person_skeleton()
     offsets_m = skeleton.offsets_m * np.linspace(0.9, 1.15, N_JOINTS)[:, None] + np.linspace(-0.01, 0.02, N_JOINTS * 3).reshape(
         -1, 3
     )
@@ -100,7 +100,7 @@ def motion_at(seconds: Floats) -> Take:
     turn[:, 1] = 3.0 * 2.0 * np.pi * seconds / 4.0
     local[:, 0] = matrix_from_rotvec(turn) @ local[:, 0]
     root_m = np.column_stack([0.9 * seconds, 0.95 + 0.05 * np.sin(5.0 * seconds), -0.4 * seconds - 1.0])
-    return Take(lopsided, seconds, (TrackingState.TRACKING,) * len(seconds), charted(local), root_m)
+    return Take(lopsided, seconds, (TrackingState.TRACKING,) * len(seconds), charted_from_local(local), root_m)
 
 
 def recorded(tmp_path: Path) -> tuple[Path, Take]:
@@ -115,7 +115,7 @@ def recorded(tmp_path: Path) -> tuple[Path, Take]:
     rotvec[40:46], root_m[40:46] = rng.normal(0.0, 1.0, (6, N_JOINTS, 3)), 0.0  # a lost pose means nothing
     take = Take(whole.skeleton, seconds, tuple(states), rotvec, root_m)
     write_bvh(tmp_path / "take.bvh", take)
-    return tmp_path / "take.bvh", without_gaps(evenly_timed(take))
+    return tmp_path / "take.bvh", fill_lost_frames(resample_evenly(take))
 
 
 def blender(file: Path) -> Loaded:
@@ -198,8 +198,8 @@ def test_hanging_arms_stay_clear_of_the_singularity(tmp_path: Path) -> None:
 
 def test_bvh_places_every_joint_and_end_as_the_take_does() -> None:
     motion = take()
-    G, p = forward(motion.skeleton, motion.rotvec, motion.root_m)
-    frame_time, found = bvh_positions_cm(bvh_text(motion))
+    G, p = compute_forward_kinematics(motion.skeleton, motion.rotvec, motion.root_m)
+    frame_time, found = bvh_positions_cm(format_bvh(motion))
     assert frame_time == pytest.approx(1 / 60, abs=1e-8)
     assert set(JOINTS) < set(found) and len(found) == N_JOINTS + 5
     for name in JOINTS:
@@ -210,13 +210,13 @@ def test_bvh_places_every_joint_and_end_as_the_take_does() -> None:
 
 
 def test_bvh_rests_in_the_t_pose_with_the_root_at_zero() -> None:
-    text = bvh_text(take())
+    text = format_bvh(take())
     head = "HIERARCHY\nROOT hips\n{\n\tOFFSET 0.000000 0.000000 0.000000\n\tCHANNELS 6 Xposition Yposition Zposition"
     assert text.startswith(head)
     rest = Take(uneven_body(), np.zeros(1), (TrackingState.TRACKING,), np.zeros((1, N_JOINTS, 3)), np.zeros((1, 3)))
-    _, found = bvh_positions_cm(bvh_text(rest))
+    _, found = bvh_positions_cm(format_bvh(rest))
     # All channels zero is the T-pose by definition, whereas rotvec zero holds the arms at their reference.
-    zeroed = bvh_text(rest).rpartition("\n")[0].rpartition("\n")[0] + "\n" + " ".join(["0"] * (3 * N_JOINTS + 3)) + "\n"
+    zeroed = format_bvh(rest).rpartition("\n")[0].rpartition("\n")[0] + "\n" + " ".join(["0"] * (3 * N_JOINTS + 3)) + "\n"
     _, t_pose = bvh_positions_cm(zeroed)
     for name in JOINTS:
         np.testing.assert_allclose(t_pose[name][0] / 100, uneven_body().rest_positions_m()[JOINT_INDEX[name]], atol=1e-7)
@@ -227,9 +227,9 @@ def test_bvh_rests_in_the_t_pose_with_the_root_at_zero() -> None:
 @settings(max_examples=15)
 @given(rotvec=hnp.arrays(float, (4, 3), elements=st.floats(-3, 3)))
 def test_euler_angles_give_the_rotation_back(joint: str, rotvec: np.ndarray) -> None:
-    order = euler_order(JOINT_INDEX[joint])
+    order = find_euler_order(JOINT_INDEX[joint])
     R = Rotation.from_rotvec(rotvec).as_matrix()
-    angles = euler_rad(R, order)
+    angles = euler_from_matrix(R, order)
     name = "".join("XYZ"[axis] for axis in order)
     np.testing.assert_allclose(Rotation.from_euler(name, angles).as_matrix(), R, atol=1e-9)
 
@@ -238,7 +238,7 @@ def test_euler_angles_give_the_rotation_back(joint: str, rotvec: np.ndarray) -> 
 def test_euler_angles_hold_at_the_singularity(sign: int) -> None:
     angles = np.radians([[20, sign * 80, 30], [20, sign * 90, 30], [20, sign * 90, 30]])
     R = Rotation.from_euler("YZX", angles).as_matrix()
-    np.testing.assert_allclose(euler_rad(R, (1, 2, 0)), angles, atol=1e-7)
+    np.testing.assert_allclose(euler_from_matrix(R, (1, 2, 0)), angles, atol=1e-7)
 
 
 def test_our_own_export_comes_back(tmp_path: Path) -> None:
@@ -252,6 +252,6 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
     # Written with six decimals of degrees and of centimetres.
     np.testing.assert_allclose(back.skeleton.offsets_m, clip.skeleton.offsets_m, atol=1e-6)
     np.testing.assert_allclose(back.skeleton.tails_m[[4, 14, 18]], clip.skeleton.tails_m[[4, 14, 18]], atol=1e-6)
-    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
-    np.testing.assert_allclose(forward(back.skeleton, back.rotvec, back.root_m)[1], p, atol=1e-5)
-    assert geodesic_rad(matrix_from_rotvec(back.rotvec), matrix_from_rotvec(clip.rotvec)).max() < 1e-5
+    p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    np.testing.assert_allclose(compute_forward_kinematics(back.skeleton, back.rotvec, back.root_m)[1], p, atol=1e-5)
+    assert compute_geodesic_rad(matrix_from_rotvec(back.rotvec), matrix_from_rotvec(clip.rotvec)).max() < 1e-5

@@ -11,8 +11,8 @@ import pytest
 from config.joints import JOINTS
 from database.files.c3d import read_c3d
 from reconstruct.pose import TrackingState
-from stream.export.c3d import c3d_bytes, write_c3d
-from stream.export.points import points_of, unique_names
+from stream.export.c3d import encode_c3d, write_c3d
+from stream.export.points import make_names_unique, points_from_take
 from stream.export.take import MarkerTracks, Take, TakeInfo
 from tests.support.files.takes import take
 
@@ -35,7 +35,7 @@ def with_markers(n: int = 20, n_markers: int = 3) -> Take:
 
 
 def test_names_are_legal_and_never_twice() -> None:
-    assert unique_names(["hips", "Hips", "hips", "Küre 1", "a\tb:c", "", "点"]) == (
+    assert make_names_unique(["hips", "Hips", "hips", "Küre 1", "a\tb:c", "", "点"]) == (
         "hips", "Hips_marker", "hips_2", "Kure_1", "a_b_c", "point", "point_marker",
     )  # fmt: skip
 
@@ -43,7 +43,7 @@ def test_names_are_legal_and_never_twice() -> None:
 def test_our_own_reader_gets_the_points_back(tmp_path: Path) -> None:
     motion = with_markers()
     write_c3d(tmp_path / "a.c3d", motion)
-    read, points = read_c3d(tmp_path / "a.c3d"), points_of(motion)
+    read, points = read_c3d(tmp_path / "a.c3d"), points_from_take(motion)
     assert read.labels == (*JOINTS, "leftHand_marker", "Kure_1", "m2")
     assert read.fps == 60.0 and read.up == "+Y"
     assert np.array_equal(read.valid, points.valid)
@@ -77,15 +77,15 @@ def test_more_frames_and_points_than_a_word_and_a_byte_count(tmp_path: Path, n_f
     motion = with_markers(n_frames, n_markers)
     write_c3d(tmp_path / "a.c3d", motion)
     read = read_c3d(tmp_path / "a.c3d")
-    assert read.valid.shape == (n_frames, 23 + n_markers) and read.labels == points_of(motion).names
+    assert read.valid.shape == (n_frames, 23 + n_markers) and read.labels == points_from_take(motion).names
     assert np.array_equal(read.valid[-1, 23:], motion.markers.valid[-1])
 
 
 def test_empty_and_single_frames() -> None:
     one = take(1)
-    assert len(c3d_bytes(one)) % 4 == 0
+    assert len(encode_c3d(one)) % 4 == 0
     none = Take(one.skeleton, np.zeros(0), (), np.zeros((0, 23, 3)), np.zeros((0, 3)))
-    assert c3d_bytes(none)[:2] == b"\x02\x50"
+    assert encode_c3d(none)[:2] == b"\x02\x50"
 
 
 @pytest.mark.judge
@@ -94,7 +94,7 @@ def test_ezc3d_agrees(tmp_path: Path, n_frames: int, n_markers: int) -> None:
     ezc3d = pytest.importorskip("ezc3d")
     motion = with_markers(n_frames, n_markers)
     write_c3d(tmp_path / "a.c3d", motion)
-    theirs, points = ezc3d.c3d(str(tmp_path / "a.c3d")), points_of(motion)
+    theirs, points = ezc3d.c3d(str(tmp_path / "a.c3d")), points_from_take(motion)
     found = theirs["data"]["points"][:3].transpose(2, 1, 0)
     valid = np.isfinite(found).all(axis=2)
     assert np.array_equal(valid, points.valid)
@@ -118,7 +118,7 @@ def test_c3d_for_python_agrees(tmp_path: Path, n_frames: int) -> None:
     c3d = pytest.importorskip("c3d")
     motion = with_markers(n_frames)
     write_c3d(tmp_path / "a.c3d", motion)
-    points = points_of(motion)
+    points = points_from_take(motion)
     with (tmp_path / "a.c3d").open("rb") as stream, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns that there are no analog data
         reader = c3d.Reader(stream)

@@ -9,13 +9,13 @@ import pytest
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.pose import TrackingState
 from stream.export.c3d import write_c3d
-from stream.export.from_recording import motion_from_recording
-from stream.export.ground import FEET, GroundForces, forces_of_points
+from stream.export.from_recording import read_longest_motion
+from stream.export.ground import FEET, GroundForces, forces_from_points
 from stream.export.recorded import write_recording
-from stream.export.resampling import evenly_timed
-from stream.export.take import MarkerTracks, Take, TakeInfo, between, in_place
-from stream.protocol.codec import decode, encode
-from stream.recording.playback import played
+from stream.export.resampling import resample_evenly
+from stream.export.take import MarkerTracks, Take, TakeInfo, cut_take, remove_root_motion
+from stream.protocol.codec import decode_message, encode_message
+from stream.recording.playback import restamp_pose
 from stream.recording.recording import open_recording
 from tests.support.files.takes import take
 
@@ -38,7 +38,7 @@ def points() -> tuple[np.ndarray, np.ndarray]:
 def forced() -> Take:
     """Build a take with markers, forces, and a frame that is lost."""
     known = np.arange(N) != 7
-    forces = forces_of_points(*points(), JOINTS, 71.5).only(known)
+    forces = forces_from_points(*points(), JOINTS, 71.5).only(known)
     states = tuple(TrackingState.TRACKING if here else TrackingState.LOST for here in known)
     valid = np.random.default_rng(1).random((N, 2)) > 0.4
     markers = MarkerTracks(("a", "b"), np.where(valid[..., None], (0.25, 1.0, 0.5), 0.0), valid)
@@ -52,7 +52,7 @@ def wrench(forces: GroundForces) -> np.ndarray:
 
 def test_a_foot_has_the_force_and_the_moment_of_its_points() -> None:
     force_n, point_m = points()
-    forces = forces_of_points(force_n, point_m, JOINTS, 71.5)
+    forces = forces_from_points(force_n, point_m, JOINTS, 71.5)
     moment = np.cross(point_m, force_n)
     expected = [
         np.concatenate([each[:, rows].sum(axis=1) for each in (force_n, moment)], axis=1) for rows in ((0, 1, 2), (3, 4, 5))
@@ -65,7 +65,7 @@ def test_a_recording_keeps_them_and_plays_them(tmp_path: Path) -> None:
     given = forced()
     write_recording(tmp_path / "a.mcap", given)
     recording = open_recording(tmp_path / "a.mcap")
-    motion = motion_from_recording(recording)
+    motion = read_longest_motion(recording)
     found = motion.take()
     assert not recording.notes and not motion.note and found.states == given.states
     np.testing.assert_allclose(found.seconds, given.seconds, atol=1e-9)
@@ -76,22 +76,22 @@ def test_a_recording_keeps_them_and_plays_them(tmp_path: Path) -> None:
     for name in ("force_n", "center_m", "moment_nm", "known", "contacts"):
         assert np.array_equal(getattr(found.forces, name), getattr(given.forces, name)), name
     assert found.forces.mass_kg == 71.5
-    again = decode(encode(played(recording.poses[20], "new", 3, 10**12)))
+    again = decode_message(encode_message(restamp_pose(recording.poses[20], "new", 3, 10**12)))
     assert [foot.joint for foot in again.ground_forces] == list(FEET) and not recording.poses[7].ground_forces
 
 
 def test_forces_go_where_the_take_goes() -> None:
     given = forced()
-    part = between(given, 10 / 60.0, 20 / 60.0).forces
+    part = cut_take(given, 10 / 60.0, 20 / 60.0).forces
     assert np.array_equal(part.force_n, given.forces.force_n[10:21])
-    there = in_place(given)
+    there = remove_root_motion(given)
     moved = (there.root_m - given.root_m)[:, None] * given.forces.loaded[..., None]
     np.testing.assert_allclose(there.forces.center_m, given.forces.center_m + moved, atol=1e-12)
     R = matrix_from_rotvec(np.array([0.1, 0.7, -0.2]))
     np.testing.assert_allclose(np.cross(R @ (1.0, 2.0, 3.0), R @ (4.0, 5.0, 6.0)), R @ np.cross((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)))
     turned = given.forces.moved(R, np.array([1.0, 0.0, 2.0]))
     np.testing.assert_allclose(turned.moment_nm, given.forces.moment_nm @ R.T)
-    doubled = evenly_timed(given, 120.0).forces
+    doubled = resample_evenly(given, 120.0).forces
     np.testing.assert_allclose(doubled.force_n[::2], given.forces.force_n, atol=1e-9)
     np.testing.assert_allclose(doubled.center_m[::2], given.forces.center_m, atol=1e-9)
     np.testing.assert_allclose(doubled.force_n[41], given.forces.force_n[20:22].mean(axis=0))

@@ -9,17 +9,17 @@ import pytest
 
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.pose import Pose, TrackingState
-from stream.export.from_recording import default_tails_m, motion_from_recording
-from stream.export.take import take_from_poses
-from stream.protocol.codec import decode, encode
-from stream.protocol.compose import pose_message, rig_message, skeleton_message
+from stream.export.from_recording import estimate_tails_m, read_longest_motion
+from stream.export.take import build_take
+from stream.protocol.codec import decode_message, encode_message
+from stream.protocol.compose import compose_pose_message, compose_rig_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
 from tests.support import fakes
 
 SUBJECT = fakes.subject()
-SKELETON = skeleton_message(SUBJECT)
+SKELETON = compose_skeleton_message(SUBJECT)
 
 
 @dataclass
@@ -35,10 +35,10 @@ class Tape:
 
     @property
     def poses(self) -> tuple[PoseMessage, ...]:
-        return tuple(decode(encode(message)) for message in self.messages)
+        return tuple(decode_message(encode_message(message)) for message in self.messages)
 
     def payloads(self) -> Iterator[tuple[int, bytes]]:
-        yield from ((0, encode(message)) for message in (*self.skeletons, *self.messages))
+        yield from ((0, encode_message(message)) for message in (*self.skeletons, *self.messages))
 
 
 def poses(n: int = 6) -> list[Pose]:
@@ -55,20 +55,20 @@ def poses(n: int = 6) -> list[Pose]:
 
 def messages(session: str = "run", skeleton: SkeletonMessage = SKELETON, n: int = 6) -> list[PoseMessage]:
     """Return them as the stream has them."""
-    return [pose_message(pose, skeleton, session, k, pose.t_capture_ns + 9) for k, pose in enumerate(poses(n))]
+    return [compose_pose_message(pose, skeleton, session, k, pose.t_capture_ns + 9) for k, pose in enumerate(poses(n))]
 
 
 def test_a_recording_gives_the_motion_that_was_published() -> None:
     tape = Tape(
         messages(),
-        rig=rig_message(fakes.rig(), "run"),
+        rig=compose_rig_message(fakes.rig(), "run"),
         metadata={"when": "2025-05-04T10:00:00+00:00"},
     )
-    take, expected = motion_from_recording(tape).take(), take_from_poses(SUBJECT.skeleton, poses(), SUBJECT.markers.names)
+    take, expected = read_longest_motion(tape).take(), build_take(SUBJECT.skeleton, poses(), SUBJECT.markers.names)
     np.testing.assert_allclose(take.seconds, expected.seconds, atol=1e-12)
     assert take.states == expected.states
     # Published as float32.
-    assert geodesic_rad(matrix_from_rotvec(take.rotvec), matrix_from_rotvec(expected.rotvec)).max() < 1e-6
+    assert compute_geodesic_rad(matrix_from_rotvec(take.rotvec), matrix_from_rotvec(expected.rotvec)).max() < 1e-6
     np.testing.assert_allclose(take.positions_m(), expected.positions_m(), atol=2e-6)
     assert take.skeleton.tails_m.tolist() == SUBJECT.skeleton.tails_m.tolist()
     assert take.markers is not None and take.markers.names == ("chest", "hand")
@@ -79,26 +79,26 @@ def test_a_recording_gives_the_motion_that_was_published() -> None:
 
 def test_the_longest_run_of_one_skeleton_is_taken_and_said() -> None:
     tall = replace(SUBJECT, skeleton=replace(SUBJECT.skeleton, offsets_m=SUBJECT.skeleton.offsets_m * 2.0))
-    other = skeleton_message(tall)
+    other = compose_skeleton_message(tall)
     tape = Tape([*messages(n=2), *messages("next", other, 6)], skeletons=(SKELETON, other))
-    motion = motion_from_recording(tape)
+    motion = read_longest_motion(tape)
     assert "changes its session or skeleton once;" in motion.note and "6 of 8 poses, session next" in motion.note
     assert motion.subject.skeleton.offsets_m.tolist() == tall.skeleton.offsets_m.tolist() and len(motion.take()) == 6
-    assert motion_from_recording(Tape(messages())).note == ""
+    assert read_longest_motion(Tape(messages())).note == ""
     with pytest.raises(FileFormatError, match=f"lacks the skeleton {other.hash}"):
-        motion_from_recording(Tape(messages("next", other))).take()
+        read_longest_motion(Tape(messages("next", other))).take()
 
 
 def test_predicted_poses_stand_at_the_time_they_are_for_and_markers_at_theirs() -> None:
     published = [replace(message, predicted_ns=8_350_000 * (k > 0)) for k, message in enumerate(messages(n=3))]
     published += [replace(messages()[5], predicted_ns=0)]  # 33 ms later, not predicted
-    take = motion_from_recording(Tape(published)).take()
+    take = read_longest_motion(Tape(published)).take()
     np.testing.assert_allclose(take.seconds, [0.0, 0.02505, 0.04175, 0.0835], atol=1e-9)
     assert take.markers is not None
     # Between frames 1 (x = 0.1) and 2, which has none: no value; at frame 5 its own.
     assert take.markers.valid[:, 0].tolist() == [True, False, False, True]
     whole = [replace(message, predicted_ns=8_350_000) for message in messages(n=2)]
-    take = motion_from_recording(Tape([*whole, replace(messages()[5])])).take()
+    take = read_longest_motion(Tape([*whole, replace(messages()[5])])).take()
     assert take.markers is not None
     assert take.markers.point_m[0, 0, 0] == pytest.approx(0.05)
 
@@ -112,18 +112,18 @@ def test_bodies_of_other_programs() -> None:
     ]
     tape = Tape(rotated, backwards)
     np.testing.assert_allclose(
-        motion_from_recording(tape).take().positions_m(), motion_from_recording(Tape(messages())).take().positions_m(), atol=1e-9
+        read_longest_motion(tape).take().positions_m(), read_longest_motion(Tape(messages())).take().positions_m(), atol=1e-9
     )
     foreign = replace(SKELETON, names=("pelvis", *JOINTS[1:]))
     with pytest.raises(FileFormatError, match="hips, pelvis"):
-        motion_from_recording(Tape(messages(), foreign)).take()
+        read_longest_motion(Tape(messages(), foreign)).take()
     with pytest.raises(FileFormatError, match="no poses"):
-        motion_from_recording(Tape([])).take()
+        read_longest_motion(Tape([])).take()
 
 
 def test_where_bones_end_if_nobody_said() -> None:
     offsets = SUBJECT.skeleton.offsets_m
-    tails = default_tails_m(offsets)
+    tails = estimate_tails_m(offsets)
     elbow, wrist = JOINT_INDEX["leftLowerArm"], JOINT_INDEX["leftHand"]
     assert PARENTS[wrist] == elbow and tails[elbow].tolist() == offsets[wrist].tolist()
     assert tails[wrist].tolist() == (0.5 * offsets[wrist]).tolist()

@@ -10,12 +10,12 @@ import pytest
 
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
-from database.builtin import body, builtin_clip
+from database.builtin import build_person_skeleton, make_builtin_clip
 from reconstruct.pose import TrackingState
-from stream.export.glb import glb_bytes, write_glb
-from stream.export.gltf import keys_of
+from stream.export.glb import encode_glb, write_glb
+from stream.export.gltf import sample_keys
 from stream.export.take import Take, TakeInfo
-from stream.export.vrma import vrma_bytes
+from stream.export.vrma import encode_vrma
 from tests.support.files.gltf import GltfFile, parsed
 from tests.support.files.takes import take
 from tests.support.judges import node_modules, program
@@ -25,8 +25,8 @@ INFO = TakeInfo("Zoë", "s-7", "2025-03-04T05:06:07+00:00", "dance.mcap")
 
 def dance(n: int = 60) -> Take:
     """Return a walk of a small person at unequal times, some frames of it lost or coasting."""
-    skeleton = body(1.75)
-    clip = builtin_clip("walk", skeleton, 60.0, 3)
+    skeleton = build_person_skeleton(1.75)
+    clip = make_builtin_clip("walk", skeleton, 60.0, 3)
     seconds = np.concatenate([[0.0], np.cumsum(np.random.default_rng(1).uniform(0.008, 0.05, n - 1))])
     states = [TrackingState.TRACKING] * n
     states[20:26], states[26:30] = [TrackingState.LOST] * 6, [TrackingState.COASTING] * 4
@@ -55,7 +55,7 @@ def motion() -> Take:
 
 @pytest.fixture(scope="module")
 def glb(motion: Take) -> GltfFile:
-    return parsed(glb_bytes(motion))
+    return parsed(encode_glb(motion))
 
 
 def test_every_joint_is_where_the_take_has_it_at_every_key(motion: Take, glb: GltfFile) -> None:
@@ -87,7 +87,7 @@ def test_neighbouring_quaternions_are_on_one_side() -> None:
     rotvec = spinning.rotvec.copy()
     rotvec[:, 0] = 0.0
     rotvec[:, 0, 1] = np.linspace(0.0, 9.0, len(rotvec))  # a turn and a half, passing w = 0 twice
-    file = parsed(glb_bytes(replace(spinning, rotvec=rotvec, states=(TrackingState.TRACKING,) * len(rotvec))))
+    file = parsed(encode_glb(replace(spinning, rotvec=rotvec, states=(TrackingState.TRACKING,) * len(rotvec))))
     q = file.track("hips", "rotation")[1]
     assert (q[:, 3] < 0.0).any()
     assert np.all((q[1:] * q[:-1]).sum(axis=1) > 0.99)
@@ -144,19 +144,19 @@ def test_extras_tell_where_it_comes_from_and_what_was_lost(motion: Take, glb: Gl
 
 def test_a_take_that_is_lost_throughout_is_refused() -> None:
     lost = take(4, states=(TrackingState.LOST,) * 4)
-    for to_bytes in (glb_bytes, vrma_bytes):
+    for to_bytes in (encode_glb, encode_vrma):
         with pytest.raises(FileFormatError, match="all 4 frames are lost"):
             to_bytes(lost)
 
 
 def test_frames_closer_than_a_float_tells_become_one_key() -> None:
     seconds = np.array([0.0, 50_000.0, 50_000.0005, 50_000.1])  # floats are 0.004 s apart there
-    np.testing.assert_array_equal(keys_of(take(4, seconds)).seconds, [0.0, 50_000.0, 50_000.1])
+    np.testing.assert_array_equal(sample_keys(take(4, seconds)).seconds, [0.0, 50_000.0, 50_000.1])
 
 
 def test_the_same_take_gives_the_same_bytes(motion: Take, tmp_path: Path) -> None:
     write_glb(tmp_path / "a.glb", motion)
-    assert (tmp_path / "a.glb").read_bytes() == glb_bytes(dance())
+    assert (tmp_path / "a.glb").read_bytes() == encode_glb(dance())
 
 
 VALIDATE = """
@@ -175,8 +175,8 @@ def test_the_validator_finds_nothing_wrong(motion: Take, tmp_path: Path) -> None
     folder = node_modules("gltf-validator").parent
     takes = {"walk": motion, "wild": take(30), "single": take(1), "gap": take(3, np.array([0.0, 0.5, 900.0]))}
     for name, each in takes.items():
-        (tmp_path / f"{name}.glb").write_bytes(glb_bytes(each))
-        (tmp_path / f"{name}.vrma").write_bytes(vrma_bytes(each))
+        (tmp_path / f"{name}.glb").write_bytes(encode_glb(each))
+        (tmp_path / f"{name}.vrma").write_bytes(encode_vrma(each))
 
     def issues(suffix: str) -> list[dict[str, object]]:
         files = [str(tmp_path / f"{name}.{suffix}") for name in takes]

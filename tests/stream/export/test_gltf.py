@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconstruct.pose import TrackingState
-from stream.export.gltf import ARRAY_BUFFER, GltfDocument, animation, continuous, joint_nodes, keys_of
+from stream.export.gltf import (
+    ARRAY_BUFFER,
+    GltfDocument,
+    add_animation,
+    build_joint_nodes,
+    make_quaternions_continuous,
+    sample_keys,
+)
 from tests.support.files.gltf import parsed
 from tests.support.files.takes import take
 
@@ -42,7 +49,7 @@ def test_accessors_start_at_multiples_of_four_and_know_their_limits() -> None:
 
 def test_nodes_hold_their_way_from_the_parent() -> None:
     places = np.array([[0.0, 1.0, 0.0], [0.25, 1.0, 0.5], [-0.25, 0.5, 0.0], [0.25, 2.0, 0.5]])
-    assert joint_nodes(["a", "b", "c", "d"], [-1, 0, 0, 1], places) == [
+    assert build_joint_nodes(["a", "b", "c", "d"], [-1, 0, 0, 1], places) == [
         {"name": "a", "translation": [0.0, 1.0, 0.0], "children": [1, 2]},
         {"name": "b", "translation": [0.25, 0.0, 0.5], "children": [3]},
         {"name": "c", "translation": [-0.25, -0.5, 0.0]},
@@ -53,7 +60,7 @@ def test_nodes_hold_their_way_from_the_parent() -> None:
 def test_a_take_that_begins_and_ends_lost_is_as_long_as_its_stamps() -> None:
     lost, tracked = TrackingState.LOST, TrackingState.TRACKING
     motion = take(6, states=(lost, lost, tracked, lost, tracked, lost))
-    keys = keys_of(motion)
+    keys = sample_keys(motion)
     np.testing.assert_allclose(keys.seconds, motion.seconds[[0, 2, 4, 5]])
     np.testing.assert_array_equal(keys.root_m, motion.root_m[[2, 2, 4, 4]])
 
@@ -61,7 +68,7 @@ def test_a_take_that_begins_and_ends_lost_is_as_long_as_its_stamps() -> None:
 def test_all_channels_share_their_times() -> None:
     document = GltfDocument()
     turns = {0: np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), 3: np.tile([1.0, 0.0, 0.0, 0.0], (2, 1))}
-    motion = animation(document, "jump", np.array([0.0, 0.1]), turns, np.array([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]))
+    motion = add_animation(document, "jump", np.array([0.0, 0.1]), turns, np.array([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]))
     assert [c["target"] for c in motion["channels"]] == [
         {"node": 0, "path": "translation"},
         {"node": 0, "path": "rotation"},
@@ -73,7 +80,7 @@ def test_all_channels_share_their_times() -> None:
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_continuous_quaternions_are_the_same_rotations_without_jumps(seed: int, n: int) -> None:
     q = np.random.default_rng(seed).normal(size=(n, 3, 4))
-    smooth = continuous(q)
+    smooth = make_quaternions_continuous(q)
     np.testing.assert_array_equal(np.abs(smooth), np.abs(q))
     np.testing.assert_array_equal(smooth[0], q[0])
     signs = np.sign(smooth / q)

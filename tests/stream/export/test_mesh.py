@@ -7,16 +7,16 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
-from database.builtin import body
-from database.geometry.kinematics import charted, forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from stream.export.mesh.mesh import BodyMesh, body_mesh, rest_positions_m
+from stream.export.mesh.mesh import BodyMesh, compute_rest_positions_m, load_body_mesh
 
-MAN = body(1.75)
+MAN = build_person_skeleton(1.75)
 
 
 def mesh_of(skeleton: Skeleton) -> BodyMesh:
-    return body_mesh(JOINTS, PARENTS, skeleton.offsets_m)
+    return load_body_mesh(JOINTS, PARENTS, skeleton.offsets_m)
 
 
 def edges_of(mesh: BodyMesh) -> np.ndarray:
@@ -35,7 +35,7 @@ def posed(skeleton: Skeleton, **degrees: tuple[float, float, float]) -> np.ndarr
     local = np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)).copy()
     for name, angles in degrees.items():
         local[JOINT_INDEX[name]] = Rotation.from_euler("XYZ", angles, degrees=True).as_matrix()
-    G, p = forward(skeleton, charted(local), np.zeros(3))
+    G, p = compute_forward_kinematics(skeleton, charted_from_local(local), np.zeros(3))
     return mesh_of(skeleton).posed(G, p, skeleton.rest_positions_m())
 
 
@@ -68,7 +68,7 @@ def check_skin(mesh: BodyMesh, n_joints: int) -> None:
 
 @pytest.mark.parametrize("height_m", [pytest.param(1.1, marks=pytest.mark.slow), 1.75])
 def test_the_skin_is_one_closed_outward_surface_without_handles(height_m: float) -> None:
-    mesh = mesh_of(body(height_m))
+    mesh = mesh_of(build_person_skeleton(height_m))
     check_closed(mesh)
     check_skin(mesh, N_JOINTS)
     # Euler: V - E + F = 2 of a sphere; each face has three half edges.
@@ -82,7 +82,7 @@ def test_the_skin_is_one_closed_outward_surface_without_handles(height_m: float)
 
 @pytest.mark.parametrize(("height_m", "low_l", "high_l"), [pytest.param(1.1, 14, 22, marks=pytest.mark.slow), (1.75, 55, 80)])
 def test_it_has_the_size_of_a_person(height_m: float, low_l: float, high_l: float) -> None:
-    mesh = mesh_of(body(height_m))
+    mesh = mesh_of(build_person_skeleton(height_m))
     low, high = mesh.vertices_m.min(axis=0), mesh.vertices_m.max(axis=0)
     assert high[1] - low[1] == pytest.approx(height_m, rel=0.035)
     assert high[0] - low[0] == pytest.approx(1.09 * height_m, rel=0.05)  # the skeleton's arms, finger to finger
@@ -158,7 +158,7 @@ def test_the_skin_in_the_t_pose_is_at_rest() -> None:
 
 def test_it_is_computed_once_and_read_only() -> None:
     first = mesh_of(MAN)
-    assert body_mesh(list(JOINTS), list(PARENTS), MAN.offsets_m.tolist()) is first
+    assert load_body_mesh(list(JOINTS), list(PARENTS), MAN.offsets_m.tolist()) is first
     for name in ("vertices_m", "normals", "faces", "joints", "weights"):
         assert not getattr(first, name).flags.writeable
 
@@ -173,7 +173,7 @@ def test_a_humanoid_without_the_bones_that_vrm_leaves_open_gets_a_body() -> None
             above = PARENTS[above]
         parents.append(kept.index(above) if above >= 0 else -1)
     offsets = np.array([rest[j] - (rest[kept[p]] if p >= 0 else 0.0) for j, p in zip(kept, parents, strict=True)])
-    mesh = body_mesh([JOINTS[joint] for joint in kept], parents, offsets)
+    mesh = load_body_mesh([JOINTS[joint] for joint in kept], parents, offsets)
     check_closed(mesh)
     check_skin(mesh, len(kept))
     full = mesh_of(MAN)
@@ -184,10 +184,10 @@ def test_a_humanoid_without_the_bones_that_vrm_leaves_open_gets_a_body() -> None
 def test_other_skeletons_get_a_stick_along_each_bone() -> None:
     offsets = np.array([[0, 0, 0], [0.5, 0, 0], [0.4, 0.2, 0], [0, 0, 0.6], [0, -0.3, 0.1]])
     parents = [-1, 0, 1, 0, 3]
-    mesh = body_mesh(["base", "boom", "hook", "arm", "tip"], parents, offsets)
+    mesh = load_body_mesh(["base", "boom", "hook", "arm", "tip"], parents, offsets)
     check_closed(mesh)
     check_skin(mesh, 5)
-    for place in rest_positions_m(parents, offsets):
+    for place in compute_rest_positions_m(parents, offsets):
         assert np.linalg.norm(mesh.vertices_m - place, axis=1).min() < 0.06
     boom = np.linalg.norm(mesh.vertices_m - [0.25, 0.0, 0.0], axis=1) < 0.05
     assert boom.sum() > 5 and np.all(mesh.joints[boom, 0] == 0)  # what lies between base and boom turns with the base
@@ -197,7 +197,7 @@ def test_other_skeletons_get_a_stick_along_each_bone() -> None:
 @pytest.mark.parametrize("seed", [0, 417])
 def test_any_skeleton_gets_a_closed_skin(seed: int) -> None:
     offsets = np.random.default_rng(seed).uniform(-0.4, 0.4, (N_JOINTS, 3))
-    mesh = body_mesh(JOINTS, PARENTS, offsets)
+    mesh = load_body_mesh(JOINTS, PARENTS, offsets)
     check_closed(mesh)
     check_skin(mesh, N_JOINTS)
     assert volume_m3(mesh.vertices_m, mesh.faces) > 0.0

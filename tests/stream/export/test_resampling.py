@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from capture.rate import frame_period_s, missing_frames
+from capture.rate import count_missing_frames, estimate_frame_period_s
 from reconstruct.pose import TrackingState
-from stream.export.resampling import evenly_timed, markers_at, without_gaps
+from stream.export.resampling import fill_lost_frames, resample_evenly, resample_markers
 from stream.export.take import MarkerTracks, Take
 from tests.support.files.takes import take, tracks
 
@@ -13,9 +13,9 @@ T, C, L = TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST
 
 
 def test_frame_period_counts_missing_frames_and_leaves_out_silences() -> None:
-    assert frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx(0.233 / 7)
-    assert frame_period_s(np.array([0.0, 0.02, 0.041, 0.06, 1.071, 1.09])) == pytest.approx((0.06 + 0.019) / 4)
-    assert frame_period_s(np.zeros(1)) == pytest.approx(1 / 30)
+    assert estimate_frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx(0.233 / 7)
+    assert estimate_frame_period_s(np.array([0.0, 0.02, 0.041, 0.06, 1.071, 1.09])) == pytest.approx((0.06 + 0.019) / 4)
+    assert estimate_frame_period_s(np.zeros(1)) == pytest.approx(1 / 30)
 
 
 RATE = 29.2
@@ -38,37 +38,39 @@ RANDOM = np.random.default_rng(1)
 )
 def test_the_rate_is_the_camera_s(stamps: np.ndarray, period_s: float, tolerance: float) -> None:
     """And the even take is as long as the stamps say, to a frame."""
-    assert frame_period_s(stamps - stamps[0]) == pytest.approx(period_s, rel=tolerance)
-    even = evenly_timed(take(len(stamps), stamps - stamps[0]))
+    assert estimate_frame_period_s(stamps - stamps[0]) == pytest.approx(period_s, rel=tolerance)
+    even = resample_evenly(take(len(stamps), stamps - stamps[0]))
     assert abs(even.seconds[-1] - (stamps[-1] - stamps[0])) <= period_s
 
 
 def test_missing_frames_are_counted_in_spite_of_jitter() -> None:
     """A step of 1.6 periods between a late stamp and an early one is none; of no fixed rate, the mean tells."""
     late = GRID + RANDOM.uniform(0.0, 0.02, len(GRID))
-    assert np.diff(late).max() > 1.55 / RATE and not missing_frames(late).any()
-    assert missing_frames(np.delete(late, [100, 101, 200])).nonzero()[0].tolist() == [99, 197]
+    assert np.diff(late).max() > 1.55 / RATE and not count_missing_frames(late).any()
+    assert count_missing_frames(np.delete(late, [100, 101, 200])).nonzero()[0].tolist() == [99, 197]
     varying = np.cumsum(RANDOM.uniform(0.02, 0.05, 400))
-    assert not missing_frames(varying).any() and missing_frames(np.delete(varying, [50, 51, 52]))[49] in (2, 3, 4)
+    assert not count_missing_frames(varying).any() and count_missing_frames(np.delete(varying, [50, 51, 52]))[49] in (2, 3, 4)
 
 
 def test_markers_between_frames_that_both_have_them() -> None:
     own_s = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.6])
     markers = tracks([True, True, False, True, True, True], [0.0, 1.0, 9.0, 3.0, 4.0, 6.0])
     wanted_s = np.array([0.05, 0.1, 0.15, 0.203, 0.25, 0.297, 0.35, 0.5, 0.597, 0.7, -0.1])
-    found = markers_at(markers, own_s, wanted_s)
+    found = resample_markers(markers, own_s, wanted_s)
     # 0.297 s is within 5% of a period of frame 3, which has it; 0.5 s is in a silence of two periods.
     assert found.valid[:, 0].tolist() == [True, True, False, False, False, True, True, False, True, False, False]
     np.testing.assert_allclose(found.point_m[found.valid[:, 0], 0, 0], [0.5, 1.0, 3.0, 3.5, 6.0])
     assert not found.point_m[~found.valid].any()
     one = MarkerTracks(("m",), np.ones((1, 1, 3)), np.ones((1, 1), bool))
-    assert markers_at(one, np.zeros(1), np.zeros(1)) is one and not markers_at(one, np.zeros(1), np.ones(2)).valid.any()
+    assert (
+        resample_markers(one, np.zeros(1), np.zeros(1)) is one and not resample_markers(one, np.zeros(1), np.ones(2)).valid.any()
+    )
 
 
 def test_silences_are_coasting_and_long_ones_lost() -> None:
     seconds = np.array([0.0, 0.1, 0.2, 0.4, 0.5, 1.0, 1.1])
     motion = take(7, seconds)
-    even = evenly_timed(motion)
+    even = resample_evenly(motion)
     np.testing.assert_allclose(even.seconds, np.arange(12) / 10.0, atol=1e-12)
     assert even.states == (T, T, T, C, T, T, L, L, L, L, T, T)
     np.testing.assert_allclose(even.root_m[3], 0.5 * (motion.root_m[2] + motion.root_m[3]), atol=1e-12)
@@ -76,21 +78,21 @@ def test_silences_are_coasting_and_long_ones_lost() -> None:
 
 def test_lost_poses_do_not_pull_at_their_neighbours() -> None:
     motion = take(5, np.arange(5) / 10.0, states=(L, T, T, L, T))
-    even = evenly_timed(motion, 20.0)
+    even = resample_evenly(motion, 20.0)
     assert even.states == (L, T, T, T, T, L, L, T, T)
     for frame, source in ((1, 1), (2, 1), (4, 2), (5, 2), (7, 4), (8, 4)):
         np.testing.assert_allclose(even.root_m[frame], motion.root_m[source], atol=1e-12)
         np.testing.assert_allclose(even.local_rotations()[frame], motion.local_rotations()[source], atol=1e-9)
-    still = without_gaps(motion)
+    still = fill_lost_frames(motion)
     assert still.root_m.tolist() == motion.root_m[[1, 1, 2, 2, 4]].tolist() and still.states == motion.states
     nowhere = take(3, states=(L, L, L))
-    assert without_gaps(nowhere) is nowhere and without_gaps(take(3)).root_m.tolist() == take(3).root_m.tolist()
+    assert fill_lost_frames(nowhere) is nowhere and fill_lost_frames(take(3)).root_m.tolist() == take(3).root_m.tolist()
 
 
 @pytest.mark.parametrize("fps", [24.0, 60.0, 119.88])
 def test_a_rate_that_was_asked_for(fps: float) -> None:
     motion = take(31, np.arange(31) / 30.0)
-    even = evenly_timed(motion, fps)
+    even = resample_evenly(motion, fps)
     assert len(even) == round(fps) + 1 and abs(even.seconds[-1] - 1.0) <= 0.5 / fps
     np.testing.assert_allclose(np.diff(even.seconds), 1.0 / fps)
     np.testing.assert_allclose(even.root_m[10], motion.root_m[0] + (motion.root_m[-1] - motion.root_m[0]) * 10 / fps, atol=1e-9)
@@ -100,7 +102,7 @@ def test_gaps_are_filled_at_the_right_time() -> None:
     whole = take(13)
     kept = [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]  # frame 5 was dropped
     holed = Take(whole.skeleton, whole.seconds[kept], (TrackingState.TRACKING,) * 12, whole.rotvec[kept], whole.root_m[kept])
-    even = evenly_timed(holed)
+    even = resample_evenly(holed)
     assert len(even) == 13
     np.testing.assert_allclose(even.seconds, whole.seconds, atol=1e-12)
     np.testing.assert_allclose(even.positions_m()[kept], whole.positions_m()[kept], atol=1e-9)

@@ -9,10 +9,10 @@ import pytest
 
 from config.joints import JOINTS
 from reconstruct.pose import TrackingState
-from stream.export.points import points_of
-from stream.export.resampling import evenly_timed
-from stream.export.take import MarkerTracks, Take, TakeInfo, software_version
-from stream.export.trc import trc_text, write_trc
+from stream.export.points import points_from_take
+from stream.export.resampling import resample_evenly
+from stream.export.take import MarkerTracks, Take, TakeInfo, find_software_version
+from stream.export.trc import format_trc, write_trc
 from tests.support import judges
 from tests.support.files.takes import take
 
@@ -48,9 +48,9 @@ def uneven() -> Take:
 
 
 def test_joints_then_markers_in_millimetres_and_gaps_are_nan() -> None:
-    motion, even = uneven(), evenly_timed(uneven())
-    lines = trc_text(motion, "a walk.trc").splitlines()
-    first = ["PathFileType", "4", "(X/Y/Z)", "a_walk.trc", f"duocap={software_version()}"]
+    motion, even = uneven(), resample_evenly(uneven())
+    lines = format_trc(motion, "a walk.trc").splitlines()
+    first = ["PathFileType", "4", "(X/Y/Z)", "a_walk.trc", f"duocap={find_software_version()}"]
     assert lines[0].split("\t") == [
         *first, "subject=Ann_Aberg", "session=s_1", "recorded=2025-05-04T10:00:00", "source=a_walk.mcap",
     ]  # fmt: skip
@@ -80,14 +80,14 @@ def test_joints_then_markers_in_millimetres_and_gaps_are_nan() -> None:
 @pytest.mark.judge
 def test_opensim_agrees(tmp_path: Path) -> None:
     python = judges.python_with("opensim")
-    motion = evenly_timed(uneven())
+    motion = resample_evenly(uneven())
     write_trc(tmp_path / "a.trc", motion)
     (tmp_path / "read.py").write_text(OPENSIM, encoding="utf-8")
     command = [python, str(tmp_path / "read.py"), str(tmp_path / "a.trc"), str(tmp_path / "a.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    points = points_of(motion)
+    points = points_from_take(motion)
     assert (
         found["labels"] == list(points.names) and found["units"] == "mm" and float(found["rate"]) == pytest.approx(25, rel=0.01)
     )

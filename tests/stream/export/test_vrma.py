@@ -9,13 +9,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from config.joints import JOINTS, VRM_BONE
-from database.builtin import body
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import TrackingState
-from stream.export.glb import glb_bytes
+from stream.export.glb import encode_glb
 from stream.export.gltf import GltfDocument
 from stream.export.take import Take
-from stream.export.vrma import vrma_bytes, write_vrma
+from stream.export.vrma import encode_vrma, write_vrma
 from tests.stream.export.test_glb import dance
 from tests.support.files.gltf import GltfFile, parsed
 from tests.support.files.takes import take
@@ -35,7 +35,7 @@ def wild() -> Take:
 
 @pytest.fixture(scope="module")
 def vrma(wild: Take) -> GltfFile:
-    return parsed(vrma_bytes(wild))
+    return parsed(encode_vrma(wild))
 
 
 def test_the_extension_maps_every_vrm_bone_to_its_node(vrma: GltfFile) -> None:
@@ -57,14 +57,14 @@ def test_only_the_hips_move_and_nothing_is_scaled_or_turned_at_rest(vrma: GltfFi
 
 def test_the_hips_rest_at_their_height_over_the_ground() -> None:
     skeleton = dance().skeleton
-    file = parsed(vrma_bytes(dance()))
+    file = parsed(encode_vrma(dance()))
     lowest = (skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min()
     assert file.tree["nodes"][0]["translation"] == [0.0, pytest.approx(-lowest), 0.0]
     assert 0.9 < -lowest < 1.05  # of 1.75 m
 
 
 def test_every_bone_points_as_in_the_take(wild: Take, vrma: GltfFile) -> None:
-    G, p = forward(wild.skeleton, wild.rotvec, wild.root_m)
+    G, p = compute_forward_kinematics(wild.skeleton, wild.rotvec, wild.root_m)
     for frame in (0, 9, 19):
         world = vrma.world(wild.seconds[frame])
         for joint, name in enumerate(JOINTS):
@@ -112,8 +112,10 @@ console.log(JSON.stringify(JSON.parse(times).map((time) => {
 
 def avatar_bytes(height_m: float) -> bytes:
     """Return a VRM 1.0 avatar of another person: our GLB at rest with the extension that makes it one."""
-    standing = Take(body(height_m), np.zeros(1), (TrackingState.TRACKING,), dance().rotvec[:1].copy(), np.zeros((1, 3)))
-    file = parsed(glb_bytes(standing))
+    standing = Take(
+        build_person_skeleton(height_m), np.zeros(1), (TrackingState.TRACKING,), dance().rotvec[:1].copy(), np.zeros((1, 3))
+    )
+    file = parsed(encode_glb(standing))
     bones = {name: {"node": file.node(name)} for name in VRM_BONE}
     meta = {"name": "judge", "version": "1", "authors": ["us"], "licenseUrl": "https://vrm.dev/licenses/1.0/"}
     document = GltfDocument()
@@ -146,8 +148,8 @@ def test_three_vrm_turns_the_bones_of_an_avatar_as_ours_and_scales_its_way(tmp_p
     ]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == ""
-    G, _ = forward(motion.skeleton, motion.rotvec, motion.root_m)
-    file, avatar = parsed(vrma_bytes(motion)), parsed((tmp_path / "avatar.vrm").read_bytes())
+    G, _ = compute_forward_kinematics(motion.skeleton, motion.rotvec, motion.root_m)
+    file, avatar = parsed(encode_vrma(motion)), parsed((tmp_path / "avatar.vrm").read_bytes())
     ratio = avatar.tree["nodes"][0]["translation"][1] / file.tree["nodes"][0]["translation"][1]
     assert 1.1 < ratio < 1.3
     for frame, bones in zip(frames, json.loads(done.stdout), strict=True):

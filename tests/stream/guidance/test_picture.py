@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.board.views import BoardView
-from stream.guidance.picture import AMBER, BACKGROUND, FRAME, GREEN, CameraPicture, canvas_picture, drawn_camera, layout
+from stream.guidance.picture import AMBER, BACKGROUND, FRAME, GREEN, CameraPicture, draw_camera, draw_canvas, lay_out_pictures
 
 GREY = np.full((48, 64, 3), 120, np.uint8)
 
 
 @given(st.integers(200, 2000), st.integers(200, 2000), st.integers(1, 2))
 def test_pictures_lie_on_the_canvas_apart_in_their_own_shape(width: int, height: int, n: int) -> None:
-    found = layout([CameraPicture("left"), CameraPicture("right")][:n], (width, height), 40)
+    found = lay_out_pictures([CameraPicture("left"), CameraPicture("right")][:n], (width, height), 40)
     for x, y, w, h in found:
         assert x >= 0 and y >= 40 and x + w <= width and y + h <= height
         assert w / h == pytest.approx(640 / 480, rel=0.06)
@@ -24,16 +24,16 @@ def test_pictures_lie_on_the_canvas_apart_in_their_own_shape(width: int, height:
 
 def test_wide_canvases_have_them_side_by_side_and_tall_ones_stacked() -> None:
     cameras = [CameraPicture("left"), CameraPicture("right")]
-    (_, left, *_), (_, right, *_) = layout(cameras, (1600, 600), 0)
+    (_, left, *_), (_, right, *_) = lay_out_pictures(cameras, (1600, 600), 0)
     assert left == right
-    (above, _, *_), (below, _, *_) = layout(cameras, (600, 1200), 0)
+    (above, _, *_), (below, _, *_) = lay_out_pictures(cameras, (600, 1200), 0)
     assert above == below
 
 
 def test_covered_cells_are_green_and_others_are_not() -> None:
     cover = np.zeros((6, 8))
     cover[4, 1] = 1.0
-    picture = drawn_camera(CameraPicture("", GREY, cover=cover), (640, 480))
+    picture = draw_camera(CameraPicture("", GREY, cover=cover), (640, 480))
     covered, bare = picture[4 * 80 + 40, 1 * 80 + 40].astype(int), picture[4 * 80 + 40, 5 * 80 + 40].astype(int)
     assert covered[1] > covered[0] + 10 and covered[1] > covered[2] + 5
     assert bare[0] == bare[1] == bare[2] < 120
@@ -42,18 +42,18 @@ def test_covered_cells_are_green_and_others_are_not() -> None:
 def test_corners_are_drawn_where_they_are_in_a_picture_of_another_scale() -> None:
     seen = np.array([True, True, True, False])
     view = BoardView(np.array([[100.0, 100.0], [300.0, 120.0], [200.0, 400.0], [600.0, 50.0]]), seen)
-    picture = drawn_camera(CameraPicture("", GREY, (1280, 960), view), (640, 480))
+    picture = draw_camera(CameraPicture("", GREY, (1280, 960), view), (640, 480))
     assert picture[60, 150].tolist() != [120, 120, 120]  # the second, at half the scale
     assert picture[25, 300].tolist() == [120, 120, 120]  # the fourth is not seen
     assert np.abs(picture[50, 50 - 6].astype(int) - AMBER).max() < 90  # the ring around the first
-    spots = drawn_camera(CameraPicture("", GREY, points_px=np.array([[320.0, 240.0], [np.nan, 1.0]])), (640, 480))
+    spots = draw_camera(CameraPicture("", GREY, points_px=np.array([[320.0, 240.0], [np.nan, 1.0]])), (640, 480))
     assert np.abs(spots[240, 320 + 8].astype(int) - GREEN).max() < 90
 
 
 def test_no_picture_yet_frames_and_paper() -> None:
-    canvas = canvas_picture([CameraPicture("left", color=GREEN), CameraPicture("right")], (900, 400), 30)
+    canvas = draw_canvas([CameraPicture("left", color=GREEN), CameraPicture("right")], (900, 400), 30)
     assert canvas.shape == (400, 900, 3)
     assert canvas[2, 2].tolist() == list(BACKGROUND)
-    (x, y, _, h), (x1, *_) = layout([CameraPicture("left"), CameraPicture("right")], (900, 400), 30)
+    (x, y, _, h), (x1, *_) = lay_out_pictures([CameraPicture("left"), CameraPicture("right")], (900, 400), 30)
     assert canvas[y + h // 2, x - 2].tolist() == list(GREEN)
     assert canvas[y + h // 2, x1 - 2].tolist() == list(FRAME)

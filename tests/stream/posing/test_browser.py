@@ -9,14 +9,14 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from config.joints import JOINT_INDEX
-from database.builtin.catalog import builtin_clip
+from database.builtin.catalog import make_builtin_clip
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.model import PosingModel
-from stream.posing.near import known_poses
+from stream.posing.near import collect_known_poses
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.picture import IN_TURN
 from stream.posing.session import PosingSession
@@ -39,8 +39,10 @@ def chromium() -> str:
 @pytest.fixture
 def app(chromium: str) -> Iterator[PosingApp]:
     model = PosingModel("style", StylePoser(Synthesizer([style_of("wave", 3)])))
-    clips = [builtin_clip(name, fps=10.0) for name in ("reach", "squat")]
-    options = PageOptions(Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"}, known=lambda: known_poses(clips))
+    clips = [make_builtin_clip(name, fps=10.0) for name in ("reach", "squat")]
+    options = PageOptions(
+        Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"}, known=lambda: collect_known_poses(clips)
+    )
     opened, ending = (
         PosingApp(open_server("127.0.0.1", free_port(), "duocap pose"), PosingSession(model), options),
         threading.Event(),
@@ -134,7 +136,7 @@ def test_a_near_pose_is_taken_and_the_camera_solved_from_clicks_in_turn(browser:
     browser.press("Take it")
     wait_until(lambda: app.session.document.pose is not first)
     taken, joint_m, size = app.session.document.pose, app.session.joints_m(), (640, 480)
-    true = looking_at("true", size, intrinsics_from_fov(size, 60.0), (1.5, 1.4, 2.4), (0.0, 0.9, 0.0))
+    true = make_camera_looking_at("true", size, intrinsics_from_fov(size, 60.0), (1.5, 1.4, 2.4), (0.0, 0.9, 0.0))
     file = tmp_path / "room.png"
     cv2.imwrite(str(file), np.full((480, 640, 3), 210, np.uint8))
     browser.press("Picture")

@@ -11,22 +11,22 @@ import pytest
 import viser
 from websockets.sync.client import connect
 
-from calibration.formats.rig_toml import write_rig
-from calibration.placement import facing_rig
+from calibration.formats.rig_toml import write_rig_toml
+from calibration.placement import make_facing_rig
 from config.joints import JOINT_INDEX
-from database.builtin.catalog import builtin_clip
+from database.builtin.catalog import make_builtin_clip
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document
 from stream.posing.model import PosingModel
-from stream.posing.near import known_poses
+from stream.posing.near import collect_known_poses
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.inbox import DragPlace
-from stream.posing.picture import picture_camera
-from stream.posing.publishing import PosePublisher, skeleton_to_show
+from stream.posing.picture import find_picture_camera
+from stream.posing.publishing import PosePublisher, compose_posed_skeleton
 from stream.posing.session import PosingSession
-from stream.posing.session_file import session_text
-from stream.protocol.joints import joints_of
+from stream.posing.session_file import format_posing_session
+from stream.protocol.joints import compute_pose_joints
 from stream.protocol.messages import Message, PoseMessage, SkeletonMessage
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
@@ -57,15 +57,15 @@ def saved() -> list[Document]:
 @pytest.fixture
 def publisher(model: PosingModel) -> PosePublisher:
     stream = "tcp://127.0.0.1:0"
-    return PosePublisher(lambda: OutputFanout(Publisher(stream), "pose"), skeleton_to_show(model.poser.skeleton))
+    return PosePublisher(lambda: OutputFanout(Publisher(stream), "pose"), compose_posed_skeleton(model.poser.skeleton))
 
 
 @pytest.fixture
 def app(model: PosingModel, saved: list[Document], publisher: PosePublisher) -> Iterator[PosingApp]:
-    clips = [builtin_clip("reach", fps=10.0)]
+    clips = [make_builtin_clip("reach", fps=10.0)]
     formats = {"bvh": ".bvh"}
     options = PageOptions(
-        Path("a.json"), {"style": lambda: model}, formats=formats, publisher=publisher, known=lambda: known_poses(clips)
+        Path("a.json"), {"style": lambda: model}, formats=formats, publisher=publisher, known=lambda: collect_known_poses(clips)
     )
     opened = PosingApp(open_server("127.0.0.1", free_port(), "test"), PosingSession(model, save=saved.append), options)
     yield opened
@@ -178,7 +178,7 @@ def test_keys_become_a_motion_that_plays(app: PosingApp) -> None:
 def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> None:
     app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
     app.update()
-    text = session_text(app.session.document, app.session.skeleton)
+    text = format_posing_session(app.session.document, app.session.skeleton)
     app.do(lambda session: session.reset())
     app.files.open_session("a.json", text.encode())
     app.update()
@@ -196,12 +196,12 @@ def test_a_picture_comes_back_with_its_session(app: PosingApp, caplog: pytest.Lo
     app.update()
     picture, board = app.session.document.picture, app.scene.board
     assert picture is not None and "room.png is large: Of its 3." in caplog.text and picture.file is not None
-    camera = picture_camera(picture)
+    camera = find_picture_camera(picture)
     assert app.picture.clicking and app.selected == "head"
     app.picture.skip()
     app.update()
     assert app.selected == "leftHand"
-    text = session_text(app.session.document, app.session.skeleton)
+    text = format_posing_session(app.session.document, app.session.skeleton)
     app.picture.close()
     app.update()
     assert board.clicked_px(camera.center_m, camera.rotation[2]) is None and not app.picture.clicking
@@ -219,8 +219,8 @@ def test_a_picture_comes_back_with_its_session(app: PosingApp, caplog: pytest.Lo
 def test_cameras_of_a_rig_are_chosen(app: PosingApp, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     app.picture.open("room.png", cv2.imencode(".png", np.zeros((480, 640, 3), np.uint8))[1].tobytes())
-    rig = facing_rig((1280, 960), 60.0, 3.0, 0.8, 1.4)
-    write_rig(tmp_path / "rig.toml", rig)
+    rig = make_facing_rig((1280, 960), 60.0, 3.0, 0.8, 1.4)
+    write_rig_toml(tmp_path / "rig.toml", rig)
     app.picture.open_rig("rig.toml", b"[left")
     app.picture.open_rig("rig.toml", (tmp_path / "rig.toml").read_bytes())
     app.picture.choose("right")
@@ -247,7 +247,7 @@ def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: P
     updated(app, receive)
     skeleton = next(message for message in heard if isinstance(message, SkeletonMessage))
     pose = next(message for message in heard if isinstance(message, PoseMessage))
-    np.testing.assert_allclose(joints_of(skeleton, pose).position_m, app.session.joints_m(), atol=1e-5)
+    np.testing.assert_allclose(compute_pose_joints(skeleton, pose).position_m, app.session.joints_m(), atol=1e-5)
     stream.close()
     app.files.publish(False)
     updated(app, lambda: not publisher.address)

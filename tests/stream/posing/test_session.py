@@ -9,25 +9,33 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from calibration.placement import DISTORTIONS, intrinsics_from_fov, looking_at
-from config.joints import JOINT_INDEX, JOINTS, mirrored
-from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip
+from calibration.placement import DISTORTIONS, intrinsics_from_fov, make_camera_looking_at
+from config.joints import JOINT_INDEX, JOINTS, mirror_joint_name
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.catalog import make_builtin_clip
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
-from stream.posing.camera import cameras_before, cameras_of_poses, solve_camera
-from stream.posing.document import Document, PictureView, PosingError, StoredPose, first_document, joint_positions_m, with_key
-from stream.posing.latent import plane_of, plane_picture, start_at
+from stream.posing.camera import fit_cameras_to_poses, guess_cameras, solve_picture_camera
+from stream.posing.document import (
+    Document,
+    PictureView,
+    PosingError,
+    StoredPose,
+    compute_joint_positions_m,
+    create_document,
+    set_key,
+)
+from stream.posing.latent import build_pose_map, draw_pose_map, predict_start_pose
 from stream.posing.model import PosingModel
-from stream.posing.motion import motion_of
-from stream.posing.near import known_poses, near_poses, standing_m
+from stream.posing.motion import solve_keyframe_motion
+from stream.posing.near import collect_known_poses, compute_standing_joints_m, find_near_poses
 from stream.posing.page.picture import IN_TURN
-from stream.posing.picture import in_picture, kept_file, kept_picture, picture_from_bytes, shown_picture
+from stream.posing.picture import decode_picture, pack_picture_file, project_to_picture, shrink_picture, unpack_picture
 from stream.posing.session import PosingSession
-from stream.posing.session_file import read_session, session_from_text, session_text, write_session
+from stream.posing.session_file import format_posing_session, posing_session_from_text, read_posing_session, write_posing_session
 from tests.support.style_posers import style_of
 
 HAND = JOINT_INDEX["leftHand"]
@@ -84,8 +92,8 @@ class ShiftingPoser:
 
     def pose(self, constraints: Constraints, start: FoundPose | None = None) -> Shifted:
         self.starts.append(start)
-        pose, joint = first_document(self.skeleton).pose, constraints.handles.joint
-        shift = (constraints.observations.point_m - joint_positions_m(self.skeleton, pose)[joint]).mean(axis=0)
+        pose, joint = create_document(self.skeleton).pose, constraints.handles.joint
+        shift = (constraints.observations.point_m - compute_joint_positions_m(self.skeleton, pose)[joint]).mean(axis=0)
         none = np.zeros(len(joint))
         return Shifted(pose.rotvec, pose.root_m + shift, none, np.zeros((2, len(joint))))
 
@@ -96,18 +104,18 @@ def test_another_model_answers_without_the_start_of_the_first(session: PosingSes
     session.set_model(PosingModel("shift", poser))
     assert poser.starts == [None] and session.document.model == "shift" and session.document.shares == ()
     session.drag("leftHand", session.joints_m()[HAND] + 0.1)
-    assert isinstance(poser.starts[1], Shifted) and plane_of(poser) is None
+    assert isinstance(poser.starts[1], Shifted) and build_pose_map(poser) is None
     session.release()
     session.set_key(0.0)
     session.drag("leftHand", session.joints_m()[HAND] + 0.2)
     session.release()
     session.set_key(1.0)
-    motion = motion_of(session.document, session.poser)
+    motion = solve_keyframe_motion(session.document, session.poser)
     assert len(motion.take) == 61 and np.ptp(motion.take.root_m[:, 0]) > 0.01
     session.set_model(model)
     session.drag("leftHand", session.joints_m()[HAND] + 0.1)
     with pytest.raises(PosingError, match="another body"):
-        session.set_model(PosingModel("child", ShiftingPoser(body(1.2))))
+        session.set_model(PosingModel("child", ShiftingPoser(build_person_skeleton(1.2))))
 
 
 def test_what_cannot_be_reached_is_the_best_pose_and_said(session: PosingSession) -> None:
@@ -151,7 +159,7 @@ def test_a_mirrored_pose_has_its_joints_on_the_other_side(session: PosingSession
     before, pins = session.joints_m(), session.document.pins
     session.mirror()
     x = session.document.pose.root_m[0]
-    expected = before[[JOINT_INDEX[mirrored(name)] for name in JOINTS]] * [-1.0, 1.0, 1.0] + [2.0 * x, 0.0, 0.0]
+    expected = before[[JOINT_INDEX[mirror_joint_name(name)] for name in JOINTS]] * [-1.0, 1.0, 1.0] + [2.0 * x, 0.0, 0.0]
     np.testing.assert_allclose(session.joints_m(), expected, atol=1e-6)
     assert session.document.pins["rightHand"][1] == pins["leftHand"][1]
     session.mirror()
@@ -176,10 +184,10 @@ def test_a_joint_follows_its_point_in_the_picture(session: PosingSession) -> Non
     with pytest.raises(PosingError, match="no picture"):
         session.drag_in_picture("leftHand", (10.0, 10.0))
     picture = PictureView((640, 480))
-    truth = joint_positions_m(session.skeleton, first_document(session.skeleton).pose)
+    truth = compute_joint_positions_m(session.skeleton, create_document(session.skeleton).pose)
     session.set_picture(picture)
     for name in ("leftHand", "rightHand", "leftFoot", "rightFoot", "head"):
-        at = in_picture(picture, truth[JOINT_INDEX[name]])
+        at = project_to_picture(picture, truth[JOINT_INDEX[name]])
         assert at is not None
         session.drag_in_picture(name, at + [7.0, -3.0])
         session.release()
@@ -187,13 +195,13 @@ def test_a_joint_follows_its_point_in_the_picture(session: PosingSession) -> Non
 
 
 def test_clicks_leave_the_pose_while_the_camera_is_solved(session: PosingSession) -> None:
-    true = looking_at("true", (640, 480), intrinsics_from_fov((640, 480), 60.0), (1.5, 1.6, 2.5), (0.0, 0.9, 0.0))
+    true = make_camera_looking_at("true", (640, 480), intrinsics_from_fov((640, 480), 60.0), (1.5, 1.6, 2.5), (0.0, 0.9, 0.0))
     session.set_picture(PictureView((640, 480), 60.0))
     pose, joint_m = session.document.pose, session.joints_m()
     for name in IN_TURN:
         session.click(name, true.project(joint_m)[JOINT_INDEX[name]])
     assert session.document.pose is pose and len(session.unmet()) > 10
-    solved = solve_camera(session.document.picture, session.document.image_points, joint_m, known_lens=True)
+    solved = solve_picture_camera(session.document.picture, session.document.image_points, joint_m, known_lens=True)
     session.set_camera(solved.camera, posed=False)
     assert session.document.pose is pose and not session.unmet()
     session.mirror()
@@ -206,9 +214,9 @@ def test_clicks_leave_the_pose_while_the_camera_is_solved(session: PosingSession
 
 
 def test_camera_and_pose_are_found_together_from_known_poses(session: PosingSession) -> None:
-    clip, size = builtin_clip("wave", fps=30.0), (1280, 960)
-    true_m = joint_positions_m(clip.skeleton, StoredPose(clip.rotvec[40].astype(float), clip.root_m[40].astype(float)))
-    true = looking_at("true", size, intrinsics_from_fov(size, 68.0), (1.0, 2.4, 2.2), (0.0, 0.9, 0.0))
+    clip, size = make_builtin_clip("wave", fps=30.0), (1280, 960)
+    true_m = compute_joint_positions_m(clip.skeleton, StoredPose(clip.rotvec[40].astype(float), clip.root_m[40].astype(float)))
+    true = make_camera_looking_at("true", size, intrinsics_from_fov(size, 68.0), (1.0, 2.4, 2.2), (0.0, 0.9, 0.0))
     seen_px = true.project(true_m) + np.random.default_rng(3).normal(0.0, 3.0, (len(true_m), 2))
     session.set_picture(PictureView(size))
     for name in IN_TURN:
@@ -216,13 +224,13 @@ def test_camera_and_pose_are_found_together_from_known_poses(session: PosingSess
         session.release()
     by_hand_m = off_m(session.joints_m(), true_m)
     picture, points = session.document.picture, session.document.image_points
-    poses_m = standing_m(known_poses([builtin_clip("squat", fps=10.0), clip]), session.skeleton, 60)
+    poses_m = compute_standing_joints_m(collect_known_poses([make_builtin_clip("squat", fps=10.0), clip]), session.skeleton, 60)
     assert poses_m.shape[0] <= 60 and np.allclose(poses_m[..., 1].min(axis=1), 0.05)
     assert picture is not None
-    session.set_best_camera([*cameras_of_poses(picture, points, poses_m), *cameras_before(picture, points)])
+    session.set_best_camera([*fit_cameras_to_poses(picture, points, poses_m), *guess_cameras(picture, points)])
     assert off_m(session.joints_m(), true_m) < 0.05 < by_hand_m and not session.unmet()
     with pytest.raises(PosingError, match="7 joints are clicked in the picture; a camera needs 8 or more"):
-        cameras_of_poses(picture, dict(list(points.items())[:7]), poses_m)
+        fit_cameras_to_poses(picture, dict(list(points.items())[:7]), poses_m)
 
 
 def off_m(joint_m: np.ndarray, true_m: np.ndarray) -> float:
@@ -233,20 +241,23 @@ def off_m(joint_m: np.ndarray, true_m: np.ndarray) -> float:
 
 
 def test_a_known_pose_is_found_from_any_side_and_taken(session: PosingSession) -> None:
-    clip = builtin_clip("wave", fps=30.0)
-    known = known_poses([builtin_clip("squat", fps=30.0), clip])
+    clip = make_builtin_clip("wave", fps=30.0)
+    known = collect_known_poses([make_builtin_clip("squat", fps=30.0), clip])
     row, turn = 40, Rotation.from_rotvec((0.0, 2.0, 0.0)).as_matrix()
     rotvec = clip.rotvec[row].astype(float)
     rotvec[0] = Rotation.from_matrix(turn @ Rotation.from_rotvec(rotvec[0]).as_matrix()).as_rotvec()
     there = StoredPose(rotvec, np.array([0.7, clip.root_m[row, 1], -0.4]))
     free = replace(session.document, pose=there, pins={})
-    held = {name: tuple(joint_positions_m(session.skeleton, there)[JOINT_INDEX[name]]) for name in (*JOINTS[3:9:3], *JOINTS[-5:])}
+    held = {
+        name: tuple(compute_joint_positions_m(session.skeleton, there)[JOINT_INDEX[name]])
+        for name in (*JOINTS[3:9:3], *JOINTS[-5:])
+    }
     for document in (free, replace(session.document, pins=held)):
-        found = near_poses(known, session.skeleton, document, 6)
+        found = find_near_poses(known, session.skeleton, document, 6)
         assert len(found) == 6 and found[0].name == clip.name and found[0].distance_m < 0.02 < found[-1].distance_m
         assert abs(found[0].time_s - row / 30.0) < 0.15
-        places = [joint_positions_m(session.skeleton, each.pose) for each in found]
-        np.testing.assert_allclose(places[0], joint_positions_m(session.skeleton, there), atol=0.05)
+        places = [compute_joint_positions_m(session.skeleton, each.pose) for each in found]
+        np.testing.assert_allclose(places[0], compute_joint_positions_m(session.skeleton, there), atol=0.05)
         assert min(np.linalg.norm(a - b, axis=1).mean() for n, a in enumerate(places) for b in places[:n]) > 0.05
     before = session.document
     session.take(found[0].pose)
@@ -257,7 +268,7 @@ def test_a_known_pose_is_found_from_any_side_and_taken(session: PosingSession) -
 def test_no_picture_is_said() -> None:
     for content in (b"", b"no picture", b"\x89PNG\r\n\x1a\n cut off"):
         with pytest.raises(PosingError, match=r"x.png: not a picture"):
-            picture_from_bytes(content, "x.png")
+            decode_picture(content, "x.png")
 
 
 def test_a_session_is_read_as_it_was_written(session: PosingSession, tmp_path: Path) -> None:
@@ -266,26 +277,30 @@ def test_a_session_is_read_as_it_was_written(session: PosingSession, tmp_path: P
     session.set_key(0.0)
     session.set_key(1.25)
     document, file = session.document, tmp_path / "a.json"
-    write_session(file, document, session.skeleton)
-    back = read_session(file)
-    assert session_text(back, session.skeleton) == file.read_text() and len(back.keys) == 2 and back.pins == document.pins
+    write_posing_session(file, document, session.skeleton)
+    back = read_posing_session(file)
+    assert (
+        format_posing_session(back, session.skeleton) == file.read_text() and len(back.keys) == 2 and back.pins == document.pins
+    )
 
 
 def test_a_picture_is_kept_with_its_camera(session: PosingSession, tmp_path: Path) -> None:
     rng, file = np.random.default_rng(1), tmp_path / "a.json"
     small, large = rng.integers(0, 255, (48, 64, 3), np.uint8), rng.integers(0, 255, (1200, 2000, 3), np.uint8)
     contents = [cv2.imencode(".png", image)[1].tobytes() for image in (small, large)]
-    camera = looking_at("rig", (64, 48), intrinsics_from_fov((64, 48), 60.0), (1.0, 1.6, 2.5), (0.0, 0.9, 0.0), DISTORTIONS[0])
-    session.set_picture(PictureView((64, 48), 60.0, camera, kept_file(contents[0], "a.png", small)))
+    camera = make_camera_looking_at(
+        "rig", (64, 48), intrinsics_from_fov((64, 48), 60.0), (1.0, 1.6, 2.5), (0.0, 0.9, 0.0), DISTORTIONS[0]
+    )
+    session.set_picture(PictureView((64, 48), 60.0, camera, pack_picture_file(contents[0], "a.png", small)))
     session.click("head", (30.0, 10.0))
-    write_session(file, session.document, session.skeleton)
-    back = read_session(file).picture
+    write_posing_session(file, session.document, session.skeleton)
+    back = read_posing_session(file).picture
     assert back is not None and back.file is not None and back.file.content == contents[0] and back.camera is not None
     np.testing.assert_allclose(back.camera.project((0.1, 0.5, 0.2)), camera.project((0.1, 0.5, 0.2)), atol=1e-4)
-    assert np.array_equal(kept_picture(back), small[..., ::-1])
-    shown = shown_picture(large)
-    kept = kept_file(contents[1], "b.png", shown)
-    assert len(kept.content) < 2_000_000 < len(contents[1]) and picture_from_bytes(kept.content, "b.png").shape == shown.shape
+    assert np.array_equal(unpack_picture(back), small[..., ::-1])
+    shown = shrink_picture(large)
+    kept = pack_picture_file(contents[1], "b.png", shown)
+    assert len(kept.content) < 2_000_000 < len(contents[1]) and decode_picture(kept.content, "b.png").shape == shown.shape
     text = file.read_text()
     for old, new in (
         ('"crc32": ', '"crc32": 1'),
@@ -294,13 +309,13 @@ def test_a_picture_is_kept_with_its_camera(session: PosingSession, tmp_path: Pat
     ):
         assert old in text
         with pytest.raises(PosingError, match="damaged"):
-            session_from_text(text.replace(old, new), "a.json")
+            posing_session_from_text(text.replace(old, new), "a.json")
 
 
 def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
-    skeleton = body()
-    document = with_key(replace(first_document(skeleton), model="style"), 0.0)
-    text = session_text(document, skeleton)
+    skeleton = build_person_skeleton()
+    document = set_key(replace(create_document(skeleton), model="style"), 0.0)
+    text = format_posing_session(document, skeleton)
     content = json.loads(text)
     damaged = {
         "damaged or not": [text[: len(text) // 2], text.replace('"pins"', '"pose"'), text.replace("1.0", "NaN", 1), "[" * 9999],
@@ -317,14 +332,14 @@ def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
     for words, texts in damaged.items():
         for each in texts:
             with pytest.raises(PosingError, match=words) as error:
-                session_from_text(each, "a.json")
+                posing_session_from_text(each, "a.json")
             assert "\n" not in str(error.value) and str(error.value).startswith("a.json: ")
     with pytest.raises(PosingError, match="no such file"):
-        read_session(tmp_path / "none.json")
+        read_posing_session(tmp_path / "none.json")
 
 
 def test_the_latent_plane_poses_as_its_style_does_and_is_one_step(session: PosingSession, model: PosingModel) -> None:
-    plane = plane_of(model.poser)
+    plane = build_pose_map(model.poser)
     assert plane is not None
     style, row = plane.style, 30
     at = plane.at(style.latent[row])
@@ -333,14 +348,16 @@ def test_the_latent_plane_poses_as_its_style_does_and_is_one_step(session: Posin
     assert max(np.abs(plane.at(latent)).max() for latent in style.latent) < 1.0
     first = session.document
     for share in (0.5, 1.0):
-        session.drag_start(start_at(plane, share * at, model.poser, session.document, session.found))
+        session.drag_start(predict_start_pose(plane, share * at, model.poser, session.document, session.found))
     session.release()
     assert not session.unmet() and not np.allclose(session.document.pose.rotvec, first.pose.rotvec, atol=0.05)
     assert session.undo() and session.document is first and not session.can_undo
     session.free_all()
-    start = start_at(plane, at, model.poser, session.document, None)
+    start = predict_start_pose(plane, at, model.poser, session.document, None)
     session.drag_start(start)
     session.release()
     np.testing.assert_allclose(session.document.pose.rotvec, start.rotvec)  # nothing is held: the pose itself
-    assert session.joints_m()[:, 1].min() == pytest.approx(joint_positions_m(session.skeleton, first.pose)[:, 1].min(), abs=1e-6)
-    assert plane_picture(plane).std() > 5.0
+    assert session.joints_m()[:, 1].min() == pytest.approx(
+        compute_joint_positions_m(session.skeleton, first.pose)[:, 1].min(), abs=1e-6
+    )
+    assert draw_pose_map(plane).std() > 5.0

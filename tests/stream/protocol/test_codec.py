@@ -12,29 +12,29 @@ from hypothesis import strategies as st
 
 from capture.sockets.wire import MalformedMessageError
 from reconstruct.pose import TrackingState
-from stream.protocol.codec import TOPIC_OF, decode, encode
+from stream.protocol.codec import TOPIC_OF, decode_message, encode_message
 from stream.protocol.messages import CameraReading, MarkerReading, Message, PoseMessage, RigMessage
 from tests.support.stream_messages import EVENT, FORCED, HALF, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
 def test_round_trip(message: Message) -> None:
-    assert same(decode(encode(message)), message)
+    assert same(decode_message(encode_message(message)), message)
 
 
 def test_a_fisheye_comes_through() -> None:
     """And a camera without the key is none."""
     wide = replace(RIG.cameras[0], distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
     message = replace(RIG, cameras=(wide, *RIG.cameras[1:]))
-    assert same(decode(encode(message)), message)
-    assert "fisheye" not in msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
+    assert same(decode_message(encode_message(message)), message)
+    assert "fisheye" not in msgpack.unpackb(encode_message(RIG).partition(b" ")[2])["cameras"][0]
     short = replace(RIG, cameras=(replace(wide, distortions=np.zeros(5)), *RIG.cameras[1:]))
     with pytest.raises(MalformedMessageError, match="4 distortions"):
-        decode(encode(short))
+        decode_message(encode_message(short))
 
 
 def test_pose_layout_is_the_one_other_languages_read() -> None:
-    topic, _, body = encode(POSE).partition(b" ")
+    topic, _, body = encode_message(POSE).partition(b" ")
     content = msgpack.unpackb(body)
     assert topic == b"pose" and body[0] & 0xF0 in (0x80, 0xD0)
     assert content["rotations_xyzw"][16:32] == np.array([HALF, 0, 0, HALF], "<f4").tobytes()
@@ -48,7 +48,7 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
         "measured": None,
     }
     assert set(content) == {item.name for item in fields(POSE)} - {"ground_forces", "error_m", "views"}  # absent where unknown
-    foot = msgpack.unpackb(encode(FORCED).partition(b" ")[2])["ground_forces"][1]
+    foot = msgpack.unpackb(encode_message(FORCED).partition(b" ")[2])["ground_forces"][1]
     assert foot == {"joint": "rightFoot", "force_n": [0.0] * 3, "center_m": None, "moment_nm": [0.0] * 3}
 
 
@@ -58,28 +58,28 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
     ids=str,
 )
 def test_a_camera_that_cannot_be_is_refused(camera: dict[str, object]) -> None:
-    content = msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
-    assert isinstance(decode(changed(RIG, cameras=[content])), RigMessage)
+    content = msgpack.unpackb(encode_message(RIG).partition(b" ")[2])["cameras"][0]
+    assert isinstance(decode_message(changed(RIG, cameras=[content])), RigMessage)
     with pytest.raises(MalformedMessageError):
-        decode(changed(RIG, cameras=[{**content, **camera}]))
+        decode_message(changed(RIG, cameras=[{**content, **camera}]))
 
 
 def test_skeleton_layout() -> None:
-    content = msgpack.unpackb(encode(SKELETON).partition(b" ")[2])
+    content = msgpack.unpackb(encode_message(SKELETON).partition(b" ")[2])
     assert content["offsets_m"][1] == [0.0, 0.1, 0.02] and content["parents"] == [-1, 0, 0]
     assert (content["units"], content["handedness"], content["up"], content["quaternion"]) == ("m", "right", "Y", "xyzw")
 
 
 def test_expected_errors_arrive_and_are_absent_where_unknown() -> None:
     pose = replace(POSE, error_m=np.array([0.01, 0.02, 0.5], np.float32))
-    assert same(decode(encode(pose)), pose)
-    assert b"error_m" in encode(pose) and b"error_m" not in encode(POSE)
+    assert same(decode_message(encode_message(pose)), pose)
+    assert b"error_m" in encode_message(pose) and b"error_m" not in encode_message(POSE)
 
 
 def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
-    assert same(decode(changed(POSE, fingers=[1, 2])), POSE)
+    assert same(decode_message(changed(POSE, fingers=[1, 2])), POSE)
     with pytest.raises(MalformedMessageError, match="update this client"):
-        decode(changed(POSE, schema=2))
+        decode_message(changed(POSE, schema=2))
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
 )
 def test_malformed_messages_are_rejected(payload: bytes) -> None:
     with pytest.raises(MalformedMessageError):
-        decode(payload)
+        decode_message(payload)
 
 
 @given(st.integers(0, 2**62), st.tuples(*[st.floats(-100, 100)] * 3), st.integers(-(2**40), 2**40))
 def test_numbers_of_a_pose_arrive_exactly(t_ns: int, root: tuple[float, float, float], skew_ns: int) -> None:
     pose = replace(POSE, t_capture_ns=t_ns, root_m=root, skew_ns=skew_ns)
-    assert same(decode(encode(pose)), pose)
+    assert same(decode_message(encode_message(pose)), pose)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_numbers_of_a_pose_arrive_exactly(t_ns: int, root: tuple[float, float, f
 )
 def test_hostile_payloads_are_refused(payload: bytes) -> None:
     with pytest.raises(MalformedMessageError):
-        decode(payload)
+        decode_message(payload)
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -171,8 +171,8 @@ def example_bytes() -> bytes:
 
 def test_the_worked_example_is_what_is_sent() -> None:
     assert len(example_bytes()) > 300
-    assert encode(PAGE_POSE).hex(" ") == example_bytes().hex(" ")
-    assert same(decode(example_bytes()), PAGE_POSE)
+    assert encode_message(PAGE_POSE).hex(" ") == example_bytes().hex(" ")
+    assert same(decode_message(example_bytes()), PAGE_POSE)
 
 
 @pytest.mark.parametrize("kind", TOPIC_OF, ids=lambda kind: kind.__name__)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stream.protocol.latency import STAGES, Latency, Receipt, latency_of, stages_of
+from stream.protocol.latency import STAGES, Latency, Receipt, compute_latency, compute_stage_durations
 from tests.support.stream_messages import POSE
 
 MS = 1_000_000
@@ -20,12 +20,12 @@ def receipt(late_ms: int = 0, received_ms: int | None = 2) -> Receipt:
 
 
 def test_stages_add_up_to_the_total_of_each_pose() -> None:
-    stages = stages_of(receipt())
+    stages = compute_stage_durations(receipt())
     assert stages.pop("total") == sum(stages.values()) == 12_500_000 and stages["received"] == 2 * MS
 
 
 def test_percentiles_by_stage_in_the_order_of_the_way() -> None:
-    latency = latency_of([receipt(late) for late in range(101)], budget_ms=33.0)
+    latency = compute_latency([receipt(late) for late in range(101)], budget_ms=33.0)
     assert list(latency.stages_ms) == ["read", "detect", "wait", "solve", "publish", "received", "total"]
     assert latency.stages_ms["solve"] == pytest.approx((54.0, 99.0, 103.0))
     assert latency.stages_ms["read"] == pytest.approx((2.0, 2.0, 2.0)) and latency.n == 101
@@ -35,29 +35,29 @@ def test_percentiles_by_stage_in_the_order_of_the_way() -> None:
 
 def test_the_budget_is_for_the_total_of_19_in_20() -> None:
     late = [receipt(30)] * 4 + [receipt()] * 96
-    assert latency_of(late, 12.6).over_ms == pytest.approx(-0.1) and not latency_of(late, 12.6).is_over
-    assert latency_of(late + late[:3], 12.6).is_over
-    assert latency_of([receipt()], 12.4).is_over and not latency_of([receipt()], 12.5).is_over
+    assert compute_latency(late, 12.6).over_ms == pytest.approx(-0.1) and not compute_latency(late, 12.6).is_over
+    assert compute_latency(late + late[:3], 12.6).is_over
+    assert compute_latency([receipt()], 12.4).is_over and not compute_latency([receipt()], 12.5).is_over
 
 
 def test_a_lag_that_was_asked_for_is_a_stage_and_does_not_count_against_the_budget() -> None:
     way = {"solve": 4 * MS, "finish": 1 * MS, "lag": 100 * MS, "publish": 1 * MS}
     pose = replace(POSE, t_capture_ns=0, t_publish_ns=106 * MS, latency_ns=way)
-    latency = latency_of([Receipt(pose, 108 * MS)], 8.5)
+    latency = compute_latency([Receipt(pose, 108 * MS)], 8.5)
     assert list(latency.stages_ms) == ["solve", "finish", "lag", "publish", "received", "total"]
     assert latency.total_ms == pytest.approx((108.0, 108.0, 108.0)) and latency.allowed_ms == pytest.approx(108.5)
-    assert not latency.is_over and latency_of([Receipt(pose, 108 * MS)], 7.5).over_ms == pytest.approx(0.5)
+    assert not latency.is_over and compute_latency([Receipt(pose, 108 * MS)], 7.5).over_ms == pytest.approx(0.5)
 
 
 def test_without_receipts_the_way_ends_at_publishing() -> None:
-    latency = latency_of([receipt(received_ms=None)], 33.0)
+    latency = compute_latency([receipt(received_ms=None)], 33.0)
     assert "received" not in latency.stages_ms and latency.total_ms == pytest.approx((10.5, 10.5, 10.5))
 
 
 def test_the_offset_of_the_clocks_is_taken_out() -> None:
     # The publisher's clock shows 5 s more than ours: what came at 3.0125 s of ours came at 8.0125 s of its own.
     pose = replace(POSE, t_capture_ns=8_000 * MS, t_publish_ns=8_010 * MS, latency_ns={"solve": 10 * MS})
-    assert stages_of(Receipt(pose, 3_012_500_000 + 5_000 * MS)) == {
+    assert compute_stage_durations(Receipt(pose, 3_012_500_000 + 5_000 * MS)) == {
         "solve": 10 * MS,
         "received": 2_500_000,
         "total": 12_500_000,
@@ -66,12 +66,12 @@ def test_the_offset_of_the_clocks_is_taken_out() -> None:
 
 def test_held_poses_and_none_at_all() -> None:
     held = Receipt(replace(POSE, latency_ns={"publish": 1000}), POSE.t_publish_ns + 10**10)
-    assert latency_of([held], 33.0) == latency_of([], 33.0) == Latency({}, 0, 33.0)
-    assert latency_of([held, receipt()], 33.0).n == 1
+    assert compute_latency([held], 33.0) == compute_latency([], 33.0) == Latency({}, 0, 33.0)
+    assert compute_latency([held, receipt()], 33.0).n == 1
     assert Latency({}, 0, 33.0).total_ms is None and not Latency({}, 0, 33.0).is_over
 
 
 def test_stages_of_a_later_version_come_last() -> None:
     pose = replace(POSE, latency_ns={"zeal": 1, "publish": 2, "ardour": 3, "read": 4})
-    assert list(latency_of([Receipt(pose)], 1.0).stages_ms) == ["read", "publish", "ardour", "zeal", "total"]
+    assert list(compute_latency([Receipt(pose)], 1.0).stages_ms) == ["read", "publish", "ardour", "zeal", "total"]
     assert STAGES[0] == "read" and STAGES[-1] == "received"

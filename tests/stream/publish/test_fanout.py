@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from capture.clock import now_ns
-from stream.protocol.codec import decode, encode
+from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import EventMessage, Message
 from stream.publish.fanout import OutputFanout, open_outputs
 from stream.publish.publisher import Publisher
@@ -51,7 +51,7 @@ def test_outputs_hear_the_very_bytes_with_the_time_of_publishing(kept: Kept) -> 
     fanout.serve(77)
     fanout.close()
     completed = replace(STATUS, drops={"late": 1, "requests": 0})  # no service, nothing recorded
-    assert [payload for _, payload, _ in notes.taken] == [encode(m) for m in (SKELETON, RIG, POSE, completed, EVENT)]
+    assert [payload for _, payload, _ in notes.taken] == [encode_message(m) for m in (SKELETON, RIG, POSE, completed, EVENT)]
     assert [t for _, _, t in notes.taken[2:]] == [POSE.t_publish_ns, STATUS.t_ns, EVENT.t_ns]
     assert before_ns <= notes.taken[0][2] <= notes.taken[1][2] <= now_ns()
     assert notes.served == [77] and notes.closed == 1
@@ -68,7 +68,7 @@ def test_a_failing_output_is_dropped_with_an_event_and_the_others_go_on(kept: Ke
     assert [m for m, _, _ in bad.taken] == [SKELETON]
     heard = [m for m, _, _ in good.taken]
     assert heard[:2] == [SKELETON, POSE] and getattr(heard[3], "rates_hz", None) == STATUS.rates_hz
-    event = decode(socket.recv())
+    event = decode_message(socket.recv())
     assert isinstance(event, EventMessage) and event.kind == "output" and event.session == "s1"
     assert event.text == "Notebook failed and is dropped: no space left" and event == heard[2]
     socket.close()

@@ -6,7 +6,7 @@ import pytest
 import zmq
 
 from capture.sockets.endpoints import EndpointError
-from stream.protocol.codec import decode, encode
+from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.publisher import MAX_UNKNOWN, Publisher, StreamError
 from stream.publish.subscriber import Subscriber
@@ -33,9 +33,9 @@ def test_each_late_subscriber_gets_the_skeleton_and_poses_follow(kept: Kept) -> 
         socket = subscriber(publisher.address)
         # Time stands still, so only the subscription itself can bring the skeleton.
         serve_until_joined(publisher, n, now_ns=1)
-        assert isinstance(decode(socket.recv()), SkeletonMessage)
+        assert isinstance(decode_message(socket.recv()), SkeletonMessage)
         publisher.publish(POSE)
-        assert isinstance(decode(socket.recv()), PoseMessage)
+        assert isinstance(decode_message(socket.recv()), PoseMessage)
         socket.close()
 
 
@@ -50,7 +50,7 @@ def test_skeleton_comes_every_second_and_only_to_its_topic(kept: Kept) -> None:
     start_ns = 10_000_000_000
     for step in range(31):
         publisher.serve(start_ns + step * 100_000_000)
-    assert [everything.recv() for _ in range(4)] == [encode(SKELETON)] * 4
+    assert [everything.recv() for _ in range(4)] == [encode_message(SKELETON)] * 4
     assert not everything.poll(200)
     assert not poses.poll(0)
 
@@ -74,7 +74,7 @@ def test_a_subscriber_that_never_reads_holds_nobody_up(kept: Kept) -> None:
     serve_until_joined(publisher, 2)
     for _ in range(2000):  # 1.4 MB: held up by the one that does not read, this would not end
         publisher.publish(POSE)
-    assert isinstance(decode(busy.recv()), PoseMessage)
+    assert isinstance(decode_message(busy.recv()), PoseMessage)
 
 
 def ask(socket: "zmq.Socket[bytes]", publisher: Publisher, requests: Sequence[bytes]) -> None:
@@ -110,7 +110,7 @@ def test_a_peer_that_mistakes_a_few_topics_stays(kept: Kept) -> None:
         socket.send(request)
     serve_until_joined(publisher, 1, 1)
     publisher.publish(POSE)
-    assert isinstance(decode(socket.recv()), PoseMessage)
+    assert isinstance(decode_message(socket.recv()), PoseMessage)
     assert publisher.n_malformed == 6  # an unsubscription is never counted
 
 
@@ -118,8 +118,8 @@ def test_malformed_messages_are_counted_and_the_next_pose_comes(kept: Kept) -> N
     socket: zmq.Socket[bytes] = kept(zmq.Context.instance().socket(zmq.XPUB))
     subscriber = kept(Subscriber(f"tcp://127.0.0.1:{socket.bind_to_random_port('tcp://127.0.0.1')}"))
     assert socket.poll(30_000) and socket.recv()
-    bad = (b"pose \xc1", b"pose", b"", b"other \x80", encode(POSE)[:-1])
-    for payload in (*bad, encode(POSE)):
+    bad = (b"pose \xc1", b"pose", b"", b"other \x80", encode_message(POSE)[:-1])
+    for payload in (*bad, encode_message(POSE)):
         socket.send(payload)
     received: list[object] = []
     wait_until(lambda: received.extend(subscriber.receive(100)) or received)

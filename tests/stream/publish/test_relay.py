@@ -10,14 +10,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from capture.sockets.endpoints import KeySettings
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.publish.publisher import Publisher
 from stream.publish.relay import MAX_CONNECTIONS, Mailbox, Relay, RelayError, StreamReader
 from tests.support.stream_messages import EVENT, POSE, SKELETON, STATUS
 
 
 def pose(seq: int) -> bytes:
-    return encode(replace(POSE, seq=seq))
+    return encode_message(replace(POSE, seq=seq))
 
 
 def with_relay(work: Callable[[Relay, str], Awaitable[None]], *origins: str) -> None:
@@ -47,10 +47,20 @@ async def next_message(socket: ClientConnection) -> bytes:
 
 def test_a_mailbox_keeps_the_newest_of_each_kind_and_all_events_in_order() -> None:
     mailbox = Mailbox()
-    events = [encode(replace(EVENT, text=str(n))) for n in range(3)]
-    for payload in (pose(1), encode(SKELETON), events[0], pose(2), events[1], encode(STATUS), pose(3), events[2], b"unknown x"):
+    events = [encode_message(replace(EVENT, text=str(n))) for n in range(3)]
+    for payload in (
+        pose(1),
+        encode_message(SKELETON),
+        events[0],
+        pose(2),
+        events[1],
+        encode_message(STATUS),
+        pose(3),
+        events[2],
+        b"unknown x",
+    ):
         mailbox.put(payload)
-    assert mailbox.take() == [encode(SKELETON), encode(STATUS), pose(3), *events] and mailbox.n_skipped == 2
+    assert mailbox.take() == [encode_message(SKELETON), encode_message(STATUS), pose(3), *events] and mailbox.n_skipped == 2
     assert mailbox.take() == [] and not mailbox.filled.is_set()
 
 
@@ -58,12 +68,12 @@ def test_browsers_get_what_the_stream_says_and_late_ones_what_they_missed() -> N
     async def work(relay: Relay, url: str) -> None:
         async with connect(url) as early:
             await listening(relay, 1)
-            for payload in (encode(SKELETON), pose(1), encode(EVENT)):
+            for payload in (encode_message(SKELETON), pose(1), encode_message(EVENT)):
                 relay.offer(payload)
                 assert await next_message(early) == payload
             async with connect(url) as late:
                 await listening(relay, 2)
-                assert [await next_message(late) for _ in range(2)] == [encode(SKELETON), pose(1)]
+                assert [await next_message(late) for _ in range(2)] == [encode_message(SKELETON), pose(1)]
                 relay.offer(pose(2))
                 assert await next_message(late) == pose(2) == await next_message(early)
         await listening(relay, 0)
@@ -140,9 +150,9 @@ def test_reads_a_real_stream() -> None:
                 while not receiving.done():
                     publisher.serve(1)
                     await asyncio.sleep(0.005)
-                assert receiving.result() == encode(SKELETON)
+                assert receiving.result() == encode_message(SKELETON)
                 publisher.publish(POSE)
-                assert await next_message(socket) == encode(POSE)
+                assert await next_message(socket) == encode_message(POSE)
         finally:
             reader.close()
 

@@ -15,7 +15,7 @@ import zmq
 
 from capture.clock import now_ns
 from config.settings import StreamSettings
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.publish.client import ServiceClient
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
@@ -106,7 +106,7 @@ def test_recordings_are_switched_while_the_stream_runs(
     fanout.serve(now_ns())
     fanout.publish(STATUS)
     recording = open_recording(file)
-    assert [payload for _, payload in recording.payloads() if payload.startswith(b"pose ")] == [encode(m) for m in sent]
+    assert [payload for _, payload in recording.payloads() if payload.startswith(b"pose ")] == [encode_message(m) for m in sent]
     assert recording.notes == () and recording.metadata["session"] == "s1" and recording.metadata["skeleton"] == SKELETON.hash
     assert abs((datetime.now().astimezone() - datetime.fromisoformat(recording.metadata["when"])).total_seconds()) < 600
     assert recording.events[0].text == f"recording to {file}"

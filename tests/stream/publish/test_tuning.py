@@ -9,15 +9,15 @@ from capture.process.control import RecentreOrder, RequestedOrder, SyncOrder, Tu
 from capture.sockets.wire import MalformedMessageError
 from config.errors import DuocapError, SettingsError
 from config.loading import load_settings
-from config.per_camera import read_tuned, save_tuned, settings_of, with_tuned
+from config.per_camera import add_tuned_values, find_camera_settings, read_tuned_values, save_tuned_values
 from config.settings import Settings
-from stream.publish.tuning import MAX_WAITING, TuningError, TuningState, answer
+from stream.publish.tuning import MAX_WAITING, TuningError, TuningState, carry_out_request
 
 NAMES = ("C270", "phone")
 
 
 def tuned_settings(file: Path, *sets: str) -> Settings:
-    return with_tuned(load_settings(None, [f"capture.tuned={file}", *sets]), NAMES, lambda words: None)
+    return add_tuned_values(load_settings(None, [f"capture.tuned={file}", *sets]), NAMES, lambda words: None)
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def test_one_camera_is_asked_and_the_other_left_alone(file: Path) -> None:
 
 
 def test_taking_back_gives_what_is_without_tuning(file: Path) -> None:
-    save_tuned(file, {"C270": {"detector": {"k_sigma": 7.0, "min_area_px": 2.0}, "camera": {}}})
+    save_tuned_values(file, {"C270": {"detector": {"k_sigma": 7.0, "min_area_px": 2.0}, "camera": {}}})
     settings = tuned_settings(file, "detector.min_difference=20")
-    assert settings_of(settings, 0).detector.k_sigma == 7.0
+    assert find_camera_settings(settings, 0).detector.k_sigma == 7.0
     book = TuningState(settings, 2)
     assert book.requested()["left"]["detector.k_sigma"] == 7.0
     book.tune("left", {"detector.k_sigma": None, "detector.min_difference": 30})
@@ -48,7 +48,7 @@ def test_taking_back_gives_what_is_without_tuning(file: Path) -> None:
     path, note = book.save()
     assert path == file
     assert note == "given by --config or --set, which is stronger: detector.min_difference"
-    assert read_tuned(file) == {"C270": {"detector": {"min_area_px": 2.0, "min_difference": 30.0}, "camera": {}}}
+    assert read_tuned_values(file) == {"C270": {"detector": {"min_area_px": 2.0, "min_difference": 30.0}, "camera": {}}}
 
 
 def test_what_is_saved_is_there_in_the_next_run(file: Path) -> None:
@@ -57,10 +57,10 @@ def test_what_is_saved_is_there_in_the_next_run(file: Path) -> None:
     book.tune("right", {"detector.k_sigma": 4})
     book.save()
     again = tuned_settings(file)
-    assert (settings_of(again, 0).detector.k_sigma, settings_of(again, 0).camera.gain) == (5.0, "3")
-    assert settings_of(again, 1).detector.k_sigma == 4.0
+    assert (find_camera_settings(again, 0).detector.k_sigma, find_camera_settings(again, 0).camera.gain) == (5.0, "3")
+    assert find_camera_settings(again, 1).detector.k_sigma == 4.0
     TuningState(again, 2).save()  # nothing new: what is kept stays
-    assert settings_of(tuned_settings(file), 1).detector.k_sigma == 4.0
+    assert find_camera_settings(tuned_settings(file), 1).detector.k_sigma == 4.0
 
 
 def test_a_fault_changes_nothing(file: Path) -> None:
@@ -98,23 +98,23 @@ def test_requests_that_nobody_passes_on_are_refused_in_time(file: Path) -> None:
 
 def test_answers_to_requests(file: Path) -> None:
     book = TuningState(tuned_settings(file), 2)
-    assert answer(book, "tune", {"camera": "left", "values": {"detector.k_sigma": 5}}) == {"camera": "left"}
-    assert answer(book, "sync", {"way": "flash"}) == {"way": "flash"}
-    assert answer(book, "save_tuned", {}) == {"file": str(file), "note": ""}
-    assert answer(book, "settings", {})["left"]["detector.k_sigma"] == 5.0
-    assert answer(book, "sync", {"way": "", "offset_ms": -12}) == {"way": ""}
+    assert carry_out_request(book, "tune", {"camera": "left", "values": {"detector.k_sigma": 5}}) == {"camera": "left"}
+    assert carry_out_request(book, "sync", {"way": "flash"}) == {"way": "flash"}
+    assert carry_out_request(book, "save_tuned", {}) == {"file": str(file), "note": ""}
+    assert carry_out_request(book, "settings", {})["left"]["detector.k_sigma"] == 5.0
+    assert carry_out_request(book, "sync", {"way": "", "offset_ms": -12}) == {"way": ""}
     assert book.asks()[-1] == RequestedOrder("reconstruction", SyncOrder(offset_ms=-12.0))
-    assert answer(book, "recentre", {}) == {} and book.asks() == [RequestedOrder("reconstruction", RecentreOrder())]
+    assert carry_out_request(book, "recentre", {}) == {} and book.asks() == [RequestedOrder("reconstruction", RecentreOrder())]
     for offset_ms in (float("nan"), 2000.0, 10**400):
         with pytest.raises(TuningError, match="implausible"):
-            answer(book, "sync", {"way": "", "offset_ms": offset_ms})
+            carry_out_request(book, "sync", {"way": "", "offset_ms": offset_ms})
     with pytest.raises(TuningError, match="flash or jump"):
-        answer(book, "sync", {"way": "clap"})
+        carry_out_request(book, "sync", {"way": "clap"})
     for content in ({}, {"camera": 5, "values": {}}, {"camera": "left", "values": []}, {"camera": "left", "values": {5: 5}}):
         with pytest.raises(MalformedMessageError):
-            answer(book, "tune", content)
+            carry_out_request(book, "tune", content)
     with pytest.raises(SettingsError):
-        answer(book, "tune", {"camera": "left", "values": {"detector.k_sigma": [1]}})
+        carry_out_request(book, "tune", {"camera": "left", "values": {"detector.k_sigma": [1]}})
 
 
 def test_a_book_made_anew_learns_what_the_cameras_tell(file: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_book_made_anew_learns_what_the_cameras_tell(file: Path) -> None:
     assert (book.requested()["left"]["detector.k_sigma"], book.requested()["left"]["camera.exposure"]) == (5.0, "-6")
     assert book.asks() == []
     book.save()
-    assert read_tuned(file) == {"C270": {"detector": {"k_sigma": 5.0}, "camera": {"exposure": "-6"}}}
+    assert read_tuned_values(file) == {"C270": {"detector": {"k_sigma": 5.0}, "camera": {"exposure": "-6"}}}
 
 
 def test_what_was_asked_for_counts_more_than_what_is_told(file: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_was_asked_for_counts_more_than_what_is_told(file: Path) -> None:
         assert book.requested()["left"]["detector.k_sigma"] == 9.0 and book.requested()["left"]["detector.min_difference"] == 20.0
     book.learn("middle", {"detector.k_sigma": 8.0})
     book.save()
-    assert read_tuned(file)["C270"]["detector"] == {"k_sigma": 9.0, "min_difference": 20.0}
+    assert read_tuned_values(file)["C270"]["detector"] == {"k_sigma": 9.0, "min_difference": 20.0}
     book.tune("left", {"detector.k_sigma": None})
     book.learn("left", {"detector.k_sigma": 9.0})
     assert book.requested()["left"]["detector.k_sigma"] == 6.0

@@ -13,16 +13,23 @@ import pytest
 from capture.clock import now_ns
 from config.settings import StreamSettings
 from reconstruct.pose import TrackingState
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.protocol.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
-from stream.recording.playback import PlaybackError, played, played_status, seq_step, span_of, steps
+from stream.recording.playback import (
+    PlaybackError,
+    build_played_status,
+    compute_seq_step,
+    restamp_pose,
+    schedule_playback,
+    select_playback_span,
+)
 from stream.recording.recorder import Recorder
 from stream.recording.recording import Recording, open_recording
 from tests.stream.publish.test_fanout import Notebook
 from tests.support.kept import Kept
 from tests.support.stream_messages import EVENT, POSE, RIG, SKELETON, STATUS, same
-from tools.play import open_outlet, play
+from tools.play import open_outlet, play_recording
 
 ROOT = Path(__file__).resolve().parents[3]
 T0 = 40_000_000_000
@@ -47,53 +54,57 @@ def recording(tmp_path: Path) -> Recording:
     sent.append((T0 + 30 * MS, replace(EVENT, t_ns=T0 + 30 * MS)))
     sent.append((T0 + 31 * MS, EventMessage("s1", T0 + 31 * MS, "recording", "recording to x.mcap")))
     for t_ns, message in sorted(sent, key=lambda item: item[0]):
-        recorder.write(encode(message), t_ns)  # type: ignore[arg-type]
+        recorder.write(encode_message(message), t_ns)  # type: ignore[arg-type]
     recorder.close()
     return open_recording(recorder.file)
 
 
 def test_all_is_due_as_it_was_published(recording: Recording) -> None:
-    span = span_of(recording, None, None)
-    due = list(steps(recording, span, 1.0, loop=False))
+    span = select_playback_span(recording, None, None)
+    due = list(schedule_playback(recording, span, 1.0, loop=False))
     assert [(step.after_ns // MS, step.pose) for step in due] == [(0, 0), (10, 1), (20, 2), (30, None), (50, 3), (60, 4), (70, 5)]
     assert due[3].event is not None and due[3].event.kind == "camera"  # not the one that tells of a recording
-    twice = [step.after_ns for step in steps(recording, span, 2.0, loop=False)]
+    twice = [step.after_ns for step in schedule_playback(recording, span, 2.0, loop=False)]
     assert twice == [step.after_ns // 2 for step in due]
 
 
 def test_laps_follow_each_other_by_one_period_and_seq_goes_on(recording: Recording) -> None:
-    span = span_of(recording, None, None)
-    due = list(itertools.islice(steps(recording, span, 1.0, loop=True), 21))
+    span = select_playback_span(recording, None, None)
+    due = list(itertools.islice(schedule_playback(recording, span, 1.0, loop=True), 21))
     poses = [step for step in due if step.pose is not None]
-    assert seq_step(recording.poses, span) == 8
+    assert compute_seq_step(recording.poses, span) == 8
     assert [step.seq_offset for step in poses] == [0] * 6 + [8] * 6 + [16] * 6
     assert [step.after_ns // MS for step in poses[5:8]] == [70, 80, 90]
-    seqs = [played(recording.poses[step.pose or 0], "new", step.seq_offset, 0).seq for step in poses[:12]]
+    seqs = [restamp_pose(recording.poses[step.pose or 0], "new", step.seq_offset, 0).seq for step in poses[:12]]
     assert seqs == [*SEQS, 108, 109, 110, 113, 114, 115]
 
 
 def test_a_part_is_of_the_seconds_asked_for(recording: Recording) -> None:
-    assert [step.pose for step in steps(recording, span_of(recording, 0.015, 0.055), 1.0, False)] == [2, None, 3]
-    assert len(span_of(recording, 0.07, None)) == 1 and len(span_of(recording, None, 0.0)) == 1
+    assert [step.pose for step in schedule_playback(recording, select_playback_span(recording, 0.015, 0.055), 1.0, False)] == [
+        2,
+        None,
+        3,
+    ]
+    assert len(select_playback_span(recording, 0.07, None)) == 1 and len(select_playback_span(recording, None, 0.0)) == 1
     for from_s, to_s in ((0.021, 0.049), (0.08, None), (0.05, 0.02)):
         with pytest.raises(PlaybackError, match=r"the recording is 0\.07 s long"):
-            span_of(recording, from_s, to_s)
+            select_playback_span(recording, from_s, to_s)
 
 
 def test_only_stamps_session_and_number_change(recording: Recording) -> None:
-    now = played(recording.poses[4], "new", 8, 999 * 1000 * MS)
+    now = restamp_pose(recording.poses[4], "new", 8, 999 * 1000 * MS)
     assert (now.session, now.seq, now.t_publish_ns, now.t_capture_ns) == ("new", 114, 999_000 * MS, 999_000 * MS - 9 * MS)
     assert same(
         replace(now, session="s1", seq=106, t_publish_ns=pose(4).t_publish_ns, t_capture_ns=pose(4).t_capture_ns), pose(4)
     )
-    assert played(recording.poses[4], "new", 8, 3 * MS).t_capture_ns == 0  # a clock that has just begun
+    assert restamp_pose(recording.poses[4], "new", 8, 3 * MS).t_capture_ns == 0  # a clock that has just begun
 
 
 def test_the_status_is_the_last_recorded_one(recording: Recording) -> None:
-    status = played_status(recording, recording.poses[2], "new", 7, 100.0)
+    status = build_played_status(recording, recording.poses[2], "new", 7, 100.0)
     assert (status.session, status.t_ns, status.state, status.recording) == ("new", 7, "lost", "")
     assert status.rates_hz == {"pose": 100.0} and status.drops == {"late": 1} and status.cameras == {"left": {"fps": 60.0}}
-    before_any = played_status(recording, recording.poses[0], "new", 7, 1.0)
+    before_any = build_played_status(recording, recording.poses[0], "new", 7, 1.0)
     assert before_any.rates_hz == {"pose": 1.0} and before_any.drops == {}
 
 
@@ -108,9 +119,9 @@ def test_subscribers_and_outputs_hear_what_was_published(recording: Recording) -
             outlet.serve(now_ns())
             heard += listener.receive(20)
         heard.clear()
-        span = span_of(recording, None, None)
+        span = select_playback_span(recording, None, None)
         before_ns = now_ns()
-        n = play(recording, span, outlet, "new", speed=0.5, loop=False, progress=lambda done, total: None)
+        n = play_recording(recording, span, outlet, "new", speed=0.5, loop=False, progress=lambda done, total: None)
         took_ns = now_ns() - before_ns
         while new := listener.receive(200):
             heard += new
@@ -122,7 +133,7 @@ def test_subscribers_and_outputs_hear_what_was_published(recording: Recording) -
         assert before_ns + 2 * TIMES_MS[k] * MS <= p.t_publish_ns <= before_ns + took_ns
         assert p.t_publish_ns - p.t_capture_ns == (5 + k) * MS
         stamps = {"t_publish_ns": pose(k).t_publish_ns, "t_capture_ns": pose(k).t_capture_ns}
-        assert encode(replace(p, session="s1", **stamps)) == encode(pose(k))
+        assert encode_message(replace(p, session="s1", **stamps)) == encode_message(pose(k))
     assert any(isinstance(message, SkeletonMessage) and same(message, SKELETON) for message in heard)
     assert next(message.session for message in heard if isinstance(message, RigMessage)) == "new"
     assert any(isinstance(message, StatusMessage) and message.session == "new" for message in heard)
@@ -147,14 +158,14 @@ def test_ctrl_c_ends_a_loop_cleanly(recording: Recording, kept: Kept) -> None:
 
 
 def test_an_end_beyond_all_is_the_end_of_the_recording(recording: Recording) -> None:
-    assert span_of(recording, None, float("inf")) == span_of(recording, None, 1e9)
+    assert select_playback_span(recording, None, float("inf")) == select_playback_span(recording, None, 1e9)
     with pytest.raises(PlaybackError, match="choose other times"):
-        span_of(recording, float("inf"), None)
+        select_playback_span(recording, float("inf"), None)
 
 
 def test_a_damaged_pose_is_left_out_of_what_is_played(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "damaged.mcap", {})
-    payloads = [encode(SKELETON), *(encode(pose(k)) for k in range(4))]
+    payloads = [encode_message(SKELETON), *(encode_message(pose(k)) for k in range(4))]
     payloads[3] = payloads[3].replace(b"\xa5state", b"\xa5stale")  # whole in the file, but no pose
     for number, payload in enumerate(payloads):
         recorder.write(payload, T0 + number * MS)
@@ -162,6 +173,8 @@ def test_a_damaged_pose_is_left_out_of_what_is_played(tmp_path: Path) -> None:
     heard = Notebook()
     damaged = open_recording(recorder.file)
     with open_outlet(StreamSettings("tcp://127.0.0.1:0", service=""), "again", [lambda: heard]) as outlet:
-        n_played = play(damaged, span_of(damaged, None, None), outlet, "again", speed=4.0, loop=False, progress=lambda *_: None)
+        n_played = play_recording(
+            damaged, select_playback_span(damaged, None, None), outlet, "again", speed=4.0, loop=False, progress=lambda *_: None
+        )
     assert n_played == 3
     assert [message.seq for message, _, _ in heard.taken if isinstance(message, PoseMessage)] == [100, 101, 105]

@@ -19,7 +19,7 @@ from mcap.writer import CompressionType, Writer
 
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec
-from stream.protocol.codec import decode, encode
+from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import PoseMessage
 from stream.recording.recorder import Recorder, RecordingError
 from stream.recording.recording import Recording, open_recording
@@ -30,7 +30,7 @@ from tests.support.waiting import wait_until
 
 T0 = 5_000_000_000
 PERIOD = 16_666_667
-HEAD = [(T0, encode(SKELETON)), (T0 + 1, encode(RIG))]
+HEAD = [(T0, encode_message(SKELETON)), (T0 + 1, encode_message(RIG))]
 
 
 def pose(k: int) -> PoseMessage:
@@ -45,9 +45,9 @@ def pose(k: int) -> PoseMessage:
 
 def published(n: int) -> list[tuple[int, bytes]]:
     """Return what a run of n poses publishes, a status and an event among them."""
-    sent = [*HEAD, *((pose(k).t_publish_ns, encode(pose(k))) for k in range(n))]
+    sent = [*HEAD, *((pose(k).t_publish_ns, encode_message(pose(k))) for k in range(n))]
     status, event = replace(STATUS, t_ns=T0 + 7), replace(EVENT, t_ns=T0 + 9)
-    return [*sent[:3], (status.t_ns, encode(status)), (event.t_ns, encode(event)), *sent[3:]]
+    return [*sent[:3], (status.t_ns, encode_message(status)), (event.t_ns, encode_message(event)), *sent[3:]]
 
 
 def recorded(file: Path, sent: list[tuple[int, bytes]], n_chunk: int | None = None) -> Path:
@@ -175,8 +175,8 @@ def written(profile: str = "duocap", schema: str = "duocap.pose", version: str =
         writer.add_metadata("duocap", {"format_version": version})
     skeleton = writer.register_channel("skeleton", "msgpack", writer.register_schema("duocap.skeleton", "text", b"?"))
     channel = writer.register_channel(topic, "msgpack", writer.register_schema(schema, "text", b"?"))
-    writer.add_message(skeleton, 1, encode(SKELETON)[9:], 1)
-    writer.add_message(channel, 2, encode(POSE)[5:], 2)
+    writer.add_message(skeleton, 1, encode_message(SKELETON)[9:], 1)
+    writer.add_message(channel, 2, encode_message(POSE)[5:], 2)
     writer.finish()
     return stream.getvalue()
 
@@ -196,11 +196,11 @@ def test_what_is_no_recording_is_refused_in_one_line(whole: Path, tmp_path: Path
     refused(whole.read_bytes()[:60], tmp_path, "no recording of duocap|breaks off before the first skeleton")
     with pytest.raises(RecordingError, match="no such file"):
         open_recording(tmp_path / "absent.mcap")
-    newer = encode(POSE)[5:].replace(b"\xa6schema\x01", b"\xa6schema\x02")
-    assert newer != encode(POSE)[5:]
+    newer = encode_message(POSE)[5:].replace(b"\xa6schema\x01", b"\xa6schema\x02")
+    assert newer != encode_message(POSE)[5:]
     file = tmp_path / "newer.mcap"
     recorder = kept(Recorder(file, {}))
-    recorder.write(encode(SKELETON), 1)
+    recorder.write(encode_message(SKELETON), 1)
     recorder.write(b"pose " + newer, 2)
     recorder.close()
     with pytest.raises(RecordingError, match="schema 2 of a newer duocap"):
@@ -269,7 +269,7 @@ class Disk(io.RawIOBase):
 def test_a_full_disk_is_told_and_what_was_recorded_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, kept: Kept
 ) -> None:
-    monkeypatch.setattr("stream.recording.recorder._created", lambda file: Disk(file, room))
+    monkeypatch.setattr("stream.recording.recorder._create_file", lambda file: Disk(file, room))
     recorder = kept(Recorder(tmp_path / "full.mcap", {}))
     sent = published(400)
     for n, (t_ns, payload) in enumerate(sent):
@@ -304,8 +304,8 @@ def test_poses_of_a_world_that_was_moved_are_in_the_last_one(tmp_path: Path) -> 
     """The stream said in between where the cameras are now, as when the performer is made the origin."""
     motion = RigidMotion(matrix_from_rotvec(np.array([0.0, 0.7, 0.0])), np.array([1.0, 0.0, -2.0]))
     moved_rig, moved = move_rig_message(RIG, motion), move_pose(pose(1), motion)
-    late = (T0 + 9 * PERIOD, encode(moved_rig)), (T0 + 9 * PERIOD + 1, encode(replace(moved, seq=2)))
-    sent = [*HEAD, (pose(1).t_publish_ns, encode(pose(1))), *late]
+    late = (T0 + 9 * PERIOD, encode_message(moved_rig)), (T0 + 9 * PERIOD + 1, encode_message(replace(moved, seq=2)))
+    sent = [*HEAD, (pose(1).t_publish_ns, encode_message(pose(1))), *late]
     opened = open_recording(recorded(tmp_path / "moved.mcap", sent))
     assert opened.rig is not None
     np.testing.assert_allclose(opened.rig.cameras[0].translation, moved_rig.cameras[0].translation, atol=1e-12)
@@ -314,6 +314,6 @@ def test_poses_of_a_world_that_was_moved_are_in_the_last_one(tmp_path: Path) -> 
     np.testing.assert_allclose(first.rotations_xyzw, second.rotations_xyzw, atol=1e-6)
     np.testing.assert_allclose(first.markers[0].xyz, second.markers[0].xyz, atol=1e-9)
     assert opened.published[0].root_m == pose(1).root_m
-    payloads = [decode(payload) for _, payload in opened.payloads()]
-    assert [type(message).__name__ for message in payloads] == [type(decode(payload)).__name__ for _, payload in sent]
+    payloads = [decode_message(payload) for _, payload in opened.payloads()]
+    assert [type(message).__name__ for message in payloads] == [type(decode_message(payload)).__name__ for _, payload in sent]
     np.testing.assert_allclose(payloads[2].root_m, second.root_m, atol=1e-9)  # type: ignore[union-attr]

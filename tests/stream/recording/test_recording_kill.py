@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from capture.clock import now_ns
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
 from stream.recording.recording import open_recording
@@ -42,5 +42,5 @@ def test_after_a_kill_at_most_the_last_second_is_missing(tmp_path: Path) -> None
     recording = open_recording(file)
     assert recording.poses[-1].t_publish_ns > t_kill_ns - 1_000_000_000
     assert [pose.seq for pose in recording.poses] == list(range(len(recording.poses))) and recording.notes
-    expected = [encode(replace(POSE, seq=pose.seq, t_publish_ns=pose.t_publish_ns)) for pose in recording.poses]
+    expected = [encode_message(replace(POSE, seq=pose.seq, t_publish_ns=pose.t_publish_ns)) for pose in recording.poses]
     assert [payload for _, payload in recording.payloads()][1:] == expected

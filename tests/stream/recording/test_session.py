@@ -8,7 +8,7 @@ import pytest
 from capture.recording.session import SESSION, is_session
 from stream.recording.recorder import RecordingError
 from stream.recording.session import SessionCamera, SessionDatabase, SessionInfo, read_session, write_session
-from tools.run.record import left_words
+from tools.run.record import format_time_left
 
 INFO = SessionInfo(
     session="a1b2",
@@ -53,4 +53,10 @@ def test_what_is_no_session_is_said(tmp_path: Path, change: tuple[str, str], wor
 
 
 def test_how_long_a_disk_will_do() -> None:
-    assert [left_words(s) for s in (40.0, 900.0, 7199.0, 7200.0, 1e12)] == ["only 0.7 min", "15 min", "120 min", "2 h", "999 h"]
+    assert [format_time_left(s) for s in (40.0, 900.0, 7199.0, 7200.0, 1e12)] == [
+        "only 0.7 min",
+        "15 min",
+        "120 min",
+        "2 h",
+        "999 h",
+    ]

@@ -12,7 +12,7 @@ from tests.support.ports import free_port as any_free_port
 from tests.support.stream_messages import POSE, STATUS
 from tests.support.viewer.walking_stream import WalkingStream
 from tests.support.waiting import wait_until
-from tools.viewer import is_dark
+from tools.viewer import read_dark_preference
 
 
 @pytest.fixture
@@ -81,6 +81,10 @@ def test_the_page_leaves_the_machine_to_the_reconstruction_while_that_is_late(po
 
 
 def test_dark_as_the_system_says() -> None:
-    assert is_dark("linux", "'prefer-dark'\n") and is_dark("linux", "'default'\n") and is_dark("linux", None)
-    assert not is_dark("linux", "'prefer-light'\n")
-    assert is_dark("darwin", "Dark\n") and not is_dark("darwin", None)
+    assert (
+        read_dark_preference("linux", "'prefer-dark'\n")
+        and read_dark_preference("linux", "'default'\n")
+        and read_dark_preference("linux", None)
+    )
+    assert not read_dark_preference("linux", "'prefer-light'\n")
+    assert read_dark_preference("darwin", "Dark\n") and not read_dark_preference("darwin", None)

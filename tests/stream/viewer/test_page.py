@@ -12,7 +12,7 @@ from capture.packets import Blobs, Frame
 from capture.process.control import TuneOrder
 from capture.process.preview import PreviewPublisher
 from config.loading import load_settings
-from config.per_camera import with_tuned
+from config.per_camera import add_tuned_values
 from config.settings import CAMERA_NAMES
 from stream.publish.tuning import TuningState
 from stream.recording.recording import open_recording
@@ -87,7 +87,7 @@ def chromium() -> str:
 def served(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("recordings")
     tuned = folder / "tuned.toml"
-    settings = with_tuned(load_settings(None, [f"capture.tuned={tuned}"]), ("one", "two"), lambda text: None)
+    settings = add_tuned_values(load_settings(None, [f"capture.tuned={tuned}"]), ("one", "two"), lambda text: None)
     cameras, ending = Cameras(), threading.Event()
     told = {name: {"preview": cameras.publishers[name].address} for name in CAMERA_NAMES[:2]}
     with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings, 2), cameras=told) as stream:

@@ -7,13 +7,13 @@ import pytest
 
 from capture.process.control import RecentreOrder, RequestedOrder, TuneOrder
 from config.loading import load_settings
-from config.per_camera import with_tuned
+from config.per_camera import add_tuned_values
 from config.settings import Settings
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
 from stream.publish.tuning import TuningState
 from stream.viewer.requests import ServiceRequests, TuningRequests
-from stream.viewer.tuning.panel import save
+from stream.viewer.tuning.panel import save_tuning
 from tests.support.kept import Kept
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 def settings(tmp_path: Path) -> Settings:
     service = f"stream.service=tcp://127.0.0.1:{free_port()}"
     made = load_settings(None, [service, f"capture.tuned={tmp_path / 'tuned.toml'}", "detector.min_area_px=4"])
-    return with_tuned(made, ("one", "two"), lambda words: None)
+    return add_tuned_values(made, ("one", "two"), lambda words: None)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_what_is_refused_is_said_and_later_jobs_count(requests: TuningRequests, 
     requests.tune("left", {"detector.k_sigma": 1e9})
     wait_until(lambda: "must be within" in requests.message)
     requests.tune("left", {"detector.k_sigma": 7.0, "detector.min_area_px": 9.0})
-    requests.submit(save)
+    requests.submit(save_tuning)
     wait_until(lambda: "Saved to" in requests.message)
     assert "tuned.toml" in requests.message and "stronger: detector.min_area_px" in requests.message
     assert "k_sigma = 7.0" in Path(settings.capture.tuned).read_text("utf-8")

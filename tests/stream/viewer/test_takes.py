@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from stream.export.ground import forces_of_points
+from stream.export.ground import forces_from_points
 from stream.export.recorded import write_recording
-from stream.protocol.codec import encode
+from stream.protocol.codec import encode_message
 from stream.recording.recorder import Recorder
 from stream.viewer.app import App
 from stream.viewer.player import Playhead
@@ -24,7 +24,7 @@ from tests.support.viewer.walking_stream import performance
 def record(file: Path, session: str, seconds: float) -> Path:
     recorder = Recorder(file, {"subject": "Ann"})
     for t_ns, message in performance(session, seconds):
-        recorder.write(encode(message), t_ns)
+        recorder.write(encode_message(message), t_ns)
         time.sleep(0.0005)
     recorder.close()
     return file
@@ -65,7 +65,7 @@ def test_a_recording_is_there_at_once_and_its_figures_come_bit_by_bit(tmp_path: 
 def test_poses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "torn.mcap", {"subject": "Ann"})
     for n, (t_ns, message) in enumerate(performance("a", 0.5)):
-        recorder.write(b"pose " + b"\xff" * 9 if n == 12 else encode(message), t_ns)
+        recorder.write(b"pose " + b"\xff" * 9 if n == 12 else encode_message(message), t_ns)
     recorder.close()
     feed = TakeFeed([tmp_path / "torn.mcap"])
     assert len(feed.tracks[0].history) == 29
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("has_forces", [True, False])
 def test_a_box_for_forces_where_there_are_some_and_charts_of_poses_without_stages(tmp_path: Path, has_forces: bool) -> None:
     n = 80
-    forces = forces_of_points(np.full((n, 1, 3), 300.0), np.zeros((n, 1, 3)), ["rightToes"], 70.0)
+    forces = forces_from_points(np.full((n, 1, 3), 300.0), np.zeros((n, 1, 3)), ["rightToes"], 70.0)
     write_recording(tmp_path / "a.mcap", replace(take(n), forces=forces if has_forces else None))
     feed = TakeFeed([tmp_path / "a.mcap"])
     for _ in range(200):

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from pythonosc.osc_packet import OscPacket
 
 from config.joints import JOINT_INDEX, N_JOINTS, VRM_BONE
-from database.geometry.kinematics import charted, forward
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
-from stream.protocol.compose import pose_message, skeleton_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage
-from stream.vmc.composer import Composer, Heartbeat, sent_bones, unity_positions, unity_quaternions
+from stream.vmc.composer import Composer, Heartbeat, convert_to_unity_positions, convert_to_unity_quaternions, list_sent_bones
 from stream.vmc.datagrams import MAX_DATAGRAM_BYTES
 from tests.support.axes import UNITY
 from tests.support.fakes import pose as fake_pose
@@ -21,7 +21,7 @@ from tests.support.stream_messages import POSE, SKELETON
 from tests.support.vmc_world import PARENT, bones, decoded, in_world
 
 PERSON = subject()
-BODY = skeleton_message(PERSON)
+BODY = compose_skeleton_message(PERSON)
 ROOT = np.array([0.3, 0.9, -1.7])
 # /VMC/Ext/Bone/Pos, ",sfffffff", "LeftUpperLeg", then -0.09, -0.05, 0 and 0, -0.6, 0, -0.8 as big-endian float32.
 LEFT_UPPER_LEG = (
@@ -38,7 +38,7 @@ HEARTBEAT = (
 
 
 def message_of(rotvec: np.ndarray, root_m: np.ndarray = ROOT) -> PoseMessage:
-    return pose_message(replace(fake_pose(0, 0, root_m), rotvec=rotvec), BODY, "s", 0, 0)
+    return compose_pose_message(replace(fake_pose(0, 0, root_m), rotvec=rotvec), BODY, "s", 0, 0)
 
 
 def composed(pose: PoseMessage, upper_chest: bool = True) -> list[bytes]:
@@ -50,7 +50,7 @@ def composed(pose: PoseMessage, upper_chest: bool = True) -> list[bytes]:
 def assert_same_body(datagrams: list[bytes], rotvec: np.ndarray, root_m: np.ndarray = ROOT) -> None:
     """Places agree to 1 um, orientations to 1e-6, for every bone that was sent."""
     world = in_world(bones(decoded(datagrams)))
-    G, p = forward(PERSON.skeleton, rotvec, root_m)
+    G, p = compute_forward_kinematics(PERSON.skeleton, rotvec, root_m)
     M = UNITY.matrix
     for name, (rotation, place) in world.items():
         joint = JOINT_INDEX[name[0].lower() + name[1:]]
@@ -60,8 +60,8 @@ def assert_same_body(datagrams: list[bytes], rotvec: np.ndarray, root_m: np.ndar
 
 def test_unitys_axes_are_those_of_the_conventions() -> None:
     positions, quaternions = np.random.default_rng(3).normal(size=(2, 5, 4))
-    np.testing.assert_allclose(unity_positions(positions[:, :3]), UNITY.positions(positions[:, :3]))
-    np.testing.assert_allclose(unity_quaternions(quaternions), UNITY.quaternions(quaternions))
+    np.testing.assert_allclose(convert_to_unity_positions(positions[:, :3]), UNITY.positions(positions[:, :3]))
+    np.testing.assert_allclose(convert_to_unity_quaternions(quaternions), UNITY.quaternions(quaternions))
 
 
 def test_golden_bytes_of_a_bone_and_of_a_bundle() -> None:
@@ -92,9 +92,9 @@ def test_messages_come_in_order_with_the_types_that_receivers_test_for() -> None
 
 
 def test_bones_are_unitys_and_rest_offsets_are_never_zero() -> None:
-    names = {bone.name for bone in sent_bones(BODY)}
+    names = {bone.name for bone in list_sent_bones(BODY)}
     assert names == {name[0].upper() + name[1:] for name in VRM_BONE}
-    T_pose = charted(np.tile(np.eye(3), (N_JOINTS, 1, 1)))
+    T_pose = charted_from_local(np.tile(np.eye(3), (N_JOINTS, 1, 1)))
     local = bones(decoded(composed(message_of(T_pose))))
     assert all(np.linalg.norm(values[:3]) > 0.01 for values in local.values())
     # The fake's offsets are (3j, 3j + 1, 3j + 2) cm for joint j; head is joint 14, upperNeck 13, and both are in Head.
@@ -112,7 +112,7 @@ def test_a_raised_left_arm_is_the_receivers_left_arm() -> None:
     local = np.tile(np.eye(3), (N_JOINTS, 1, 1))
     local[JOINT_INDEX["leftUpperArm"]] = matrix_from_rotvec([0.0, 0.0, np.pi / 2])  # from +X to +Y: up
     local[JOINT_INDEX["rightLowerArm"]] = matrix_from_rotvec([0.0, np.pi / 2, 0.0])  # from -X to +Z: forward
-    pose = message_of(charted(local), np.zeros(3))
+    pose = message_of(charted_from_local(local), np.zeros(3))
     composer = Composer(replace(BODY, offsets_m=offsets))
     composer.put_pose(pose)
     world = in_world(bones(decoded(composer.datagrams(True, 0.0))))

@@ -13,7 +13,7 @@ from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
 from stream.publish.fanout import Output
 from stream.vmc.output import VmcOutput
-from stream.vmc.sender import PRESETS, Sender, VmcError, VmcTarget, looks_like_target, vmc_target
+from stream.vmc.sender import PRESETS, Sender, VmcError, VmcTarget, looks_like_target, parse_vmc_target
 from tests.support.kept import Kept
 from tests.support.stream_messages import EVENT, POSE, SKELETON, STATUS
 from tests.support.vmc_world import Messages, bones, decoded
@@ -240,7 +240,7 @@ def test_an_unknown_host_is_named_in_one_line() -> None:
     ],
 )
 def test_targets(text: str, host: str, port: int, upper_chest: bool) -> None:
-    assert vmc_target(text) == VmcTarget(host, port, upper_chest)
+    assert parse_vmc_target(text) == VmcTarget(host, port, upper_chest)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_targets(text: str, host: str, port: int, upper_chest: bool) -> None:
 )
 def test_what_is_no_target_says_what_is(text: str) -> None:
     with pytest.raises(DuocapError, match=rf"(?s)--vmc {text.replace('.', '.')}.*vseeface"):
-        vmc_target(text)
+        parse_vmc_target(text)
 
 
 def test_words_that_are_targets_and_words_that_follow() -> None:

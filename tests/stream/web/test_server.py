@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from stream.web.server import ViewerError, free_port, is_own_page, url_of
+from stream.web.server import ViewerError, find_free_port, format_page_url, is_own_page
 from tests.support.ports import free_port as any_free_port
 
 
@@ -17,9 +17,9 @@ def test_a_taken_port_gives_the_next_and_a_foreign_address_is_named(port: int) -
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))
         taken.listen()
-        assert free_port("127.0.0.1", port) > port
+        assert find_free_port("127.0.0.1", port) > port
     with pytest.raises(ViewerError, match=r"203\.0\.113\.1.*--host"):
-        free_port("203.0.113.1", 8080)
+        find_free_port("203.0.113.1", 8080)
 
 
 def test_only_own_pages_are_answered() -> None:
@@ -34,5 +34,5 @@ def test_only_own_pages_are_answered() -> None:
 
 
 def test_what_a_browser_opens() -> None:
-    assert url_of("127.0.0.1", 8080) == "http://127.0.0.1:8080"
-    assert url_of("0.0.0.0", 81) == "http://127.0.0.1:81" and url_of("::1", 81) == "http://[::1]:81"
+    assert format_page_url("127.0.0.1", 8080) == "http://127.0.0.1:8080"
+    assert format_page_url("0.0.0.0", 81) == "http://127.0.0.1:81" and format_page_url("::1", 81) == "http://[::1]:81"

@@ -9,9 +9,9 @@ from calibration.subject.subject import Subject
 from capture.sources.simulated.performer import Performer
 from database.contacts import CONTACT_JOINTS
 from reconstruct.pose import JointSource, Pose, TrackingState
-from stream.protocol.compose import pose_message, rig_message, skeleton_message
+from stream.protocol.compose import compose_pose_message, compose_rig_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
-from tools.demo.demo import show
+from tools.demo.demo import stage_demo
 
 FPS = 60
 
@@ -19,14 +19,14 @@ FPS = 60
 @cache
 def performer(seconds: float = 20.0) -> Performer:
     """Return the demo's performer."""
-    return show(seconds).performer
+    return stage_demo(seconds).performer
 
 
 def skeleton_and_rig(person: Performer) -> tuple[SkeletonMessage, RigMessage]:
     """Return what the stream says of a performer and the cameras."""
     n_markers = len(person.markers)
     subject = Subject("truth", person.clip.skeleton, person.markers, person.offset_m, np.zeros(n_markers))
-    return skeleton_message(subject), rig_message(person.rig, "truth")
+    return compose_skeleton_message(subject), compose_rig_message(person.rig, "truth")
 
 
 def poses_of(person: Performer, first_s: float, seconds: float) -> list[PoseMessage]:
@@ -60,7 +60,7 @@ def poses_of(person: Performer, first_s: float, seconds: float) -> list[PoseMess
             contacts=np.arange(len(CONTACT_JOINTS)) < 2,
             point_m=markers_m[n] + 0.01,
         )
-        messages.append(pose_message(pose, skeleton, "truth", n, 0))
+        messages.append(compose_pose_message(pose, skeleton, "truth", n, 0))
     return messages
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from capture.clock import now_ns
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
 from config.settings import CAMERA_NAMES, StreamSettings
-from database.builtin.bodies import body
+from database.builtin.bodies import build_person_skeleton
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import (
@@ -28,7 +28,7 @@ from stream.protocol.messages import (
 from stream.publish.fanout import OutputFanout
 from stream.publish.publisher import Publisher
 from stream.publish.tuning import TuningState
-from stream.web.server import free_port
+from stream.web.server import find_free_port
 
 MARKERS = ("chest", "left_hand", "right_hand", "left_foot", "right_foot")
 HZ = 60
@@ -36,7 +36,7 @@ LEFT_ARM, HIPS = JOINTS.index("leftUpperArm"), 0
 
 
 def skeleton() -> SkeletonMessage:
-    ann = body(1.7, arm_ratio=1.05)
+    ann = build_person_skeleton(1.7, arm_ratio=1.05)
     return SkeletonMessage(
         hash="00112233aabbccdd",
         names=JOINTS,
@@ -163,7 +163,7 @@ class WalkingStream:
         self._publisher = OutputFanout(Publisher(self.address), self.session)
         self.address = self._publisher.address
         if self.recordings is not None:
-            self.service = f"tcp://127.0.0.1:{free_port('127.0.0.1', 40000 + os.getpid() % 9000)}"
+            self.service = f"tcp://127.0.0.1:{find_free_port('127.0.0.1', 40000 + os.getpid() % 9000)}"
             self._publisher.open_service(StreamSettings(service=self.service, recordings=str(self.recordings)), self.tuning)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -6,9 +6,9 @@ import pytest
 import typer
 
 from config.errors import DuocapError
-from tools.batch.job import job_of
-from tools.batch.task import CLEAN, COMMON, DATABASE, EVALUATE, EXPORT, REPLAY, Value
-from tools.cli import application
+from tools.batch.job import read_job
+from tools.batch.task import CLEAN, COMMON, DATABASE, EVALUATE, EXPORT, REPLAY, OptionType
+from tools.cli import build_application
 
 
 def job(folder: Path, text: str) -> Path:
@@ -36,7 +36,7 @@ def job(folder: Path, text: str) -> Path:
 )
 def test_a_fault_is_one_line_that_names_it(studio: Path, text: str, words: str) -> None:
     with pytest.raises(DuocapError, match=words) as told:
-        job_of([job(studio, text)], None)
+        read_job([job(studio, text)], None)
     assert "\n" not in str(told.value)
 
 
@@ -45,7 +45,7 @@ def test_a_folder_is_searched_for_takes_but_not_among_results(studio: Path) -> N
     results.mkdir(parents=True)
     for side in ("left", "right"):
         (results / f"{side}.avi").touch()
-    found = job_of([studio], None, ["solve.neighbours=50"])
+    found = read_job([studio], None, ["solve.neighbours=50"])
     assert [task.name for task in found.tasks] == ["takes/a", "takes/b", "takes/broken"]
     command = found.tasks[0].command(found.tasks[0].inputs, Path("OUT"))
     assert command[:3] == ["replay", str(studio / "takes/a/left.avi"), str(studio / "takes/a/right.avi")]
@@ -62,7 +62,7 @@ def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> 
     text += (
         '[[clean]]\nname = "sound"\ntakes = ["*.bvh"]\nmass = 70\n[[evaluate]]\ntable = "feet"\nmotion = "."\nclip = ["07_08"]\n'
     )
-    commands = {task.name: task.command(task.inputs, Path("O")) for task in job_of([job(studio, text)], None).tasks}
+    commands = {task.name: task.command(task.inputs, Path("O")) for task in read_job([job(studio, text)], None).tasks}
     bvh, mcap = str(studio / "walk.bvh"), str(studio / "walk.mcap")
     assert commands["own"] == ["database", "build", bvh, "--skip-bad", "--thin", "2deg", "--processes", "1", "--out", "O/own.db"]
     assert commands["walk"] == ["export", mcap, "--fps", "30", "--out", "O/walk.glb"]
@@ -72,14 +72,14 @@ def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> 
 
 
 def test_keys_are_options_of_the_commands() -> None:
-    kinds: dict[tuple[str, ...], dict[str, Value]] = {("evaluate", table): keys for table, keys in EVALUATE.items()}
+    kinds: dict[tuple[str, ...], dict[str, OptionType]] = {("evaluate", table): keys for table, keys in EVALUATE.items()}
     kinds |= {("replay",): REPLAY, ("export",): EXPORT, ("physics", "clean"): CLEAN, ("database", "build"): DATABASE}
     for words, keys in kinds.items():
-        found = typer.main.get_command(application(words[0]))
+        found = typer.main.get_command(build_application(words[0]))
         for word in words:
             found = found.commands[word]  # type: ignore[attr-defined]
         options = {name: one for one in found.params for name in (*one.opts, *one.secondary_opts)}
         for key, value in (keys | COMMON).items():
             option = options["--" + key.replace("_", "-")]
-            flag, many = value is Value.FLAG, value is Value.MANY
+            flag, many = value is OptionType.FLAG, value is OptionType.MANY
             assert (bool(option.is_flag), bool(option.multiple)) == (flag, many), (words, key)  # type: ignore[attr-defined]

@@ -11,17 +11,17 @@ from database.parts import BuildOptions, build_in_parts
 from database.store import open_database
 from tests.support.files.motion import random_values, write_amc
 from tools.batch.record import (
-    alone,
-    content_hash,
-    digest,
-    hashes_of,
-    input_files,
+    compute_digest,
+    hash_content,
+    hash_files,
     is_done,
-    read_record,
-    whole_folder,
-    write_record,
+    list_input_files,
+    lock_batch_folder,
+    read_task_record,
+    replace_folder,
+    write_task_record,
 )
-from tools.batch.send import Sent, place_inputs, take_piece
+from tools.batch.send import SentFiles, place_inputs, take_piece
 from tools.batch.task import BatchTask
 
 VERSIONS = {"duocap": "1"}
@@ -39,16 +39,16 @@ def done(tmp_path: Path) -> Path:
     (tmp_path / "in" / "x.csv").write_text("1")
     (tmp_path / "in" / "x.mkv").write_text("1")
     one = task(tmp_path)
-    with whole_folder(tmp_path / "out") as part:
+    with replace_folder(tmp_path / "out") as part:
         (part / "x.bvh").write_text("motion")
-        hashes = hashes_of(input_files(one), {})
-        write_record(part, {"digest": digest(one, hashes, VERSIONS), "inputs": hashes})
+        hashes = hash_files(list_input_files(one), {})
+        write_task_record(part, {"digest": compute_digest(one, hashes, VERSIONS), "inputs": hashes})
     return tmp_path
 
 
 def finished(folder: Path, of: BatchTask, versions: dict[str, str] = VERSIONS) -> bool:
     """Return whether a task counts as done."""
-    record = read_record(folder / "out")
+    record = read_task_record(folder / "out")
     return record is not None and is_done(of, record, versions)
 
 
@@ -70,18 +70,18 @@ def test_a_lost_result_is_made_again(done: Path) -> None:
 
 
 def test_results_replace_earlier_ones_whole_or_not_at_all(done: Path) -> None:
-    with pytest.raises(OSError, match="full"), whole_folder(done / "out") as part:
+    with pytest.raises(OSError, match="full"), replace_folder(done / "out") as part:
         (part / "x.bvh").write_text("half")
         raise OSError("full")
     assert (done / "out" / "x.bvh").read_text() == "motion" and {p.name for p in done.iterdir()} == {"in", "out"}
-    with pytest.raises(DuocapError, match="not made by a batch"), whole_folder(done / "in"):
+    with pytest.raises(DuocapError, match="not made by a batch"), replace_folder(done / "in"):
         pass
 
 
 def test_a_second_batch_on_the_folder_is_refused(tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(DuocapError, match="another `duocap batch`"), alone(tmp_path):
+    with lock_batch_folder(tmp_path), pytest.raises(DuocapError, match="another `duocap batch`"), lock_batch_folder(tmp_path):
         pass
-    with alone(tmp_path):
+    with lock_batch_folder(tmp_path):
         pass
 
 
@@ -91,11 +91,11 @@ def test_a_database_of_several_files_is_read_and_sent_whole(tmp_path: Path) -> N
     (tmp_path / "a").mkdir()
     build_in_parts([tmp_path / "71"], tmp_path / "a" / "big.db", 2, BuildOptions(120.0, processes=1, graph=False))
     reads = BatchTask("take", "export", ("export", "{in0}"), (str(tmp_path / "a" / "big.db"),))
-    files = input_files(reads)
-    sent = Sent(hashes_of(files, {}), frozenset())
+    files = list_input_files(reads)
+    sent = SentFiles(hash_files(files, {}), frozenset())
     for file in files:
-        take_piece(content_hash(file.path), file.path.read_bytes(), True, True)
+        take_piece(hash_content(file.path), file.path.read_bytes(), True, True)
     (place,) = place_inputs(reads, sent, tmp_path / "b")
     assert np.array_equal(open_database(place).rotvec, open_database(tmp_path / "a" / "big.db").rotvec) and len(files) > 2
     with pytest.raises(DuocapError, match="put them together"):
-        place_inputs(reads, Sent({"0/../../../x.db": sent.hashes["0/"]}, frozenset()), tmp_path / "b")
+        place_inputs(reads, SentFiles({"0/../../../x.db": sent.hashes["0/"]}, frozenset()), tmp_path / "b")

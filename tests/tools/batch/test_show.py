@@ -9,8 +9,8 @@ import pytest
 
 from config.settings import Settings, ViewerSettings
 from tests.tools.commands.walked import Walked, ended
-from tools.batch.report import DONE, FAILED, TaskRow, write_reports
-from tools.batch.show import is_report, served_report
+from tools.batch.report import DONE, FAILED, TaskRow, write_batch_reports
+from tools.batch.show import is_report, serve_report
 
 pytestmark = pytest.mark.slow
 ANSWER_S = 60.0
@@ -35,10 +35,10 @@ def test_a_second_opens_the_viewer_of_its_take(walked: Walked, tmp_path: Path) -
         TaskRow("walk & more", "replay", DONE, worst=worst, recording="walk & more/walk.mcap"),
         TaskRow("gone", "replay", FAILED, "no such <file>"),
     ]
-    write_reports(tmp_path / "out", rows)
+    write_batch_reports(tmp_path / "out", rows)
     assert is_report(tmp_path / "out")
     (tmp_path / "secret").write_text("mine")
-    with served_report(tmp_path / "out", replace(Settings(), viewer=replace(ViewerSettings(), port=0))) as url:
+    with serve_report(tmp_path / "out", replace(Settings(), viewer=replace(ViewerSettings(), port=0))) as url:
         with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:
             page = answer.read().decode()
         link = page.partition('class="see" href="')[2].partition('"')[0].replace("&amp;", "&")

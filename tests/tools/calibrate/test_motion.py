@@ -10,13 +10,13 @@ from calibration.quality.report import Grade
 from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.store import PoseDatabase, open_database, write_database
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, walk, worn_markers
-from tools.calibrate.motion import MotionRefinement, refined_over, tracked_frames
-from tools.calibrate.session import SubjectResult, subject_from_pairs
+from tools.calibrate.motion import MotionRefinement, label_tracked_frames, refine_subject
+from tools.calibrate.session import SubjectResult, fit_subject_to_pairs
 
-ANN = person("dark_room", 3, body(1.73, leg_ratio=1.03))
+ANN = person("dark_room", 3, build_person_skeleton(1.73, leg_ratio=1.03))
 NOISE_PX = 0.2
 N_MOVING = 44
 
@@ -33,14 +33,18 @@ class Stage:
 
     def refined(self, pairs: list[Views]) -> MotionRefinement:
         """Refine over pairs."""
-        return refined_over(self.result, pairs, self.rig, self.database, Settings())
+        return refine_subject(self.result, pairs, self.rig, self.database, Settings())
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     """A T-pose of half a second, then a walk towards the cameras."""
     file = tmp_path_factory.mktemp("motion") / "others.db"
-    others = [body(1.6), body(1.68, arm_ratio=1.03), body(1.82, leg_ratio=1.04)]
+    others = [
+        build_person_skeleton(1.6),
+        build_person_skeleton(1.68, arm_ratio=1.03),
+        build_person_skeleton(1.82, leg_ratio=1.04),
+    ]
     write_database(file, [walk(skeleton, seed) for seed, skeleton in enumerate(others)] + [t_pose_clip(others[0])])
     database, rig, rng = open_database(file), front_rig(), np.random.default_rng(5)
     standing, moves = t_pose_clip(ANN.skeleton, 24), walk(ANN.skeleton, 9)
@@ -48,7 +52,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     for rotvec, root in ((standing.rotvec, standing.root_m + [0.0, 0.95, 0.0]), (moves.rotvec, moves.root_m)):
         markers, _ = worn_markers(ANN, rotvec, root)
         seen.append([seen_pair(rig, k, marker, NOISE_PX, rng) for k, marker in enumerate(markers)])
-    result = subject_from_pairs("Ann", seen[0], rig, ANN.markers, database, Settings())
+    result = fit_subject_to_pairs("Ann", seen[0], rig, ANN.markers, database, Settings())
     return Stage(rig, database, seen[0], seen[1][60 : 60 + N_MOVING], result)
 
 
@@ -74,7 +78,7 @@ def test_a_refinement_that_is_not_borne_out_is_told_and_not_kept(stage: Stage, m
     import tools.calibrate.motion as module
 
     good = stage.refined(stage.moving).refined
-    monkeypatch.setattr(module, "refine", lambda fit, frames: replace(good, held_out=(0.6, 1.2)))
+    monkeypatch.setattr(module, "refine_subject_fit", lambda fit, frames: replace(good, held_out=(0.6, 1.2)))
     movement = stage.refined(stage.moving)
     assert not movement.kept and movement.result.subject.skeleton is stage.result.subject.skeleton
     assert movement.result.report.grade is Grade.POOR
@@ -87,7 +91,7 @@ def test_frames_are_those_in_which_somebody_is_tracked(stage: Stage) -> None:
     """Nobody is in the last third."""
     n = len(stage.moving) // 3
     empty = [seen_pair(stage.rig, 500 + k, np.zeros((0, 3)), 0.0, np.random.default_rng(0)) for k in range(n)]
-    frames, share = tracked_frames(stage.result.subject, stage.moving[:-n] + empty, stage.rig, stage.database, Settings())
+    frames, share = label_tracked_frames(stage.result.subject, stage.moving[:-n] + empty, stage.rig, stage.database, Settings())
     assert len(frames) <= len(stage.moving) - n and 0.4 < share < 0.7
     assert all(frame.valid.sum() >= 5 for frame in frames)
 

@@ -10,12 +10,12 @@ import pytest
 from calibration.board.views import BoardMoment
 from config.errors import CalibrationError
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
-from tools.calibrate.rig import Calibrated, RigTask, calibrate_moments
+from tools.calibrate.rig import RigOutcome, RigTask, calibrate_moments
 
 PAIRS = pairs_of(true_rig(), true_places(10), 0.1)
 
 
-def calibrated(pairs: Sequence[BoardMoment], folder: Path, tape_m: float | None = None) -> tuple[Calibrated, str]:
+def calibrated(pairs: Sequence[BoardMoment], folder: Path, tape_m: float | None = None) -> tuple[RigOutcome, str]:
     """Calibrate to a folder; give what came out and what was said."""
     told: list[str] = []
     task = RigTask(BOARD, folder / "rig.toml", folder / "rig.png", tape_m=tape_m)

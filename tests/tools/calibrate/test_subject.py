@@ -4,40 +4,40 @@ import pytest
 import typer
 
 from config.errors import DuocapError
-from tools.calibrate.subject import TakeWindow, also_source, check_wanted, take_window
+from tools.calibrate.subject import TakeWindow, check_take_source, parse_further_source, parse_take_window
 
 
 def test_a_take_is_two_times_and_perhaps_a_side() -> None:
-    assert take_window("1:4.5") == TakeWindow((1.0, 4.5), None)
-    assert take_window("9:12:left") == TakeWindow((9.0, 12.0), "left")
-    assert take_window("9:12:all") == TakeWindow((9.0, 12.0), "all")
-    assert "from 9 to 12 s" in take_window("9:12:right").words
+    assert parse_take_window("1:4.5") == TakeWindow((1.0, 4.5), None)
+    assert parse_take_window("9:12:left") == TakeWindow((9.0, 12.0), "left")
+    assert parse_take_window("9:12:all") == TakeWindow((9.0, 12.0), "all")
+    assert "from 9 to 12 s" in parse_take_window("9:12:right").words
 
 
 @pytest.mark.parametrize("text", ["", "3", "4:1", "1:2:up", "left", "a:b:left", "-1:2"])
 def test_what_is_no_take(text: str) -> None:
     with pytest.raises(typer.BadParameter):
-        take_window(text)
+        parse_take_window(text)
 
 
 def test_another_recording_has_its_own_times_or_those_of_the_first() -> None:
     first = [TakeWindow((1.0, 2.0), "left"), TakeWindow((4.0, 5.0), None)]
-    alike = also_source("sessions/second", first)
+    alike = parse_further_source("sessions/second", first)
     assert alike.spec.files == ("sessions/second",) and alike.windows == tuple(first)
-    own = also_source("ann@home/second@3:6:right", first)
+    own = parse_further_source("ann@home/second@3:6:right", first)
     assert own.spec.files == ("ann@home/second",) and own.windows == (TakeWindow((3.0, 6.0), "right"),)
-    videos = also_source("b/left.avi,b/right.avi@3:6", first)
+    videos = parse_further_source("b/left.avi,b/right.avi@3:6", first)
     assert videos.spec.files == ("b/left.avi", "b/right.avi")
-    odd = also_source("ann@home/second", first)
+    odd = parse_further_source("ann@home/second", first)
     assert odd.spec.files == ("ann@home/second",) and odd.windows == tuple(first)
     with pytest.raises(typer.BadParameter):
-        also_source("second@3:1", first)
+        parse_further_source("second@3:1", first)
 
 
 def test_what_is_needed() -> None:
     window = [TakeWindow((0.0, 1.0), None)]
-    check_wanted("left.avi", 2, window)
+    check_take_source("left.avi", 2, window)
     with pytest.raises(DuocapError, match="one camera cannot measure depth"):
-        check_wanted("left.avi", 1, window)
+        check_take_source("left.avi", 1, window)
     with pytest.raises(typer.BadParameter, match="--take"):
-        check_wanted("left.avi", 2, [])
+        check_take_source("left.avi", 2, [])

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from database.graph.neighbours import graph_of
+from database.graph.neighbours import find_graph
 from database.store import open_database
 from tests.support.commands import Result, duocap
 from tests.support.files.motion import random_values, write_amc
@@ -53,14 +53,14 @@ def test_add_and_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     for k, n in enumerate((9, 7), start=1):
         write_amc(tmp_path / "77", random_values(np.random.default_rng(k), n), f"77_0{k}")
     assert database(capsys, "build", "77/77_01.amc", "--out", "a.db", "--no-graph").status == 0
-    assert graph_of(open_database(tmp_path / "a.db")) is None
+    assert find_graph(open_database(tmp_path / "a.db")) is None
     made = database(capsys, "graph", "a.db", "--degree", "5")
     assert made.status == 0 and made.out.startswith("neighbour graph: degree ")
     n_poses = open_database(tmp_path / "a.db").n_poses
     added = database(capsys, "add", "a.db", "77")
     assert added.status == 0 and "77_01: in the database already" in added.out
     made_db = open_database(tmp_path / "a.db")
-    graph = graph_of(made_db)
+    graph = find_graph(made_db)
     assert made_db.n_poses == n_poses + 4 and graph is not None and (graph.n_poses, graph.degree) == (n_poses + 4, 5)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from database.clips import Clip
 from database.store import write_database
 from reconstruct.pose import TrackingState
@@ -30,7 +30,7 @@ def bent(clip: Clip) -> Clip:
 def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return a BVH file of a walk, and a database of that walk and of one in another manner."""
     folder = tmp_path_factory.mktemp("clips")
-    clip = walk(body(1.78))
+    clip = walk(build_person_skeleton(1.78))
     seconds = np.arange(clip.n_frames) / clip.fps
     states = (TrackingState.TRACKING,) * clip.n_frames
     write_bvh(folder / "mine.bvh", Take(clip.skeleton, seconds, states, clip.rotvec, clip.root_m))

@@ -12,11 +12,11 @@ from config.markers import MarkerSet
 from database.clips import Clip
 from database.files.c3d import read_c3d
 from database.files.read import read_clip
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotation_between, rotvec_from_matrix
 from reconstruct.pose import Pose, TrackingState
-from stream.protocol.codec import decode, encode
-from stream.protocol.compose import pose_message, rig_message, skeleton_message
+from stream.protocol.codec import decode_message, encode_message
+from stream.protocol.compose import compose_pose_message, compose_rig_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage
 from stream.recording.recorder import Recorder
 from stream.recording.recording import open_recording
@@ -35,16 +35,18 @@ def recording(file: Path, floor_known: bool = True) -> Clip:
     clip = walk(subject.skeleton)
     if not floor_known:
         clip = turned(clip, rotation_between((0.0, 1.0, 0.0), UP))
-    skeleton = skeleton_message(subject)
+    skeleton = compose_skeleton_message(subject)
     recorder = Recorder(file, {"subject": subject.name, "session": "s1", "when": "2025-05-04T10:00:00+02:00"})
-    seen = rig_message(fakes.rig(), "s1")
+    seen = compose_rig_message(fakes.rig(), "s1")
     if not floor_known:
         seen = replace(seen, floor_known=False, up_xyz=tuple(UP_SEEN / np.linalg.norm(UP_SEEN)))
     for message in (skeleton, seen):
-        recorder.write(encode(message), 1)
+        recorder.write(encode_message(message), 1)
     for k in range(N):
         t_ns = 7_000_000_000 + round(k * 1e9 / 60.0)
-        recorder.write(encode(pose_message(_pose(k, t_ns, clip, subject.markers), skeleton, "s1", k, t_ns + 5)), t_ns + 5, k)
+        recorder.write(
+            encode_message(compose_pose_message(_pose(k, t_ns, clip, subject.markers), skeleton, "s1", k, t_ns + 5)), t_ns + 5, k
+        )
     recorder.close()
     return clip
 
@@ -88,7 +90,7 @@ def test_every_format_from_one_recording(tmp_path: Path, capsys: pytest.CaptureF
     names = {f"walk.{end}" for end in ("mcap", "bvh", "trc", "c3d", "csv", "markers.csv", "glb", "vrma")}
     assert {file.name for file in tmp_path.iterdir()} == names
     points = read_c3d(tmp_path / "walk.c3d")
-    expected_m = forward(clip.skeleton, clip.rotvec[:N], clip.root_m[:N])[1]
+    expected_m = compute_forward_kinematics(clip.skeleton, clip.rotvec[:N], clip.root_m[:N])[1]
     known = np.delete(np.arange(N), LOST)
     assert not points.valid[LOST, : len(JOINTS)].any()
     np.testing.assert_allclose(points.point_m[known, : len(JOINTS)], expected_m[known], atol=2e-6)
@@ -111,8 +113,8 @@ def test_bvh_of_a_recording_is_the_motion_that_was_recorded(tmp_path: Path, caps
     back = read_clip(tmp_path / "out.bvh")
     assert back.n_frames == N and back.fps == pytest.approx(60.0)
     np.testing.assert_allclose(back.skeleton.tails_m[JOINT_INDEX["head"]], clip.skeleton.tails_m[JOINT_INDEX["head"]], atol=1e-7)
-    found_m = forward(back.skeleton, back.rotvec, back.root_m)[1]
-    expected_m = forward(clip.skeleton, clip.rotvec[:N], clip.root_m[:N])[1]
+    found_m = compute_forward_kinematics(back.skeleton, back.rotvec, back.root_m)[1]
+    expected_m = compute_forward_kinematics(clip.skeleton, clip.rotvec[:N], clip.root_m[:N])[1]
     expected_m[LOST] = expected_m[LOST.start - 1]  # BVH knows no gaps: the last pose is held
     np.testing.assert_allclose(found_m, expected_m, atol=1e-5)
 
@@ -141,13 +143,13 @@ def test_a_recording_of_before_without_a_floor_is_levelled_when_it_is_read(
     level_m = csv_positions(out[1])[known]
     # The T-pose told `up` 4 degrees wrong; the feet tell better.
     level = turned(clip, rotation_between(UP, (0.0, 1.0, 0.0)))
-    truth_m = forward(level.skeleton, level.rotvec[:N], level.root_m[:N])[1][known]
+    truth_m = compute_forward_kinematics(level.skeleton, level.rotvec[:N], level.root_m[:N])[1][known]
     assert np.abs(level_m[..., 1] - truth_m[..., 1]).max() < 0.03
     back = read_clip(out[0])
-    np.testing.assert_allclose(forward(back.skeleton, back.rotvec, back.root_m)[1][known], level_m, atol=2e-5)
+    np.testing.assert_allclose(compute_forward_kinematics(back.skeleton, back.rotvec, back.root_m)[1][known], level_m, atol=2e-5)
     opened = open_recording(tmp_path / "tilted.mcap")
     assert opened.rig is not None and opened.rig.floor_known and not opened.notes
-    played = [message for _, payload in opened.payloads() if isinstance(message := decode(payload), PoseMessage)]
+    played = [message for _, payload in opened.payloads() if isinstance(message := decode_message(payload), PoseMessage)]
     assert [message.root_m for message in played] == [pose.root_m for pose in opened.poses]
     assert played[0].root_m[1] == pytest.approx(level_m[0, 0, 1], abs=1e-6)
     assert opened.published[0].root_m[1] == pytest.approx(clip.root_m[0, 1], abs=1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 from calibration.quality.report import Finding, Grade, QualityReport
 from config.errors import CalibrationError, FileFormatError
-from config.files import atomic_write
+from config.files import write_atomically
 from tests.support.commands import duocap
 from tests.support.ports import free_address
 from tests.tools.commands.walked import Walked
@@ -89,15 +89,15 @@ def test_a_calibration_draws_and_writes_both_or_neither(tmp_path: Path) -> None:
         raise FileFormatError("rig.toml: cannot be written")
 
     def call(report: QualityReport, write: Callable[[], None]) -> None:
-        write_outcome(report, out, picture, lambda file: atomic_write(file, report.grade.word), write, told.append)
+        write_outcome(report, out, picture, lambda file: write_atomically(file, report.grade.word), write, told.append)
 
-    call(good, lambda: atomic_write(out, "first"))
+    call(good, lambda: write_atomically(out, "first"))
     assert (out.read_text("utf-8"), picture.read_text("utf-8")) == ("first", "pass")
     picture.write_text("of the first", encoding="utf-8")
     with pytest.raises(FileFormatError):
         call(good, unwritable)
     with pytest.raises(CalibrationError, match=r"rig.toml is as it was: it is so"):
-        call(bad, lambda: atomic_write(out, "second"))
+        call(bad, lambda: write_atomically(out, "second"))
     assert (out.read_text("utf-8"), picture.read_text("utf-8")) == ("first", "of the first")
     assert (tmp_path / "rig.failed.png").read_text("utf-8") == "fail" and len(list(tmp_path.iterdir())) == 3
     assert told == [f"picture: {picture}", f"written to {out}", f"picture: {tmp_path / 'rig.failed.png'}"]

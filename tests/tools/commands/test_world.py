@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from calibration.subject.subject import read_subject
-from calibration.world import BALL_M, RigidMotion, World, motion_between, move_rig, rig_in_world
+from calibration.world import BALL_M, RigidMotion, World, compute_motion_between, move_rig, place_rig_in_world
 from config.arrays import Floats
 from database.files.read import read_clip
 from database.files.trc import read_trc
-from database.geometry.kinematics import forward
-from stream.protocol.joints import joints_of
+from database.geometry.kinematics import compute_forward_kinematics
+from stream.protocol.joints import compute_pose_joints
 from stream.recording.recording import open_recording
 from tests.tools.commands.walked import Walked, ended
 
@@ -35,10 +35,10 @@ class Lost:
 
 @pytest.fixture(scope="module")
 def lost(walked: Walked) -> Lost:
-    true = read_rig(walked.folder / "rig.toml")
+    true = read_rig_toml(walked.folder / "rig.toml")
     left = true.cameras[0]
     rig = replace(move_rig(true, RigidMotion(left.rotation, left.translation)), floor_known=False)
-    write_rig(walked.folder / "lost.toml", rig)
+    write_rig_toml(walked.folder / "lost.toml", rig)
     before = (walked.folder / "lost.toml").read_bytes()
     takes = ("--take", "0:0.6", "--take", "0.7:1.4", "--name", "Ann", "--no-picture")
     result = ended(walked.calibrate_words(*takes, rig="lost.toml", out="lost_ann.toml"))
@@ -52,9 +52,9 @@ def lost(walked: Walked) -> Lost:
 def test_the_subject_finds_up_and_floor_within_what_it_says(lost: Lost) -> None:
     world = lost.world
     assert "the world by the T-pose" in lost.said and f"+- {world.tilt_sigma_deg:.1f} degrees" in lost.said
-    found = rig_in_world(lost.rig, world)
+    found = place_rig_in_world(lost.rig, world)
     assert found.floor_known
-    motion = motion_between(lost.true.cameras[0], found.cameras[0])
+    motion = compute_motion_between(lost.true.cameras[0], found.cameras[0])
     assert np.degrees(np.arccos(motion.rotation[1, 1])) < 2.0 * world.tilt_sigma_deg < 7.0
     performer = lost.walked.simulation.performer
     G, p = performer.joints_at(np.array([0.3]))
@@ -68,7 +68,7 @@ def test_a_world_holds_for_its_cameras_alone(lost: Lost) -> None:
     assert lost.world.holds_for(lost.rig) and lost.world.holds_for(one)
     moved = replace(lost.rig.cameras[0], translation=lost.rig.cameras[0].translation + [0.0, 1e-3, 0.0])
     other = replace(lost.rig, cameras=(moved, lost.rig.cameras[1]))
-    assert not lost.world.holds_for(other) and not rig_in_world(other, lost.world).floor_known
+    assert not lost.world.holds_for(other) and not place_rig_in_world(other, lost.world).floor_known
 
 
 def test_steps_of_the_movement_level_the_world_better(lost: Lost, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_steps_of_the_movement_level_the_world_better(lost: Lost, tmp_path: Path
     assert result.status == 0 and "the steps of the movement" in result.out, result.err
     world = read_subject(tmp_path / "ann.toml").world
     assert world is not None and world.tilt_sigma_deg < lost.world.tilt_sigma_deg
-    motion = motion_between(lost.true.cameras[0], rig_in_world(lost.rig, world).cameras[0])
+    motion = compute_motion_between(lost.true.cameras[0], place_rig_in_world(lost.rig, world).cameras[0])
     assert np.degrees(np.arccos(motion.rotation[1, 1])) < 1.5
 
 
@@ -102,11 +102,13 @@ def test_every_file_of_a_replay_is_upright_from_the_first_frame(lost: Lost, tmp_
     assert abs(first[:, 1].min() - BALL_M) < 0.02
     assert np.hypot(*place["hips"][0, [0, 2]]) < 0.25 and place["leftUpperLeg"][0, 0] > place["rightUpperLeg"][0, 0] + 0.1
     clip = read_clip(out[1])
-    np.testing.assert_allclose(forward(clip.skeleton, clip.rotvec, clip.root_m)[1][0, 0], place["hips"][0], atol=1e-3)
+    np.testing.assert_allclose(
+        compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1][0, 0], place["hips"][0], atol=1e-3
+    )
     points = read_trc(out[2])
     np.testing.assert_allclose(points.point_m[0, list(points.labels).index("hips")], place["hips"][0], atol=1e-3)
     recording = open_recording(out[3])
-    joints = joints_of(recording.skeleton, recording.poses[0])
+    joints = compute_pose_joints(recording.skeleton, recording.poses[0])
     np.testing.assert_allclose(joints.position_m[recording.skeleton.names.index("head")], place["head"][0], atol=1e-3)
 
 

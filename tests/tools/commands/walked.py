@@ -9,15 +9,15 @@ from pathlib import Path
 
 import cv2
 
-from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from capture.sources.simulated.scene import SimulatedScene
-from database.builtin import body, builtin_clip
+from database.builtin import build_person_skeleton, make_builtin_clip
 from database.store import write_database
-from database.tpose import median_skeleton, tpose_clips
+from database.tpose import compute_median_skeleton, make_tpose_clips
 from tests.support.commands import Result
 from tests.support.people import walk
 from tools.launch import main
-from tools.simulate import Simulation, simulate
+from tools.simulate import Simulation, simulate_recording
 
 FPS = 30.0
 SCENE = SimulatedScene(
@@ -75,13 +75,17 @@ class Walked:
 
 def made_walk(folder: Path) -> Walked:
     """Simulate, build a small database without that walker's body, calibrate."""
-    simulation = simulate(SCENE, folder)
+    simulation = simulate_recording(SCENE, folder)
     (folder / "rig.toml").rename(folder / "three.toml")
-    rig = read_rig(folder / "three.toml")
-    write_rig(folder / "rig.toml", replace(rig, cameras=rig.cameras[:2]))
-    bodies = [body(1.6), body(1.78, arm_ratio=1.03), body(1.85, leg_ratio=1.03)]
-    clips = [walk(b, seed) for seed, b in enumerate(bodies)] + [builtin_clip("idle", bodies[0], 60.0, 3)]
-    write_database(folder / "small.db", clips, tpose_clips(median_skeleton(bodies), 60.0))
+    rig = read_rig_toml(folder / "three.toml")
+    write_rig_toml(folder / "rig.toml", replace(rig, cameras=rig.cameras[:2]))
+    bodies = [
+        build_person_skeleton(1.6),
+        build_person_skeleton(1.78, arm_ratio=1.03),
+        build_person_skeleton(1.85, leg_ratio=1.03),
+    ]
+    clips = [walk(b, seed) for seed, b in enumerate(bodies)] + [make_builtin_clip("idle", bodies[0], 60.0, 3)]
+    write_database(folder / "small.db", clips, make_tpose_clips(compute_median_skeleton(bodies), 60.0))
     for name in ("left.avi", "right.avi", "third.avi"):
         cut(folder / name, folder / f"clip_{name}", CLIP)
     table = [row.split(",") for row in (folder / "timestamps.csv").read_text(encoding="utf-8").splitlines()]

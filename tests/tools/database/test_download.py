@@ -8,7 +8,7 @@ import pytest
 from config.errors import DatabaseError
 from tests.tools.database.publisher import Publisher, publishing
 from tools.database import download as module
-from tools.database.download import MissingFileError, download
+from tools.database.download import MissingFileError, download_file
 
 CONTENT = np.random.default_rng(5).bytes(2_000_003)
 PLACES = sorted(int(place) for place in np.random.default_rng(6).integers(1, len(CONTENT), 18)) + [1, len(CONTENT) - 1]
@@ -27,7 +27,7 @@ def fetch(publisher: Publisher, file: Path, stop_at: float = float("inf"), limit
         if done >= stop_at:
             raise StoppedError
 
-    download(f"{publisher.url}a.zip", file, progress, limit, pauses.append)
+    download_file(f"{publisher.url}a.zip", file, progress, limit, pauses.append)
     return pauses
 
 
@@ -118,7 +118,7 @@ def test_a_length_that_is_not_told_too_much_and_what_is_not_there(tmp_path: Path
     with pytest.raises(DatabaseError, match="refused, 5 times in a row"):
         fetch(publisher, tmp_path / "c.zip")
     with pytest.raises(DatabaseError, match="not an address"):
-        download("file:///etc/passwd", tmp_path / "c.zip", lambda *_: None, LIMIT)
+        download_file("file:///etc/passwd", tmp_path / "c.zip", lambda *_: None, LIMIT)
     assert {file.name for file in tmp_path.iterdir() if file.suffix == ".zip"} == {"a.zip"}
 
 
@@ -127,10 +127,10 @@ def test_a_full_disk_is_a_line_and_what_is_there_is_of_use_later(tmp_path: Path,
         with pytest.raises(StoppedError):
             fetch(publisher, tmp_path / "a.zip", stop_at=500_000)
         if Path("/dev/full").exists():
-            there = module.Part(tmp_path / "a.zip", f"{publisher.url}a.zip")
+            there = module.PartialFile(tmp_path / "a.zip", f"{publisher.url}a.zip")
             saved = there.path.rename(tmp_path / "kept")
             there.path.symlink_to("/dev/full")
-            monkeypatch.setattr(module.Part, "start", lambda self: len(saved.read_bytes()))
+            monkeypatch.setattr(module.PartialFile, "start", lambda self: len(saved.read_bytes()))
             with pytest.raises(DatabaseError, match=r"cannot be written \(no space left on device\); make room"):
                 fetch(publisher, tmp_path / "a.zip")
             monkeypatch.undo()

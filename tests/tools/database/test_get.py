@@ -11,17 +11,17 @@ import pytest
 
 from config.errors import DatabaseError
 from config.loading import load_settings
-from database.store import damaged_arrays, open_database
+from database.store import find_damaged_arrays, open_database
 from tests.support.commands import Result, duocap
 from tests.support.files.motion import amc_text, asf_text, random_values
 from tests.tools.database.publisher import Publisher, publishing
 from tools.database import get as module
 from tools.database.get import GetTask, get_database
-from tools.database.installed import ADVICE, chosen_database, default_motions
+from tools.database.installed import ADVICE, find_chosen_database, find_default_database
 from tools.database.published import COLLECTIONS, MotionCollection
-from tools.database.unpack import unpack
+from tools.database.unpack import unpack_archive
 from tools.doctor import machine
-from tools.doctor.finding import hinders
+from tools.doctor.finding import has_hindrance
 
 TOY = MotionCollection("toy", "two clips", "http://127.0.0.1:9/", ("all/toy.zip",), "For tests only.", "nobody", 30, 30)
 SKELETON = asf_text().encode()
@@ -80,7 +80,7 @@ def test_get_list_use_and_remove(home: Path, publisher: Publisher, capsys: pytes
     assert refused.status == 1 and "For tests only." in refused.err and "--yes" in refused.last and publisher.asked == []
     done = database(capsys, "get", "toy", "--yes", "--fps", "30", *mirror)
     assert done.status == 0, done.err
-    assert "default of all commands" in done.out and chosen_database() == home / "toy.db"
+    assert "default of all commands" in done.out and find_chosen_database() == home / "toy.db"
     assert names(home / "toy.db") == {"77_01", "77_02"} and open_database(home / "toy.db").fps == 30.0
     assert sorted(entry.name for entry in (home / "toy").iterdir()) == [".lock", "record.json", "toy.zip"]
 
@@ -89,9 +89,9 @@ def test_get_list_use_and_remove(home: Path, publisher: Publisher, capsys: pytes
     assert len(publisher.asked) == 1
 
     told: list[str] = []
-    assert default_motions(told.append) == home / "toy.db" and told == []
-    assert database(capsys, "use", "builtin").status == 0 and chosen_database() is None
-    assert default_motions(told.append).name.startswith("builtin-") and told == [ADVICE]
+    assert find_default_database(told.append) == home / "toy.db" and told == []
+    assert database(capsys, "use", "builtin").status == 0 and find_chosen_database() is None
+    assert find_default_database(told.append).name.startswith("builtin-") and told == [ADVICE]
     assert database(capsys, "use", home / "toy.db").status == 0
     assert "* toy: " in database(capsys, "list").out and "  builtin" in database(capsys, "list").out
     assert "no such database" in database(capsys, "use", "tpy").last
@@ -99,7 +99,7 @@ def test_get_list_use_and_remove(home: Path, publisher: Publisher, capsys: pytes
 
     removed = database(capsys, "remove", "toy")
     assert removed.status == 0 and "built-in motions are the default again" in removed.out
-    assert chosen_database() is None and not (home / "toy.db").exists() and not (home / "toy" / "toy.zip").exists()
+    assert find_chosen_database() is None and not (home / "toy.db").exists() and not (home / "toy" / "toy.zip").exists()
     publisher.files["/all/toy.zip"] = archive({"77.asf": SKELETON, "77_02.amc": MOTIONS["77_02.amc"]})
     other = database(capsys, "get", "toy", *mirror)
     assert other.status == 0 and "toy.zip: not the same as before" in other.err and names(home / "toy.db") == {"77_02"}
@@ -117,9 +117,9 @@ def test_the_licence_is_agreed_to_by_typing_yes(
     (home / "toy.db").unlink()
     assert "not there any more; choose another" in database(capsys, "list").last
     with pytest.raises(DatabaseError, match="duocap database use builtin"):
-        default_motions()
-    assert hinders(machine.database(load_settings()))
-    assert database(capsys, "use", "builtin").status == 0 and chosen_database() is None
+        find_default_database()
+    assert has_hindrance(machine.examine_database(load_settings()))
+    assert database(capsys, "use", "builtin").status == 0 and find_chosen_database() is None
 
 
 def test_the_list_says_sizes_licences_and_contents(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +147,7 @@ def test_interrupted_anywhere_it_goes_on(home: Path, publisher: Publisher) -> No
     get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
     first, last = open_database(whole), open_database(home / "toy.db")
     assert np.array_equal(first.rotvec, last.rotvec) and first.clip_names == last.clip_names
-    assert damaged_arrays(home / "toy.db") == []
+    assert find_damaged_arrays(home / "toy.db") == []
     assert list((home / "toy").glob("motions-*")) == [] and not list(home.rglob("*.part*"))
 
 
@@ -170,7 +170,7 @@ def test_much_motion_is_built_in_parts_that_are_kept_when_interrupted(
     assert (home / "toy.parts" / "part-001.db").stat().st_mtime_ns == made
     first, last = open_database(home.parent / "whole.db"), open_database(home / "toy.db")
     assert np.array_equal(first.rotvec, last.rotvec) and first.clip_names == last.clip_names and len(last.parts) == 3
-    assert damaged_arrays(home / "toy.db") == []
+    assert find_damaged_arrays(home / "toy.db") == []
     assert "* toy: " in database(capsys, "list").out
     assert database(capsys, "remove", "toy").status == 0 and not (home / "toy.parts").exists()
 
@@ -190,7 +190,7 @@ def test_a_damaged_archive_is_a_line_and_is_got_again(home: Path, publisher: Pub
     publisher.files["/all/toy.zip"] = content
     with pytest.raises(DatabaseError, match=r"toy\.zip: not a whole archive .*get it again"):
         get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
-    assert chosen_database() is None and not (home / "toy.db").exists()
+    assert find_chosen_database() is None and not (home / "toy.db").exists()
     publisher.files["/all/toy.zip"] = WHOLE
     get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
     assert names(home / "toy.db") == {"77_01", "77_02"}
@@ -244,20 +244,20 @@ def test_nothing_is_unpacked_elsewhere_or_beyond_the_limit(tmp_path: Path) -> No
     }
     (tmp_path / "evil.zip").write_bytes(archive(evil))
     folder = tmp_path / "deep" / "motions"
-    assert unpack(tmp_path / "evil.zip", folder, lambda name: True, 1000, NOTHING) == 3
+    assert unpack_archive(tmp_path / "evil.zip", folder, lambda name: True, 1000, NOTHING) == 3
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == {
         "evil.zip",
         *(f"deep/motions/{name}" for name in ("out.amc", "abs.amc", "drive.bvh")),
     }
     (tmp_path / "bomb.zip").write_bytes(archive({"a.amc": bytes(50_000_000)}))
     with pytest.raises(DatabaseError, match="unpacks to 50 MB, expected at most 20; nothing is unpacked"):
-        unpack(tmp_path / "bomb.zip", tmp_path / "bomb", lambda name: True, 20_000_000, NOTHING)
+        unpack_archive(tmp_path / "bomb.zip", tmp_path / "bomb", lambda name: True, 20_000_000, NOTHING)
     assert not (tmp_path / "bomb").exists()
     # A member that claims to be smaller than it is.
     claimed = (50_000_000).to_bytes(4, "little")
     (tmp_path / "bomb.zip").write_bytes((tmp_path / "bomb.zip").read_bytes().replace(claimed, (1000).to_bytes(4, "little")))
     with pytest.raises(DatabaseError, match="not a whole archive"):
-        unpack(tmp_path / "bomb.zip", tmp_path / "bomb", lambda name: True, 20_000_000, NOTHING)
+        unpack_archive(tmp_path / "bomb.zip", tmp_path / "bomb", lambda name: True, 20_000_000, NOTHING)
     assert list((tmp_path / "bomb").iterdir()) == []
 
 
@@ -265,7 +265,7 @@ def test_no_room_and_two_at_once_are_told_first(home: Path, publisher: Publisher
     with pytest.raises(DatabaseError, match=r"GB free, toy needs 10000000\.0; make room"):
         get_database(GetTask(replace(TOY, download_mb=10**10), mirror=publisher.url), NOTHING, NOTHING)
     busy = pytest.raises(DatabaseError, match="another `duocap database get` is at work")
-    with module._alone(module.collection_folder(TOY)), busy:
+    with module._lock_collection(module.make_collection_folder(TOY)), busy:
         get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
     assert publisher.asked == []
 

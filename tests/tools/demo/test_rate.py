@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream.protocol.compose import pose_message, skeleton_message
+from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.latency import Receipt
 from tests.support import fakes
 from tools.demo.rate import RateWatch
@@ -43,8 +43,8 @@ def test_what_is_reported_begins_after_the_change() -> None:
     watch, _ = watched(1.0, 0.5, 0.5, 0.5)
     assert watch.judged_from_s == pytest.approx(3.75) and watch.n_due(times_s) == 188  # of 301 at 30 Hz those from 3.75 s on
     assert "30 of 60" in watch.message() and "30 Hz" in watch.words()
-    skeleton = skeleton_message(fakes.subject())
-    poses = [pose_message(fakes.pose(k, T0 + k * 1000 * MS, np.zeros(3)), skeleton, "s", k, 0) for k in range(6)]
+    skeleton = compose_skeleton_message(fakes.subject())
+    poses = [compose_pose_message(fakes.pose(k, T0 + k * 1000 * MS, np.zeros(3)), skeleton, "s", k, 0) for k in range(6)]
     assert [one.pose.seq for one in watch.judged([Receipt(pose) for pose in poses])] == [4, 5]
     held, _ = watched(*[1.0] * 5)
     assert held.n_due(times_s) == 601 and held.words() == "60 Hz" and len(held.judged([Receipt(pose) for pose in poses])) == 6

@@ -18,15 +18,15 @@ from tests.support.cameras.mjpeg import MjpegServer
 from tools.doctor.cameras import (
     CameraProbe,
     Opener,
-    cameras,
-    local_finding,
-    look_at,
-    look_at_all,
-    mbit,
-    network_finding,
-    seen,
-    together_finding,
-    usb_trunk,
+    estimate_bandwidth_mbit,
+    examine_cameras,
+    find_usb_trunk,
+    judge_concurrent_rates,
+    judge_local_camera,
+    measure_source,
+    probe_camera,
+    probe_cameras,
+    probe_network_camera,
 )
 from tools.doctor.doctor import MACHINE
 from tools.doctor.finding import DoctorFinding, Severity
@@ -53,7 +53,7 @@ class Hanging(FakeCameras):
 @pytest.mark.timeout(200)
 def test_every_camera_is_opened_and_told_with_what_it_gives() -> None:
     machine = two_cameras(right=Manners(busy=True))
-    left, right = cameras(Settings(camera=WANTED), devices=machine.devices())
+    left, right = examine_cameras(Settings(camera=WANTED), devices=machine.devices())
     assert left.text.startswith("'Left Cam' (0, 046d:0825, /dev/video0): 320x240 MJPG, ") and "stamped by its driver" in left.text
     assert left.figures is not None and left.figures["facts"]["fourcc"] == "MJPG" and left.figures["rate_hz"] > 5.0
     assert right.verdict is Severity.BAD and right.text.startswith("'Right Cam' (2, 046d:085c, /dev/video2): cannot be opened: ")
@@ -69,15 +69,15 @@ def test_a_driver_that_hangs_or_crashes_is_told_and_takes_nothing_with_it(kind: 
 
     machine = two_cameras()
     devices = kind(machine.cameras, machine.manners).devices()
-    saw = look_at(partial(open_camera, "0", 0, None, WANTED, None, devices), open_s=30.0 if kind is Crashing else 4.0)
+    saw = probe_camera(partial(open_camera, "0", 0, None, WANTED, None, devices), open_s=30.0 if kind is Crashing else 4.0)
     assert words in saw.error
-    finding = local_finding(CAMERA, saw, WANTED)
+    finding = judge_local_camera(CAMERA, saw, WANTED)
     assert finding.verdict is Severity.BAD and "plug it in anew" in finding.fix
 
 
 def test_slow_odd_and_good_cameras_each_have_their_fix() -> None:
     def found(rate_hz: float, **facts: float | str):
-        return local_finding(CAMERA, CameraProbe({"fourcc": "MJPG", **facts}, (320, 240), rate_hz), WANTED)
+        return judge_local_camera(CAMERA, CameraProbe({"fourcc": "MJPG", **facts}, (320, 240), rate_hz), WANTED)
 
     assert found(29.9).verdict is Severity.GOOD and "29.9 frames/s reached" in found(29.9).text
     dim = found(14.9, fps_announced=30.0)
@@ -90,19 +90,19 @@ def test_slow_odd_and_good_cameras_each_have_their_fix() -> None:
 def look_here(opener: Opener) -> CameraProbe:
     """Look at a camera in this process."""
     try:
-        return seen(opener)
+        return measure_source(opener)
     except DuocapError as error:
         return CameraProbe({}, error=str(error))
 
 
 def test_a_network_camera_by_its_address_without_its_password() -> None:
     with MjpegServer(picture_jpegs(), fps=30.0) as server:
-        finding = network_finding(server.url, look_here)
+        finding = probe_network_camera(server.url, look_here)
         assert finding.verdict in (Severity.GOOD, Severity.NOTE) and "320x240" in finding.text
         gone = server.url
-    missing = network_finding(gone.replace("http://", "http://ann:secret@"), look_here)
+    missing = probe_network_camera(gone.replace("http://", "http://ann:secret@"), look_here)
     assert missing.verdict is Severity.BAD and "secret" not in missing.text and "start its app" in missing.fix
-    assert network_finding("http://").verdict is Severity.BAD
+    assert probe_network_camera("http://").verdict is Severity.BAD
 
 
 PLACES = {"video0": "1-4.1:1.0", "video2": "1-4.2:1.0", "video4": "1-5:1.0", "video6": "2-1:1.0"}
@@ -115,7 +115,7 @@ def probe(rate_hz: float, fourcc: str = "MJPG", error: str = "") -> CameraProbe:
 
 def together(rates_hz: dict[str, float], places: dict[str, str] = PLACES, fourcc: str = "YUYV") -> DoctorFinding:
     alone = dict.fromkeys("ABCD", probe(30.0, fourcc))
-    return together_finding(
+    return judge_concurrent_rates(
         FOUR, alone, {label: probe(rate, fourcc) for label, rate in rates_hz.items()}, lambda name: places[name]
     )
 
@@ -141,13 +141,17 @@ def test_cameras_that_are_slower_together_are_named_with_the_cable_they_share() 
 
 def test_a_camera_that_does_not_open_beside_the_others_is_named() -> None:
     alone = {"A": probe(30.0), "B": probe(30.0)}
-    finding = together_finding(FOUR, alone, {"A": probe(30.0), "B": probe(0.0, error="no space left")}, lambda name: PLACES[name])
+    finding = judge_concurrent_rates(
+        FOUR, alone, {"A": probe(30.0), "B": probe(0.0, error="no space left")}, lambda name: PLACES[name]
+    )
     assert finding.verdict is Severity.NOTE and "'B' is not read: no space left (alone 30.0)" in finding.text
 
 
 def test_what_is_sent_over_the_cable_is_estimated() -> None:
-    assert mbit(probe(30.0, "YUYV")) == pytest.approx(147.456) and mbit(probe(30.0)) == pytest.approx(18.432)
-    assert [usb_trunk(place) for place in ("1-4.2.1:1.0", "3-2:1.0", "", "platform-x")] == ["1-4", "3-2", "", ""]
+    assert estimate_bandwidth_mbit(probe(30.0, "YUYV")) == pytest.approx(147.456) and estimate_bandwidth_mbit(
+        probe(30.0)
+    ) == pytest.approx(18.432)
+    assert [find_usb_trunk(place) for place in ("1-4.2.1:1.0", "3-2:1.0", "", "platform-x")] == ["1-4", "3-2", "", ""]
 
 
 @pytest.mark.timeout(200)
@@ -157,17 +161,17 @@ def test_all_cameras_are_read_at_the_same_time() -> None:
 
     machine = two_cameras()
     openers = [partial(open_camera, name, 0, None, WANTED, None, machine.devices()) for name in ("0", "2", "7")]
-    left, right, missing = look_at_all(openers, 60.0)
+    left, right, missing = probe_cameras(openers, 60.0)
     assert left.rate_hz > 5.0 and right.rate_hz > 5.0 and not left.error and missing.error
 
 
 def test_without_cameras_and_with_a_wrong_backend(tmp_path: Path) -> None:
     empty = FakeCameras((), ()).devices()
-    (none,) = cameras(Settings(camera=WANTED), devices=empty)
+    (none,) = examine_cameras(Settings(camera=WANTED), devices=empty)
     assert none.verdict is Severity.NOTE and "camera nodes work without one" in none.fix
-    (wrong,) = cameras(Settings(camera=CameraSettings(backend="vfw")), devices=empty)
+    (wrong,) = examine_cameras(Settings(camera=CameraSettings(backend="vfw")), devices=empty)
     assert wrong.verdict is Severity.BAD and "camera.backend" in wrong.text
-    assert cameras in MACHINE
+    assert examine_cameras in MACHINE
 
 
 def test_a_device_that_may_not_be_opened_names_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,5 +179,5 @@ def test_a_device_that_may_not_be_opened_names_the_group(tmp_path: Path, monkeyp
     monkeypatch.setattr("tools.doctor.cameras.platform.system", lambda: "Linux")
     monkeypatch.setattr("tools.doctor.cameras.os.access", lambda path, mode: False)
     monkeypatch.setattr("tools.doctor.cameras.list_cameras", lambda backend: [])
-    (closed,) = cameras(Settings(camera=WANTED), folder=tmp_path)
+    (closed,) = examine_cameras(Settings(camera=WANTED), folder=tmp_path)
     assert closed.verdict is Severity.BAD and "sudo usermod -aG video" in closed.fix

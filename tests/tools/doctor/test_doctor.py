@@ -14,17 +14,17 @@ import pytest
 from typer.testing import CliRunner
 
 from capture.clock import now_ns
-from capture.sockets.keys import CLIENTS, add_public_key, make_pairs
+from capture.sockets.keys import CLIENTS, add_public_key, make_key_pairs
 from config.settings import CaptureSettings, Settings, StreamSettings, ViewerSettings
 from reconstruct.pose import TrackingState
 from reconstruct.process.sink import RunStatus
 from stream.publish.sink import StreamSink
 from tests.support import fakes
 from tests.support.ports import free_address
-from tools.cli import application
-from tools.doctor.finding import Severity, bad, good, hinders, lines, note, plain
-from tools.doctor.machine import numbers, opencv, packages, writable
-from tools.doctor.network import clock, examine_network, is_duocap, keys, ports
+from tools.cli import build_application
+from tools.doctor.finding import Severity, convert_findings, format_findings, has_hindrance, report_bad, report_good, report_note
+from tools.doctor.machine import can_write_to, examine_opencv, examine_packages, parse_version
+from tools.doctor.network import examine_clock, examine_keys, examine_network, examine_ports, is_duocap
 
 
 def settings(**stream: object) -> Settings:
@@ -35,27 +35,31 @@ def settings(**stream: object) -> Settings:
 
 
 def test_versions_compare_as_numbers() -> None:
-    assert numbers("4.12.0.88") == (4, 12, 0, 88) and numbers("2.10") > numbers("2.9.1") and numbers("5.0.0rc2") == (5, 0, 0)
-    assert all(finding.verdict is Severity.GOOD for finding in packages(Settings()))
+    assert (
+        parse_version("4.12.0.88") == (4, 12, 0, 88)
+        and parse_version("2.10") > parse_version("2.9.1")
+        and parse_version("5.0.0rc2") == (5, 0, 0)
+    )
+    assert all(finding.verdict is Severity.GOOD for finding in examine_packages(Settings()))
 
 
 def test_opencv_variants_side_by_side_and_one_that_cannot_be_loaded() -> None:
-    assert opencv({"opencv-python": "5.0", "opencv-python-headless": None}, lambda: None) == []
-    (both,) = opencv({"opencv-python": "5.0", "opencv-python-headless": "4.12"}, lambda: None)
+    assert examine_opencv({"opencv-python": "5.0", "opencv-python-headless": None}, lambda: None) == []
+    (both,) = examine_opencv({"opencv-python": "5.0", "opencv-python-headless": "4.12"}, lambda: None)
     assert both.verdict is Severity.BAD and "pip uninstall -y opencv-python opencv-python-headless" in both.fix
 
     def broken() -> None:
         raise ImportError("libGL.so.1: cannot open shared object file")
 
-    (missing,) = opencv({"opencv-python": "5.0"}, broken)
+    (missing,) = examine_opencv({"opencv-python": "5.0"}, broken)
     assert missing.verdict is Severity.BAD and "apt install libgl1" in missing.fix and "headless" in missing.fix
-    assert opencv({"opencv-python": None})[0].fix == "pip install opencv-python"
+    assert examine_opencv({"opencv-python": None})[0].fix == "pip install opencv-python"
 
 
 def test_folders_that_cannot_be_written_to(tmp_path: Path) -> None:
-    assert writable(tmp_path / "not" / "there" / "yet")
+    assert can_write_to(tmp_path / "not" / "there" / "yet")
     (tmp_path / "file").touch()
-    assert writable(tmp_path / "file" / "below")  # the nearest folder above is asked
+    assert can_write_to(tmp_path / "file" / "below")  # the nearest folder above is asked
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
@@ -64,15 +68,15 @@ def test_a_taken_port_is_named_with_its_owner_and_a_free_one_is_free() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         chosen = replace(chosen, stream=replace(chosen.stream, address=f"tcp://127.0.0.1:{port}"))
-        first, *others = ports(chosen, ours_runs=False)
+        first, *others = examine_ports(chosen, ours_runs=False)
         assert first.verdict is Severity.BAD and f"process {os.getpid()}" in first.text
         assert "--set stream.address" in first.fix
         assert all(finding.verdict is Severity.GOOD and "is free" in finding.text for finding in others) and len(others) == 4
         viewer = replace(chosen, viewer=ViewerSettings(port=port))
-        assert next(f for f in ports(viewer, False) if "viewer" in f.text).verdict is Severity.NOTE
-    assert ports(chosen, False)[0].verdict is Severity.GOOD
+        assert next(f for f in examine_ports(viewer, False) if "viewer" in f.text).verdict is Severity.NOTE
+    assert examine_ports(chosen, False)[0].verdict is Severity.GOOD
     elsewhere = replace(chosen, capture=CaptureSettings("tcp://192.0.2.1:5572", "nonsense"))
-    assert [f.verdict for f in ports(elsewhere, False)[-2:]] == [Severity.BAD, Severity.BAD]
+    assert [f.verdict for f in examine_ports(elsewhere, False)[-2:]] == [Severity.BAD, Severity.BAD]
 
 
 SHELL = ("/bin/bash",)
@@ -121,20 +125,23 @@ def test_a_folder_or_an_argument_named_duocap_is_no_duocap(lineage: list[tuple[s
 
 
 def test_keys_are_asked_for_only_where_other_machines_get_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.doctor.network.default_folder", lambda: tmp_path / "own")
+    monkeypatch.setattr("tools.doctor.network.find_default_folder", lambda: tmp_path / "own")
     chosen = settings()
-    assert keys(chosen)[0].verdict is Severity.GOOD and "none needed" in keys(chosen)[0].text
+    assert examine_keys(chosen)[0].verdict is Severity.GOOD and "none needed" in examine_keys(chosen)[0].text
     reachable = replace(chosen, capture=CaptureSettings("tcp://192.168.1.10:5572", "tcp://192.168.1.10:5573"))
-    assert keys(reachable)[0].verdict is Severity.BAD and keys(reachable)[0].fix == "duocap keys make"
-    made = make_pairs(tmp_path / "own")
+    assert examine_keys(reachable)[0].verdict is Severity.BAD and examine_keys(reachable)[0].fix == "duocap keys make"
+    made = make_key_pairs(tmp_path / "own")
     add_public_key(tmp_path / "own", CLIENTS, "raspberry", made["client"])
-    assert keys(reachable)[0].verdict is Severity.GOOD and "admitted: raspberry; trusted: none" in keys(reachable)[0].text
-    assert keys(settings(open=True))[0].verdict is Severity.NOTE
-    assert keys(settings(open=True, keys="x"))[0].verdict is Severity.BAD
+    assert (
+        examine_keys(reachable)[0].verdict is Severity.GOOD
+        and "admitted: raspberry; trusted: none" in examine_keys(reachable)[0].text
+    )
+    assert examine_keys(settings(open=True))[0].verdict is Severity.NOTE
+    assert examine_keys(settings(open=True, keys="x"))[0].verdict is Severity.BAD
 
 
 def test_the_clock_is_fine_enough() -> None:
-    (found,) = clock()
+    (found,) = examine_clock()
     assert found.verdict is Severity.GOOD and found.figures is not None and 0 < found.figures["step_ns"] < 1_000_000
 
 
@@ -180,7 +187,7 @@ def test_a_running_stream_is_described_with_its_latency_cameras_and_clocks() -> 
         found = [f for f in examine_network(chosen) if f.area == "stream"]
         ours = [f for f in examine_network(patient) if f.area == "stream"]
     text = "\n".join(f.text for f in found)
-    assert "session s1, subject Ann" in text and not hinders(found)
+    assert "session s1, subject Ann" in text and not has_hindrance(found)
     offset = next(f.figures for f in found if f.figures and "clock_error_ns" in f.figures and "fps" not in f.figures)
     assert abs(offset["clock_offset_ns"]) <= offset["clock_error_ns"]  # one machine, one clock
     late = next(f for f in found if "poses/s" in f.text)
@@ -197,11 +204,19 @@ def test_a_running_stream_is_described_with_its_latency_cameras_and_clocks() -> 
 
 
 def test_lines_and_status() -> None:
-    findings = [good("ports", "free"), note("cameras", "none", "plug one in"), bad("keys", "none", "make some")]
-    text = lines(findings)
+    findings = [
+        report_good("ports", "free"),
+        report_note("cameras", "none", "plug one in"),
+        report_bad("keys", "none", "make some"),
+    ]
+    text = format_findings(findings)
     assert [line.strip() for line in text[:5]] == ["ports", "ok  free", "cameras", "none", "-> plug one in"]
     assert text[5:] == ["keys", "  BAD none", "        -> make some", "1 thing hinders a run"]
-    assert lines(findings[:1])[-1] == "nothing hinders a run" and not hinders(findings[:2]) and plain(findings)["ok"] is False
+    assert (
+        format_findings(findings[:1])[-1] == "nothing hinders a run"
+        and not has_hindrance(findings[:2])
+        and convert_findings(findings)["ok"] is False
+    )
 
 
 @pytest.mark.parametrize("taken", [False, True])
@@ -219,7 +234,7 @@ def test_the_command_says_by_its_status_whether_something_hinders(taken: bool) -
             options["capture.inbox"] = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         for key, value in options.items():
             words += ["--set", f"{key}={value}"]
-        result = CliRunner().invoke(application("doctor"), words)
+        result = CliRunner().invoke(build_application("doctor"), words)
     content = json.loads(result.stdout)
     assert (result.exit_code, content["ok"]) == ((1, False) if taken else (0, True))
     assert {"packages", "processor", "kernels", "ports", "clock", "keys", "stream"} <= {f["area"] for f in content["findings"]}

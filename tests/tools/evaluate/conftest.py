@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from config.markers import read_marker_set
-from database.builtin import body
-from database.clips import Clip, clip_slice
-from reconstruct.search.examples import Examples, examples_for
+from database.builtin import build_person_skeleton
+from database.clips import Clip, slice_clip
+from reconstruct.search.examples import Examples, compute_examples
 from tests.support.people import table_of, walk
 from tools.evaluate.asf_angles import AsfAngles, JointChain
 from tools.evaluate.queries import MotionQuery, query_from_clip
@@ -15,7 +15,7 @@ from tools.evaluate.queries import MotionQuery, query_from_clip
 @pytest.fixture(scope="session")
 def clip() -> Clip:
     """40 frames of a walk at 60 Hz."""
-    return clip_slice(walk(body(1.78)), 20, 60)
+    return slice_clip(walk(build_person_skeleton(1.78)), 20, 60)
 
 
 @pytest.fixture(scope="session")
@@ -28,4 +28,4 @@ def query(clip: Clip) -> MotionQuery:
 @pytest.fixture(scope="session")
 def examples(clip: Clip, query: MotionQuery) -> Examples:
     """Examples of a database that consists of the walk."""
-    return examples_for(query.subject, table_of([clip]))
+    return compute_examples(query.subject, table_of([clip]))

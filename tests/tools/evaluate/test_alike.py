@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from database.builtin import body
-from database.clips import Clip, clip_slice
-from database.files.resample import resample
+from database.builtin import build_person_skeleton
+from database.clips import Clip, slice_clip
+from database.files.resample import resample_clip
 from database.store import open_database, write_database
 from tests.support.people import walk
 from tools.evaluate.alike import clips_like, without_like
@@ -16,7 +16,7 @@ from tools.evaluate.alike import clips_like, without_like
 
 @pytest.fixture(scope="module")
 def whole() -> Clip:
-    return walk(body(1.78))
+    return walk(build_person_skeleton(1.78))
 
 
 def other_manner(clip: Clip) -> Clip:
@@ -30,10 +30,10 @@ def other_manner(clip: Clip) -> Clip:
 def test_a_cut_renamed_copy_at_another_rate_with_noise_is_found(tmp_path: Path, whole: Clip) -> None:
     assert whole.seconds > 2.5
     noise = np.radians(0.5) * np.random.default_rng(0).normal(size=whole.rotvec.shape)
-    copy = replace(clip_slice(whole, 30, whole.n_frames, "copy"), rotvec=(whole.rotvec + noise)[30:])
+    copy = replace(slice_clip(whole, 30, whole.n_frames, "copy"), rotvec=(whole.rotvec + noise)[30:])
     write_database(tmp_path / "a.db", [other_manner(whole), copy])
     database = open_database(tmp_path / "a.db")
-    given = resample(whole, 90.0)
+    given = resample_clip(whole, 90.0)
     assert clips_like(database, given) == [1]
     path = without_like(tmp_path / "a.db", [given], tmp_path / "cache")
     assert open_database(path).clip_names == ("manner",) and path.parent.name == "cache"

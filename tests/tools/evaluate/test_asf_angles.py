@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from database.clips import Clip
 from database.files.read import read_clip
-from database.geometry.kinematics import charted, local_rotations
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import charted_from_local, local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from tools.evaluate.asf_angles import AsfAngles, JointChain, angle_errors, angles_near, asf_angles, own_angles
 
 IDENTITY = np.eye(3)
@@ -50,7 +50,7 @@ def test_where_two_axes_line_up_no_angle_runs_away() -> None:
     turned = rotation(which, locked + [[0.02, 0.0, 0.01]])
     found = angles_near(which, turned, locked)
     assert np.abs(found - locked).max() < 0.1
-    assert geodesic_rad(rotation(which, found), turned)[0] < 1e-3
+    assert compute_geodesic_rad(rotation(which, found), turned)[0] < 1e-3
 
 
 def test_a_hinge_takes_the_nearest_rotation_it_can_reach() -> None:
@@ -58,7 +58,7 @@ def test_a_hinge_takes_the_nearest_rotation_it_can_reach() -> None:
     target = which.left @ matrix_from_rotvec([[0.8, 0.2, -0.1]]) @ which.right
     found = angles_near(which, target, np.array([[0.5]]))
     tried = np.linspace(0.0, 1.6, 16_001)
-    best = tried[np.argmin(geodesic_rad(rotation(which, tried[:, None]), target))]
+    best = tried[np.argmin(compute_geodesic_rad(rotation(which, tried[:, None]), target))]
     assert abs(found[0, 0] - best) < 0.01
 
 
@@ -86,7 +86,7 @@ def test_angles_of_a_real_clip_are_those_of_its_file(motion_dir: Path) -> None:
     turned = clip.rotvec.copy()
     theta = file.angles[k].copy()
     theta[:, -1] += np.radians(4.0)
-    turned[:, which.joint] = charted(_all_joints(clip, which, theta))[:, which.joint]
+    turned[:, which.joint] = charted_from_local(_all_joints(clip, which, theta))[:, which.joint]
     errors = angle_errors(own_angles(file, turned), file)
     column = file.names.index("lfemur.rx")
     assert_allclose(errors[:, column], 4.0, atol=1e-3)
@@ -94,6 +94,6 @@ def test_angles_of_a_real_clip_are_those_of_its_file(motion_dir: Path) -> None:
 
 
 def _all_joints(clip: Clip, which: JointChain, theta: np.ndarray) -> np.ndarray:
-    local = local_rotations(clip.rotvec).copy()
+    local = local_from_charted(clip.rotvec).copy()
     local[:, which.joint] = rotation(which, theta)
     return local

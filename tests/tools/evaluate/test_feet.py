@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from config.settings import FeetSettings, Settings
-from database.contacts import contact_points_m
+from database.contacts import compute_contact_points_m
 from database.store import open_database, write_database
 from tests.support.people import walk
 from tests.tools.evaluate.walks import SUBJECT, walk_query
@@ -15,7 +15,7 @@ from tools.evaluate.feet import delay_ms, feet_run, figures, hide_feet, jitter_m
 
 def test_the_truth_slides_as_it_does_and_is_right() -> None:
     query = walk_query(90)
-    points_m = contact_points_m(SUBJECT.skeleton, query.rotvec, query.root_m)
+    points_m = compute_contact_points_m(SUBJECT.skeleton, query.rotvec, query.root_m)
     f = figures(query, query.rotvec, query.root_m, points_m, np.ones((90, 4), bool))
     assert f.slide_mm == pytest.approx(1e3 * np.linalg.norm(np.diff(points_m, axis=0), axis=2).mean())
     assert (f.pop_mm, f.contact_mm, f.foot_mm, f.joint_mm, f.leg_deg, f.delay_ms) == (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -23,7 +23,7 @@ def test_the_truth_slides_as_it_does_and_is_right() -> None:
 
 def test_a_shifted_pose_is_wrong_by_the_shift() -> None:
     query = walk_query(90)
-    points_m = contact_points_m(SUBJECT.skeleton, query.rotvec, query.root_m)
+    points_m = compute_contact_points_m(SUBJECT.skeleton, query.rotvec, query.root_m)
     root_m = query.root_m + [0.0, 0.03, 0.04]
     root_m[50:] -= [0.0, 0.03, 0.04]
     f = figures(query, query.rotvec, root_m, points_m, np.ones((90, 4), bool))

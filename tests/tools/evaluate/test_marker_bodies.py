@@ -5,9 +5,9 @@ import pytest
 
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
-from database.builtin import body
-from database.clips import clip_slice
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.clips import slice_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
 from tools.evaluate.marker_bodies import VICON_LEFT, VICON_MIDDLE, fitted_clip, vicon_markers, vicon_place
 
@@ -32,8 +32,8 @@ def test_sides_are_mirror_images_and_unknown_names_have_no_place() -> None:
 
 @pytest.mark.slow
 def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
-    clip = clip_slice(walk(body(1.78)), 20, 80)
-    G, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+    clip = slice_clip(walk(build_person_skeleton(1.78)), 20, 80)
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     places = [place for place in map(vicon_place, NAMES) if place is not None]
     joint = [JOINT_INDEX[place[0]] for place in places]
     offset_m = np.array([place[1] for place in places]) + 0.01 * np.random.default_rng(1).normal(size=(len(NAMES), 3))
@@ -42,5 +42,5 @@ def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
     valid = np.ones(z_up.shape[:2], bool)
     valid[10:20, NAMES.index("LKNE")] = False
     found = fitted_clip("walk", vicon_markers("walk.c3d", NAMES, 60.0, z_up, valid))
-    error_mm = 1e3 * np.linalg.norm(forward(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
+    error_mm = 1e3 * np.linalg.norm(compute_forward_kinematics(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
     assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from config.errors import DatabaseError
 from config.settings import SolveSettings
 from database.clips import Clip
-from database.geometry.kinematics import forward
-from reconstruct.search.examples import Examples, examples_for
+from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.search.examples import Examples, compute_examples
 from tests.support.people import table_of
 from tools.evaluate.methods import METHODS, NearestNeighbour, PeerSettings, WeightedRegression, ridge_regression, solve
 from tools.evaluate.queries import MotionQuery, apply_variant
@@ -42,7 +42,7 @@ def test_ridge_regression_minimises_what_it_says() -> None:
 @pytest.mark.parametrize("name", list(METHODS))
 def test_every_method_finds_poses_of_the_database(query: MotionQuery, examples: Examples, name: str) -> None:
     found = solve(query, examples, SolveSettings(), name)
-    joint_m, true_m = (forward(query.subject.skeleton, p.rotvec, p.root_m)[1] for p in (found, query))
+    joint_m, true_m = (compute_forward_kinematics(query.subject.skeleton, p.rotvec, p.root_m)[1] for p in (found, query))
     limit_mm = {"NN": 1.0, "LWR": 5.0, "average": 25.0, "paper": 5.0, "ours": 4.0}[name]
     assert position_errors_mm(joint_m, true_m)[1:].mean() < limit_mm and found.frame_ms > 0
 
@@ -57,7 +57,7 @@ def test_the_nearest_neighbour_is_an_example_as_it_is(query: MotionQuery, exampl
 
 def test_regression_goes_between_examples_where_the_nearest_cannot(clip: Clip, query: MotionQuery) -> None:
     sparse = replace(clip, rotvec=np.ascontiguousarray(clip.rotvec[::4]), root_m=np.ascontiguousarray(clip.root_m[::4]))
-    examples = examples_for(query.subject, table_of([sparse]))
+    examples = compute_examples(query.subject, table_of([sparse]))
     between = np.arange(len(query)) % 4 == 2
     mm = {}
     for kind in (NearestNeighbour, WeightedRegression):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.history import BodyState
 from tools.evaluate.past import MotionHistory
 
@@ -38,7 +38,7 @@ def test_constant_velocity_for_the_time_that_passes(t_ms: int, gain: float, step
     assert found is not None
     np.testing.assert_allclose(found.joints, moment(1, 0).joints + 0.002 * steps, atol=1e-12)
     np.testing.assert_allclose(found.position_m, np.array([1.0, 2.0, 3.0]) + 0.01 * (1 + steps), atol=1e-12)
-    assert geodesic_rad(found.rotation, matrix_from_rotvec((1 + steps) * TURN) @ SOME) < 1e-7
+    assert compute_geodesic_rad(found.rotation, matrix_from_rotvec((1 + steps) * TURN) @ SOME) < 1e-7
 
 
 def test_velocity_is_per_second_whatever_the_intervals() -> None:

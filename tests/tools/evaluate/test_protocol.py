@@ -8,8 +8,8 @@ import platformdirs
 import pytest
 
 from config.errors import DatabaseError
-from database.build import left_out_ranges, parse_leave_out
-from database.clips import Clip, clip_slice
+from database.build import find_left_out_ranges, parse_leave_out
+from database.clips import Clip, slice_clip
 from database.store import open_database, write_database
 from tools.evaluate import protocol
 from tools.evaluate.protocol import LEAVE_OUT, MAIN, OTHERS, contains, measurable_clips, protocol_clip
@@ -40,11 +40,11 @@ def test_it_is_built_once_and_the_last_used_are_kept(tmp_path: Path, monkeypatch
 def test_every_query_is_left_out_of_the_database() -> None:
     rules = [parse_leave_out(text) for text in LEAVE_OUT]
     for clip in (*MAIN, *OTHERS):
-        ranges = left_out_ranges(rules, [clip.stem])
+        ranges = find_left_out_ranges(rules, [clip.stem])
         assert any(start <= clip.start and stop > 10**6 for start, stop in ranges), clip.stem
-    assert left_out_ranges(rules, ["14_02"])[0][0] == 2800  # what is before stays in
-    assert left_out_ranges(rules, ["38_01"])
-    assert not left_out_ranges(rules, ["14_01"])
+    assert find_left_out_ranges(rules, ["14_02"])[0][0] == 2800  # what is before stays in
+    assert find_left_out_ranges(rules, ["38_01"])
+    assert not find_left_out_ranges(rules, ["14_01"])
 
 
 def test_only_queries_of_the_protocol_are_taken() -> None:
@@ -55,8 +55,8 @@ def test_only_queries_of_the_protocol_are_taken() -> None:
 
 
 def test_clips_of_the_database_are_not_measured(tmp_path: Path, clip: Clip, caplog: pytest.LogCaptureFixture) -> None:
-    walk, box = (clip_slice(clip, 0, 20, name) for name in ("07_08", "14_02"))
-    write_database(tmp_path / "a.db", [replace(walk), replace(box), clip_slice(clip, 0, 9, "07_01")])
+    walk, box = (slice_clip(clip, 0, 20, name) for name in ("07_08", "14_02"))
+    write_database(tmp_path / "a.db", [replace(walk), replace(box), slice_clip(clip, 0, 9, "07_01")])
     database = open_database(tmp_path / "a.db")
     assert contains(database, protocol_clip("07_08")) and not contains(database, protocol_clip("16_15"))
     assert not contains(database, protocol_clip("14_02"))  # what comes before the query may stay in
@@ -69,6 +69,6 @@ def test_clips_of_the_database_are_not_measured(tmp_path: Path, clip: Clip, capl
 
 
 def test_a_piece_that_begins_late_is_a_query_too(tmp_path: Path, clip: Clip) -> None:
-    late = clip_slice(clip, 0, 20, "14_02+2990")
+    late = slice_clip(clip, 0, 20, "14_02+2990")
     write_database(tmp_path / "a.db", [late])
     assert contains(open_database(tmp_path / "a.db"), protocol_clip("14_02"))

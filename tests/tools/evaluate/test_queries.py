@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose
 
 from config.errors import DatabaseError
 from config.markers import read_marker_set
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from tools.evaluate.queries import N_HIDDEN, NOISE_M, SIX, MotionQuery, apply_variant, true_subject
 
 
 def test_a_query_has_the_markers_of_its_poses(query: MotionQuery) -> None:
-    G, p = forward(query.subject.skeleton, query.rotvec[7], query.root_m[7])
+    G, p = compute_forward_kinematics(query.subject.skeleton, query.rotvec[7], query.root_m[7])
     k = query.subject.markers.names.index("left_foot")
     joint = int(query.subject.joint[k])
     frame = query.frame(7)

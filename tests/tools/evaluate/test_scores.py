@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration.placement import facing_rig
+from calibration.placement import make_facing_rig
 from capture.packets import MarkerFrame
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from tools.evaluate.scores import (
@@ -17,7 +17,7 @@ from tools.evaluate.scores import (
 )
 
 KNEE = JOINT_INDEX["leftLowerLeg"]
-RIG = facing_rig((640, 480), 60.0, 4.0, 1.0, 1.2)
+RIG = make_facing_rig((640, 480), 60.0, 4.0, 1.0, 1.2)
 
 
 def test_a_joint_moved_by_3_4_12_cm_is_130_mm_off() -> None:

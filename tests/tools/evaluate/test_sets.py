@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from config.errors import DatabaseError
-from database.build import left_out_ranges, parse_leave_out
+from database.build import find_left_out_ranges, parse_leave_out
 from tools.evaluate.protocol import named_clip, set_clip
 from tools.evaluate.sets import QUICK, TEST, TUNING, left_out_of_sets, people_of_test, person, set_of, stems_of
 
@@ -15,11 +15,11 @@ def test_nobody_of_the_test_set_is_in_the_tuning_set_or_in_the_database() -> Non
     rules = [parse_leave_out(text) for text in left_out_of_sets()]
     for stem in TEST:
         others = (f"{person(stem)}_99", f"{person(stem)}_anything_001_120")
-        assert all((0, 1 << 60) in left_out_ranges(rules, [name]) for name in (stem, *others)), stem
+        assert all((0, 1 << 60) in find_left_out_ranges(rules, [name]) for name in (stem, *others)), stem
     for stem in TUNING:
         start = set_clip(stem).start
-        assert any(first <= start and stop > 10**6 for first, stop in left_out_ranges(rules, [stem])), stem
-    assert not left_out_ranges(rules, ["07_01"]) and left_out_ranges(rules, ["14_02"])[0][0] == 2800
+        assert any(first <= start and stop > 10**6 for first, stop in find_left_out_ranges(rules, [stem])), stem
+    assert not find_left_out_ranges(rules, ["07_01"]) and find_left_out_ranges(rules, ["14_02"])[0][0] == 2800
 
 
 def test_quick_is_some_of_both() -> None:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.support.people import person, walk, worn_markers
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.queries import MotionQuery
 
-SUBJECT = person("boxing", skeleton=body(1.74))
+SUBJECT = person("boxing", skeleton=build_person_skeleton(1.74))
 CLIP = walk(SUBJECT.skeleton)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from calibration.board.pattern import Board, board_from_text
 from calibration.camera import Rig
 from capture.sources.simulated.camera import SimulatedCamera
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from tests.support.board_scenes import Look, render_board, scene_views
 from tests.support.cameras.mjpeg import encoded
@@ -50,6 +50,6 @@ def _held(image: np.ndarray, seed: int) -> list[bytes]:
 def tpose_movie(n_cameras: int = 2, frames: int = 6) -> tuple[Performer, tuple[tuple[bytes, ...], ...]]:
     """Return a performer and what the cameras show: the T-pose, again and again."""
     scene = replace(T_POSE_SCENE, views=n_cameras)
-    performer = performer_from_scene(scene)
+    performer = make_scene_performer(scene)
     cameras = [SimulatedCamera(scene, camera, performer) for camera in range(n_cameras)]
     return performer, tuple(tuple(encoded(camera.frame_at(k).image) for k in range(frames)) for camera in cameras)

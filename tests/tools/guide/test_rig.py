@@ -12,10 +12,10 @@ from calibration.solve.rig import solve_rig
 from capture.packets import Views
 from config.errors import CalibrationError, DuocapError, SourceError
 from config.loading import load_settings
-from database.default import default_database
+from database.default import open_default_database
 from tests.support.cameras.mjpeg import MjpegServer
 from tests.tools.guide.guided_movies import BOARD, HZ, PICTURES, board_movie, boards_rig, tpose_movie
-from tools.calibrate.session import subject_from_pairs
+from tools.calibrate.session import fit_subject_to_pairs
 from tools.guide.rig import CollectedViews, GuideOutcome, Progress, watch_boards
 from tools.guide.subject import watch_tpose
 
@@ -90,11 +90,11 @@ def test_cameras_that_cannot_be_are_refused_before_anything_starts() -> None:
 @pytest.mark.parametrize("n_cameras", [2, 3])
 def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
     performer, movies = tpose_movie(n_cameras)
-    database, told, heights = default_database(), list[str](), list[float]()
+    database, told, heights = open_default_database(), list[str](), list[float]()
     settings = load_settings()
 
     def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
-        result = subject_from_pairs("somebody", pairs, performer.rig, performer.markers, database, settings)
+        result = fit_subject_to_pairs("somebody", pairs, performer.rig, performer.markers, database, settings)
         heights.append(result.subject.skeleton.height_m)
         return GuideOutcome(result.report)
 
@@ -116,7 +116,7 @@ def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
 
 def test_the_rigs_picture_size_is_minded_and_one_camera_is_too_few(tmp_path: Path) -> None:
     performer, _ = tpose_movie()
-    settings, skeletons = load_settings(), default_database().skeletons
+    settings, skeletons = load_settings(), open_default_database().skeletons
     sources = []
     for side in ("left", "right"):
         (tmp_path / side).mkdir()

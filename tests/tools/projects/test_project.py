@@ -11,17 +11,19 @@ import tomli_w
 
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_file import write_rig_file
-from calibration.formats.rig_toml import camera_table
-from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.formats.rig_toml import table_from_camera
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from config.errors import DuocapError
-from tools.projects.project import open_project, project_cameras
+from tools.projects.project import choose_project_cameras, open_project
 
 SIZE = (640, 480)
 PLACES_M = {"a": (-1.2, 1.2, 4.0), "b": (-1.0, 1.2, 4.0), "c": (1.0, 1.2, 4.0)}
 
 
 def camera(name: str, place: str) -> Camera:
-    view = looking_at(name, SIZE, intrinsics_from_fov(SIZE, 60.0), np.array(PLACES_M[place]), np.array([0.0, 1.0, 0.0]))
+    view = make_camera_looking_at(
+        name, SIZE, intrinsics_from_fov(SIZE, 60.0), np.array(PLACES_M[place]), np.array([0.0, 1.0, 0.0])
+    )
     return replace(view, distortions=np.zeros(5))
 
 
@@ -29,7 +31,7 @@ def tables(names: list[str], unit_m: float = 1.0) -> str:
     """Return three cameras by name as aniposelib and Pose2Sim write them."""
     found = {}
     for n, (name, place) in enumerate(zip(names, PLACES_M, strict=True)):
-        table = camera_table(camera(name, place))
+        table = table_from_camera(camera(name, place))
         found[f"cam_{n}"] = {**table, "translation": [x / unit_m for x in table["translation"]]}
     return tomli_w.dumps({**found, "metadata": {"adjusted": False, "error": 0.3}})
 
@@ -42,7 +44,8 @@ def videos(folder: Path, names: list[str]) -> None:
 
 def caliscope(folder: Path) -> None:
     arrays = {
-        str(n): {"cam_id": n, "rotation_count": 0, **camera_table(camera(f"cam_{n}", place))} for n, place in enumerate(PLACES_M)
+        str(n): {"cam_id": n, "rotation_count": 0, **table_from_camera(camera(f"cam_{n}", place))}
+        for n, place in enumerate(PLACES_M)
     }
     (folder / "camera_array.toml").write_text(tomli_w.dumps({"cameras": arrays}), encoding="utf-8")
     videos(folder / "recordings" / "walk_1", ["cam_0.mp4", "cam_1.mp4", "cam_2.mp4", "frame_timestamps.csv"])
@@ -77,7 +80,7 @@ def test_each_program_s_project_opens(make: Callable[[Path], None], tmp_path: Pa
     make(tmp_path)
     project = open_project(tmp_path)
     assert project is not None
-    names = project_cameras(project, None)
+    names = choose_project_cameras(project, None)
     rig = project.rig(names)
     assert len(rig) == (2 if make is easymocap else 3) and [one.name for one in rig.cameras] == list(names) == list(
         project.videos
@@ -91,16 +94,16 @@ def test_cameras_are_chosen_by_name_or_as_the_best_pair(tmp_path: Path) -> None:
     project = open_project(tmp_path)
     assert project is not None
     names = list(project.videos)
-    assert project_cameras(project, f"{names[2]}, {names[1]}") == (names[2], names[1])
-    assert project_cameras(project, "best") == (names[0], names[2])
+    assert choose_project_cameras(project, f"{names[2]}, {names[1]}") == (names[2], names[1])
+    assert choose_project_cameras(project, "best") == (names[0], names[2])
     with pytest.raises(DuocapError, match="no video of a camera 'left'; it has Camera"):
-        project_cameras(project, f"{names[0]},left")
+        choose_project_cameras(project, f"{names[0]},left")
 
 
 def test_four_cameras_of_qualisys_in_a_project_of_pose2sim(shared_data: Path) -> None:
     project = open_project(shared_data / "walk_four_cameras")
     assert project is not None
-    names = project_cameras(project, None)
+    names = choose_project_cameras(project, None)
     rig = project.rig(names)
     assert names == ("cam01", "cam02", "cam03", "cam04") and rig.floor_known
     assert [project.videos[name].name for name in names] == [f"{name}.mp4" for name in names]

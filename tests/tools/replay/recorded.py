@@ -10,7 +10,7 @@ from pathlib import Path
 import cv2
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_rig
+from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject, read_subject
 from capture.packets import Views
 from config.loading import load_settings
@@ -70,7 +70,7 @@ def run_recorded(stage: Path, urls: Sequence[str], folder: Path, seconds: float,
     if stumbling:
         live.open_pipeline = open_stumbling_pipeline
     settings = load_settings(None, [f"stream.address={free_address()}", "stream.service=", "stream.preview=false", *sets])
-    rig, subject = read_rig(stage / ("rig.toml" if len(urls) == 2 else "three.toml")), read_subject(stage / "ann.toml")
+    rig, subject = read_rig_toml(stage / ("rig.toml" if len(urls) == 2 else "three.toml")), read_subject(stage / "ann.toml")
     what = LiveRun(tuple(urls), rig, subject, stage / "small.db", record=folder, seconds=seconds)
     report = run_live(settings, what, print, lambda tally, status: None)
     print("\n".join(report.lines()))

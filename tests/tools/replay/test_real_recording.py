@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.formats.rig_toml import read_rig
+from calibration.formats.rig_toml import read_rig_toml
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
 from config.settings import Settings
-from database.default import default_database
-from stream.protocol.report import replay_report
-from tools.calibrate.session import subject_from_recording
-from tools.replay.replay import ReplayResult, replay
+from database.default import open_default_database
+from stream.protocol.report import build_replay_report
+from tools.calibrate.session import fit_subject_to_recording
+from tools.replay.replay import ReplayResult, replay_recording
 
 pytestmark = pytest.mark.slow
 T_POSE_S = (0.5, 8.0)
@@ -28,17 +28,17 @@ def folder(shared_data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def result(folder: Path) -> ReplayResult:
-    settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
+    settings, rig, worn = Settings(), read_rig_toml(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
     spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
-    database = default_database()
+    database = open_default_database()
     recording = CaptureRecording(spec, settings.detector, worn)
-    subject = subject_from_recording("Ann", recording, T_POSE_S, rig, worn, database, settings).subject
+    subject = fit_subject_to_recording("Ann", recording, T_POSE_S, rig, worn, database, settings).subject
     assert 1.5 < subject.skeleton.height_m < 2.1
-    return replay(recording, rig, subject, database, settings, hidden=("left_knee",))
+    return replay_recording(recording, rig, subject, database, settings, hidden=("left_knee",))
 
 
 def test_it_is_tracked_and_explained(result: ReplayResult) -> None:
-    report = replay_report(result.poses, 1.0, result.hidden_mm, result.swaps_suspected)
+    report = build_replay_report(result.poses, 1.0, result.hidden_mm, result.swaps_suspected)
     assert report["frames"] >= 810 and report["time"]["seconds"] > 29.0  # 45 pictures came twice
     assert report["tracked"] >= 0.98
     assert report["reprojection_px"]["median"] < 3.0

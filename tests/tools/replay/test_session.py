@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from calibration.world import move_rig
-from capture.recording.session import parts_of, recorded_jpegs
+from capture.recording.session import list_recording_parts, read_recorded_jpegs
 from capture.sockets.wire import decode_blobs
 from capture.sources.timestamps import read_video_stamps
 from config.errors import DuocapError
 from config.loading import load_settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.pose import TrackingState
-from stream.protocol.codec import decode
+from stream.protocol.codec import decode_message
 from stream.protocol.messages import PoseMessage, RigMessage
 from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
@@ -32,10 +32,10 @@ from stream.recording.session import read_session, write_session
 from tests.support.cameras.mjpeg import MjpegProcess, Play
 from tests.support.ports import free_address
 from tests.tools.replay.recorded import Stage, recording_process, set_stage
-from tools.replay.given import journal_parts, video_parts
-from tools.replay.opening import open_session, settings_for
+from tools.replay.given import detect_video_parts, read_journal_parts
+from tools.replay.opening import merge_session_settings, open_session
 from tools.replay.session import replay_session
-from tools.run.record import database_mark
+from tools.run.record import identify_database
 
 FPS = 30.0
 SECOND_NS = 1_000_000_000
@@ -96,7 +96,7 @@ def verified(folder: Path) -> tuple[int, int]:
 def _replayed(folder: Path) -> tuple[list[str], int, int]:
     """Return what is not the same, and how many poses were published and replayed."""
     session = open_session(folder, load_settings())
-    result, verdict = replay_session(session, journal_parts(session))
+    result, verdict = replay_session(session, read_journal_parts(session))
     return [] if verdict.is_same else verdict.lines(), verdict.n_recorded, len(result.poses)
 
 
@@ -120,17 +120,17 @@ def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit_and_fr
     info = read_session(folder)
     assert info.end["poses"] and info.cameras[0].source == cameras[0].url and info.cameras[0].width == 560
     for side, jpegs in zip(("left", "right"), stage.jpegs, strict=False):
-        pictures = list(recorded_jpegs(folder / f"{side}.mkv"))
+        pictures = list(read_recorded_jpegs(folder / f"{side}.mkv"))
         rows, _ = read_video_stamps(folder / f"{side}.csv")
         assert len(pictures) == len(rows) > 60 and (np.diff(rows[:, 1]) > 0).all()
         assert set(pictures) <= set(jpegs)  # as the camera sent them
     session = open_session(folder, load_settings(None, ["solve.neighbours=40"]))
-    _, other = replay_session(session, journal_parts(session))
+    _, other = replay_session(session, read_journal_parts(session))
     assert not other.is_same  # other settings, other poses: the check can fail
-    again, verdict = replay_session(open_session(folder, load_settings()), video_parts(session))
+    again, verdict = replay_session(open_session(folder, load_settings()), detect_video_parts(session))
     assert not verdict.n_recorded and len(again.poses) >= 0.9 * n_published  # the videos through the detectors
-    (journal,) = (open_journal(file) for file in parts_of(folder, "take", "mcap"))
-    assert not journal.notes and info.database is not None and info.database == database_mark(stage.database)
+    (journal,) = (open_journal(file) for file in list_recording_parts(folder, "take", "mcap"))
+    assert not journal.notes and info.database is not None and info.database == identify_database(stage.database)
     write_session(folder, replace(info, database=replace(info.database, checksum=info.database.checksum ^ 1)))
     with pytest.raises(DuocapError, match="is not the database the session ran with"):
         open_session(folder, load_settings())
@@ -169,7 +169,9 @@ def test_of_three_cameras_one_is_unplugged_and_back_and_all_replays_to_the_bit(s
     by_views = [sum(pose.views == n for pose in poses) for n in range(4)]
     assert n_published > 60 and by_views[2] >= 10 and by_views[3] > 30 and by_views[1] < 5
     assert [camera.source for camera in read_session(folder).cameras] == [camera.url for camera in cameras]
-    again, verdict = replay_session(open_session(folder, load_settings()), video_parts(open_session(folder, load_settings())))
+    again, verdict = replay_session(
+        open_session(folder, load_settings()), detect_video_parts(open_session(folder, load_settings()))
+    )
     assert not verdict.n_recorded and len(again.poses) >= 0.9 * n_published
 
 
@@ -179,9 +181,9 @@ def test_a_world_that_is_found_and_moved_in_a_run_is_so_in_its_replay(
     stage: Stage, cameras: tuple[MjpegProcess, ...], tmp_path: Path
 ) -> None:
     """The rig knows no floor, nor does the subject; then the performer is made the origin."""
-    rig = read_rig(stage.folder / "rig.toml")
+    rig = read_rig_toml(stage.folder / "rig.toml")
     left = rig.cameras[0]
-    write_rig(tmp_path / "rig.toml", replace(move_rig(rig, RigidMotion(left.rotation, left.translation)), floor_known=False))
+    write_rig_toml(tmp_path / "rig.toml", replace(move_rig(rig, RigidMotion(left.rotation, left.translation)), floor_known=False))
     for name in ("ann.toml", "small.db"):
         shutil.copy(stage.folder / name, tmp_path / name)
     folder, service = tmp_path / "take", free_address()
@@ -196,7 +198,7 @@ def test_a_world_that_is_found_and_moved_in_a_run_is_so_in_its_replay(
     assert process.exitcode == 0
     assert verified(folder)[0] > 60
     recording = open_recording(folder / "take.mcap")
-    moved = [message for _, payload in recording.payloads() if isinstance(message := decode(payload), RigMessage)]
+    moved = [message for _, payload in recording.payloads() if isinstance(message := decode_message(payload), RigMessage)]
     assert len(moved) >= 3 and "the performer is the origin" in [event.text for event in recording.events]
     heights_m = np.array([pose.root_m[1] for pose in recording.poses if pose.state is TrackingState.TRACKING])
     assert heights_m.min() > 0.8 and heights_m.max() < 1.1
@@ -223,7 +225,7 @@ def test_a_run_that_is_killed_loses_at_most_the_last_second(
         detected = [decode_blobs(entry.data).blobs for entry in entries]
         for camera, side in enumerate(("left", "right")):
             rows, _ = read_video_stamps(folder / f"{side}.csv")
-            pictures = list(recorded_jpegs(folder / f"{side}.mkv"))
+            pictures = list(read_recorded_jpegs(folder / f"{side}.mkv"))
             in_video = set(rows[: len(pictures), 0].tolist())
             early = {blobs.index for blobs in detected if blobs.camera == camera and blobs.t_capture_ns < t_kill_ns}
             assert in_video >= early and set(pictures) <= set(stage.jpegs[camera])
@@ -257,6 +259,6 @@ def children_of(pid: int) -> list[int]:
 def test_settings_given_now_are_stronger_and_the_stream_is_this_calls_own() -> None:
     recorded = load_settings(None, ["solve.neighbours=77", "stream.predict_ms=12", "stream.address=tcp://127.0.0.1:1"])
     own = load_settings(None, ["solve.max_iterations=9", "stream.address=tcp://127.0.0.1:2"])
-    used = settings_for(recorded, own)
+    used = merge_session_settings(recorded, own)
     assert (used.solve.neighbours, used.solve.max_iterations) == (77, 9)
     assert (used.stream.predict_ms, used.stream.address) == (12.0, "tcp://127.0.0.1:2")

@@ -9,7 +9,7 @@ import pytest
 from capture.packets import Views
 from capture.sockets.wire import SentBlobs
 from config.settings import FillSettings, Settings
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from reconstruct.missing.fill_in import LIMBS, HeldOutRecord
 from reconstruct.models.style.learn.train import LearnOptions
 from reconstruct.models.style.model import Hyperparameters, Style
@@ -54,7 +54,7 @@ def walker() -> Performance:
     subject = person("dark_room", 1)
     clip = walk(subject.skeleton, 3, speed=0.8)
     markers, joints = worn_markers(subject, clip.rotvec[:N], clip.root_m[:N])
-    other = body(1.8)
+    other = build_person_skeleton(1.8)
     return Performance(subject, table_of([walk(other, 11, speed=0.7), t_pose_clip(other)]), front_rig(), markers, joints)
 
 

@@ -12,7 +12,7 @@ from calibration.camera import Rig
 from capture.packets import Views
 from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
-from capture.sources.network.address import without_secrets
+from capture.sources.network.address import hide_secrets
 from capture.sources.webcam.webcam import Webcam
 from config.errors import SettingsError, SourceError
 from config.settings import CameraSettings, CaptureSettings, DetectorSettings, Settings, SideSettings, StreamSettings
@@ -25,8 +25,15 @@ from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
 from tools.commands.run import given_cameras
 from tools.run import run as run_module
-from tools.run.cameras import CameraKind, camera_plan, check_camera, check_cameras, kind_of, stable_name
-from tools.run.node import node_plan
+from tools.run.cameras import (
+    CameraKind,
+    check_camera_source,
+    check_camera_sources,
+    find_camera_kind,
+    find_stable_name,
+    plan_camera,
+)
+from tools.run.node import plan_node
 from tools.run.parts import AwaitedNode
 from tools.run.run import LiveRun, run_live
 from tools.run.start import DelayedNotice
@@ -60,19 +67,19 @@ def settings(tmp_path: Path, **camera: object) -> Settings:
     ],
 )
 def test_what_a_user_means(source: str, kind: CameraKind) -> None:
-    assert kind_of(source) is kind
+    assert find_camera_kind(source) is kind
 
 
 def test_addresses_of_other_kinds_are_refused_without_their_password() -> None:
     with pytest.raises(SourceError, match=r"http:// \(MJPEG\) and rtsp://"):
-        kind_of("udp://10.0.0.2:1234")
-    assert without_secrets("rtsp://ann:secret@10.0.0.2/live") == "rtsp://10.0.0.2/live"
+        find_camera_kind("udp://10.0.0.2:1234")
+    assert hide_secrets("rtsp://ann:secret@10.0.0.2/live") == "rtsp://10.0.0.2/live"
 
 
 def test_what_can_be_seen_without_opening_is_checked_at_once(tmp_path: Path) -> None:
     asked, told = settings(tmp_path), list[str]()
     devices = two_cameras().devices()
-    check_cameras(("0", "right"), asked, None, told.append, devices)
+    check_camera_sources(("0", "right"), asked, None, told.append, devices)
     for sources, words in [
         (("0", "Left Cam"), "left and right are the same camera, 'Left Cam'"),
         (("0", "right", "Left Cam"), "left and third are the same camera, 'Left Cam'"),
@@ -82,36 +89,36 @@ def test_what_can_be_seen_without_opening_is_checked_at_once(tmp_path: Path) -> 
         (("http://", "0"), "not an address of a camera"),
     ]:
         with pytest.raises(SourceError, match=words):
-            check_cameras(sources, asked, None, told.append, devices)
+            check_camera_sources(sources, asked, None, told.append, devices)
     with pytest.raises(SettingsError, match=r"camera\.exposure"):
-        check_camera("1", 1, None, replace(asked, right=SideSettings(camera={"exposure": "dark"})), devices)
+        check_camera_source("1", 1, None, replace(asked, right=SideSettings(camera={"exposure": "dark"})), devices)
     with pytest.raises(SettingsError, match=r"camera\.backend"):
-        check_camera("0", 0, None, settings(tmp_path, backend="vfw"), devices)
+        check_camera_source("0", 0, None, settings(tmp_path, backend="vfw"), devices)
 
 
 def test_what_was_tuned_for_a_camera_is_used_again_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "tuned.toml").write_text('["Right Cam".camera]\nexposure = "40"\n', encoding="utf-8")
     told = list[str]()
-    tuned = check_cameras(("Left", "2"), settings(tmp_path), None, told.append, two_cameras().devices())
+    tuned = check_camera_sources(("Left", "2"), settings(tmp_path), None, told.append, two_cameras().devices())
     assert tuned.right.camera["exposure"] == "40" and not tuned.left.camera and "Right Cam" in told[0]
-    plan = camera_plan("2", 1, tuned, 25.0, devices=two_cameras().devices())
+    plan = plan_camera("2", 1, tuned, 25.0, devices=two_cameras().devices())
     assert isinstance(plan, CameraPlan) and not plan.paced
     source = plan.source()
     assert isinstance(source, Webcam) and source.facts["exposure"] == 40.0 and source.fps <= 25.5
     source.close()
-    assert stable_name("http://ann:x@h/v", None) == "http://h/v" and stable_name("node", None) == ""
+    assert find_stable_name("http://ann:x@h/v", None) == "http://h/v" and find_stable_name("node", None) == ""
 
 
 def test_a_node_is_told_of_the_room() -> None:
     room = RoomSettings(((255.0, 40.0, 0.0), (10.0, 20.5, 30.0)), 4.0)
-    plan = camera_plan("node", 0, Settings(), None, room)
+    plan = plan_camera("node", 0, Settings(), None, room)
     assert isinstance(plan, AwaitedNode)
     assert (plan.detector, plan.room) == (DetectorSettings(), room)
 
 
 def test_a_node_opens_a_webcam_with_its_own_settings(tmp_path: Path) -> None:
     told = list[str]()
-    plan = node_plan(settings(tmp_path, width=352), "right", "Left", "tcp://h:1", None, told.append, two_cameras().devices())
+    plan = plan_node(settings(tmp_path, width=352), "right", "Left", "tcp://h:1", None, told.append, two_cameras().devices())
     source = plan.source()
     source.close()
     assert plan.camera == 1 and not plan.paced and source.name == "Left Cam" and "gives 320x240 instead of 352x240" in told[0]
@@ -138,7 +145,7 @@ def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tup
         sink = partial(StreamSink, chosen.stream.address, session, subject, rig)
         return ReconstructionPlan(CountingPipeline, sink, round(0.6e9 / fps), time=chosen.time)
 
-    monkeypatch.setattr(run_module, "reconstruction_plan", plan)
+    monkeypatch.setattr(run_module, "plan_reconstruction", plan)
     told, statuses = list[str](), list[StatusMessage]()
     report = run_live(asked, what, told.append, lambda tally, status: statuses.append(status))
     return told, statuses, report.lines()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.run.looped_scene import SKEW_S, LoopedScene, looped_scene
-from database.default import default_database, default_database_path
+from benchmarks.run.looped_scene import SKEW_S, LoopedScene, build_looped_scene
+from database.default import find_default_database_path, open_default_database
 from stream.protocol.messages import EventMessage, PoseMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.cameras.mjpeg import MjpegProcess, Play
@@ -25,8 +25,8 @@ ENOUGH = 120
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> LoopedScene:
-    default_database()
-    return looped_scene((640, 480), default_database_path(), tmp_path_factory.mktemp("scene"), reach_s=1.0)
+    open_default_database()
+    return build_looped_scene((640, 480), find_default_database_path(), tmp_path_factory.mktemp("scene"), reach_s=1.0)
 
 
 class Running:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from calibration.placement import facing_rig
+from calibration.placement import make_facing_rig
 from config.errors import CalibrationError
 from config.settings import Settings
 from tests.capture.recording.test_session import session
 from tools.run.record import SessionFolder
-from tools.run.record_only import RecordReport, pictures_in
-from tools.run.start import check_sizes, quality_message
+from tools.run.record_only import RecordReport, count_recorded_pictures
+from tools.run.start import check_sizes, format_rig_quality
 
 
 def test_a_session_given_up_before_its_cameras_came_leaves_its_name_free(tmp_path: Path) -> None:
@@ -24,11 +24,11 @@ def test_a_session_given_up_before_its_cameras_came_leaves_its_name_free(tmp_pat
 
 def test_pictures_are_counted_by_their_stamps_and_so_are_those_that_are_missing(tmp_path: Path) -> None:
     folder = session(tmp_path / "take")
-    assert pictures_in(folder, "left") == (40, 0, pytest.approx(39 * 0.04))
+    assert count_recorded_pictures(folder, "left") == (40, 0, pytest.approx(39 * 0.04))
     lines = (folder / "left.csv").read_text(encoding="ascii").splitlines()
     (folder / "left.csv").write_text("\n".join([*lines[:11], *lines[14:20], *lines[21:]]) + "\n", encoding="ascii")
-    assert pictures_in(folder, "left") == (36, 4, pytest.approx(39 * 0.04))
-    assert pictures_in(tmp_path, "left") == (0, 0, 0.0)
+    assert count_recorded_pictures(folder, "left") == (36, 4, pytest.approx(39 * 0.04))
+    assert count_recorded_pictures(tmp_path, "left") == (0, 0, 0.0)
 
 
 def test_a_report_says_what_is_missing_only_where_something_is() -> None:
@@ -38,11 +38,11 @@ def test_a_report_says_what_is_missing_only_where_something_is() -> None:
 
 
 def test_only_a_poor_rig_is_told_in_a_line() -> None:
-    rig = facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
-    assert quality_message(replace(rig, grade="")) == "" == quality_message(replace(rig, grade="pass"))
-    words = quality_message(replace(rig, grade="poor", error_px=0.314))
+    rig = make_facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
+    assert format_rig_quality(replace(rig, grade="")) == "" == format_rig_quality(replace(rig, grade="pass"))
+    words = format_rig_quality(replace(rig, grade="poor", error_px=0.314))
     assert words.startswith("the rig's calibration is poor (its own verdict, 0.31 px)") and "\n" not in words
-    assert "px" not in quality_message(replace(rig, grade="poor", error_px=float("nan")))
+    assert "px" not in format_rig_quality(replace(rig, grade="poor", error_px=float("nan")))
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Opened:
 
 
 def test_a_camera_of_another_size_than_the_rig_is_refused() -> None:
-    rig = facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
+    rig = make_facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
     left, right = (Opened(name, {"width": 640, "height": 480}) for name in ("left", "right"))
     check_sizes(rig, (left, right))  # type: ignore[arg-type]
     check_sizes(rig, (left, Opened("right", {})))  # type: ignore[arg-type]

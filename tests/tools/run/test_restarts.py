@@ -4,8 +4,8 @@ from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from config.settings import Settings
 from tests.support.fakes import CountingSource
-from tools.run.cameras import camera_plan
-from tools.run.child import FIRST_PAUSE_NS, GOOD_NS, MAX_PAUSE_NS, QUICK_NS, ChildProcess, Restarts, duration_words
+from tools.run.cameras import plan_camera
+from tools.run.child import FIRST_PAUSE_NS, GOOD_NS, MAX_PAUSE_NS, QUICK_NS, ChildProcess, Restarts, format_duration
 
 
 def test_pauses_grow_up_to_a_limit_and_never_end() -> None:
@@ -29,12 +29,12 @@ def test_what_dies_at_once_every_time_is_given_up() -> None:
 
 
 def test_durations_in_words() -> None:
-    assert [duration_words(s * 10**9) for s in (8, 89, 720, 7200)] == ["8 s", "89 s", "12 min", "2.0 h"]
+    assert [format_duration(s * 10**9) for s in (8, 89, 720, 7200)] == ["8 s", "89 s", "12 min", "2.0 h"]
 
 
 def test_a_camera_process_that_is_started_again_is_patient_and_learns_no_room_with_the_performer_in_it() -> None:
     settings = Settings()
-    plan = camera_plan("http://127.0.0.1:9/video", 1, settings, None, RoomSettings(learn_s=7.0))
+    plan = plan_camera("http://127.0.0.1:9/video", 1, settings, None, RoomSettings(learn_s=7.0))
     assert isinstance(plan, CameraPlan) and 0.0 < plan.patience_s < 1000.0
     child = ChildProcess("right", None, plan)
     child.again()

@@ -23,18 +23,26 @@ from tests.support import fakes
 from tests.support.commands import duocap
 from tests.support.kept import Kept
 from tests.support.ports import free_address
-from tools.run.cameras import camera_plan, check_camera, is_recorded
-from tools.run.node import control_address
+from tools.run.cameras import check_camera_source, is_recorded, plan_camera
+from tools.run.node import parse_control_address
 from tools.run.parts import AwaitedNode
-from tools.run.report import RunReport, RunStatistics, camera_lines, node_words, offset_lines, state_words, status_line
-from tools.run.start import opened_words
+from tools.run.report import (
+    RunReport,
+    RunStatistics,
+    format_camera_state,
+    format_cameras,
+    format_node,
+    format_stamp_offsets,
+    format_status,
+)
+from tools.run.start import format_opened_camera
 
 ROOT = Path(__file__).resolve().parents[3]
 MS = 1_000_000
 
 
 def offsets(calibration: dict[str, float]) -> list[str]:
-    return offset_lines(replace(STATUS, calibration=calibration))
+    return format_stamp_offsets(replace(STATUS, calibration=calibration))
 
 
 def pose(t_capture_ms: int, state: str = "tracking") -> PoseMessage:
@@ -92,37 +100,37 @@ def test_a_tally_counts_poses_and_leaves_held_ones_out_of_the_latency() -> None:
 
 
 def test_a_second_in_words() -> None:
-    assert status_line(STATUS, (12.2, 15.7)) == (
+    assert format_status(STATUS, (12.2, 15.7)) == (
         "tracking, 58 poses/s of 60 and 59 frames, latency 12 ms, p95 16, skew -1.3 ms, 5 dropped, "
         "left node's clock -1.23 ms (within 0.21), round trip 0.4 ms"
     )
-    assert status_line(replace(STATUS, drops={}, skew_ns={}, cameras={}), ()) == "tracking, 58 poses/s of 60 and 59 frames"
+    assert format_status(replace(STATUS, drops={}, skew_ns={}, cameras={}), ()) == "tracking, 58 poses/s of 60 and 59 frames"
     lagging = replace(STATUS, drops={}, skew_ns={}, cameras={}, lag_ns=100 * MS)
-    assert status_line(lagging, (112.2, 115.7)).endswith("frames, latency 112 ms, p95 116, lag 100 ms")
-    assert node_words("left", {"node": "away", "clock_offset_ns": 1}) == "left node away"
+    assert format_status(lagging, (112.2, 115.7)).endswith("frames, latency 112 ms, p95 116, lag 100 ms")
+    assert format_node("left", {"node": "away", "clock_offset_ns": 1}) == "left node away"
 
 
 def test_words_of_cameras_and_their_clocks() -> None:
     counts = {"width": 640, "height": 480, "fps_mhz": 59940}
     details = {"name": "C920", "fourcc": "MJPG", "otherwise": "announces 30 frames/s instead of 60"}
-    assert opened_words("left", counts, details) == (
+    assert format_opened_camera("left", counts, details) == (
         "left camera: C920, 640x480, 59.94 frames/s, MJPG; it announces 30 frames/s instead of 60"
     )
-    assert opened_words("right", {}, {}) == "right camera"
+    assert format_opened_camera("right", {}, {}) == "right camera"
     assert offsets({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == ["right camera's stamps -3.2 ms late (within 0.8)"]
     assert offsets({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == ["right camera's stamps +0.0 ms late (within 1.2)"]
     assert offsets({}) == [] == offsets({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
     assert offsets({"third_time_offset_ms": 2.0}) == ["third camera's stamps +2.0 ms late"]
-    assert state_words("left", {"state": "live", "health": ""}) == "" == state_words("left", {"state": "waiting"})
-    assert state_words("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
-    assert state_words("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"
+    assert format_camera_state("left", {"state": "live", "health": ""}) == "" == format_camera_state("left", {"state": "waiting"})
+    assert format_camera_state("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
+    assert format_camera_state("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"
     seen = {
         "left": {"state": "live", "name": "C920", "frames": 600, "damaged": 3, "stale": 0},
         "right": {"state": "reopening", "frames": 250, "health": "unplugged"},
     }
     status = replace(STATUS, drops={}, skew_ns={}, calibration={"time_offset_ms": 4.0}, cameras=seen)
-    assert status_line(status, ()).endswith(", right camera's stamps +4.0 ms late, right reopening: unplugged")
-    assert camera_lines(status, 10.0) == (
+    assert format_status(status, ()).endswith(", right camera's stamps +4.0 ms late, right reopening: unplugged")
+    assert format_cameras(status, 10.0) == (
         "left camera (C920): 600 frames, 60.0/s, 3 damaged",
         "right camera: 250 frames, 25.0/s, unplugged",
         "right camera's stamps +4.0 ms late",
@@ -133,13 +141,13 @@ def test_words_of_cameras_and_their_clocks() -> None:
 
 
 def test_cameras_by_what_the_user_names(tmp_path: Path) -> None:
-    assert camera_plan("node", 0, Settings(), None) == AwaitedNode(Settings().detector)
+    assert plan_camera("node", 0, Settings(), None) == AwaitedNode(Settings().detector)
     (tmp_path / "a.png").touch()
-    plan = camera_plan(str(tmp_path), 1, Settings(), None)
+    plan = plan_camera(str(tmp_path), 1, Settings(), None)
     assert isinstance(plan, CameraPlan) and plan.paced and plan.camera == 1 and is_recorded(str(tmp_path))
     with pytest.raises(SourceError, match="cannot be decoded"):
-        check_camera(str(tmp_path), 1, None)
-    check_camera("node", 0, None)
+        check_camera_source(str(tmp_path), 1, None)
+    check_camera_source("node", 0, None)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +160,13 @@ def test_cameras_by_what_the_user_names(tmp_path: Path) -> None:
     ],
 )
 def test_where_a_node_connects_to(text: str, address: str) -> None:
-    assert control_address(text) == address
+    assert parse_control_address(text) == address
 
 
 @pytest.mark.parametrize("text", ["", "a b:", "host:port", "fe80::1", "http://x", "host:99999", "host:0"])
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(EndpointError, match="expected a host"):
-        control_address(text)
+        parse_control_address(text)
 
 
 class AheadClock:

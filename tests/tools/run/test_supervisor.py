@@ -14,18 +14,18 @@ import psutil
 import pytest
 import zmq
 
-from capture.clock import Clocks, clocks_ns, now_ns
+from capture.clock import Clocks, now_ns, read_both_clocks_ns
 from capture.process.plan import CameraPlan
 from reconstruct.models.style.file import read_style
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan
-from stream.protocol.codec import decode
+from stream.protocol.codec import decode_message
 from stream.protocol.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.sink import StreamSink
 from tests.support import fakes
 from tests.support.ports import free_address
 from tools.run.parts import ProcessFaultError, RunError
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.supervisor import Supervisor, choose_session_name
 
 BUDGET_NS = 9_000_000
 
@@ -40,9 +40,9 @@ def supervisor(
     pipeline: Callable[[], object] = fakes.IndexPipeline,
     tell: Callable[[str], None] = print,
     paced: bool = True,
-    clocks: Clocks = clocks_ns,
+    clocks: Clocks = read_both_clocks_ns,
 ) -> Supervisor:
-    session = new_session()
+    session = choose_session_name()
     sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
     cameras = tuple(CameraPlan(camera, source, fakes.corner, paced) for camera, source in enumerate((left, right)))
     return Supervisor(cameras, ReconstructionPlan(pipeline, sink, BUDGET_NS), session, tell, clocks=clocks)
@@ -59,7 +59,7 @@ class Client:
 
     def listen(self) -> None:
         while self._socket.poll(0):
-            self.heard.append(decode(self._socket.recv()))
+            self.heard.append(decode_message(self._socket.recv()))
 
     def of(self, kind: type) -> list:
         return [message for message in self.heard if isinstance(message, kind)]
@@ -325,7 +325,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.timeout(240)
 def test_a_learner_is_started_when_asked_for_dies_without_harm_and_leaves_nothing_behind(tmp_path: Path) -> None:
     address, told, file = free_address(), [], tmp_path / "kept.style"
-    session = new_session()
+    session = choose_session_name()
     sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
     cameras = tuple(CameraPlan(camera, source, fakes.corner, True) for camera, source in enumerate((LEFT, RIGHT)))
     plan = ReconstructionPlan(

@@ -10,16 +10,16 @@ import numpy as np
 
 from capture.packets import Views
 from config.loading import load_settings
-from config.per_camera import with_tuned
+from config.per_camera import add_tuned_values
 from config.settings import CAMERA_NAMES, Settings
 from reconstruct.pose import Pose
 from reconstruct.process.main import ReconstructionPlan
 from tests.support import fakes
 from tests.support.cameras.mjpeg import MjpegServer, encoded
 from tests.support.ports import free_port
-from tools.run.cameras import camera_plan
+from tools.run.cameras import plan_camera
 from tools.run.live import open_sink
-from tools.run.supervisor import Supervisor, new_session
+from tools.run.supervisor import Supervisor, choose_session_name
 
 SIZE = (320, 240)
 LARGE, SMALL = 8, 4  # markers of about 113 and 28 pixels
@@ -54,10 +54,10 @@ class TuningRun:
         self.told: list[str] = []
         addresses = (f"stream.{name}=tcp://127.0.0.1:{free_port()}" for name in ("address", "service"))
         given = load_settings(None, [*addresses, f"capture.tuned={tuned}", "stream.open=true"])
-        self.settings: Settings = with_tuned(given, [server.url for server in servers], self.told.append)
-        session = new_session()
+        self.settings: Settings = add_tuned_values(given, [server.url for server in servers], self.told.append)
+        session = choose_session_name()
         sink = partial(open_sink, fakes.rig(), fakes.subject(), self.settings, session, cameras=True)
-        left, right = (camera_plan(server.url, n, self.settings, None) for n, server in enumerate(servers))
+        left, right = (plan_camera(server.url, n, self.settings, None) for n, server in enumerate(servers))
         plan = ReconstructionPlan(StillPipeline, sink, round(0.6e9 / HZ))
         self.run = Supervisor((left, right), plan, session, self.told.append)
         self._ending = threading.Event()

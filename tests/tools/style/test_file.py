@@ -15,7 +15,7 @@ from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS
 from config.markers import read_marker_set
 from tests.support.rigs import synthetic_rig
-from tools.style.file import FILE_KEYS, POSE_KEYS, read_request, request_of
+from tools.style.file import FILE_KEYS, POSE_KEYS, parse_request, read_request
 from tools.style.request import PoseRequest
 
 CAMERA = """
@@ -33,7 +33,7 @@ RIG = synthetic_rig((-0.5, 1.2, 4.0), (0.5, 1.2, 4.0), (0.0, 1.0, 0.0))
 
 def asked(text: str, n_styles: int = 1) -> PoseRequest:
     """Read a text."""
-    return request_of("c.toml", tomllib.loads(text), n_styles)[0]
+    return parse_request("c.toml", tomllib.loads(text), n_styles)[0]
 
 
 def test_points_by_joint_by_end_and_by_marker() -> None:
@@ -51,7 +51,7 @@ def test_points_by_joint_by_end_and_by_marker() -> None:
 
 
 def test_image_points_in_a_camera_placed_by_hand() -> None:
-    request, rig = request_of("c.toml", tomllib.loads(CAMERA + '[[image_point]]\njoint = "head"\npx = [319.5, 100]\n'), 1)
+    request, rig = parse_request("c.toml", tomllib.loads(CAMERA + '[[image_point]]\njoint = "head"\npx = [319.5, 100]\n'), 1)
     point = request.poses[0].image_points[0]
     assert rig is not None and rig.is_monocular and (point.camera, point.sigma_px) == (0, 0.3)
     np.testing.assert_allclose(rig.cameras[0].project([[0.0, 1.0, 0.0]]), [[319.5, 239.5]], atol=1e-9)  # looks there
@@ -60,11 +60,11 @@ def test_image_points_in_a_camera_placed_by_hand() -> None:
 def test_image_points_in_the_cameras_of_a_rig(tmp_path: Path) -> None:
     write_rig_file(tmp_path / "rig.toml", RIG, "toml")
     table = tomllib.loads('[[image_point]]\njoint = "head"\npx = [10, 20]\ncamera = "right"\n')
-    request, rig = request_of("c.toml", table, 1, tmp_path / "rig.toml")
+    request, rig = parse_request("c.toml", table, 1, tmp_path / "rig.toml")
     assert rig is not None and request.poses[0].image_points[0].camera == 1
     del table["image_point"][0]["camera"]
     with pytest.raises(DuocapError, match=r"image_point 1: names no camera; .*left"):
-        request_of("c.toml", table, 1, tmp_path / "rig.toml")
+        parse_request("c.toml", table, 1, tmp_path / "rig.toml")
 
 
 def test_orientations_held_joints_and_the_root() -> None:
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, words:
 def test_a_camera_twice_is_refused(tmp_path: Path) -> None:
     write_rig_file(tmp_path / "rig.toml", RIG, "toml")
     with pytest.raises(DuocapError, match=r"a \[camera\] in the file and --rig"):
-        request_of("c.toml", tomllib.loads(CAMERA), 1, tmp_path / "rig.toml")
+        parse_request("c.toml", tomllib.loads(CAMERA), 1, tmp_path / "rig.toml")
 
 
 NAMED = st.sampled_from([*JOINTS, "mean", "rest", "left", "boxing", ""])
@@ -198,7 +198,7 @@ TREES: Any = st.recursive(
 @given(st.dictionaries(KEYS, TREES, max_size=5))
 def test_whatever_a_file_says_it_is_read_or_refused_in_words(table: dict[str, Any]) -> None:
     try:
-        request, _ = request_of("c.toml", table, 2)
+        request, _ = parse_request("c.toml", table, 2)
     except DuocapError as error:
         assert str(error)
     else:

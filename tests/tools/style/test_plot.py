@@ -8,15 +8,21 @@ import pytest
 from PIL import Image
 
 from config.joints import JOINT_INDEX
-from database.builtin.catalog import builtin_clip
-from database.geometry.kinematics import forward
-from reconstruct.models.style.features import N_STATIC, PoseTimes, training_poses
+from database.builtin.catalog import make_builtin_clip
+from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.models.style.features import N_STATIC, PoseTimes, build_training_poses
 from reconstruct.models.style.file import write_style
-from reconstruct.models.style.model import evaluator_of, latent_energy, predict
+from reconstruct.models.style.model import build_evaluator, compute_latent_energy, predict_features
 from tests.support.commands import duocap
 from tests.support.style_posers import LEARNED, style_of
-from tools.style.plot_figures import best_side, bones, predicted_static
-from tools.style.plot_map import farthest_first, joined_in_time, likelihood_map, new_points, plane_of
+from tools.style.plot_figures import choose_view_direction, compute_bone_segments, predict_static_features
+from tools.style.plot_map import (
+    compute_likelihood_map,
+    find_time_runs,
+    fit_latent_plane,
+    sample_new_points,
+    select_farthest_points,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -28,15 +34,15 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("n_latent", [1, 2, 3, 5])
 def test_a_map_shows_the_model_at_the_likeliest_depth(n_latent: int) -> None:
     style = style_of("walk", n_latent)
-    level, plane = evaluator_of(style, LEARNED), plane_of(style)
+    level, plane = build_evaluator(style, LEARNED), fit_latent_plane(style)
     steps: list[int] = []
-    shown = likelihood_map(style, level, plane, step=lambda: steps.append(1))
+    shown = compute_likelihood_map(style, level, plane, step=lambda: steps.append(1))
     assert np.isfinite(shown.value).all() and len(steps) == len(plane.depths)
     random = np.random.default_rng(2)
     for row, column in random.integers(0, shown.value.shape, (20, 2)):
         flat = shown.places()[row, column]
         at = np.array([plane.latent(flat, depth)[:n_latent] for depth in plane.depths])
-        values = -latent_energy(level, at)
+        values = -compute_latent_energy(level, at)
         assert shown.value[row, column] == pytest.approx(values.max()) and shown.depth[row, column] == values.argmax()
     left, right, bottom, top = shown.extent
     assert (plane.points > [left, bottom]).all() and (plane.points < [right, top]).all()
@@ -46,7 +52,7 @@ def test_a_map_shows_the_model_at_the_likeliest_depth(n_latent: int) -> None:
 @pytest.mark.parametrize("n_latent", [2, 3, 4])
 def test_points_of_the_plane_are_the_training_poses(n_latent: int) -> None:
     style = style_of("kick", n_latent)
-    plane = plane_of(style)
+    plane = fit_latent_plane(style)
     deep = (style.latent - plane.middle) @ plane.axes.T
     back = np.array([plane.latent(flat, depth) for flat, depth in zip(plane.points, deep[:, 2:], strict=True)])
     assert np.allclose(back, style.latent)
@@ -55,52 +61,52 @@ def test_points_of_the_plane_are_the_training_poses(n_latent: int) -> None:
 
 def test_likely_and_unlikely_places() -> None:
     style = style_of("walk", 2)
-    level = evaluator_of(style, LEARNED)
+    level = build_evaluator(style, LEARNED)
     k = np.exp(-0.5 * ((style.latent[:1] - level.latent) ** 2).sum(axis=1))
     variance = 1.0 + 1.0 / 50.0 - k @ level.inverse @ k
     by_hand = 0.5 * len(level.mean) * np.log(variance) + 0.5 * (style.latent[0] ** 2).sum()
-    assert latent_energy(level, style.latent[:1])[0] == pytest.approx(by_hand)
-    assert latent_energy(level, style.latent).max() < latent_energy(level, np.array([[30.0, 0.0]]))[0]
+    assert compute_latent_energy(level, style.latent[:1])[0] == pytest.approx(by_hand)
+    assert compute_latent_energy(level, style.latent).max() < compute_latent_energy(level, np.array([[30.0, 0.0]]))[0]
 
 
 def test_new_poses_are_likely_and_away_from_those_drawn() -> None:
     style = style_of("walk", 3)
-    level, plane = evaluator_of(style, LEARNED), plane_of(style)
-    shown = likelihood_map(style, level, plane)
-    points, x = new_points(style, level, plane, shown, 3, plane.points[:2])
+    level, plane = build_evaluator(style, LEARNED), fit_latent_plane(style)
+    shown = compute_likelihood_map(style, level, plane)
+    points, x = sample_new_points(style, level, plane, shown, 3, plane.points[:2])
     assert points.shape == (3, 2) and x.shape == (3, 3)
-    assert np.median(latent_energy(level, x)) < np.quantile(latent_energy(level, style.latent), 0.8)
-    assert np.isfinite(predicted_static(style, level, x)).all()
+    assert np.median(compute_latent_energy(level, x)) < np.quantile(compute_latent_energy(level, style.latent), 0.8)
+    assert np.isfinite(predict_static_features(style, level, x)).all()
 
 
 def test_farthest_first_by_hand() -> None:
     line = np.array([[0.0], [1.0], [2.0], [10.0]])
-    assert farthest_first(line, 3).tolist() == [3, 0, 2]
-    assert farthest_first(line, 2, np.array([[10.0]])).tolist() == [0, 2]
-    assert len(farthest_first(np.zeros((5, 2)), 3)) == 1 and len(farthest_first(np.zeros((5, 0)), 3)) == 1
+    assert select_farthest_points(line, 3).tolist() == [3, 0, 2]
+    assert select_farthest_points(line, 2, np.array([[10.0]])).tolist() == [0, 2]
+    assert len(select_farthest_points(np.zeros((5, 2)), 3)) == 1 and len(select_farthest_points(np.zeros((5, 0)), 3)) == 1
 
 
 def test_poses_are_joined_within_a_stretch_and_over_short_times_only() -> None:
     style = style_of("walk", 2, 7)
     when = PoseTimes(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([0.1, 0.3, 0.2, 0.1, 0.2, 4.0, 0.1]))
-    assert [rows.tolist() for rows in joined_in_time(replace(style, times=when))] == [[0, 2, 1], [3, 4]]
-    assert joined_in_time(replace(style, times=PoseTimes())) == []
+    assert [rows.tolist() for rows in find_time_runs(replace(style, times=when))] == [[0, 2, 1], [3, 4]]
+    assert find_time_runs(replace(style, times=PoseTimes())) == []
 
 
 def test_figures_stand_upright_and_have_the_lengths_of_the_body() -> None:
-    clip = builtin_clip("kick", fps=30.0)
-    static = training_poses([clip]).features[:, :N_STATIC]
-    places = bones(clip.skeleton, static)
+    clip = make_builtin_clip("kick", fps=30.0)
+    static = build_training_poses([clip]).features[:, :N_STATIC]
+    places = compute_bone_segments(clip.skeleton, static)
     lengths = np.linalg.norm(places[:, :, 1] - places[:, :, 0], axis=-1)
     knee = JOINT_INDEX["leftLowerLeg"]
     assert np.allclose(lengths[:, knee], np.linalg.norm(clip.skeleton.offsets_m[knee]))
-    true = forward(clip.skeleton, clip.rotvec[2:], np.zeros((len(static), 3)))[1]
+    true = compute_forward_kinematics(clip.skeleton, clip.rotvec[2:], np.zeros((len(static), 3)))[1]
     assert np.allclose(places[:, 1:23, 1, 1], true[:, 1:, 1], atol=1e-6)
 
 
 def test_a_walk_is_seen_from_the_side_and_waving_from_the_front() -> None:
     side = {
-        motion: best_side(bones(s.skeleton, s.features[:, :N_STATIC]))
+        motion: choose_view_direction(compute_bone_segments(s.skeleton, s.features[:, :N_STATIC]))
         for motion in ("walk", "sweep_arms")
         for s in [style_of(motion, 2)]
     }
@@ -110,12 +116,12 @@ def test_a_walk_is_seen_from_the_side_and_waving_from_the_front() -> None:
 def test_a_style_without_a_vertical_is_drawn_upright() -> None:
     style = style_of("walk", 2)
     static = np.zeros((1, N_STATIC))
-    assert np.isfinite(bones(style.skeleton, static)).all()
+    assert np.isfinite(compute_bone_segments(style.skeleton, static)).all()
     assert np.allclose(
-        predicted_static(style, evaluator_of(style, LEARNED), style.latent)[:, ~style.modelled[:N_STATIC]],
+        predict_static_features(style, build_evaluator(style, LEARNED), style.latent)[:, ~style.modelled[:N_STATIC]],
         style.mean[:N_STATIC][~style.modelled[:N_STATIC]],
     )
-    assert predict(evaluator_of(style, LEARNED), style.latent)[0].shape[1] == style.modelled.sum()
+    assert predict_features(build_evaluator(style, LEARNED), style.latent)[0].shape[1] == style.modelled.sum()
 
 
 NO_FIGURES = pytest.param(("--figures", 0), (1276, 1089), marks=pytest.mark.slow)
@@ -145,8 +151,8 @@ def test_a_stray_pose_does_not_make_the_rest_too_small_to_see() -> None:
     latent = style.latent.copy()
     latent[7] = [30.0, 0.0]
     stray = replace(style, latent=latent)
-    plane = plane_of(stray)
-    shown = likelihood_map(stray, evaluator_of(stray, LEARNED), plane)
+    plane = fit_latent_plane(stray)
+    shown = compute_likelihood_map(stray, build_evaluator(stray, LEARNED), plane)
     held = shown.holds(plane.points)
     assert not held[7] and held.sum() == 199
     assert shown.extent[1] - shown.extent[0] < 10.0

@@ -13,7 +13,7 @@ from calibration.board.views import BoardMoment, BoardView
 from capture.packets import Frame
 from capture.sources.source import Source
 from config.arrays import Floats, Image
-from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, small
+from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, shrink_to_grey
 
 MOMENT_S = 0.25
 N_MOMENTS = 480  # of a long film
@@ -45,7 +45,7 @@ class FilmedRow:
     motion: float
 
 
-def rows_of(films: Sequence[Source], late_s: Sequence[float] = ()) -> Iterator[PictureRow]:
+def collect_rows(films: Sequence[Source], late_s: Sequence[float] = ()) -> Iterator[PictureRow]:
     """Bring the pictures of sources together by time: each of the first with the nearest of every other one.
 
     Of more than two cameras the longest takes the place of the first. late_s: by which each camera's stamps are late, none where
@@ -57,7 +57,7 @@ def rows_of(films: Sequence[Source], late_s: Sequence[float] = ()) -> Iterator[P
     while (frame := films[base].read()) is not None:
         t_ns = frame.t_capture_ns
         frames = tuple(frame if c == base else others[c].nearest(t_ns) for c in range(len(films)))
-        yield PictureRow(frames, tuple(None if each is None else small(each.image) for each in frames), t_ns)
+        yield PictureRow(frames, tuple(None if each is None else shrink_to_grey(each.image) for each in frames), t_ns)
 
 
 class _Follower:
@@ -82,7 +82,7 @@ class _Follower:
         return min(near, key=lambda each: abs(each.t_capture_ns - t_ns), default=None)
 
 
-def moments_of(rows: Iterator[PictureRow], moment_s: float, moving: bool = False) -> Iterator[tuple[FilmedRow, int]]:
+def select_still_moments(rows: Iterator[PictureRow], moment_s: float, moving: bool = False) -> Iterator[tuple[FilmedRow, int]]:
     """Return the stillest moment of every `moment_s`, and how many rows were read until then; moving: every other time the one
     that
     moves most, to tell the cameras' time offset by.
@@ -102,7 +102,7 @@ def moments_of(rows: Iterator[PictureRow], moment_s: float, moving: bool = False
             sign = -sign if moving else sign
         if best is None:
             ends_ns = t_ns + round(moment_s * NS)
-        motion = max(_change(before, now), _change(now, after))
+        motion = max(_measure_change(before, now), _measure_change(now, after))
         if best is None or sign * motion < sign * best.motion:
             best = FilmedRow(before, now, after, motion)
         before, now = now, after
@@ -110,7 +110,7 @@ def moments_of(rows: Iterator[PictureRow], moment_s: float, moving: bool = False
         yield best, count
 
 
-def _change(one: PictureRow | None, other: PictureRow | None) -> float:
+def _measure_change(one: PictureRow | None, other: PictureRow | None) -> float:
     """Return the largest of the cameras' mean changes of grey levels between two rows; 0 at the ends of a film."""
     if one is None or other is None:
         return 0.0
@@ -143,9 +143,9 @@ def search_film(
     moment_s = max(MOMENT_S, total_s / (N_THOROUGH if thorough else N_MOMENTS))
     moments, misses, searched = [], tuple(BoardlessPictures() for _ in films), [0] * n
     with ThreadPoolExecutor(max(2, min(n, 4))) as pool:
-        for moment, done in moments_of(rows_of(films, late_s), moment_s, moving):
+        for moment, done in select_still_moments(collect_rows(films, late_s), moment_s, moving):
             progress(done, films[0].n_frames)
-            views = tuple(pool.map(lambda camera, m=moment: seen_at(m, camera, board, thorough), range(n)))
+            views = tuple(pool.map(lambda camera, m=moment: detect_board_at(m, camera, board, thorough), range(n)))
             for camera, (view, frame) in enumerate(zip(views, moment.now.frames, strict=True)):
                 searched[camera] += frame is not None
                 if view is None and frame is not None:
@@ -153,10 +153,10 @@ def search_film(
             if any(view is not None for view in views):
                 moments.append(BoardMoment(views))
     sizes = tuple(film.size for film in films)
-    return BoardSearch(tuple(moments), sizes, tuple(searched), misses, length_words(films, timed), is_film=True)
+    return BoardSearch(tuple(moments), sizes, tuple(searched), misses, format_film_lengths(films, timed), is_film=True)
 
 
-def length_words(films: Sequence[Source], timed: bool = False) -> tuple[str, ...]:
+def format_film_lengths(films: Sequence[Source], timed: bool = False) -> tuple[str, ...]:
     """Return words on films that broke off early or have different lengths; timed: each frame's time is known, so lengths may."""
     words = [
         f"{film.name}: breaks off early, {film.n_frames} frames are announced; what could be read is used"
@@ -171,7 +171,7 @@ def length_words(films: Sequence[Source], timed: bool = False) -> tuple[str, ...
     return tuple(words)
 
 
-def seen_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
+def detect_board_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
     """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
     frame = moment.now.frames[camera]
     if frame is None:
@@ -183,12 +183,12 @@ def seen_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> Boa
     if view is None:
         return None
     before, after = (None if row is None else row.frames[camera] for row in (moment.before, moment.after))
-    return with_motion(view, frame, before, after)
+    return measure_corner_motion(view, frame, before, after)
 
 
-def with_motion(view: BoardView, frame: Frame, before: Frame | None, after: Frame | None) -> BoardView:
+def measure_corner_motion(view: BoardView, frame: Frame, before: Frame | None, after: Frame | None) -> BoardView:
     """Follow the corners to the neighbouring pictures: how far they moved, and how fast."""
-    flows = [(_followed(frame, other, view), other.t_capture_ns) for other in (before, after) if other is not None]
+    flows = [(_track_corners(frame, other, view), other.t_capture_ns) for other in (before, after) if other is not None]
     known = [(places, t_ns) for places, t_ns in flows if places is not None and t_ns != frame.t_capture_ns]
     if not known:
         return view
@@ -199,7 +199,7 @@ def with_motion(view: BoardView, frame: Frame, before: Frame | None, after: Fram
     return replace(view, moved_px=max(steps), velocity_px_s=velocity)
 
 
-def _followed(frame: Frame, other: Frame, view: BoardView) -> Floats | None:
+def _track_corners(frame: Frame, other: Frame, view: BoardView) -> Floats | None:
     """Return where the corners are in another picture, (N, 2) [px]; None where they cannot be followed there and back."""
     grey = [cv2.cvtColor(each.image, cv2.COLOR_BGR2GRAY) for each in (frame, other)]
     corners = np.where(view.seen[:, None], view.corners_px, 0.0).astype(np.float32)[:, None]

@@ -64,12 +64,12 @@ class BoardSearch:
         return sum(len(moment.seen_by) > 1 for moment in self.moments)
 
 
-def size_of(image: Image) -> Size:
+def find_image_size(image: Image) -> Size:
     """Return width and height [px]."""
     return image.shape[1], image.shape[0]
 
 
-def small(image: Image) -> Image:
+def shrink_to_grey(image: Image) -> Image:
     """Return a small grey picture, to see what moves."""
     height = max(image.shape[0] * SMALL_WIDTH // image.shape[1], 1)
     reduced = cv2.resize(image, (SMALL_WIDTH, height), interpolation=cv2.INTER_AREA)

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from calibration.board.pattern import Board
-from capture.recording.session import is_session, session_videos
+from capture.recording.session import is_session, open_session_videos
 from capture.sources.source import Source, open_source
 from capture.sources.timestamps import read_timestamps
 from config.arrays import Floats
 from config.errors import SourceError
 from tools.calibrate.board.films import FEW, search_film
-from tools.calibrate.board.found import BoardSearch, Progress, small
-from tools.calibrate.board.stills import images_in, search_stills, stills_of
+from tools.calibrate.board.found import BoardSearch, Progress, shrink_to_grey
+from tools.calibrate.board.stills import list_images, list_stills, search_stills
 
 RATE_HZ = 200.0
 MAX_OFFSET_S = 2.0
@@ -30,12 +30,12 @@ CEILING = 95.0  # percentile at which change is cut off: a lamp that is switched
 NS = 1e9
 
 
-def change_of(film: Source) -> tuple[Floats, Floats]:
+def measure_picture_changes(film: Source) -> tuple[Floats, Floats]:
     """Return times between neighbouring pictures [s] and how much changed from one to the next [grey levels]."""
     times, changes = [], []
     before, t_before_ns = None, 0
     while (frame := film.read()) is not None:
-        now = small(frame.image).astype(np.float32)
+        now = shrink_to_grey(frame.image).astype(np.float32)
         if before is not None:
             times.append(0.5 * (frame.t_capture_ns + t_before_ns) / NS)
             changes.append(float(np.abs(now - before).mean()))
@@ -43,7 +43,7 @@ def change_of(film: Source) -> tuple[Floats, Floats]:
     return np.array(times), np.array(changes)
 
 
-def offset_between(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> float | None:
+def estimate_offset_between(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> float | None:
     """Return by how much the right times are late [s] from both courses of change, None where they are not alike.
 
     left, right: times, increasing [s], and changes, (N,) each.
@@ -55,8 +55,8 @@ def offset_between(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) ->
         return None
     reach = round(min(MAX_OFFSET_S, 0.3 * (end - start)) * RATE_HZ)
     grid = np.arange(start, end, 1.0 / RATE_HZ)
-    one, other = (_evened(np.interp(grid, times, np.minimum(c, np.percentile(c, CEILING)))) for times, c in (left, right))
-    scores = np.array([_correlation(one, other, shift) for shift in range(-reach, reach + 1)])
+    one, other = (_smooth_course(np.interp(grid, times, np.minimum(c, np.percentile(c, CEILING)))) for times, c in (left, right))
+    scores = np.array([_compute_correlation(one, other, shift) for shift in range(-reach, reach + 1)])
     best = int(np.argmax(scores))
     if scores[best] < MIN_CORRELATION or best in (0, len(scores) - 1):
         return None
@@ -65,13 +65,13 @@ def offset_between(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) ->
     return float((best - reach + (0.5 * (before - after) / bend if bend < 0.0 else 0.0)) / RATE_HZ)
 
 
-def _evened(course: Floats) -> Floats:
+def _smooth_course(course: Floats) -> Floats:
     """Even a course of change over a frame's time, so that where frames fall matters less."""
     width = round(0.05 * RATE_HZ)
     return np.convolve(course, np.ones(width) / width, mode="same")
 
 
-def _correlation(one: Floats, other: Floats, shift: int) -> float:
+def _compute_correlation(one: Floats, other: Floats, shift: int) -> float:
     """Return how well `other`, taken `shift` samples later, fits on `one`."""
     n = len(one) - abs(shift)
     a, b = (one[:n], other[shift : shift + n]) if shift >= 0 else (one[-shift:], other[:n])
@@ -108,7 +108,7 @@ class BoardSpec:
         """Return whether these are pictures that were taken one by one."""
         if not self.first.is_dir() or is_session(self.first):
             return False
-        return self.timestamps is None and self.fps is None and len(images_in(self.first)) <= N_STILLS
+        return self.timestamps is None and self.fps is None and len(list_images(self.first)) <= N_STILLS
 
 
 def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
@@ -117,21 +117,21 @@ def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done
     Raises SourceError: nothing there that can be read, or the two do not fit each other.
     """
     if spec.is_stills:
-        _check_alike(spec, folders=True)
-        return search_stills(stills_of(spec.sources), board, progress)
-    found = _searched(spec, board, progress, thorough=False)
-    return _searched(spec, board, progress, thorough=True) if min(found.found) < FEW else found
+        _check_source_kinds(spec, folders=True)
+        return search_stills(list_stills(spec.sources), board, progress)
+    found = _search_films(spec, board, progress, thorough=False)
+    return _search_films(spec, board, progress, thorough=True) if min(found.found) < FEW else found
 
 
-def _searched(spec: BoardSpec, board: Board, progress: Progress, thorough: bool) -> BoardSearch:
+def _search_films(spec: BoardSpec, board: Board, progress: Progress, thorough: bool) -> BoardSearch:
     """Look through films once."""
     with ExitStack() as stack:
-        films = [stack.enter_context(closing(source)) for source in _opened(spec)]
+        films = [stack.enter_context(closing(source)) for source in _open_films(spec)]
         timed = spec.frame_times is not None
         return search_film(films, board, progress, late_s=spec.late_s, thorough=thorough, moving=spec.moving, timed=timed)
 
 
-def with_offset(spec: BoardSpec) -> BoardSpec:
+def estimate_camera_offsets(spec: BoardSpec) -> BoardSpec:
     """Find by how much the cameras' stamps are later than the first one's, roughly, and look there for moments in motion.
 
     Raises SourceError: pictures taken one by one, which know no time, or no telling from these films.
@@ -139,10 +139,10 @@ def with_offset(spec: BoardSpec) -> BoardSpec:
     if spec.is_stills or (len(spec.sources) == 1 and not is_session(spec.first)):
         raise SourceError(f"{spec.first}: the time between two cameras can be found in two videos only, with a board that moves")
     with ExitStack() as stack:
-        first, *others = [change_of(stack.enter_context(closing(source))) for source in _opened(spec)]
+        first, *others = [measure_picture_changes(stack.enter_context(closing(source))) for source in _open_films(spec)]
     late_s = [0.0]
     for course in others:
-        offset_s = offset_between(first, course)
+        offset_s = estimate_offset_between(first, course)
         if offset_s is None:
             raise SourceError(
                 f"{spec.first}: nothing moves alike in all videos, so the time between them cannot be told; move the board and "
@@ -152,15 +152,15 @@ def with_offset(spec: BoardSpec) -> BoardSpec:
     return replace(spec, late_s=tuple(late_s), moving=True)
 
 
-def _opened(spec: BoardSpec) -> list[Source]:
+def _open_films(spec: BoardSpec) -> list[Source]:
     """Open the films at their first frame. Raises SourceError."""
     if is_session(spec.first):
         if len(spec.sources) > 1:
             raise SourceError(
                 f"{spec.first} is the folder of a session, which holds all cameras; give it alone, without {spec.sources[1]}"
             )
-        return [source for source in session_videos(spec.first) if source is not None]
-    _check_alike(spec, folders=spec.first.is_dir())
+        return [source for source in open_session_videos(spec.first) if source is not None]
+    _check_source_kinds(spec, folders=spec.first.is_dir())
     stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
     columns = spec.frame_times or [
         stamps if stamps is None or stamps.ndim == 1 else np.ascontiguousarray(stamps[:, c]) for c in range(len(spec.sources))
@@ -169,7 +169,7 @@ def _opened(spec: BoardSpec) -> list[Source]:
     return [open_source(source, camera, spec.fps, times) for camera, (source, times) in enumerate(opened)]
 
 
-def _check_alike(spec: BoardSpec, folders: bool) -> None:
+def _check_source_kinds(spec: BoardSpec, folders: bool) -> None:
     """Raise SourceError where one camera gives pictures and another a video."""
     for other in spec.sources[1:]:
         if is_session(other) or other.is_dir() is not folders:

@@ -19,11 +19,11 @@ import numpy as np
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from capture.sources.source import IMAGE_SUFFIXES, natural_key
+from capture.sources.source import IMAGE_SUFFIXES, make_natural_key
 from config.arrays import Image
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES
-from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, Size, size_of
+from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, Size, find_image_size
 
 MIN_SHARED = 0.5  # of the shorter folder: so many numbers must be found in both, or else numbers mean nothing
 NUMBER = re.compile(r"\d+")
@@ -38,43 +38,43 @@ class PictureSets:
     words: tuple[str, ...] = ()
 
 
-def images_in(folder: Path, stem: str = "") -> list[Path]:
+def list_images(folder: Path, stem: str = "") -> list[Path]:
     """Return the pictures of a folder in natural order; stem: with which their names begin, before a number."""
     wanted = re.compile(rf"(?i){re.escape(stem)}\D*\d+\D*\.\w+") if stem else re.compile(r".*")
     files = (file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith("."))
-    return sorted((file for file in files if wanted.fullmatch(file.name)), key=lambda file: natural_key(file.name))
+    return sorted((file for file in files if wanted.fullmatch(file.name)), key=lambda file: make_natural_key(file.name))
 
 
-def stills_of(folders: Sequence[Path]) -> PictureSets:
+def list_stills(folders: Sequence[Path]) -> PictureSets:
     """List the pictures of a folder a camera; one alone may hold both cameras' pictures.
 
     That is a folder with folders `left` and `right`, or with left01.jpg, right01.jpg and so on. Raises SourceError: no pictures,
     or no telling which belong together.
     """
     if len(folders) > 1:
-        return _grouped([_some(folder) for folder in folders], [str(folder) for folder in folders])
+        return _group_pictures([_require_images(folder) for folder in folders], [str(folder) for folder in folders])
     sides = [folders[0] / side for side in CAMERA_NAMES[:2]]
     if all(side.is_dir() for side in sides):
-        return stills_of(sides)
-    files = [images_in(folders[0], side) for side in CAMERA_NAMES[:2]]
+        return list_stills(sides)
+    files = [list_images(folders[0], side) for side in CAMERA_NAMES[:2]]
     if all(files):
-        return _grouped(files, [f"{folders[0]}/{side}*" for side in CAMERA_NAMES[:2]])
-    return PictureSets(tuple((file,) for file in _some(folders[0])))
+        return _group_pictures(files, [f"{folders[0]}/{side}*" for side in CAMERA_NAMES[:2]])
+    return PictureSets(tuple((file,) for file in _require_images(folders[0])))
 
 
-def _some(folder: Path) -> list[Path]:
+def _require_images(folder: Path) -> list[Path]:
     """Return the pictures of a folder. Raises SourceError: none."""
-    files = images_in(folder)
+    files = list_images(folder)
     if not files:
         raise SourceError(f"{folder}: no images in this folder; expected files such as 0001.png ({EXPECTED})")
     return files
 
 
-def _grouped(files: Sequence[Sequence[Path]], names: Sequence[str]) -> PictureSets:
+def _group_pictures(files: Sequence[Sequence[Path]], names: Sequence[str]) -> PictureSets:
     """Group the pictures of several cameras by number, or else by order."""
-    numbered = [_numbered(each) for each in files]
+    numbered = [_number_files(each) for each in files]
     by_number = [each for each in numbered if each]
-    if len(by_number) == len(files) and all(_counts_alike(c, by_number) for c in range(len(files))):
+    if len(by_number) == len(files) and all(_has_common_numbers(c, by_number) for c in range(len(files))):
         numbers = sorted(set[int]().union(*by_number))
         moments = tuple(tuple(each.get(number) for each in by_number) for number in numbers)
         alone = sum(sum(file is not None for file in moment) == 1 for moment in moments)
@@ -93,14 +93,14 @@ def _grouped(files: Sequence[Sequence[Path]], names: Sequence[str]) -> PictureSe
     return PictureSets(tuple(zip(*files, strict=True)))
 
 
-def _counts_alike(camera: int, by_number: Sequence[dict[int, Path]]) -> bool:
+def _has_common_numbers(camera: int, by_number: Sequence[dict[int, Path]]) -> bool:
     """Return whether a camera's pictures have numbers that those of the others have, too."""
     others = set[int]().union(*(each for c, each in enumerate(by_number) if c != camera))
     mine = by_number[camera].keys()
     return len(mine & others) >= MIN_SHARED * min(len(mine), len(others))
 
 
-def _numbered(files: Sequence[Path]) -> dict[int, Path] | None:
+def _number_files(files: Sequence[Path]) -> dict[int, Path] | None:
     """Return files by the last number of their names; None where some have none or one occurs twice."""
     found = [NUMBER.findall(file.stem) for file in files]
     if not all(found):
@@ -123,7 +123,7 @@ class PictureResult:
     image: Image | None = None
 
 
-def decoded(file: Path) -> Image | None:
+def decode_image(file: Path) -> Image | None:
     """Decode a picture, turned as its EXIF says, as videos are; through memory: OpenCV cannot open every path on Windows."""
     try:
         image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
@@ -132,13 +132,13 @@ def decoded(file: Path) -> Image | None:
     return None if image is None else np.ascontiguousarray(image, np.uint8)
 
 
-def look(file: Path, board: Board, number: int) -> PictureResult:
+def search_picture(file: Path, board: Board, number: int) -> PictureResult:
     """Look for the board in a picture; number: counts for its time."""
-    image = decoded(file)
+    image = decode_image(file)
     if image is None:
         return PictureResult(file)
     view = find_board(image, board, name=file.name, t_ns=number * NS)
-    return PictureResult(file, size_of(image), view, None if view is not None else image)
+    return PictureResult(file, find_image_size(image), view, None if view is not None else image)
 
 
 def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
@@ -149,7 +149,7 @@ def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda
     misses, searched = tuple(BoardlessPictures() for _ in range(n)), [0] * n
     sizes: list[dict[Size, list[str]]] = [{} for _ in range(n)]
     unreadable: list[str] = []
-    for done, ((moment, camera, _), seen) in enumerate(zip(jobs, _looked(jobs, board), strict=True)):
+    for done, ((moment, camera, _), seen) in enumerate(zip(jobs, _search_pictures(jobs, board), strict=True)):
         progress(done + 1, len(jobs))
         if seen.size is None:
             unreadable.append(seen.file.name)
@@ -161,20 +161,20 @@ def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda
             misses[camera].add(seen.image)
     for camera, files in enumerate(zip(*stills.moments, strict=True)):
         _check_readable([file for file in files if file is not None], searched[camera])
-        _check_sizes(str(next(file.parent for file in files if file is not None)), sizes[camera])
+        _check_equal_sizes(str(next(file.parent for file in files if file is not None)), sizes[camera])
     words = stills.words + ((f"left out, cannot be decoded as images: {', '.join(unreadable)}",) if unreadable else ())
     moments = tuple(BoardMoment(tuple(row)) for row in views if any(view is not None for view in row))
     return BoardSearch(moments, tuple(next(iter(found)) for found in sizes), tuple(searched), misses, words)
 
 
-def _looked(jobs: list[tuple[int, int, Path]], board: Board) -> Iterator[PictureResult]:
+def _search_pictures(jobs: list[tuple[int, int, Path]], board: Board) -> Iterator[PictureResult]:
     """Look at pictures in order, several at a time, no more of them in memory than that takes."""
     with ThreadPoolExecutor(N_THREADS) as pool:
         waiting = iter(jobs)
-        running = [pool.submit(look, file, board, pair) for pair, _, file in islice(waiting, 2 * N_THREADS)]
+        running = [pool.submit(search_picture, file, board, pair) for pair, _, file in islice(waiting, 2 * N_THREADS)]
         while running:
             seen = running.pop(0).result()
-            running += [pool.submit(look, file, board, pair) for pair, _, file in islice(waiting, 1)]
+            running += [pool.submit(search_picture, file, board, pair) for pair, _, file in islice(waiting, 1)]
             yield seen
 
 
@@ -186,7 +186,7 @@ def _check_readable(files: Sequence[Path], searched: int) -> None:
         )
 
 
-def _check_sizes(folder: str, sizes: dict[Size, list[str]]) -> None:
+def _check_equal_sizes(folder: str, sizes: dict[Size, list[str]]) -> None:
     """Raise SourceError where pictures of one camera have different sizes: one camera gives one size."""
     if len(sizes) < 2:
         return

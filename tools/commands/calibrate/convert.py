@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 
 if TYPE_CHECKING:
     from calibration.camera import Rig
@@ -58,7 +58,7 @@ Up = Annotated[
 OutUp = Annotated[Literal["y", "z"], typer.Option("--out-up", help="The axis that shall point up in what is written.")]
 
 
-@with_settings
+@add_settings_options
 def convert(
     settings: Settings,
     source: Source,
@@ -74,15 +74,15 @@ def convert(
     """Turn a calibration of another program into a rig, or a rig into theirs."""
     from calibration.depth import VOLUME_M
     from calibration.formats.camera_file import ReadOptions
-    from calibration.formats.rig_file import format_of, read_cameras, write_rig_file
-    from tools.projects.project import BEST, best_of
+    from calibration.formats.rig_file import find_format, read_cameras, write_rig_file
+    from tools.projects.project import BEST, find_best_calibrated_pair
 
     names = tuple(name.strip() for name in cameras.split(",")) if cameras else ()
-    target, options = form or format_of(out), ReadOptions(_size(size), UNITS_M[unit], up or "")
+    target, options = form or find_format(out), ReadOptions(_size(size), UNITS_M[unit], up or "")
     if volume and names != (BEST,):
         raise typer.BadParameter("tells what the best pair is chosen for; add --cameras best", param_hint="--volume")
     if names == (BEST,):
-        pair = best_of(source, options, _sides_m(volume) if volume else VOLUME_M)
+        pair = find_best_calibrated_pair(source, options, _sides_m(volume) if volume else VOLUME_M)
         names = (pair.rig.cameras[0].name, pair.rig.cameras[1].name)
         typer.echo(f"best pair {', '.join(names)}: {pair.words}")
     rig = read_cameras(source, replace(options, names=names))
@@ -92,11 +92,11 @@ def convert(
 
 def turned_for(rig: "Rig", form: str, up: str) -> "Rig":
     """Return the rig in a world whose axis `up` points up; Qualisys' files are turned when they are written."""
-    from calibration.formats.camera_file import Z_UP_TO_Y_UP, in_world
+    from calibration.formats.camera_file import Z_UP_TO_Y_UP, change_world_axes
 
     if up == "y" or form == "qualisys":
         return rig
-    cameras = tuple(in_world(camera, Z_UP_TO_Y_UP.T) for camera in rig.cameras)
+    cameras = tuple(change_world_axes(camera, Z_UP_TO_Y_UP.T) for camera in rig.cameras)
     # What is left has Z up: our own readers must not take it for a floor at y = 0.
     return replace(rig, cameras=cameras, floor_known=False)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
+from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, add_settings_options, check_folders, check_sources, parse_seconds_range
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, choose_picture_file
 
 if TYPE_CHECKING:
     from calibration.floor.feet import FootHeights
@@ -91,7 +91,7 @@ Ahead = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def floor(
     settings: Settings,
     sources: Sources,
@@ -118,23 +118,23 @@ def floor(
     from calibration.board.pattern import board_from_text
     from calibration.formats.rig_file import read_cameras
     from capture.recording.recording import RecordingSpec
-    from tools.calibrate.floor import FloorOutput, FloorTask, end_with, find_floor
-    from tools.calibrate.floor_sources import TimeWindow, check_cameras
-    from tools.progress import progress_bar
+    from tools.calibrate.floor import FloorOutput, FloorTask, find_floor, finish_floor
+    from tools.calibrate.floor_sources import TimeWindow, check_floor_cameras
+    from tools.progress import open_progress_bar
 
     if body and (by or "walk") != "walk":
         raise typer.BadParameter(f"a body that walks is another way than --by {by}; give one of them", param_hint="--body")
     way = "walk" if body else by or _way(board, markers, subject)
     _check_ranges(height, distance, start, end)
-    drawn = picture_file(out, picture, no_picture)
+    drawn = choose_picture_file(out, picture, no_picture)
     check_folders(out, drawn)
     check_sources(*sources)
     cameras = read_cameras(rig)
-    check_cameras(cameras, sources, way)
+    check_floor_cameras(cameras, sources, way)
     worn, heights = _worn(markers, subject, height, way)
     wishes = FloorTask(
         by=way,
-        spec=RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background")),
+        spec=RecordingSpec(tuple(sources), timestamps, fps, parse_seconds_range(background, "--background")),
         window=TimeWindow(start, end),
         board=board_from_text(board or "chessboard:9x6:25"),
         worn=worn,
@@ -143,9 +143,9 @@ def floor(
         distance_m=None if distance is None else 1e-3 * distance,
         late_s=1e-3 * settings.time.offset_ms,
     )
-    with progress_bar(f"floor by {way}") as progress:
+    with open_progress_bar(f"floor by {way}") as progress:
         found = find_floor(wishes, cameras, settings, progress)
-    end_with(cameras, found, FloorOutput(out, drawn, rescale, ahead == "cameras"), typer.echo)
+    finish_floor(cameras, found, FloorOutput(out, drawn, rescale, ahead == "cameras"), typer.echo)
 
 
 def _way(board: str | None, markers: str | None, subject: Path | None) -> Literal["board", "walk"]:
@@ -171,15 +171,15 @@ def _worn(markers: str | None, subject: Path | None, height: float | None, way: 
 
     Raises DuocapError: no such subject or set; for a walk: neither given, or no marker on a foot.
     """
-    from calibration.floor.feet import heights_of_set, heights_of_subject, with_lowest_height
+    from calibration.floor.feet import compute_nominal_heights, measure_subject_heights, shift_to_lowest_height
     from calibration.subject.subject import read_subject
     from config.markers import read_marker_set
-    from database.builtin import body
+    from database.builtin import build_person_skeleton
 
     if subject is not None:
         person = read_subject(subject)
-        known = None if way != "walk" else heights_of_subject(person)
-        return person.markers, known if height is None or known is None else with_lowest_height(1e-3 * height, known)
+        known = None if way != "walk" else measure_subject_heights(person)
+        return person.markers, known if height is None or known is None else shift_to_lowest_height(1e-3 * height, known)
     if way != "walk":
         return read_marker_set(markers or "dark_room"), None
     if markers is None:
@@ -187,5 +187,5 @@ def _worn(markers: str | None, subject: Path | None, height: float | None, way: 
             "say what the performer wears: --markers SET, or better --subject subject.toml", param_hint="--markers/--subject"
         )
     worn = read_marker_set(markers)
-    known = heights_of_set(worn, body())
-    return worn, known if height is None else with_lowest_height(1e-3 * height, known)
+    known = compute_nominal_heights(worn, build_person_skeleton())
+    return worn, known if height is None else shift_to_lowest_height(1e-3 * height, known)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.calibrate.convert import convert
 from tools.commands.calibrate.floor import floor
 from tools.commands.calibrate.rig import rig as calibrate_rig
@@ -28,24 +28,24 @@ BoardText = Annotated[
 Paper = Annotated[Literal["A4", "letter", "A3"], typer.Option("--paper", help="Size of the paper.")]
 
 
-@with_settings
+@add_settings_options
 def board(settings: Settings, out: Out, board: BoardText = None, paper: Paper = "A4") -> None:
     """Write a calibration board to print, true to scale, as a PDF."""
-    from calibration.board.diagnosis import board_note
+    from calibration.board.diagnosis import describe_ambiguity
     from calibration.board.pattern import board_from_text
-    from calibration.board.pdf import board_pdf, default_board
+    from calibration.board.pdf import choose_default_board, draw_board_pdf
     from config.errors import DuocapError
-    from config.files import atomic_write
+    from config.files import write_atomically
 
     check_folders(out)
     if out.suffix.lower() != ".pdf":
         raise DuocapError(f"{out}: a board is written as a PDF; give a name that ends in .pdf, such as {out.with_suffix('.pdf')}")
-    chosen = default_board(paper) if board is None else board_from_text(board)
-    atomic_write(out, board_pdf(chosen, paper))
+    chosen = choose_default_board(paper) if board is None else board_from_text(board)
+    write_atomically(out, draw_board_pdf(chosen, paper))
     typer.echo(
         f"{chosen.text} on {paper}, written to {out}: print it at 100 %, check the rulers, glue it to something flat and stiff"
     )
-    if note := board_note(chosen):
+    if note := describe_ambiguity(chosen):
         typer.echo(f"note: {note}")
     typer.echo(f"then: duocap calibrate rig LEFT RIGHT --board {chosen.text} --out rig.toml")
 

@@ -9,9 +9,9 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import CAMERA_NAMES, Settings
-from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources, with_settings
-from tools.calibrate.names import camera_names
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
+from tools.arguments import FPS, TIMESTAMPS, add_settings_options, check_folders, check_sources
+from tools.calibrate.names import choose_camera_names
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, choose_picture_file
 
 DEFAULT_BOARD = "chessboard:9x6:25"
 
@@ -102,7 +102,7 @@ Guide = Annotated[bool, typer.Option("--guide", help="Play files as if they were
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
 
 
-@with_settings
+@add_settings_options
 def rig(
     settings: Settings,
     sources: Sources,
@@ -125,13 +125,13 @@ def rig(
     no_picture: NO_PICTURE = False,
 ) -> None:
     """Calibrate one to eight cameras from pictures of a board (print one: duocap calibrate board)."""
-    from calibration.board.diagnosis import board_note
+    from calibration.board.diagnosis import describe_ambiguity
     from calibration.board.pattern import board_from_text
     from tools.calibrate.board.sources import BoardSpec
     from tools.calibrate.rig import RigTask
     from tools.calibrate.rig_checks import read_intrinsics
 
-    drawn = picture_file(out, picture, no_picture)
+    drawn = choose_picture_file(out, picture, no_picture)
     check_folders(out, drawn)
     given = _of_project(sources, cameras, board)
     known = board_from_text(board or DEFAULT_BOARD) if given is None or given.board is None else given.board
@@ -141,12 +141,12 @@ def rig(
     files = [_is_file(source) for source in places]
     if any(files) and not guide:
         check_sources(*places)
-    names = camera_names(places) if given is None else given.names
+    names = choose_camera_names(places) if given is None else given.names
     lenses = read_intrinsics(intrinsics, names if len(names) > 1 else CAMERA_NAMES[:2]) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
     task = RigTask(known, out, drawn, views, names, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
     typer.echo(f"board: {known.text}")
-    if note := board_note(known):
+    if note := describe_ambiguity(known):
         typer.echo(note)
     if not abs(offset) <= 3600.0:  # so that nan is refused, too
         raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
@@ -206,13 +206,13 @@ def _is_file(source: str) -> bool:
 
 def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
     """Look for the board in files and calibrate."""
-    from tools.calibrate.board.sources import search_board, with_offset
+    from tools.calibrate.board.sources import estimate_camera_offsets, search_board
     from tools.calibrate.rig import calibrate_found
-    from tools.progress import progress_bar
+    from tools.progress import open_progress_bar
 
     if task.solve_offset:
-        spec = with_offset(spec)
-    with progress_bar("looking for the board") as progress:
+        spec = estimate_camera_offsets(spec)
+    with open_progress_bar("looking for the board") as progress:
         search = search_board(spec, task.board, progress)
     if task.intrinsics is not None and search.n_cameras == 1:
         raise DuocapError(

@@ -13,12 +13,12 @@ from tools.arguments import (
     RIG,
     TIMESTAMPS,
     VIEWS,
+    add_settings_options,
     check_folders,
     check_sources,
-    seconds_range,
-    with_settings,
+    parse_seconds_range,
 )
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, choose_picture_file
 
 if TYPE_CHECKING:
     from tools.calibrate.subject import TakeWindow
@@ -90,7 +90,7 @@ Learn = Annotated[
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
 
 
-@with_settings
+@add_settings_options
 def subject(
     settings: Settings,
     views: VIEWS,
@@ -120,36 +120,43 @@ def subject(
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
     from capture.recording.recording import RecordingSpec
-    from capture.recording.session import is_session, session_camera_names
+    from capture.recording.session import is_session, read_session_camera_names
     from config.markers import read_marker_set
-    from tools.arguments import open_or_default
+    from tools.arguments import open_database_or_default
     from tools.calibrate.session import PerformerPrior
-    from tools.calibrate.subject import SubjectTask, TakeSource, also_parts, also_source, calibrate, check_wanted
+    from tools.calibrate.subject import (
+        SubjectTask,
+        TakeSource,
+        calibrate_subject,
+        check_take_source,
+        parse_further_source,
+        split_further_source,
+    )
 
     _check_usage(markers, height, only_markers, old)
     windows = _windows(start, end, take)
-    drawn = picture_file(out, picture, no_picture)
+    drawn = choose_picture_file(out, picture, no_picture)
     check_folders(out, drawn)
     cams = _cameras_that_run(views, windows, also, motion)
-    check_sources(*([] if cams else views), *(name for text in also or () for name in also_parts(text)[0]))
+    check_sources(*([] if cams else views), *(name for text in also or () for name in split_further_source(text)[0]))
     if cams and pose in ("a", "stand"):
         raise typer.BadParameter("live cameras guide into a T-pose; record somebody who stands otherwise", param_hint="--pose")
-    n_views = len(session_camera_names(Path(views[0]))) if len(views) == 1 and is_session(Path(views[0])) else len(views)
+    n_views = len(read_session_camera_names(Path(views[0]))) if len(views) == 1 and is_session(Path(views[0])) else len(views)
     if not cams:
-        check_wanted(views[0], n_views, windows)
+        check_take_source(views[0], n_views, windows)
     cameras = read_rig(rig, n_views=n_views)
     kept = None if old is None else read_subject(old)
     worn = read_marker_set(markers) if markers is not None else kept.markers if kept is not None else None
     assert worn is not None
-    spec = RecordingSpec(tuple(views), timestamps, fps, seconds_range(background, "--background"))
-    sources = [TakeSource(spec, tuple(windows)), *(also_source(text, windows) for text in also or ())]
+    spec = RecordingSpec(tuple(views), timestamps, fps, parse_seconds_range(background, "--background"))
+    sources = [TakeSource(spec, tuple(windows)), *(parse_further_source(text, windows) for text in also or ())]
     called = name or (kept.name if kept is not None else "performer")
-    moving = seconds_range(motion, "--motion")
+    moving = parse_seconds_range(motion, "--motion")
     task = SubjectTask(
         called,
         cameras,
         worn,
-        open_or_default(database),
+        open_database_or_default(database),
         PerformerPrior(height, kept),
         out,
         drawn,
@@ -161,7 +168,7 @@ def subject(
 
         calibrate_subject_live(settings, cams, task, fps, learn or 0.0, browser, typer.echo)
         return
-    calibrate(task, sources, settings, typer.echo)
+    calibrate_subject(task, sources, settings, typer.echo)
 
 
 def _cameras_that_run(sources: list[str], windows: "list[TakeWindow]", also: list[str] | None, motion: str | None) -> list[str]:
@@ -190,9 +197,9 @@ def _check_usage(markers: str | None, height: float | None, only_markers: bool, 
 
 def _windows(start: float | None, end: float | None, take: list[str] | None) -> "list[TakeWindow]":
     """Return the T-poses asked for. Raises typer.BadParameter."""
-    from tools.calibrate.subject import TakeWindow, take_window
+    from tools.calibrate.subject import TakeWindow, parse_take_window
 
-    windows = [take_window(text) for text in take or ()]
+    windows = [parse_take_window(text) for text in take or ()]
     if (start is None) != (end is None) or (windows and start is not None):
         raise typer.BadParameter("give --from and --to together, or --take instead of them", param_hint="--from/--to")
     if start is None or end is None:

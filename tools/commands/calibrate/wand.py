@@ -8,9 +8,9 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
-from tools.calibrate.names import camera_names
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file, print_report, write_outcome
+from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, add_settings_options, check_folders, check_sources, parse_seconds_range
+from tools.calibrate.names import choose_camera_names
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, choose_picture_file, print_report, write_outcome
 
 LENGTH_RANGE_MM, DISTANCE_RANGE_MM = (20.0, 5000.0), (20.0, 50000.0)
 FOV_RANGE_DEG = (10.0, 150.0)
@@ -56,7 +56,7 @@ Markers = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def wand(
     settings: Settings,
     sources: Sources,
@@ -75,17 +75,17 @@ def wand(
     no_picture: NO_PICTURE = False,
 ) -> None:
     """Find where cameras stand from a wand waved before them."""
-    from calibration.formats.rig_toml import write_rig
+    from calibration.formats.rig_toml import write_rig_toml
     from calibration.wand.picture import draw_wand
     from capture.recording.recording import CaptureRecording, RecordingSpec
-    from tools.calibrate.wand import WandTask, calibrate_wand, judged_rig, uncolored_markers
-    from tools.progress import progress_bar
+    from tools.calibrate.wand import WandTask, add_verdict, build_uncolored_markers, calibrate_wand
+    from tools.progress import open_progress_bar
 
-    drawn = picture_file(out, picture, no_picture)
+    drawn = choose_picture_file(out, picture, no_picture)
     _check(length, distance, intrinsics, fov, markers)
     check_folders(out, drawn)
     check_sources(*sources)
-    names = camera_names(sources)
+    names = choose_camera_names(sources)
     for file in intrinsics or ():
         if not file.exists():
             raise DuocapError(f"{file}: no such file; give a calibration of these cameras, such as the rig.toml of a board")
@@ -100,14 +100,14 @@ def wand(
         synchronised=synchronised,
         late_s=1e-3 * settings.time.offset_ms,
     )
-    spec = RecordingSpec(tuple(sources), timestamps, fps, seconds_range(background, "--background"))
-    recording = CaptureRecording(spec, settings.detector, uncolored_markers(), min_markers=1)
-    with progress_bar("wand") as progress:
+    spec = RecordingSpec(tuple(sources), timestamps, fps, parse_seconds_range(background, "--background"))
+    recording = CaptureRecording(spec, settings.detector, build_uncolored_markers(), min_markers=1)
+    with open_progress_bar("wand") as progress:
         solution, report = calibrate_wand(recording, wishes, names, progress)
     print_report(report)
     for note in solution.notes:
         typer.echo(f"  note {note}")
-    draw, write = partial(draw_wand, solution, report), partial(write_rig, out, judged_rig(solution, report))
+    draw, write = partial(draw_wand, solution, report), partial(write_rig_toml, out, add_verdict(solution, report))
     write_outcome(report, out, drawn, draw, write, typer.echo)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.evaluate.options import Json
 
 Plates = Annotated[
@@ -18,20 +18,20 @@ Mass = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def forces(settings: Settings, plates: Plates, mass: Mass = None, json: Json = None) -> None:
     """Forces of a walk beside force plates: vertical force, impulse, centre of pressure."""
-    from reconstruct.models.physics.anthropometry import checked_mass_kg
-    from reconstruct.models.physics.backend import pinocchio
+    from reconstruct.models.physics.anthropometry import check_mass_kg
+    from reconstruct.models.physics.backend import import_pinocchio
     from tools.evaluate.figures import write_figures
     from tools.evaluate.forces.measure import measure_forces
     from tools.evaluate.forces.table import report
-    from tools.progress import progress_bar
+    from tools.progress import open_progress_bar
 
     check_folders(json)
-    pinocchio()
-    with progress_bar("posing the walker") as show:
-        found = measure_forces(plates, None if mass is None else checked_mass_kg(mass, "--mass"), show)
+    import_pinocchio()
+    with open_progress_bar("posing the walker") as show:
+        found = measure_forces(plates, None if mass is None else check_mass_kg(mass, "--mass"), show)
     for line in report(found):
         print(line)
     if json is not None:

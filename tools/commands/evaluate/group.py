@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from config.files import written_together
+from config.files import write_together
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, print_lines, write_asked
 from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.missing import labels, missing
@@ -47,7 +47,7 @@ app.command()(labels)
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def synthesis(
     settings: Settings,
     motion: Motion,
@@ -90,12 +90,12 @@ def synthesis(
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
-    with written_together():
+    with write_together():
         write_asked(json, measure_parts(parts, measure))
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def search(
     settings: Settings,
     motion: Motion,
@@ -119,7 +119,7 @@ def search(
     costs = costs_by_size(motion, settings.solve) if sizes else ()
     if costs:
         print_lines(cost_lines(costs))
-    with written_together():
+    with write_together():
         write_asked(json, {"clips": results, "sizes": costs})
         if plot is not None:
             from tools.evaluate.search.plot import plot_search
@@ -128,7 +128,7 @@ def search(
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def dimensionality(
     settings: Settings,
     motion: Motion,
@@ -148,7 +148,7 @@ def dimensionality(
     path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
     panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick, workers=plan)
     print_lines(table(panels))
-    with written_together():
+    with write_together():
         write_asked(json, [panel.as_json() for panel in panels])
         if plot is not None:
             from tools.evaluate.dimensionality.plot import plot_dimensionality
@@ -157,7 +157,7 @@ def dimensionality(
 
 
 @app.command(name="end-to-end")
-@with_settings
+@add_settings_options
 def end_to_end(
     settings: Settings,
     motion: Motion,
@@ -197,7 +197,7 @@ def end_to_end(
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def filtering(
     settings: Settings,
     motion: Motion,
@@ -229,7 +229,7 @@ def filtering(
     options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed, plan)
     result = measure_filtering(options, settings)
     print_lines(report(result))
-    with written_together():
+    with write_together():
         write_asked(json, result)
         if plot is not None:
             from tools.evaluate.filtering.plot import plot_filtering
@@ -238,7 +238,7 @@ def filtering(
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def feet(
     settings: Settings,
     motion: Motion,
@@ -267,7 +267,7 @@ def feet(
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def acquisition(
     settings: Settings,
     motion: Motion,
@@ -309,7 +309,7 @@ def acquisition(
 
 
 @app.command()
-@with_settings
+@add_settings_options
 def posing(
     settings: Settings,
     motion: Motion,
@@ -330,7 +330,7 @@ def posing(
     check_folders(json)
     outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, workers=evaluation_plan(workers, scheduler)))
     print_lines(report(outcomes))
-    with written_together():
+    with write_together():
         write_asked(json, [outcome.as_json() for outcome in outcomes])
         if plot is not None:
             from tools.evaluate.posing.plot import plot_outcomes

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from config.files import written_together
+from config.files import write_together
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, write_asked
 from tools.commands.evaluate.options import (
     AnyClips,
@@ -29,7 +29,7 @@ from tools.commands.evaluate.options import (
 from tools.commands.options import Scheduler
 
 
-@with_settings
+@add_settings_options
 def missing(
     settings: Settings,
     motion: Motion,
@@ -96,11 +96,11 @@ def missing(
         return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
-    with written_together():
+    with write_together():
         write_asked(json, measure_parts(parts, measure))
 
 
-@with_settings
+@add_settings_options
 def labels(
     settings: Settings,
     motion: Motion,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.evaluate.options import EvaluationWorkers, Motion, evaluation_plan
 from tools.commands.options import Scheduler
 
@@ -19,7 +19,7 @@ Seeds = Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Random 
 Tuning = Annotated[int, typer.Option("--tuning", min=1, metavar="N", help="Training poses that choose each model's trade-off.")]
 
 
-@with_settings
+@add_settings_options
 def poses(
     settings: Settings,
     motion: Motion,

@@ -7,8 +7,8 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
-from tools.progress import progress_bar
+from tools.arguments import add_settings_options, check_folders
+from tools.progress import open_progress_bar
 
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT.toml", help="What is wanted: docs/animate.md.", show_default=False)]
 Out = Annotated[
@@ -41,7 +41,7 @@ Strip = Annotated[
 Steps = Annotated[int, typer.Option("--steps", min=1, max=1000, help="Steps of the search in each window, at most.")]
 
 
-@with_settings
+@add_settings_options
 def animate(
     _settings: Settings,
     script: Script,
@@ -56,28 +56,28 @@ def animate(
     """Make a motion from a few key poses that obeys the laws of motion. Ctrl-C keeps what is there."""
     from dataclasses import replace
 
-    from config.files import written_together
-    from reconstruct.models.physics.backend import pinocchio
+    from config.files import write_together
+    from reconstruct.models.physics.backend import import_pinocchio
     from reconstruct.models.physics.synthesis.animate import AnimateOptions
-    from tools.export import wanted_files, write_takes
-    from tools.physics.animate import AnimateTask, animated, animation_lines
+    from tools.export import plan_export_files, write_takes
+    from tools.physics.animate import AnimateTask, animate_script, format_animation
     from tools.physics.script import read_script
 
     check_folders(*out, before, strip)
     if strip is not None and strip.suffix.lower() != ".png":
         raise DuocapError(f"--strip {strip}: expected a name that ends with .png")
-    files = wanted_files(script, out, ())
-    others = [] if before is None else wanted_files(script, [before], ())
-    pinocchio()
+    files = plan_export_files(script, out, ())
+    others = [] if before is None else plan_export_files(script, [before], ())
+    import_pinocchio()
     task = AnimateTask(read_script(script), motions or [script.parent], field, options=AnimateOptions(steps, steps))
-    with progress_bar("animating") as show:
-        made = animated(task, lambda done, total: show(done, total))
-    for line in animation_lines(made):
+    with open_progress_bar("animating") as show:
+        made = animate_script(task, lambda done, total: show(done, total))
+    for line in format_animation(made):
         typer.echo(line)
     notes = (*(("interrupted: the motion so far is kept",) if made.interrupted else ()), *made.notes)
     for words in notes:
         typer.echo(f"duocap: warning: {words}", err=True)
-    with written_together():
+    with write_together():
         write_takes(files, made.take(script.stem))
         write_takes(others, replace(made, q=made.start).take(script.stem))
     for wanted in files:

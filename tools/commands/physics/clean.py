@@ -7,9 +7,9 @@ import typer
 
 from config.settings import Settings
 from reconstruct.models.physics.anthropometry import Anthropometry
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Segments, Subject, Table
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 Out = Annotated[
     list[Path],
@@ -22,7 +22,7 @@ Out = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def clean(
     settings: Settings,
     take: MotionFile,
@@ -35,18 +35,18 @@ def clean(
     friction: Friction = 0.8,
 ) -> None:
     """Make a take obey physics: feet that stand and bear the weight. Interrupted, it goes on next time."""
-    from reconstruct.models.physics.backend import pinocchio
-    from reconstruct.models.physics.friction import cone_basis
-    from tools.export import wanted_files, write_takes
+    from reconstruct.models.physics.backend import import_pinocchio
+    from reconstruct.models.physics.friction import build_cone_basis
+    from tools.export import plan_export_files, write_takes
     from tools.physics.clean import BodyOptions, clean_motion
     from tools.physics.forces import read_contacts
     from tools.physics.motion import read_motion
 
     check_folders(*out)
-    files = wanted_files(take, out, ())
-    pinocchio()
-    cone_basis(friction)
-    with progress_bar("cleaning") as show:
+    files = plan_export_files(take, out, ())
+    import_pinocchio()
+    build_cone_basis(friction)
+    with open_progress_bar("cleaning") as show:
         motion = read_motion(take, subject, show)
         parts = None if contacts is None else read_contacts(contacts, motion)
         part = files[0].file.with_name(f".{files[0].file.name}.clean.part")

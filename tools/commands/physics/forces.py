@@ -7,9 +7,9 @@ import typer
 
 from config.settings import Settings
 from reconstruct.models.physics.anthropometry import Anthropometry
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Segments, Subject, Table
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.", show_default=False)]
 Cutoff = Annotated[
@@ -24,7 +24,7 @@ Plot = Annotated[
 Anew = Annotated[bool, typer.Option("--anew", help="Compute forces also where a recording has them.")]
 
 
-@with_settings
+@add_settings_options
 def forces(
     settings: Settings,
     motion: MotionFile,
@@ -44,13 +44,13 @@ def forces(
     Of a recording that has forces, as `clean` and `animate` write them, these; any other option but --out computes them.
     """
     from config.errors import DuocapError
-    from config.files import written_together
-    from reconstruct.models.physics.backend import pinocchio
+    from config.files import write_together
+    from reconstruct.models.physics.backend import import_pinocchio
     from tools.physics.forces import (
         ForcesTask,
         find_forces,
-        force_lines,
-        force_warnings,
+        format_force_warnings,
+        format_forces,
         write_forces,
         write_recorded_forces,
     )
@@ -63,21 +63,21 @@ def forces(
         raise DuocapError(f"--plot {plot}: expected a name that ends with .png, .svg or .pdf")
     if cutoff is not None and not cutoff >= 0.0:
         raise DuocapError(f"--cutoff {cutoff:g}: expected a frequency in Hz, or 0 for no filter")
-    pinocchio()
+    import_pinocchio()
     limit = float("inf") if cutoff == 0.0 else cutoff
     task = ForcesTask(motion, subject, mass, table, friction, limit, contacts, tuple(segment or ()))
-    with progress_bar("forces") as show:
+    with open_progress_bar("forces") as show:
         read = read_motion(motion, subject, show)
         if read.take.forces is not None and task == ForcesTask(motion) and plot is None and not anew:
             lines = write_recorded_forces(out, read.take)
             typer.echo("\n".join((*lines, f"{out}: {int(read.take.forces.known.sum())} rows")))
             return
         found = find_forces(read, task, show)
-    for line in force_lines(read, found):
+    for line in format_forces(read, found):
         typer.echo(line)
-    for words in force_warnings(found):
+    for words in format_force_warnings(found):
         typer.echo(f"duocap: warning: {words}", err=True)
-    with written_together():
+    with write_together():
         write_forces(out, found)
         if plot is not None:
             from tools.physics.plot import plot_forces

@@ -7,9 +7,9 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.physics.options import Mass
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 Motions = Annotated[
     list[Path],
@@ -25,7 +25,7 @@ Smooth = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def train(
     _settings: Settings,
     motions: Motions,
@@ -38,19 +38,19 @@ def train(
     smooth: Smooth = True,
 ) -> None:
     """Learn which forces a way of moving uses in each state."""
-    from reconstruct.models.physics.backend import pinocchio
+    from reconstruct.models.physics.backend import import_pinocchio
     from reconstruct.models.physics.field.file import SUFFIX
     from reconstruct.models.physics.field.train import FieldOptions
-    from tools.physics.train import FieldTask, read_motions, train_file
+    from tools.physics.train import FieldTask, read_motions, train_field_file
 
     if out.suffix.lower() != SUFFIX:
         raise DuocapError(f"--out {out}: a force field's file ends with {SUFFIX}; give a name such as walk{SUFFIX}")
     check_folders(out)
-    pinocchio()
+    import_pinocchio()
     task = FieldTask(motions, mass, FieldOptions(inducing, steps=steps), smooth)
-    with progress_bar("preparing") as show:
+    with open_progress_bar("preparing") as show:
         found = read_motions(task, show)
-    with progress_bar("learning") as show:
-        lines = train_file(task, found, name or out.stem, out, show)
+    with open_progress_bar("learning") as show:
+        lines = train_field_file(task, found, name or out.stem, out, show)
     for line in lines:
         typer.echo(line)

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 from tools.commands.options import Fps, Joints, RigFile, TakeFiles, TrajectoryFile
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 DictionaryFile = Annotated[
     Path, typer.Argument(metavar="FILE.sparse", help="A dictionary (duocap sparse train).", show_default=False)
@@ -23,7 +23,7 @@ SkeletonFile = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def complete(
     settings: Settings,
     dictionary: DictionaryFile,
@@ -36,15 +36,15 @@ def complete(
     fps: Fps = 30.0,
 ) -> None:
     """Complete poses of which a few points are known, in space or in pictures, or move along curves."""
-    from tools.export import wanted_files, write_takes
-    from tools.sparse.complete import CompletionTask, completed
-    from tools.style.inputs import PoseInputs, check_inputs
+    from tools.export import plan_export_files, write_takes
+    from tools.sparse.complete import CompletionTask, complete_poses
+    from tools.style.inputs import PoseInputs, check_pose_inputs
 
     inputs = PoseInputs(constraints, rig, trajectory, joints, fps)
-    files = wanted_files(dictionary, out, ())
-    check_inputs(inputs, out)
-    with progress_bar("pose") as progress:
-        result = completed(CompletionTask(dictionary, inputs, skeleton), progress)
+    files = plan_export_files(dictionary, out, ())
+    check_pose_inputs(inputs, out)
+    with open_progress_bar("pose") as progress:
+        result = complete_poses(CompletionTask(dictionary, inputs, skeleton), progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
-from tools.progress import progress_bar
+from tools.arguments import add_settings_options, check_folders
+from tools.progress import open_progress_bar
 
 TakeFile = Annotated[
     Path, typer.Argument(metavar="TAKE", help="A motion (.bvh, .amc with its .asf) or recording (.mcap).", show_default=False)
@@ -26,20 +26,20 @@ Noise = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out: Out, noise: Noise = None) -> None:
     """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
     from config.errors import DuocapError
-    from tools.export import wanted_files, write_takes
-    from tools.sparse.denoise import denoised, read_take
+    from tools.export import plan_export_files, write_takes
+    from tools.sparse.denoise import denoise_take, read_take_file
 
     check_folders(*out)
-    files = wanted_files(take, out, ())
+    files = plan_export_files(take, out, ())
     if noise is not None and not 0.1 <= noise <= 500.0:
         raise DuocapError(f"--noise {noise:g}: must be from 0.1 to 500 mm")
-    before = read_take(take)
-    with progress_bar("cleaning") as show:
-        result = denoised(before, dictionary, None if noise is None else 1e-3 * noise, show)
+    before = read_take_file(take)
+    with open_progress_bar("cleaning") as show:
+        result = denoise_take(before, dictionary, None if noise is None else 1e-3 * noise, show)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import add_settings_options, check_folders
 from tools.commands.options import Builtin, Motions
 
 SUFFIX = ".sparse"
@@ -29,7 +29,7 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="What decides the first
 Name = Annotated[str | None, typer.Option("--name", help="What it is called; default as the file.", show_default=False)]
 
 
-@with_settings
+@add_settings_options
 def train(
     _settings: Settings,
     motions: Motions = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, check_picture, with_settings
+from tools.arguments import add_settings_options, check_folders, check_picture
 from tools.commands.style.pose import pose
 from tools.commands.style.train import train
 
@@ -19,7 +19,7 @@ Levels = Annotated[bool, typer.Option("--levels", help="Show the steps of anneal
 Figures = Annotated[int, typer.Option("--figures", min=0, max=12, help="How many poses are drawn around the map.")]
 
 
-@with_settings
+@add_settings_options
 def plot(_settings: Settings, style_file: StyleFile, out: Out = None, levels: Levels = False, figures: Figures = 12) -> None:
     """Draw how likely poses are over a style's latent space, its training poses, and figures of some."""
     from reconstruct.models.style.file import read_style

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import with_settings
+from tools.arguments import add_settings_options
 from tools.commands.options import Fps, Joints, RigFile, TakeFiles, TrajectoryFile
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 if TYPE_CHECKING:
     from calibration.subject.subject import Subject
@@ -30,7 +30,7 @@ SkeletonFile = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def pose(
     settings: Settings,
     styles: Styles,
@@ -44,22 +44,22 @@ def pose(
 ) -> None:
     """Pose a body in a style by a few points, or move it along curves."""
     from calibration.subject.subject import read_subject
-    from tools.export import wanted_files, write_takes
+    from tools.export import plan_export_files, write_takes
     from tools.kernels import compile_kernels
-    from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_inputs, read_inputs
-    from tools.style.pose import posed
+    from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_pose_inputs, read_pose_inputs
+    from tools.style.pose import solve_request
 
     inputs = PoseInputs(constraints, rig, trajectory, joints, fps)
-    files = wanted_files(styles[0], out, ())
-    check_inputs(inputs, out)
+    files = plan_export_files(styles[0], out, ())
+    check_pose_inputs(inputs, out)
     subject = None if skeleton is None else read_subject(skeleton)
     read = _styles(styles)
-    request, cameras = read_inputs(inputs, len(read), subject)
+    request, cameras = read_pose_inputs(inputs, len(read), subject)
     if cameras is not None and not cameras.floor_known:
         typer.echo(f"duocap: warning: {UNKNOWN_FLOOR}", err=True)
     compile_kernels("style pose")
-    with progress_bar("pose") as progress:
-        result = posed(_synthesizer(read, subject), request, cameras, fps, progress)
+    with open_progress_bar("pose") as progress:
+        result = solve_request(_synthesizer(read, subject), request, cameras, fps, progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, check_picture, with_settings
+from tools.arguments import add_settings_options, check_folders, check_picture
 from tools.commands.options import Builtin, Motions
 
 SUFFIX = ".style"
@@ -42,7 +42,7 @@ Plot = Annotated[
 ]
 
 
-@with_settings
+@add_settings_options
 def train(
     _settings: Settings,
     motions: Motions = None,

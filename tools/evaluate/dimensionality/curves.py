@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
-from reconstruct.models.local.pca import LocalPca, left_out_errors2, pca
+from reconstruct.models.local.pca import LocalPca, compute_left_out_errors2, compute_pca
 
 KMEANS_ROUNDS = 25
 KMEANS_SAMPLE = 30_000  # poses that place the centres; all poses are then assigned
@@ -134,7 +134,7 @@ def local_model(
     for t, test in enumerate(tests):
         near = poses[neighbours[t]]
         candidates = sorted({min(count, len(near)) for count in counts})
-        models = [pca(near[:count]) for count in candidates]
+        models = [compute_pca(near[:count]) for count in candidates]
         best = _best_by_dimension(models, max_dimensions)
         each = [projected((test - model.mean)[None], model.directions, max_dimensions)[:, 0] for model in models]
         for b, row in enumerate(best):
@@ -150,5 +150,5 @@ def _best_by_dimension(models: Sequence[LocalPca], max_dimensions: int) -> Ints:
     judged = min(len(model.scores) for model in models)
     if judged < 2:
         return np.full(max_dimensions, len(models) - 1)
-    errors2 = np.array([left_out_errors2(model, judged, max_dimensions).mean(axis=0) for model in models])
+    errors2 = np.array([compute_left_out_errors2(model, judged, max_dimensions).mean(axis=0) for model in models])
     return np.asarray(np.argmin(errors2, axis=0))

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from config.arrays import Floats
-from reconstruct.models.style.learn.objective import objective as style_objective
-from reconstruct.models.style.model import Hyperparameters, evaluator_at
+from reconstruct.models.style.learn.objective import compute_objective as style_objective
+from reconstruct.models.style.model import Hyperparameters, build_evaluator_at
 
 STEPS = 150
 BOUNDS = ((-8.0, 8.0),) * 3  # of ln a, ln b, ln g
@@ -57,7 +57,7 @@ def learn(poses: Floats, width: int, steps: int = STEPS) -> Gplvm:
     bounds = [(None, None)] * start.size + list(BOUNDS)
     found = minimize(objective, first, args=(Y, width), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x
     X, ln_parameters = found[:-3].reshape(len(Y), width), found[-3:]
-    level = evaluator_at(X, Y, np.zeros(Y.shape[1]), np.ones(Y.shape[1]), Hyperparameters(*np.exp(ln_parameters)))
+    level = build_evaluator_at(X, Y, np.zeros(Y.shape[1]), np.ones(Y.shape[1]), Hyperparameters(*np.exp(ln_parameters)))
     return Gplvm(X, mean, scale, level.coefficients, ln_parameters, Y)
 
 

@@ -19,8 +19,8 @@ from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import SolveSettings
 from database.clips import Clip
-from database.files.resample import resample
-from database.geometry.kinematics import local_markers
+from database.files.resample import resample_clip
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.skeleton import Skeleton
 from database.store import PoseDatabase, open_database
 from tools.cluster import ALONE, WorkerPlan
@@ -135,7 +135,7 @@ def _case_panels(
 ) -> list[FigurePanel]:
     """Measure one database with clips as tests. Raises DuocapError."""
     poses = open_database(database)
-    queries = [resample(read_query(test, motion), poses.fps) for test in tests]
+    queries = [resample_clip(read_query(test, motion), poses.fps) for test in tests]
     return panels_of(case, poses, queries, settings, quick)
 
 
@@ -199,7 +199,7 @@ def _neighbours(skeleton: Skeleton, tests: Floats, rotvec: NDArray[np.float32], 
     markers = read_marker_set(MARKERS)
 
     def features(poses: Floats) -> NDArray[np.float32]:
-        marker_m = local_markers(skeleton, poses, markers.joint, markers.offset_m).reshape(len(poses), -1)
+        marker_m = compute_local_markers(skeleton, poses, markers.joint, markers.offset_m).reshape(len(poses), -1)
         both = (marker_m / settings.query_marker_sigma_m, _flat(poses) / settings.query_pose_sigma_rad)
         return np.concatenate(both, axis=1).astype(np.float32)
 

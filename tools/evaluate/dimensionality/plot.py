@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from calibration.quality.picture import save_figure
-from config.errors import DuocapError, reason
+from config.errors import DuocapError, describe_reason
 from tools.evaluate.dimensionality.measure import FigurePanel
 
 # Okabe & Ito's colours, which the colour-blind can distinguish; dashes and markers distinguish the methods in grey.
@@ -29,7 +29,7 @@ def plot_dimensionality(panels: Sequence[FigurePanel], folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         path.touch()
     except OSError as error:
-        raise DuocapError(f"{path}: cannot be written ({reason(error)}); name a folder that you may write to") from error
+        raise DuocapError(f"{path}: cannot be written ({describe_reason(error)}); name a folder that you may write to") from error
     names, kinds = list(dict.fromkeys(p.case.name for p in panels)), list(dict.fromkeys(p.kind for p in panels))
     figure = Figure(figsize=(4.4 * len(names), 3.6 * len(kinds) + 0.6), layout="constrained")
     FigureCanvasAgg(figure)

@@ -8,7 +8,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.settings import FilterSettings
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.pose import Pose
 from tools.evaluate.filtering.signals import PoseSignal
@@ -33,7 +33,7 @@ def filters(settings: FilterSettings) -> list[tuple[str, float, Filter]]:
 def joints_of(poses: Sequence[Pose], signal: PoseSignal) -> Floats:
     """Return the joints of poses, (N, J, 3) [m]."""
     rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-    return forward(signal.subject.skeleton, rotvec, root_m)[1]
+    return compute_forward_kinematics(signal.subject.skeleton, rotvec, root_m)[1]
 
 
 def one_euro(joint_m: Floats, seconds: Floats, min_cutoff_hz: float, beta: float) -> Floats:

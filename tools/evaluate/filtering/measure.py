@@ -11,7 +11,7 @@ from config.arrays import Floats
 from config.settings import FilterSettings, Settings
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.prediction import Predictor
-from reconstruct.finish.smoother import smooth
+from reconstruct.finish.smoother import smooth_poses
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.filtering.filters import Filter, filters, joints_of
 from tools.evaluate.filtering.signals import MOVING, STANDING, ClipSolver, PoseSignal, real_signal
@@ -116,7 +116,7 @@ def smoother_errors(signal: PoseSignal) -> dict[str, tuple[float, float, float]]
     """Return by window, 0 for none: position [mm] and geodesic [deg] error where the truth is known, and jitter [mm]."""
     result, part = {}, signal.measured
     for window_s in (0.0, *WINDOWS_S):
-        poses = smooth(signal.poses(), signal.subject, window_s)
+        poses = smooth_poses(signal.poses(), signal.subject, window_s)
         joint_m = joints_of(poses, signal)[part]
         position = rotation = float("nan")
         if signal.true_rotvec is not None:

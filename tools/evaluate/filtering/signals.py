@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.formats.rig_toml import read_rig
+from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import Settings
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import JointSource, Pose, TrackingState
-from reconstruct.search.examples import examples_for
-from tools.calibrate.session import subject_from_recording
+from reconstruct.search.examples import compute_examples
+from tools.calibrate.session import fit_subject_to_recording
 from tools.evaluate.methods import solve
 from tools.evaluate.protocol import open_once, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query, marker_positions
-from tools.replay.replay import replay
+from tools.replay.replay import replay_recording
 
 STANDING = ("05_18", "135_02", "02_05")
 MOVING = ("07_08", "09_09", "14_02", "02_05", "16_05", "05_18")
@@ -50,12 +50,12 @@ class PoseSignal:
 
     def joint_m(self) -> Floats:
         """Return the solved joints, (N, J, 3) [m]."""
-        return forward(self.subject.skeleton, self.rotvec, self.root_m)[1]
+        return compute_forward_kinematics(self.subject.skeleton, self.rotvec, self.root_m)[1]
 
     def truth_m(self) -> Floats:
         """Return the true joints, (N, J, 3) [m]."""
         assert self.true_rotvec is not None and self.true_root_m is not None
-        return forward(self.subject.skeleton, self.true_rotvec, self.true_root_m)[1]
+        return compute_forward_kinematics(self.subject.skeleton, self.true_rotvec, self.true_root_m)[1]
 
     def poses(self) -> list[Pose]:
         """Return the signal as poses of the pipeline."""
@@ -80,7 +80,7 @@ def stillest_frame(joint_m: Floats) -> int:
 
 def standing(query: MotionQuery) -> MotionQuery:
     """Return a query that stands still in the stillest pose of another."""
-    frame = stillest_frame(forward(query.subject.skeleton, query.rotvec, query.root_m)[1])
+    frame = stillest_frame(compute_forward_kinematics(query.subject.skeleton, query.rotvec, query.root_m)[1])
     n = round(STANDING_S * FPS)
     rotvec, root_m = np.repeat(query.rotvec[frame : frame + 1], n, axis=0), np.repeat(query.root_m[frame : frame + 1], n, axis=0)
     marker_m = marker_positions(query.subject, rotvec, root_m)
@@ -110,7 +110,7 @@ class ClipSolver:
 
     def _solved(self, queries: dict[str, MotionQuery]) -> list[PoseSignal]:
         """Put queries of one performer through the estimator. queries: by the name of the signal."""
-        examples = examples_for(next(iter(queries.values())).subject, open_once(self.database))
+        examples = compute_examples(next(iter(queries.values())).subject, open_once(self.database))
         signals = []
         for name, query in queries.items():
             found = solve(query, examples, self.settings.solve, "ours")
@@ -125,11 +125,15 @@ def real_signal(folder: Path, database: Path, settings: Settings) -> list[PoseSi
     folder: with left.avi, right.avi, timestamps.csv, rig.toml and markers.toml.
     """
     settings = replace(settings, filter=replace(settings.filter, output=False))
-    rig, markers = read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
+    rig, markers = read_rig_toml(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
     spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
     recording = CaptureRecording(spec, settings.detector, markers)
     table = open_once(database)
-    subject = subject_from_recording("real", recording, T_POSE_S, rig, markers, table, settings).subject
-    poses = [p for p in replay(recording, rig, subject, table, settings).poses[:REAL_PAIRS] if p.state is TrackingState.TRACKING]
+    subject = fit_subject_to_recording("real", recording, T_POSE_S, rig, markers, table, settings).subject
+    poses = [
+        p
+        for p in replay_recording(recording, rig, subject, table, settings).poses[:REAL_PAIRS]
+        if p.state is TrackingState.TRACKING
+    ]
     rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
     return [PoseSignal("real T-pose", subject, np.array([p.t_capture_ns for p in poses]) * 1e-9, rotvec, root_m, None, None)]

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.models.physics.body import body_of
-from reconstruct.models.physics.clean import CleanOptions, cleaned, prepared
-from reconstruct.models.physics.contacts import part_positions
-from reconstruct.models.physics.dynamics import Dynamics, configurations
-from reconstruct.models.physics.forces import ContactForces, ForceOptions, contact_forces, root_wrench
+from reconstruct.models.physics.body import build_body
+from reconstruct.models.physics.clean import CleanOptions, clean_by_windows, prepare_motion
+from reconstruct.models.physics.contacts import compute_part_positions
+from reconstruct.models.physics.dynamics import Dynamics, configurations_from_poses
+from reconstruct.models.physics.forces import ContactForces, ForceOptions, compute_contact_forces, compute_root_wrench
 from tools.evaluate.forces.plates import PlateForces, read_plates
 from tools.evaluate.forces.walker import walker_clip
 from tools.progress import ProgressState
@@ -66,16 +66,16 @@ def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState)
     plates = read_plates(folder / "grf_walk.mot")
     clip = walker_clip(folder / "motion_capture_walk.trc", progress)
     mass = plates.mass_kg() if mass_kg is None else mass_kg
-    dynamics = Dynamics(body_of(clip.skeleton, mass))
-    q = configurations(clip.rotvec, clip.root_m)
+    dynamics = Dynamics(build_body(clip.skeleton, mass))
+    q = configurations_from_poses(clip.rotvec, clip.root_m)
     measured = plates.at(np.arange(len(q)) / clip.fps)
-    chosen = contact_forces(dynamics, q, clip.fps)
+    chosen = compute_contact_forces(dynamics, q, clip.fps)
     found = []
     options = (("residual analysis", None), ("6 Hz, usual of gait", GAIT_HZ), ("not filtered", np.inf))
-    *_, clean = cleaned(prepared(dynamics, q, clip.fps, CleanOptions(parts=chosen.parts)))
+    *_, clean = clean_by_windows(prepare_motion(dynamics, q, clip.fps, CleanOptions(parts=chosen.parts)))
     motions = [(name, q, cutoff) for name, cutoff in options] + [("cleaned", clean, np.inf)]
     for name, motion, cutoff in motions:
-        forces = contact_forces(dynamics, motion, clip.fps, ForceOptions(cutoff_hz=cutoff, parts=chosen.parts))
+        forces = compute_contact_forces(dynamics, motion, clip.fps, ForceOptions(cutoff_hz=cutoff, parts=chosen.parts))
         points = dynamics.points
         plain = FootForces(*split_by_position(dynamics, forces))
         ours = FootForces(forces.foot_forces(points.foot), forces.pressure_centers(points.foot)[0])
@@ -92,7 +92,7 @@ def split_by_position(dynamics: Dynamics, forces: ContactForces) -> tuple[Floats
 
     With both down, by where the whole centre of pressure lies between the middles of what of them is down.
     """
-    wrench = root_wrench(dynamics, forces.motion.q, forces.u)
+    wrench = compute_root_wrench(dynamics, forces.motion.q, forces.u)
     root_m = forces.motion.q[:, :3]
     load = np.maximum(wrench[:, 1], 1e-3 * forces.weight_n)
     floor = forces.point_m[..., 1].min(axis=1)
@@ -100,7 +100,7 @@ def split_by_position(dynamics: Dynamics, forces: ContactForces) -> tuple[Floats
     x = root_m[:, 0] + (wrench[:, 5] - wrench[:, 0] * arm) / load
     z = root_m[:, 2] - (wrench[:, 3] + wrench[:, 2] * arm) / load
     whole = np.stack([x, floor, z], axis=1)
-    middle = part_positions(dynamics.points, forces.point_m)
+    middle = compute_part_positions(dynamics.points, forces.point_m)
     down = np.asarray(forces.parts.any(axis=2), bool)
     both = down[:, 0] & down[:, 1]
     weight = np.where(down[..., None], forces.parts, True)[..., None]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
-from database.clips import runs
+from config.errors import FileFormatError, describe_reason
+from database.clips import find_runs
 
 SIDES = ("l", "r")  # our order of feet
 TOUCH_N = 20.0
@@ -36,7 +36,7 @@ class PlateForces:
         """Return foot, first and last time [s] of every step on the plates, in the order of time."""
         found = []
         for foot in range(2):
-            for first, stop in runs(self.force_n[:, foot, 1] > TOUCH_N):
+            for first, stop in find_runs(self.force_n[:, foot, 1] > TOUCH_N):
                 begin, end = float(self.seconds[first]), float(self.seconds[stop - 1])
                 if end - begin > LEAST_STEP_S:
                     found.append((foot, begin, end))
@@ -59,7 +59,7 @@ def read_plates(file: Path) -> PlateForces:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{file}: cannot be read ({reason(error)})") from error
+        raise FileFormatError(f"{file}: cannot be read ({describe_reason(error)})") from error
     ends = [n for n, line in enumerate(lines) if line.strip().lower() == "endheader"]
     if not ends or len(lines) < ends[0] + 3:
         raise FileFormatError(f"{file}: no MOT file of OpenSim; expected a line endheader, names, and rows")

@@ -16,12 +16,12 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, MarkerFrame, Views
-from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
 from config.settings import Settings
-from database.clips import Clip, clip_slice
-from database.geometry.kinematics import forward
+from database.clips import Clip, slice_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
@@ -185,7 +185,9 @@ def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, see
 def judge_take(take: LiveTake, scene: LabelScene) -> JudgedPoses:
     """Return the poses of a performance beside the truth, those of the clip."""
     poses = take.poses[scene.before :]
-    joint_m = forward(scene.subject.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[1]
+    joint_m = compute_forward_kinematics(
+        scene.subject.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses])
+    )[1]
     return judge_poses(poses, np.linalg.norm(joint_m - scene.joint_m[scene.before :], axis=2), FPS)
 
 
@@ -232,7 +234,7 @@ def run_case(
 def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int, cameras: int) -> None:
     """Let a pipeline with a style see a motion with all markers, so that held-out checks weight the style, as in a session."""
     simulated = SimulatedScene(motion=seen.name, views=cameras, markers=markers, tpose_s=TPOSE_S, seed=seed)
-    scene = project_scene(seen.name, simulated, performer_from_scene(simulated, seen), np.inf)
+    scene = project_scene(seen.name, simulated, make_scene_performer(simulated, seen), np.inf)
     every = np.ones(len(scene.subject.markers), bool)
     pipeline.forget()
     for k in range(scene.image_px.shape[1]):
@@ -245,9 +247,9 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, sett
     split = (known_split if any(options.styles) else no_split)(which, options.motion)
     clip = split.query
     if options.seconds > 0:
-        clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
+        clip = slice_clip(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
     simulated = SimulatedScene(motion=clip.name, views=options.cameras, markers=markers, tpose_s=TPOSE_S, seed=options.seed)
-    performer = performer_from_scene(simulated, clip)
+    performer = make_scene_performer(simulated, clip)
     scene = project_scene(which.stem, simulated, performer, options.seconds or np.inf)
     style = learn_style(split, scene.subject.skeleton) if any(options.styles) else None
     pipeline = Pipeline(performer.rig, scene.subject, open_once(options.database), settings)

@@ -13,7 +13,7 @@ from calibration.subject.subject import Subject
 from config.arrays import Bools
 from config.errors import DatabaseError
 from config.joints import JOINTS
-from database.geometry.kinematics import local_markers
+from database.geometry.kinematics import compute_local_markers
 from tools.evaluate.queries import FPS
 
 MIN_SEEN = 3  # markers seen in every frame
@@ -84,7 +84,7 @@ def markers_of_limb(subject: Subject, limb: str) -> Bools:
     """Return which markers are on a limb, (M,)."""
     if limb == "one side":
         straight = np.zeros((1, len(JOINTS), 3))
-        left_m = local_markers(subject.skeleton, straight, subject.joint, subject.offset_m)[0, :, 0]
+        left_m = compute_local_markers(subject.skeleton, straight, subject.joint, subject.offset_m)[0, :, 0]
         return np.asarray(left_m > SIDE_M)
     joints = [JOINTS.index(name) for name in LIMBS[limb]]
     return np.asarray(np.isin(subject.joint, joints) & ~subject.markers.torso)

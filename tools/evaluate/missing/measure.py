@@ -14,15 +14,15 @@ from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import Settings
 from database.clips import Clip
-from database.files.resample import resample
-from database.geometry.kinematics import forward
+from database.files.resample import resample_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from database.store import open_database
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.pose import TrackingState
-from reconstruct.search.index import search_index
+from reconstruct.search.index import load_search_index
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
@@ -116,7 +116,7 @@ def measure_missing(options: MissingOptions, settings: Settings) -> list[Missing
 
 def clip_query(clip: Clip, which: ProtocolClip, markers: str, seconds: float) -> MotionQuery:
     """Return a clip at 60 Hz, at most `seconds` of it (0: all), with exact markers, named as a clip of the protocol."""
-    clip = replace(first_seconds(resample(clip, FPS), seconds), name=which.stem)
+    clip = replace(first_seconds(resample_clip(clip, FPS), seconds), name=which.stem)
     return query_from_clip(clip, which.behaviour, read_marker_set(markers), AsfAngles((), ()))
 
 
@@ -143,7 +143,10 @@ def solve(name: str, given: MethodInput) -> SolvedMarkers:
 def judge_solution(query: MotionQuery, found: SolvedMarkers) -> JudgedPoses:
     """Return the poses of a query beside the truth; those whose error nobody knows coast."""
     skeleton = query.subject.skeleton
-    estimated, true = forward(skeleton, found.rotvec, found.root_m)[1], forward(skeleton, query.rotvec, query.root_m)[1]
+    estimated, true = (
+        compute_forward_kinematics(skeleton, found.rotvec, found.root_m)[1],
+        compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1],
+    )
     known = np.isfinite(found.error_m[:, 0])
     states = tuple(TrackingState.TRACKING if each else TrackingState.COASTING for each in known)
     return JudgedPoses(states, np.linalg.norm(estimated - true, axis=2), found.error_m, FPS)
@@ -155,7 +158,10 @@ def errors_of(query: MotionQuery, visible: Bools, found: SolvedMarkers) -> Missi
     skeleton = query.subject.skeleton
     true_m = marker_positions(query.subject, query.rotvec, query.root_m)
     marker_mm = 1e3 * np.linalg.norm(found.marker_m - true_m, axis=2)[frames[:, None] & ~visible]
-    estimated, true = forward(skeleton, found.rotvec, found.root_m)[1], forward(skeleton, query.rotvec, query.root_m)[1]
+    estimated, true = (
+        compute_forward_kinematics(skeleton, found.rotvec, found.root_m)[1],
+        compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1],
+    )
     geodesic = geodesic_errors_deg(found.rotvec, query.rotvec)[frames]
     position = position_errors_mm(estimated, true)[frames]
     p95_mm = float(np.percentile(marker_mm, 95))
@@ -171,7 +177,7 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
     for kind in options.styles:
         split = SPLITS[kind](which, options.motion)
         query = _measured(clip_query(split.query, which, markers, options.seconds), options)
-        index = search_index(query.subject, open_once(options.database))
+        index = load_search_index(query.subject, open_once(options.database))
         given = MethodInput(query, index, settings, *_pose_models(split, query.subject.skeleton, options))
         if given.style is not None or given.dictionary is not None:
             seen = _measured(clip_query(split.seen, which, markers, 0), options)

@@ -25,7 +25,7 @@ from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.sparse.model import PoseDictionary
-from reconstruct.models.style.features import STEP_S, static_features
+from reconstruct.models.style.features import STEP_S, compute_static_features
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
 from reconstruct.observations import observations_from_markers
@@ -196,7 +196,7 @@ class SynthesisMethod:
         constraints = Constraints(handles, seen, root=prior, robust_sigmas=ROBUST_SIGMAS)
         found = self._synthesizer.synthesize(constraints, self._last, self._past())
         self._last = found if found.variance < MAX_VARIANCE else None
-        self._static.append(static_features(found.rotvec))
+        self._static.append(compute_static_features(found.rotvec))
         state = BodyState(frame.t_capture_ns, found.rotvec, matrix_from_rotvec(found.rotvec[0]), found.root_m)
         self._history = self._history.then(state, VELOCITY_SHARE)
         return Answer(state, self._estimator.world(state))

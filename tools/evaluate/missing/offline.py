@@ -4,7 +4,7 @@ from time import process_time
 
 import numpy as np
 
-from reconstruct.offline.motion import take_motion
+from reconstruct.offline.motion import build_take_motion
 from reconstruct.offline.take import TakeSolver
 from tools.evaluate.missing.methods import MethodInput, SolvedMarkers
 from tools.evaluate.queries import FPS, RIG, marker_positions
@@ -16,7 +16,7 @@ def solve_offline(given: MethodInput, live: SolvedMarkers) -> SolvedMarkers:
     """Solve a query offline; live: what the local model gave. The time of a frame is that of both."""
     query, n = given.query, len(given.query)
     begin_s = process_time()
-    start = take_motion(np.arange(n) / FPS, live.rotvec, live.root_m, given.index.examples.fps)
+    start = build_take_motion(np.arange(n) / FPS, live.rotvec, live.root_m, given.index.examples.fps)
     frames = [query.frame(k) for k in range(n)]
     solved = TakeSolver(query.subject, given.index, RIG).solve(frames, start, errors=True)
     spent_ms = 1e3 * (process_time() - begin_s) / n

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats
-from database.clips import Clip, clip_slice
-from database.geometry.kinematics import local_rotations
-from database.geometry.rotations import geodesic_rad
+from database.clips import Clip, slice_clip
+from database.geometry.kinematics import local_from_charted
+from database.geometry.rotations import compute_geodesic_rad
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.sparse.model import PoseDictionary
-from reconstruct.models.sparse.train import TrainOptions, train
-from reconstruct.models.style.features import TrainingPoses, subsample, training_poses
-from reconstruct.models.style.learn.train import learn
+from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
+from reconstruct.models.style.features import TrainingPoses, build_training_poses, subsample_poses
+from reconstruct.models.style.learn.train import fit_style
 from reconstruct.models.style.model import Style
 from tools.evaluate.protocol import ProtocolClip, read_query, read_take
 
@@ -60,7 +60,7 @@ class TrainingSplit:
 
     def poses(self) -> TrainingPoses:
         """Return at most MAX_POSES poses, evenly over the motions."""
-        return subsample(training_poses(self.clips), MAX_POSES)
+        return subsample_poses(build_training_poses(self.clips), MAX_POSES)
 
 
 def split_from(clips: list[Clip], query: Clip, source: str) -> TrainingSplit:
@@ -68,8 +68,8 @@ def split_from(clips: list[Clip], query: Clip, source: str) -> TrainingSplit:
     *learned, last = clips
     n = min(round(SEEN_S * last.fps), last.n_frames if learned else last.n_frames // 4)
     if not learned:
-        learned = [clip_slice(last, 0, last.n_frames - n)]
-    seen = clip_slice(last, last.n_frames - n, last.n_frames)
+        learned = [slice_clip(last, 0, last.n_frames - n)]
+    seen = slice_clip(last, last.n_frames - n, last.n_frames)
     return TrainingSplit(learned, query, f"{source}, the last {seen.seconds:.1f} s only seen", seen)
 
 
@@ -82,8 +82,8 @@ def known_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
     take, start = (read_take(which, motion), which.start) if which.start > 0 else (query, query.n_frames // 2)
     end = max(0, start - round(GAP_S * query.fps))
     begin = max(0, end - round(MAX_LEARNED_S * query.fps))
-    later = query if which.start > 0 else clip_slice(query, start, query.n_frames)
-    return split_from([clip_slice(take, begin, end)], later, f"frames {begin + 1}-{end} of the take")
+    later = query if which.start > 0 else slice_clip(query, start, query.n_frames)
+    return split_from([slice_clip(take, begin, end)], later, f"frames {begin + 1}-{end} of the take")
 
 
 def unknown_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
@@ -91,7 +91,7 @@ def unknown_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
     known = known_split(which, motion)
     stem = UNRELATED.get(which.behaviour, WALK)
     take = read_take(stem, motion)
-    take = clip_slice(take, 0, min(take.n_frames, round(MAX_LEARNED_S * take.fps), 2800))
+    take = slice_clip(take, 0, min(take.n_frames, round(MAX_LEARNED_S * take.fps), 2800))
     return TrainingSplit([take], known.query, f"frames 1-{take.n_frames} of {stem}", known.seen)
 
 
@@ -106,18 +106,18 @@ SPLITS = {"known": known_split, "unknown": unknown_split, "none": no_split}
 
 def learn_style(split: TrainingSplit, skeleton: Skeleton) -> Style:
     """Learn the style of a split for a skeleton. Raises StyleError."""
-    return learn(split.poses(), skeleton, split.source)
+    return fit_style(split.poses(), skeleton, split.source)
 
 
 def learn_dictionary(split: TrainingSplit, skeleton: Skeleton) -> PoseDictionary:
     """Learn a dictionary of all poses of a split for a skeleton. Raises SparseError."""
     poses = np.concatenate([clip.rotvec for clip in split.clips]).astype(np.float32)
     with tempfile.TemporaryDirectory() as folder:
-        return train(lambda: [poses], skeleton, split.source, Path(folder) / "part", TrainOptions(1))
+        return train_pose_dictionary(lambda: [poses], skeleton, split.source, Path(folder) / "part", TrainOptions(1))
 
 
 def strangeness_deg(poses: TrainingPoses, rotvec: Floats) -> float:
     """Return the distance of a motion, (N, J, 3) [rad], from learned poses: to the nearest, mean over frames and joints [deg]."""
-    learned, queried = local_rotations(poses.rotvec)[:, 1:], local_rotations(rotvec)[:, 1:]
-    nearest = [float(geodesic_rad(learned, pose).mean(axis=1).min()) for pose in queried]
+    learned, queried = local_from_charted(poses.rotvec)[:, 1:], local_from_charted(rotvec)[:, 1:]
+    nearest = [float(compute_geodesic_rad(learned, pose).mean(axis=1).min()) for pose in queried]
     return float(np.degrees(np.mean(nearest)))

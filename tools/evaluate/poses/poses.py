@@ -15,9 +15,9 @@ from config.arrays import Floats, Ints
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX, JOINTS, PARENT_OF
 from database.clips import Clip
-from database.files.cleaning import clean
+from database.files.cleaning import clean_clip
 from database.files.read import read_clip
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from tools.evaluate.protocol import cmu_folder
 
 MOVED = tuple(name for name in JOINTS if PARENT_OF[name] not in (None, "hips"))
@@ -69,7 +69,7 @@ def positions(clip: Clip) -> Floats:
     """Return the moved joints' positions of a clip with the root at the origin, unrotated, (N, D) [m]."""
     rotvec = np.array(clip.rotvec)
     rotvec[:, 0] = 0.0
-    joint_m = forward(clip.skeleton, rotvec, np.zeros(3))[1]
+    joint_m = compute_forward_kinematics(clip.skeleton, rotvec, np.zeros(3))[1]
     return np.ascontiguousarray(joint_m[:, [JOINT_INDEX[name] for name in MOVED]].reshape(len(rotvec), N_COORDINATES))
 
 
@@ -87,7 +87,7 @@ def read_poses(key: str, motion: Path) -> Floats:
 
     Raises DuocapError: no motions there, none of the subject, or an unreadable one.
     """
-    parts = [without_rest_pose(positions(clean(read_clip(file))[0])) for file in _files(key, motion)]
+    parts = [without_rest_pose(positions(clean_clip(read_clip(file))[0])) for file in _files(key, motion)]
     poses = np.concatenate(parts)
     poses.setflags(write=False)
     return poses

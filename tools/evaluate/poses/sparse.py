@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.models.sparse.dictionary import Dictionary, RestoreOptions, learn, restore
+from reconstruct.models.sparse.dictionary import Dictionary, RestoreOptions, learn_dictionary, restore_poses
 from reconstruct.models.sparse.learn import DictionaryOptions
 from tools.evaluate.poses.mixtures import TradeOff
 
@@ -27,10 +27,10 @@ class SparseRestorer:
     def restore(self, observed: Floats, weight: Floats, trade_off: TradeOff) -> Floats:
         """Return restored poses, (N, D), of observed entries, (N, D), and weights, (N, D); trade_off: atoms considered, T, s."""
         options = RestoreOptions(int(trade_off[1]), trade_off[2], N_CODES, int(trade_off[0]))
-        return restore(self.dictionary, observed, np.sqrt(weight), options)
+        return restore_poses(self.dictionary, observed, np.sqrt(weight), options)
 
 
 def fit_sparse(poses: Floats, seed: int) -> SparseRestorer:
     """Learn a dictionary from poses, (N, D)."""
     options = DictionaryOptions(min(len(poses), MAX_ATOMS), N_NONZERO, iterations=ITERATIONS, seed=seed)
-    return SparseRestorer(learn(poses, options))
+    return SparseRestorer(learn_dictionary(poses, options))

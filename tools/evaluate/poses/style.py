@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.models.style.learn.active_set import active_set
-from reconstruct.models.style.learn.latent import best_active, find_latent, latent_query
+from reconstruct.models.style.learn.active_set import choose_active_set
+from reconstruct.models.style.learn.latent import build_latent_query, find_best_active, find_latent
 from reconstruct.models.style.learn.methods import HEURISTIC_STEPS, learn_by_heuristic
-from reconstruct.models.style.learn.train import LearnOptions, start_from_components, with_first_parameters
-from reconstruct.models.style.model import StyleEvaluator, evaluator_at, predict
+from reconstruct.models.style.learn.train import LearnOptions, fit_start_from_components, learn_first_parameters
+from reconstruct.models.style.model import StyleEvaluator, build_evaluator_at, predict_features
 from tools.evaluate.poses.mixtures import TradeOff, same_weights
 
 N_LEARNED = 500  # poses, as in Grochow et al. 2004
@@ -36,9 +36,9 @@ class VectorStyle:
         out = np.empty_like(observed)
         for rows, each in same_weights(weight):
             seen, off = np.asarray(each > 0.0), observed[rows] - self.mean
-            query = latent_query(noisy, off, seen)
-            x = find_latent(query, best_active(query))
-            predicted, variance = predict(noisy, x)
+            query = build_latent_query(noisy, off, seen)
+            x = find_latent(query, find_best_active(query))
+            predicted, variance = predict_features(noisy, x)
             gain = np.maximum(1.0 - noise2 / variance, 0.0)
             out[rows] = self.mean + predicted + gain[:, None] * seen * (off - predicted)
         return out
@@ -50,8 +50,8 @@ def fit_style(poses: Floats, seed: int) -> VectorStyle:
     mean, options = poses[rows].mean(axis=0), LearnOptions()
     Y = np.ascontiguousarray(poses[rows] - mean)
     most = np.full(Y.shape[1], MAX_SCALE)
-    start = with_first_parameters(start_from_components(Y, options.latent, most), Y, options.optimiser)
+    start = learn_first_parameters(fit_start_from_components(Y, options.latent, most), Y, options.optimiser)
     steps = HEURISTIC_STEPS[0]
     fit = learn_by_heuristic(Y, start, most, options.active, steps, options.optimiser, lambda value: None).normalised(Y)
-    rows = active_set(fit.X, fit.parameters, options.active)
-    return VectorStyle(mean, evaluator_at(fit.X[rows], Y[rows], np.zeros(Y.shape[1]), np.exp(fit.ln_scale), fit.parameters))
+    rows = choose_active_set(fit.X, fit.parameters, options.active)
+    return VectorStyle(mean, build_evaluator_at(fit.X[rows], Y[rows], np.zeros(Y.shape[1]), np.exp(fit.ln_scale), fit.parameters))

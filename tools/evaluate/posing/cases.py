@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
-from calibration.placement import facing_rig
+from calibration.placement import make_facing_rig
 from config.arrays import Floats
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX
-from database.clips import Clip, clip_slice
-from database.geometry.kinematics import forward
+from database.clips import Clip, slice_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from tools.evaluate.protocol import read_take
 
 GOLDEN_RAD = np.radians(137.5)
-CAMERA = facing_rig((640, 480), 60.0, 4.0, 0.2, 1.2).cameras[0]
+CAMERA = make_facing_rig((640, 480), 60.0, 4.0, 0.2, 1.2).cameras[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def read_ranges(ranges: Sequence[FrameRange], motion: Path) -> list[Clip]:
     """Read parts of takes, cleaned. Raises FileFormatError, DatabaseError."""
     takes = [read_take(part.stem, motion) for part in ranges]
     return [
-        clip_slice(take, part.first, take.n_frames if part.stop is None else part.stop)
+        slice_clip(take, part.first, take.n_frames if part.stop is None else part.stop)
         for take, part in zip(takes, ranges, strict=True)
     ]
 
@@ -136,7 +136,7 @@ def held_out_poses(clips: list[Clip], max_poses: int) -> PersonPoses:
     rotated = rotated_about_vertical(rotvec[rows], GOLDEN_RAD * np.arange(len(rows)))
     root_m = np.zeros((len(rows), 3))
     root_m[:, 1] = height[rows]
-    return PersonPoses(rotated, root_m, forward(clips[0].skeleton, rotated, root_m)[1])
+    return PersonPoses(rotated, root_m, compute_forward_kinematics(clips[0].skeleton, rotated, root_m)[1])
 
 
 def rotated_about_vertical(rotvec: Floats, angle_rad: Floats) -> Floats:

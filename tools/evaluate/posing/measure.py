@@ -12,13 +12,13 @@ from scipy.spatial.transform import Rotation
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from reconstruct.constraints import Constraints, Handles, points
+from reconstruct.constraints import Constraints, Handles, build_point_handles
 from reconstruct.models.sparse.model import PoseDictionary
-from reconstruct.models.sparse.train import TrainOptions, train
-from reconstruct.models.style.features import subsample, training_poses
-from reconstruct.models.style.learn.train import LearnOptions, learn
+from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
+from reconstruct.models.style.features import build_training_poses, subsample_poses
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.observations import Observations
 from reconstruct.posing.local import LocalPoser
@@ -108,7 +108,7 @@ def constraints(query: PoseQuery) -> Constraints:
     """Return the constraints of exact points with the default sigmas of `duocap style pose`."""
     offset_m = np.zeros((len(query.joint), 3))
     if query.target_m is not None:
-        return points(query.joint, offset_m, query.target_m, POINT_SIGMA_M)
+        return build_point_handles(query.joint, offset_m, query.target_m, POINT_SIGMA_M)
     assert query.image is not None and query.camera is not None
     n, camera = len(query.joint), query.camera
     ideal, weight_px = np.zeros((2, n, 2)), np.zeros((2, n))
@@ -165,7 +165,7 @@ def run_method(behaviour: str, kind: str, name: str, method: Method, skeleton: S
         met.append(meets)
     pose_ms = 1e3 * (time.process_time() - begin_s) / max(len(found), 1)
     rotvec, root_m = (np.array(each) for each in zip(*found, strict=True))
-    position_mm = position_errors_mm(forward(skeleton, rotvec, root_m)[1], true.joint_m)
+    position_mm = position_errors_mm(compute_forward_kinematics(skeleton, rotvec, root_m)[1], true.joint_m)
     given = pose_query(kind, true.joint_m[0]).joint
     errors = position_mm.mean(axis=1), geodesic_errors_deg(rotvec, true.rotvec).mean(axis=1), position_mm[:, given].mean(axis=1)
     return PosingRun(behaviour, kind, name, *errors, float(np.mean(met)), pose_ms, rotvec, root_m)
@@ -176,7 +176,7 @@ def whole_mm(skeleton: Skeleton, poses: Floats, true: PersonPoses) -> float:
     every = np.arange(N_JOINTS)
     found = [nearest(skeleton, poses, PoseQuery(every, joint_m)) for joint_m in true.joint_m]
     rotvec, root_m = (np.array(each) for each in zip(*found, strict=True))
-    return float(position_errors_mm(forward(skeleton, rotvec, root_m)[1], true.joint_m).mean())
+    return float(position_errors_mm(compute_forward_kinematics(skeleton, rotvec, root_m)[1], true.joint_m).mean())
 
 
 def _outcome(split: TakeSplit, motion: Path, options: PosingOptions) -> PosingOutcome:
@@ -184,12 +184,12 @@ def _outcome(split: TakeSplit, motion: Path, options: PosingOptions) -> PosingOu
     clips = read_ranges(split.learned, motion)
     skeleton, poses = pose_pool(clips)
     true = held_out_poses(read_ranges(split.held_out, motion), options.poses)
-    training = subsample(training_poses(clips), N_LEARNED)
+    training = subsample_poses(build_training_poses(clips), N_LEARNED)
     begin_s = time.process_time()
     posers: dict[str, Poser] = {
         "local": LocalPoser(skeleton, poses),
         "sparse": SparsePoser(_dictionary(skeleton, poses)),
-        "style": StylePoser(Synthesizer([learn(training, skeleton, split.name, options.learning)])),
+        "style": StylePoser(Synthesizer([fit_style(training, skeleton, split.name, options.learning)])),
     }
     learning_s = time.process_time() - begin_s
     by_name = methods(skeleton, poses, mean_pose(training.rotvec), posers)
@@ -202,4 +202,6 @@ def _outcome(split: TakeSplit, motion: Path, options: PosingOptions) -> PosingOu
 def _dictionary(skeleton: Skeleton, poses: Floats) -> PoseDictionary:
     """Learn a dictionary of poses, (N, J, 3) [rad]."""
     with tempfile.TemporaryDirectory() as folder:
-        return train(lambda: [poses.astype(np.float32)], skeleton, "learned", Path(folder) / "part", TrainOptions(1))
+        return train_pose_dictionary(
+            lambda: [poses.astype(np.float32)], skeleton, "learned", Path(folder) / "part", TrainOptions(1)
+        )

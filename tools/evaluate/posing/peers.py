@@ -10,7 +10,7 @@ import numpy as np
 from calibration.camera import Camera
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import forward, markers_and_jacobian
+from database.geometry.kinematics import compute_forward_kinematics, compute_markers_and_jacobian
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from tools.evaluate.posing.cases import PoseQuery, rotated_about_vertical
@@ -49,7 +49,7 @@ def place(skeleton: Skeleton, rotvec: Floats, query: PoseQuery) -> PlacedPoses:
 
 def _query_joints(skeleton: Skeleton, rotvec: Floats, query: PoseQuery) -> Floats:
     """Return the joints of a query with the root at the origin, (N, P, 3) [m]."""
-    return forward(skeleton, rotvec, np.zeros(3))[1][:, query.joint]
+    return compute_forward_kinematics(skeleton, rotvec, np.zeros(3))[1][:, query.joint]
 
 
 def _fit_in_space(skeleton: Skeleton, rotvec: Floats, query: PoseQuery, target_m: Floats) -> PlacedPoses:
@@ -93,7 +93,7 @@ def nearest(skeleton: Skeleton, poses: Floats, query: PoseQuery) -> tuple[Floats
 def residuals(skeleton: Skeleton, rotvec: Floats, root_m: Floats, query: PoseQuery) -> tuple[Floats, Floats]:
     """Return targets minus joints, (R,) [m], and the derivatives of the joints by rotation vectors and root, (R, 72)."""
     directions = np.concatenate([np.eye(3 * N_JOINTS).reshape(N_JOINTS, 3, -1), np.zeros((N_JOINTS, 3, 3))], axis=2)
-    points, jacobian = markers_and_jacobian(skeleton, rotvec, directions, query.joint, np.zeros((len(query.joint), 3)))
+    points, jacobian = compute_markers_and_jacobian(skeleton, rotvec, directions, query.joint, np.zeros((len(query.joint), 3)))
     jacobian[:, :, -3:] = np.eye(3)
     points = points + root_m
     if query.target_m is not None:

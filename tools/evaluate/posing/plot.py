@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from calibration.quality.picture import save_figure
 from config.joints import JOINTS, PARENTS
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from tools.evaluate.posing.cases import KINDS, pose_query
 from tools.evaluate.posing.measure import PosingOutcome
@@ -108,7 +108,7 @@ def _flat(points_m: Floats, true_m: Floats) -> Floats:
 
 def _draw(axis: Axes, skeleton: Skeleton, rotvec: Floats, root_m: Floats, true_m: Floats, grey_m: Floats | None) -> None:
     """Draw one body over other joints in grey."""
-    G, p = forward(skeleton, rotvec, root_m)
+    G, p = compute_forward_kinematics(skeleton, rotvec, root_m)
     ends = p + np.einsum("jik,jk->ji", G, skeleton.tails_m)
     flat, tips = _flat(p, true_m), _flat(ends, true_m)
     if grey_m is not None:

@@ -11,13 +11,13 @@ import platformdirs
 from numpy.typing import NDArray
 
 from config.errors import DatabaseError
-from config.files import keep_last_used, mark_used
+from config.files import mark_used, remove_least_used
 from database.build import build_database
-from database.clips import Clip, clip_slice
-from database.files.resample import mirrored
+from database.clips import Clip, slice_clip
+from database.files.resample import mirror_clip
 from database.store import SCHEMA, PoseDatabase, open_database, write_database
 from tools.evaluate.protocol import LEAVE_OUT, N_CACHED, cmu_folder
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 PAPER_POSES = 433_622  # Chai & Hodgins 2005, section 5
 PAPER_FPS = 120.0
@@ -47,12 +47,12 @@ def grown_database(motion: Path, n_poses: int = PAPER_POSES) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="grown-", dir=path.parent) as temporary:
         plain = Path(temporary) / "plain.db"
-        with progress_bar("motions at 120 Hz") as progress:
+        with open_progress_bar("motions at 120 Hz") as progress:
             build_database([folder], plain, PAPER_FPS, LEAVE_OUT, lambda done, total, _: progress(done, total))
         database = open_database(plain)
         write_database(path, _up_to(n_poses, database))
         del database  # Windows removes no file that is mapped
-    keep_last_used(path.parent, "grown-*.db", N_CACHED)
+    remove_least_used(path.parent, "grown-*.db", N_CACHED)
     return path
 
 
@@ -66,7 +66,7 @@ def _up_to(n_poses: int, database: PoseDatabase) -> Iterator[Clip]:
             if left == 0:
                 return
             clip = database.clip(index)
-            clip = clip_slice(mirrored(clip) if mirror else clip, 0, min(left, clip.n_frames))
+            clip = slice_clip(mirror_clip(clip) if mirror else clip, 0, min(left, clip.n_frames))
             left -= clip.n_frames
             yield clip
 

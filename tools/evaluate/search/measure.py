@@ -12,18 +12,18 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.rotations import matrix_from_rotvec
 from database.graph.build import build_graph
-from database.graph.neighbours import Graph, graph_of
+from database.graph.neighbours import Graph, find_graph
 from database.store import PoseDatabase, open_database
 from reconstruct.history import BodyState
-from reconstruct.search.examples import Examples, PoseTable, examples_for
+from reconstruct.search.examples import Examples, PoseTable, compute_examples
 from reconstruct.search.lists import build_lists
-from reconstruct.search.nearest import Query, nearest_examples
+from reconstruct.search.nearest import Query, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query
 from tools.evaluate.search.grown import PAPER_POSES, grown_database, part_of
-from tools.progress import progress_bar
+from tools.progress import open_progress_bar
 
 SECONDS = 20.0
 MARKERS = "boxing"
@@ -72,10 +72,10 @@ class QueryCost:
 
 def measure_search(motion: Path, table: PoseDatabase, settings: SolveSettings, clips: Sequence[str] = ()) -> list[SearchedFrames]:
     """Search the frames of clips, by default of all but the unknown subjects. Raises DuocapError."""
-    graph = graph_for(table, graph_of(table))
+    graph = graph_for(table, find_graph(table))
     wanted = [protocol_clip(stem) for stem in clips] or [*MAIN, *OTHERS]
     results = []
-    with progress_bar("search") as progress:
+    with open_progress_bar("search") as progress:
         for done, clip in enumerate(wanted):
             progress(done, len(wanted))
             results.append(search_clip(clip, motion, table, graph, settings))
@@ -111,7 +111,7 @@ def search_queries(motion: MotionQuery, settings: SolveSettings) -> list[Query]:
 def clip_queries(which: ProtocolClip, motion: Path, settings: SolveSettings, table: PoseTable) -> tuple[list[Query], Examples]:
     """Return a clip's queries with 5 mm of noise, and the database's examples for its performer. Raises DuocapError."""
     query = apply_variant(load_query(which, motion, MARKERS, SECONDS), "noise", 0)
-    return search_queries(query, settings), examples_for(query.subject, table)
+    return search_queries(query, settings), compute_examples(query.subject, table)
 
 
 def search_clip(which: ProtocolClip, motion: Path, table: PoseDatabase, graph: Graph, settings: SolveSettings) -> SearchedFrames:
@@ -147,7 +147,7 @@ def warm(search: PoseSearch, examples: Examples, query: Query, count: int) -> No
     """Run every kernel, so that compiling is not measured."""
     for _ in range(3):
         search.nearest(query, count)
-    nearest_examples(examples, query, count)
+    find_nearest_examples(examples, query, count)
     search.forget()
 
 
@@ -156,7 +156,7 @@ def timed_exhaustive(examples: Examples, queries: Sequence[Query], count: int) -
     found, us = [], []
     for query in queries:
         begin_ns = perf_counter_ns()
-        found.append(nearest_examples(examples, query, count))
+        found.append(find_nearest_examples(examples, query, count))
         us.append((perf_counter_ns() - begin_ns) / 1e3)
     return found, np.array(us)
 
@@ -200,7 +200,7 @@ def costs_by_size(motion: Path, settings: SolveSettings) -> tuple[QueryCost, ...
     """Measure parts of a database of the paper's size, 120 Hz, with mirrored motions. Raises DuocapError."""
     whole = open_database(grown_database(motion))
     costs = []
-    with progress_bar("sizes") as progress:
+    with open_progress_bar("sizes") as progress:
         for done, size in enumerate(SIZES):
             progress(done, len(SIZES))
             part = part_of(whole, size)

@@ -10,9 +10,9 @@ import numpy as np
 
 from config.arrays import Floats
 from config.settings import SolveSettings
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import PoseDatabase, open_database
-from reconstruct.search.examples import Examples, examples_for
+from reconstruct.search.examples import Examples, compute_examples
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import angle_errors, own_angles
 from tools.evaluate.methods import USUAL, SolvedMotion, solve
@@ -110,8 +110,8 @@ def run_method(
 
 def errors_of(query: MotionQuery, found: SolvedMotion) -> SynthesisErrors:
     """Compare poses with a query's truth, from the second frame on."""
-    _, estimated = forward(query.subject.skeleton, found.rotvec, found.root_m)
-    _, true = forward(query.subject.skeleton, query.rotvec, query.root_m)
+    _, estimated = compute_forward_kinematics(query.subject.skeleton, found.rotvec, found.root_m)
+    _, true = compute_forward_kinematics(query.subject.skeleton, query.rotvec, query.root_m)
     components = angle_errors_deg(found.rotvec, query.rotvec)[:, moving_angles(query.rotvec)]
     # A BVH or C3D has no angles of an Acclaim skeleton.
     no_angles = np.full((len(query), 1), np.nan)
@@ -132,7 +132,7 @@ class ExampleCache:
         subject = query.subject
         key = subject.skeleton.offsets_m.tobytes() + subject.offset_m.tobytes() + subject.joint.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = (key, examples_for(subject, self._database))
+            self._last = (key, compute_examples(subject, self._database))
         return self._last[1]
 
 

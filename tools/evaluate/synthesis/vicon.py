@@ -17,9 +17,9 @@ from config.arrays import Floats
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet, read_marker_set
-from database.clips import Clip, clip_slice
+from database.clips import Clip, slice_clip
 from database.files.c3d import C3dPoints, read_c3d
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from tools.evaluate.asf_angles import AsfAngles, asf_angles
 from tools.evaluate.given import read_given, read_markers
 from tools.evaluate.protocol import protocol_clip, query_path, read_query
@@ -128,7 +128,7 @@ def markers_query(file: Path, markers: str | Path, seconds: float) -> ViconQuery
 def offsets_from(points: C3dPoints, clip: Clip, joint: NDArray[np.int64], n_frames: int) -> Floats:
     """Return each marker's mean position in its joint's frame over the first frames, (M, 3) [m]; zero where never seen."""
     first = slice(n_frames)
-    G, p = forward(clip.skeleton, clip.rotvec[first], clip.root_m[first])
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec[first], clip.root_m[first])
     local = np.einsum("nmji,nmj->nmi", G[:, joint], points.point_m[first] - p[:, joint])
     seen = points.valid[first, :, None]
     return np.asarray((local * seen).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
@@ -139,7 +139,7 @@ def nearest_markers(file: Path, wanted: MarkerSet, joint: NDArray[np.int64], off
 
     Raises FileFormatError: one has none within MAX_NOMINAL_M.
     """
-    G, p = forward(clip.skeleton, clip.rotvec[0], clip.root_m[0])
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec[0], clip.root_m[0])
     theirs = p[joint] + np.einsum("mij,mj->mi", G[joint], offset_m)
     ours = p[wanted.joint] + np.einsum("mij,mj->mi", G[wanted.joint], wanted.offset_m)
     apart_m = np.linalg.norm(ours[:, None] - theirs[None], axis=2)
@@ -169,7 +169,7 @@ def _split(
     begin, step = round(CALIBRATION_S * clip.fps), round(clip.fps / FPS)
     end = min(clip.n_frames, begin + round(seconds * clip.fps)) if seconds > 0 else clip.n_frames
     frames = slice(begin, end, step)
-    part = replace(clip_slice(clip, begin, end), fps=FPS, rotvec=clip.rotvec[frames].copy(), root_m=clip.root_m[frames].copy())
+    part = replace(slice_clip(clip, begin, end), fps=FPS, rotvec=clip.rotvec[frames].copy(), root_m=clip.root_m[frames].copy())
     worn = replace(wanted, joint=joint[chosen], offset_m=offset_m[chosen])
     query = query_from_clip(part, BEHAVIOUR if asf.chains else GIVEN, worn, asf.part(frames))
     query = replace(query, marker_m=points.point_m[frames][:, chosen], visible=points.valid[frames][:, chosen])

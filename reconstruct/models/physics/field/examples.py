@@ -16,7 +16,7 @@ from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.field import ExampleMotions
-from reconstruct.models.physics.field.state import N_POSE, Units, states_of
+from reconstruct.models.physics.field.state import N_POSE, Units, compute_states
 
 STRETCH = 1.6  # of an example's time, at most, and its inverse
 ANGLE_RAD, PLACE_M, TURN_RAD, TEMPO, CONTACT = 0.15, 0.15, 0.25, 0.2, 0.25  # deviations that count 1
@@ -31,7 +31,10 @@ LEAST = 0.01  # rad or m, added to every deviation
 
 @dataclass(frozen=True, slots=True)
 class ExampleBank:
-    """The examples with what of them is compared: poses (F, 70) of `states_of`, places in the plane (F, 2), headings (F,)."""
+    """The examples with what of them is compared.
+
+    Poses (F, 70) of `compute_states`, places in the plane (F, 2), headings (F,).
+    """
 
     examples: ExampleMotions
     pose: Floats
@@ -40,24 +43,24 @@ class ExampleBank:
     units: Units
 
 
-def bank_of(examples: ExampleMotions, units: Units) -> ExampleBank:
+def build_example_bank(examples: ExampleMotions, units: Units) -> ExampleBank:
     """Return what of the examples is compared."""
     q = examples.q.astype(np.float64)
-    return ExampleBank(examples, _poses(q, units), q[:, [0, 2]], heading_rad(q), units)
+    return ExampleBank(examples, _compute_pose_states(q, units), q[:, [0, 2]], compute_heading_rad(q), units)
 
 
-def _poses(q: Floats, units: Units) -> Floats:
+def _compute_pose_states(q: Floats, units: Units) -> Floats:
     """Return the part of states that is pose, (N, 70)."""
-    return states_of(q, np.zeros((len(q), N_TANGENT)), 0.0, units)[:, :N_POSE]
+    return compute_states(q, np.zeros((len(q), N_TANGENT)), 0.0, units)[:, :N_POSE]
 
 
-def heading_rad(q: Floats) -> Floats:
+def compute_heading_rad(q: Floats) -> Floats:
     """Return the angle about Y of where the hips face, (N,) [rad]."""
     ahead = matrix_from_quaternion(q[:, 3:7])[:, :, 2]
     return np.asarray(np.arctan2(ahead[:, 0], ahead[:, 2]))
 
 
-def nearest_stretch(
+def find_nearest_stretch(
     bank: ExampleBank,
     ends: tuple[Floats, Floats],
     seconds: float,
@@ -69,8 +72,10 @@ def nearest_stretch(
     ends: two poses, (95,); wanted: contacts, (N, 2, 3), None for any; motions: those that are looked through, None for all.
     """
     both = np.array(ends)
-    target = _poses(both, bank.units)
-    turn, shift = _relative(both[:1, [0, 2]], heading_rad(both[:1]), both[1:, [0, 2]], heading_rad(both[1:]))
+    target = _compute_pose_states(both, bank.units)
+    turn, shift = _compute_relative_places(
+        both[:1, [0, 2]], compute_heading_rad(both[:1]), both[1:, [0, 2]], compute_heading_rad(both[1:])
+    )
     apart = [np.sqrt(((bank.pose - row) ** 2).mean(axis=1)) / ANGLE_RAD for row in target]
     best, least = (0, 1), np.inf
     examples, frames = bank.examples, seconds * bank.examples.fps
@@ -83,21 +88,21 @@ def nearest_stretch(
         a, b = a[allowed], b[allowed]
         if not len(a):
             continue
-        turned, moved = _relative(bank.place[a], bank.heading[a], bank.place[b], bank.heading[b])
+        turned, moved = _compute_relative_places(bank.place[a], bank.heading[a], bank.place[b], bank.heading[b])
         cost = apart[0][a] ** 2 + apart[1][b] ** 2
         cost += ((moved - shift) ** 2).sum(axis=1) / PLACE_M**2
         cost += (np.angle(np.exp(1j * (turned - turn))) / TURN_RAD) ** 2 + (np.log((b - a + 1) / frames) / TEMPO) ** 2
         if wanted is not None:
-            cost += _contact_cost(examples.parts, a, b, wanted)
+            cost += _compute_contact_cost(examples.parts, a, b, wanted)
         k = int(np.argmin(cost))
         if cost[k] < least:
             best, least = (int(a[k]), int(b[k])), float(cost[k])
     if not np.isfinite(least):
-        best, least = _anywhere(examples, frames), FAR**2
+        best, least = _choose_longest_example(examples, frames), FAR**2
     return best, float(np.sqrt(least))
 
 
-def _contact_cost(parts: Bools, a: Ints, b: Ints, wanted: Bools) -> Floats:
+def _compute_contact_cost(parts: Bools, a: Ints, b: Ints, wanted: Bools) -> Floats:
     """Return how unlike those wanted, (N, 2, 3), the contacts of stretches from rows a to rows b are, (C,)."""
     share = np.linspace(0.0, 1.0, SAMPLES)
     rows = np.rint(a[:, None] + share * (b - a)[:, None]).astype(int)
@@ -105,7 +110,7 @@ def _contact_cost(parts: Bools, a: Ints, b: Ints, wanted: Bools) -> Floats:
     return np.asarray(((parts[rows] != here).mean(axis=(1, 2, 3)) / CONTACT) ** 2 * 4.0)
 
 
-def _anywhere(examples: ExampleMotions, frames: float) -> tuple[int, int]:
+def _choose_longest_example(examples: ExampleMotions, frames: float) -> tuple[int, int]:
     """Return the longest example, as much of it as is wanted: where none can be stretched enough."""
     lengths = np.diff(examples.start)
     k = int(np.argmax(lengths))
@@ -113,7 +118,7 @@ def _anywhere(examples: ExampleMotions, frames: float) -> tuple[int, int]:
     return first, first + min(int(lengths[k]) - 1, max(2, round(frames) - 1))
 
 
-def nearness_of(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics) -> Floats:
+def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics) -> Floats:
     """Return L (72, 72): |L d|^2 is how unlikely a motion is that differs by d from the nearest example bent to its ends.
 
     Every stretch of the examples is compared with the nearest one of other performers (of other motions, where there is one
@@ -129,11 +134,11 @@ def nearness_of(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics
         for n in (round(seconds * examples.fps) for seconds in LEARNED_S):
             for first in range(start, stop - n, round(EVERY_S * examples.fps)) if others else ():
                 real = examples.q[first : first + n].astype(np.float64)
-                stretch, distance = nearest_stretch(
+                stretch, distance = find_nearest_stretch(
                     bank, (real[0], real[-1]), n / examples.fps, examples.parts[first : first + n], others
                 )
                 if distance < ALIKE:
-                    near = bent(dynamics, sampled(examples.q, np.linspace(*stretch, n)), real[0], real[-1])
+                    near = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*stretch, n)), real[0], real[-1])
                     d = dynamics.difference(near, real) / max(1.0, distance)
                     squares += d.T @ d / n
                     count += 1.0
@@ -141,7 +146,7 @@ def nearness_of(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics
     return np.ascontiguousarray((vectors / np.sqrt(values)) @ vectors.T)
 
 
-def _relative(place: Floats, heading: Floats, to_place: Floats, to_heading: Floats) -> tuple[Floats, Floats]:
+def _compute_relative_places(place: Floats, heading: Floats, to_place: Floats, to_heading: Floats) -> tuple[Floats, Floats]:
     """Return turns (N,) and shifts (N, 2) from one to the other, seen from the first heading."""
     d = to_place - place
     c, s = np.cos(heading), np.sin(heading)
@@ -149,7 +154,7 @@ def _relative(place: Floats, heading: Floats, to_place: Floats, to_heading: Floa
     return np.asarray(to_heading - heading), shift
 
 
-def sampled(q: Floats | Singles, rows: Floats) -> Floats:
+def sample_configurations(q: Floats | Singles, rows: Floats) -> Floats:
     """Return configurations at rows between the frames, (N, 95)."""
     low = np.minimum(rows.astype(int), len(q) - 2)
     share = rows - low
@@ -162,17 +167,17 @@ def sampled(q: Floats | Singles, rows: Floats) -> Floats:
     return np.concatenate([root, mixed.reshape(len(rows), -1)], axis=1)
 
 
-def bent(dynamics: Dynamics, q: Floats, first: Floats, last: Floats) -> Floats:
+def bend_stretch(dynamics: Dynamics, q: Floats, first: Floats, last: Floats) -> Floats:
     """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord."""
-    moved = _placed(q, first, last)
+    moved = _place_stretch(q, first, last)
     share = np.linspace(0.0, 1.0, len(q))[:, None]
     ends = [dynamics.difference(moved[[k]], pose[None]) for k, pose in ((0, first), (-1, last))]
     return dynamics.integrate(moved, (1.0 - share) * ends[0] + share * ends[1])
 
 
-def _placed(q: Floats, first: Floats, last: Floats) -> Floats:
+def _place_stretch(q: Floats, first: Floats, last: Floats) -> Floats:
     """Return a stretch turned about Y by the mean turn that its ends need, its places through those of the two poses."""
-    wanted, have = heading_rad(np.array([first, last])), heading_rad(q[[0, -1]])
+    wanted, have = compute_heading_rad(np.array([first, last])), compute_heading_rad(q[[0, -1]])
     turn = wanted[0] - have[0]
     end = np.angle(np.exp(1j * (wanted[1] - have[1] - turn)))
     chord, new = q[-1, [0, 2]] - q[0, [0, 2]], last[[0, 2]] - first[[0, 2]]

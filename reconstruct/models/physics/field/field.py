@@ -7,7 +7,7 @@ import numpy as np
 from config.arrays import Bools, Floats, Ints, ReadOnlyArrays, Singles
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.field.mixture import Mixture
-from reconstruct.models.physics.field.process import Prediction, SparseProcess, predict
+from reconstruct.models.physics.field.process import Prediction, SparseProcess, predict_outputs
 
 ENERGY = 0.95  # of the variance, kept by a subspace
 
@@ -34,7 +34,7 @@ class Subspace(ReadOnlyArrays):
         return np.asarray(centred - (centred @ self.basis) @ self.basis.T)
 
 
-def principal(rows: Floats, energy: float = ENERGY) -> Subspace:
+def fit_subspace(rows: Floats, energy: float = ENERGY) -> Subspace:
     """Return the subspace of the fewest principal components that keep a share of the variance of rows (N, F)."""
     mean = rows.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov(rows.T, bias=True))
@@ -81,7 +81,7 @@ class ForceField:
 
     def predicted(self, states: Floats) -> Prediction:
         """Return forces, in coordinates of their subspace, of states (N, 142), and derivatives by the states' coordinates."""
-        return predict(self.process, self.state.coordinates(states))
+        return predict_outputs(self.process, self.state.coordinates(states))
 
     def mean_forces(self, states: Floats) -> Floats:
         """Return the expected u of states: (N, 142) -> (N, 72), in units."""

@@ -40,7 +40,7 @@ def write_field(path: Path, field: ForceField) -> None:
                 for name in names:
                     array = np.asarray(getattr(getattr(field, part), name))
                     writer.add(f"{part}.{name}", array.astype(DTYPES.get(f"{part}.{name}", np.float64)))
-            writer.fields = _layout() | {
+            writer.fields = _read_layout() | {
                 "name": field.name,
                 "skeleton": field.skeleton.name,
                 "mass_kg": field.mass_kg,
@@ -61,24 +61,24 @@ def read_field(path: Path) -> ForceField:
         raise ForceFieldError(str(error)) from error
     if damaged:
         raise ForceFieldError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
-    if any(container.fields.get(name) != value for name, value in _layout().items()):
+    if any(container.fields.get(name) != value for name, value in _read_layout().items()):
         raise ForceFieldError(f"{path}: learned of other joints than this program's; {AGAIN}")
     try:
-        field = _field(container)
+        field = _field_from_container(container)
     except (KeyError, TypeError, ValueError, AssertionError) as error:
         raise ForceFieldError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
-    fault = _fault_of(field)
+    fault = _describe_fault(field)
     if fault:
         raise ForceFieldError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
     return field
 
 
-def _layout() -> dict[str, Any]:
+def _read_layout() -> dict[str, Any]:
     """Return the fields that must agree between the program that reads a field and the one that wrote it."""
     return {"joints": list(JOINTS), "reference": REFERENCE.round(9).tolist()}
 
 
-def _field(container: Container) -> ForceField:
+def _field_from_container(container: Container) -> ForceField:
     """Return the field of a container; raises KeyError, TypeError, ValueError."""
     fields = container.fields
     got: dict[str, dict[str, Any]] = {
@@ -104,7 +104,7 @@ def _field(container: Container) -> ForceField:
     )
 
 
-def _fault_of(field: ForceField) -> str:
+def _describe_fault(field: ForceField) -> str:
     """Return what is wrong with a field, for an error message; empty for a valid one."""
     p, e = field.process, field.examples
     m, d = p.inducing.shape if p.inducing.ndim == 2 else (0, 0)

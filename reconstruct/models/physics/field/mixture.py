@@ -28,15 +28,15 @@ def fit_mixture(X: Floats, n_components: int) -> Mixture:
     start = X[np.linspace(0, n - 1, n_components).astype(int)]
     label = kmeans2(X, start, minit="matrix", missing="warn")[1] if n_components > 1 else np.zeros(n, int)
     share = np.eye(n_components)[label]
-    mixture = _maximised(X, share)
+    mixture = _maximise_likelihood(X, share)
     for _ in range(ITERATIONS):
-        terms = log_terms(mixture, X)
+        terms = compute_log_terms(mixture, X)
         share = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
-        mixture = _maximised(X, share)
+        mixture = _maximise_likelihood(X, share)
     return mixture
 
 
-def log_terms(mixture: Mixture, X: Floats) -> Floats:
+def compute_log_terms(mixture: Mixture, X: Floats) -> Floats:
     """Return the logarithm of each component's share of the density at points (N, D): (N, C)."""
     white = np.einsum("cij,nci->ncj", mixture.root, X[:, None, :] - mixture.mean)
     log_det = np.log(np.einsum("cii->ci", mixture.root)).sum(axis=1)
@@ -44,7 +44,7 @@ def log_terms(mixture: Mixture, X: Floats) -> Floats:
     return np.asarray(constant - 0.5 * (white**2).sum(axis=2))
 
 
-def _maximised(X: Floats, share: Floats) -> Mixture:
+def _maximise_likelihood(X: Floats, share: Floats) -> Mixture:
     """Return the most likely mixture of points that belong to components by shares, (N, C)."""
     d = X.shape[1]
     total = share.sum(axis=0) + 1e-9

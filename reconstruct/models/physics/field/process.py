@@ -46,10 +46,10 @@ class Prediction:
     share_by: Floats
 
 
-def predict(process: SparseProcess, Y: Floats) -> Prediction:
+def predict_outputs(process: SparseProcess, Y: Floats) -> Prediction:
     """Return mean and variance of the outputs at inputs (N, D), eq. 16, noise included, and their derivatives."""
     Z = process.inducing
-    k = kernel_of(Y, Z, process.length)
+    k = compute_kernel(Y, Z, process.length)
     mean = k @ process.coefficients
     kC = k @ process.shrink
     taken = (kC * k).sum(axis=1)
@@ -60,7 +60,7 @@ def predict(process: SparseProcess, Y: Floats) -> Prediction:
     return Prediction(mean, 1.0 + process.noise - taken, mean_by, share_by)
 
 
-def kernel_of(Y: Floats, Z: Floats, length: Floats) -> Floats:
+def compute_kernel(Y: Floats, Z: Floats, length: Floats) -> Floats:
     """Return k(y, z) of inputs (N, D) and (M, D), eq. 17 with a variance of 1: (N, M)."""
     a, b = Y / length, Z / length
     distance2 = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2.0 * a @ b.T
@@ -84,7 +84,7 @@ def learn_process(
     low = [np.log(SHORTEST)] * len(start) + [np.log(LEAST_NOISE)]
     high = [np.log(LONGEST)] * len(start) + [np.log(MOST_NOISE)]
     found = minimize(
-        partial(negative_log_likelihood, Y=Y, outputs=outputs, inducing=inducing),
+        partial(compute_negative_log_likelihood, Y=Y, outputs=outputs, inducing=inducing),
         np.clip(np.append(np.log(start), np.log(START_NOISE)), low, high),
         jac=True,
         method="L-BFGS-B",
@@ -92,31 +92,31 @@ def learn_process(
         callback=one,
         options={"maxiter": max_steps},
     )
-    return process_of(Y, outputs, inducing, np.exp(found.x[:-1]), float(np.exp(found.x[-1])))
+    return build_process(Y, outputs, inducing, np.exp(found.x[:-1]), float(np.exp(found.x[-1])))
 
 
-def process_of(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, noise: float) -> SparseProcess:
+def build_process(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, noise: float) -> SparseProcess:
     """Return the process of given parameters."""
-    parts = _parts(Y, inducing, length, noise)
+    parts = _factor_process(Y, inducing, length, noise)
     fitted = cho_solve(parts.A, parts.Kuf @ (outputs / parts.diagonal[:, None]))
-    a = _solved(parts, outputs)
+    a = _solve_outputs(parts, outputs)
     variance = np.maximum((outputs * a).sum(axis=0) / len(Y), 1e-12)
     M = len(inducing)
     shrink = cho_solve(parts.Kuu, np.eye(M)) - cho_solve(parts.A, np.eye(M))
     return SparseProcess(inducing.copy(), length.copy(), noise, variance, fitted, 0.5 * (shrink + shrink.T))
 
 
-def negative_log_likelihood(log_parameters: Floats, Y: Floats, outputs: Floats, inducing: Floats) -> tuple[float, Floats]:
+def compute_negative_log_likelihood(log_parameters: Floats, Y: Floats, outputs: Floats, inducing: Floats) -> tuple[float, Floats]:
     """Return -ln p(z | Y) up to a constant, its c_k the best ones, and its gradient by the logarithms of length scales and noise.
 
     -ln p = K/2 ln|S| + N/2 sum_k ln(z_k' S^-1 z_k / N), S = Q + L.
     """
     length, noise = np.exp(log_parameters[:-1]), float(np.exp(log_parameters[-1]))
     n, n_outputs = outputs.shape
-    parts = _parts(Y, inducing, length, noise)
-    a = _solved(parts, outputs)
+    parts = _factor_process(Y, inducing, length, noise)
+    a = _solve_outputs(parts, outputs)
     squares = np.maximum((outputs * a).sum(axis=0), 1e-300)
-    log_det = _log_det(parts.A) - _log_det(parts.Kuu) + np.log(parts.diagonal).sum()
+    log_det = _compute_log_det(parts.A) - _compute_log_det(parts.Kuu) + np.log(parts.diagonal).sum()
     value = 0.5 * n_outputs * log_det + 0.5 * n * np.log(squares / n).sum()
     # G = d value / dS = K/2 S^-1 - sum_k N / (2 s_k) a_k a_k'; g its diagonal; H = G - diag(g)
     P = cho_solve(parts.Kuu, parts.Kuf)
@@ -128,9 +128,9 @@ def negative_log_likelihood(log_parameters: Floats, Y: Floats, outputs: Floats, 
     HP = 0.5 * n_outputs * SP - 0.5 * (a * (n / squares)) @ (a.T @ P.T) - g[:, None] * P.T
     by_Kfu, by_Kuu = 2.0 * HP, -P @ HP
     gradient = np.empty(len(log_parameters))
-    gradient[:-1] = _by_log_length(by_Kfu, parts.Kuf.T, Y, inducing, length)
-    Kuu = kernel_of(inducing, inducing, length)
-    gradient[:-1] += _by_log_length(by_Kuu, Kuu, inducing, inducing, length)
+    gradient[:-1] = _derive_by_log_length(by_Kfu, parts.Kuf.T, Y, inducing, length)
+    Kuu = compute_kernel(inducing, inducing, length)
+    gradient[:-1] += _derive_by_log_length(by_Kuu, Kuu, inducing, inducing, length)
     gradient[-1] = noise * g.sum()
     return float(value), gradient
 
@@ -145,28 +145,28 @@ class _Parts:
     diagonal: Floats
 
 
-def _parts(Y: Floats, inducing: Floats, length: Floats, noise: float) -> _Parts:
+def _factor_process(Y: Floats, inducing: Floats, length: Floats, noise: float) -> _Parts:
     """Return what every evaluation starts from."""
-    Kuf = kernel_of(inducing, Y, length)
-    Kuu = kernel_of(inducing, inducing, length) + JITTER * np.eye(len(inducing))
+    Kuf = compute_kernel(inducing, Y, length)
+    Kuu = compute_kernel(inducing, inducing, length) + JITTER * np.eye(len(inducing))
     factor = cho_factor(Kuu, lower=True)
     diagonal = np.maximum(1.0 - (Kuf * cho_solve(factor, Kuf)).sum(axis=0), 0.0) + noise
     A = cho_factor(Kuu + (Kuf / diagonal) @ Kuf.T, lower=True)
     return _Parts(factor, A, Kuf, diagonal)
 
 
-def _solved(parts: _Parts, outputs: Floats) -> Floats:
+def _solve_outputs(parts: _Parts, outputs: Floats) -> Floats:
     """Return S^-1 outputs, (N, K)."""
     scaled = outputs / parts.diagonal[:, None]
     return np.asarray(scaled - (parts.Kuf.T @ cho_solve(parts.A, parts.Kuf @ scaled)) / parts.diagonal[:, None])
 
 
-def _log_det(factor: tuple[Floats, bool]) -> float:
+def _compute_log_det(factor: tuple[Floats, bool]) -> float:
     """Return the logarithm of the determinant of a factored matrix."""
     return 2.0 * float(np.log(np.diagonal(factor[0])).sum())
 
 
-def _by_log_length(by: Floats, K: Floats, Y: Floats, Z: Floats, length: Floats) -> Floats:
+def _derive_by_log_length(by: Floats, K: Floats, Y: Floats, Z: Floats, length: Floats) -> Floats:
     """Return sum_ij by_ij dK_ij / d ln l_d, (D,), with dK_ij / d ln l_d = K_ij (y_id - z_jd)^2 / l_d^2."""
     E = by * K
     sums = (Y**2).T @ E.sum(axis=1) + (Z**2).T @ E.sum(axis=0) - 2.0 * (Y * (E @ Z)).sum(axis=0)

@@ -14,10 +14,10 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.kinematics import charted
-from database.geometry.rotations import matrix_from_quaternion, skew
+from database.geometry.kinematics import charted_from_local
+from database.geometry.rotations import matrix_from_quaternion, skew_from_vector
 from reconstruct.models.physics.body import Body
-from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, configurations, right_jacobian
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, compute_right_jacobian, configurations_from_poses
 
 VELOCITY_S = 0.15  # about 1 / (2 pi 1 Hz): a joint that swings once a second has rates and angles of one size
 STANDARD_GRAVITY = 9.81
@@ -34,22 +34,22 @@ class Units:
     force: Floats
 
 
-def units_of(body: Body) -> Units:
+def compute_units(body: Body) -> Units:
     """Return the units of a body, those of its weight on earth."""
     rest = body.skeleton.rest_positions_m()
-    standing = configurations(charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3))), np.zeros((1, 3)))[0]
+    standing = configurations_from_poses(charted_from_local(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3))), np.zeros((1, 3)))[0]
     force = STANDARD_GRAVITY * np.sqrt(body.total_kg * np.diagonal(Dynamics(body).mass_matrix(standing)))
     return Units(float(-(rest + body.skeleton.tails_m)[:, 1].min()), force)
 
 
-def states_of(q: Floats, v: Floats, ground_m: Floats | float, units: Units) -> Floats:
+def compute_states(q: Floats, v: Floats, ground_m: Floats | float, units: Units) -> Floats:
     """Return states (N, 142) of configurations (N, 95) and velocities (N, 72); ground_m: height, (N,) or of all."""
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     out = np.empty((len(q), N_STATE))
     out[:, 0] = (q[:, 1] - ground_m) / units.length_m
     out[:, INCLINATION] = local[:, 0, 1]
-    out[:, ANGLES] = charted(local)[:, 1:].reshape(len(q), -1)
-    out[:, RATES] = v * rate_units(units)
+    out[:, ANGLES] = charted_from_local(local)[:, 1:].reshape(len(q), -1)
+    out[:, RATES] = v * compute_rate_units(units)
     return out
 
 
@@ -77,15 +77,15 @@ class StateDerivatives:
         return np.asarray(rows[:, :, RATES] * self.rates)
 
 
-def state_derivatives(q: Floats, units: Units) -> StateDerivatives:
+def compute_state_derivatives(q: Floats, units: Units) -> StateDerivatives:
     """Return the derivatives of states by changes of configurations (N, 95) in their tangent spaces, and by velocities."""
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     up = local[:, 0, 1]
-    angles: Floats = np.asarray(np.linalg.inv(right_jacobian(charted(local)[:, 1:])), np.float64)
-    return StateDerivatives(up / units.length_m, skew(up), angles, rate_units(units))
+    angles: Floats = np.asarray(np.linalg.inv(compute_right_jacobian(charted_from_local(local)[:, 1:])), np.float64)
+    return StateDerivatives(up / units.length_m, skew_from_vector(up), angles, compute_rate_units(units))
 
 
-def rate_units(units: Units) -> Floats:
+def compute_rate_units(units: Units) -> Floats:
     """Return by what velocities are multiplied, (72,)."""
     out = np.full(N_TANGENT, VELOCITY_S)
     out[:3] /= units.length_m

@@ -9,13 +9,13 @@ from scipy.cluster.vq import kmeans2
 from config.arrays import Bools, Floats, Ints
 from config.errors import DuocapError
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.physics.body import Body, body_of
+from reconstruct.models.physics.body import Body, build_body
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
-from reconstruct.models.physics.field.examples import bank_of, nearness_of
-from reconstruct.models.physics.field.field import ExampleMotions, ForceField, principal
+from reconstruct.models.physics.field.examples import build_example_bank, compute_nearness
+from reconstruct.models.physics.field.field import ExampleMotions, ForceField, fit_subspace
 from reconstruct.models.physics.field.mixture import fit_mixture
-from reconstruct.models.physics.field.process import SparseProcess, learn_process, predict, process_of
-from reconstruct.models.physics.field.state import Units, states_of, units_of
+from reconstruct.models.physics.field.process import SparseProcess, build_process, learn_process, predict_outputs
+from reconstruct.models.physics.field.state import Units, compute_states, compute_units
 
 FPS = 60.0
 MIN_FRAMES = 30
@@ -62,27 +62,27 @@ def train_field(
     for k, motion in enumerate(motions):
         if len(motion.q) < MIN_FRAMES:
             raise ForceFieldError(f"{motion.name}: {len(motion.q)} frames at {FPS:g} Hz are too few; give at least {MIN_FRAMES}")
-        s, u = state_and_force(body_of(motion.skeleton, motion.mass_kg), motion.q, FPS)
+        s, u = compute_state_and_force(build_body(motion.skeleton, motion.mass_kg), motion.q, FPS)
         states.append(s)
         forces.append(u)
         report(k + 1, total)
     S, U = np.concatenate(states), np.concatenate(forces)
-    state, force = principal(S), principal(U)
+    state, force = fit_subspace(S), fit_subspace(U)
     Y, z = state.coordinates(S), force.coordinates(U)
-    Z = inducing_inputs(Y, options.inducing)
+    Z = choose_inducing_inputs(Y, options.inducing)
     some = np.linspace(0, len(Y) - 1, min(len(Y), options.learning)).astype(int)
     start = np.full(Y.shape[1], np.sqrt(Y.shape[1]))
     learned = learn_process(Y[some], z[some], Z, start, options.steps, lambda step: report(len(motions) + step, total))
     of_motion = np.repeat(np.arange(len(motions)), [len(motion.q) for motion in motions])
-    process = calibrated(process_of(Y, z, Z, learned.length, learned.noise), Y, z, of_motion)
+    process = calibrate_variances(build_process(Y, z, Z, learned.length, learned.noise), Y, z, of_motion)
     report(total, total)
     main = max(motions, key=lambda motion: len(motion.q))
     sources = tuple(f"{motion.name}: {len(motion.q) / FPS:.1f} s" for motion in motions)
-    examples = _examples(motions)
+    examples = _build_example_motions(motions)
     return ForceField(name, main.skeleton, main.mass_kg, state, force, process, fit_mixture(Y, COMPONENTS), examples, sources)
 
 
-def calibrated(process: SparseProcess, Y: Floats, z: Floats, of_motion: Ints) -> SparseProcess:
+def calibrate_variances(process: SparseProcess, Y: Floats, z: Floats, of_motion: Ints) -> SparseProcess:
     """Return a process whose variances c_k are those of motions that it does not know.
 
     The frames of a motion are alike, and neighbours of each other; the likelihood takes them for independent, and so takes the
@@ -94,21 +94,21 @@ def calibrated(process: SparseProcess, Y: Floats, z: Floats, of_motion: Ints) ->
     squares = np.zeros(z.shape[1])
     for half in (0, 1):
         known = of_motion % 2 == half
-        other = process_of(Y[known], z[known], process.inducing, process.length, process.noise)
-        got = predict(other, Y[~known])
+        other = build_process(Y[known], z[known], process.inducing, process.length, process.noise)
+        got = predict_outputs(other, Y[~known])
         squares += ((z[~known] - got.mean) ** 2 / got.share[:, None]).sum(axis=0)
     return replace(process, variance=np.maximum(process.variance, squares / len(Y)))
 
 
-def state_and_force(body: Body, q: Floats, fps: float, units: Units | None = None) -> tuple[Floats, Floats]:
+def compute_state_and_force(body: Body, q: Floats, fps: float, units: Units | None = None) -> tuple[Floats, Floats]:
     """Return states (N, 142) and forces (N, 72) of a motion on a ground at height 0, both in units, by eq. 3."""
     dynamics = Dynamics(body)
-    units = units_of(body) if units is None else units
+    units = compute_units(body) if units is None else units
     motion = dynamics.motion(q, 1.0 / fps)
-    return states_of(q, motion.v, 0.0, units), dynamics.generalized_forces(motion) / units.force
+    return compute_states(q, motion.v, 0.0, units), dynamics.generalized_forces(motion) / units.force
 
 
-def inducing_inputs(Y: Floats, count: int) -> Floats:
+def choose_inducing_inputs(Y: Floats, count: int) -> Floats:
     """Return inducing inputs (M, D) of inputs (N, D): the centres of k-means from evenly spaced frames; no chance in it."""
     if len(Y) <= count:
         return Y.copy()
@@ -117,7 +117,7 @@ def inducing_inputs(Y: Floats, count: int) -> Floats:
     return np.ascontiguousarray(centres[np.unique(label)])
 
 
-def _examples(motions: Sequence[FieldMotion]) -> ExampleMotions:
+def _build_example_motions(motions: Sequence[FieldMotion]) -> ExampleMotions:
     """Return the motions as they stay with the field."""
     start: Ints = np.concatenate([[0], np.cumsum([len(motion.q) for motion in motions])]).astype(np.int64)
     q = np.concatenate([motion.q for motion in motions]).astype(np.float32)
@@ -125,6 +125,6 @@ def _examples(motions: Sequence[FieldMotion]) -> ExampleMotions:
     levels = np.array([motion.level_m for motion in motions])
     found = ExampleMotions(q, start, parts, levels, np.eye(N_TANGENT), FPS)
     main = max(motions, key=lambda motion: len(motion.q))
-    body = body_of(main.skeleton, main.mass_kg)
+    body = build_body(main.skeleton, main.mass_kg)
     performers = [motion.skeleton.name for motion in motions]
-    return replace(found, nearness=nearness_of(bank_of(found, units_of(body)), performers, Dynamics(body)))
+    return replace(found, nearness=compute_nearness(build_example_bank(found, compute_units(body)), performers, Dynamics(body)))

@@ -10,7 +10,7 @@ import numpy as np
 from config.arrays import Floats
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.synthesis.problem import KeyPath, KeyPose, MotionProblem
-from reconstruct.models.physics.synthesis.solve import SolveOptions, solve
+from reconstruct.models.physics.synthesis.solve import SolveOptions, solve_motion
 
 WINDOW_S, OVERLAP_S = 2.0, 0.4
 LONGEST_S = 2.6  # that is solved as a whole
@@ -37,40 +37,40 @@ class AnimatedMotion:
     interrupted: bool
 
 
-def animate(
+def animate_motion(
     problem: MotionProblem,
     first: Floats,
     options: AnimateOptions = AnimateOptions(),
     report: Report = lambda done, total: None,
 ) -> AnimatedMotion:
     """Return the motion of a problem near a first one, (N, 95). report: is told steps done and at most to do."""
-    windows = windows_of(problem.n_frames, problem.fps)
+    windows = split_windows(problem.n_frames, problem.fps)
     per_window = options.statistics + options.physics
     start, q = first.copy(), first.copy()
     spent, dynamics, solved_to = [0.0, 0.0], problem.dynamics(), 0
     for k, (a, b) in enumerate(windows):
         for stage, steps in enumerate((options.statistics, options.physics)):
             motion, fresh = (start, first) if stage == 0 else (q, start)
-            motion[a:b] = joined(dynamics, motion[a:solved_to], fresh[a:b])
+            motion[a:b] = join_windows(dynamics, motion[a:solved_to], fresh[a:b])
             if steps == 0 or (stage == 0 and problem.field is None):
                 continue
             weights = problem.weights if stage else replace(problem.weights, physics=0.0)
-            part = window(replace(problem, weights=weights), a, b, motion)
+            part = build_window_problem(replace(problem, weights=weights), a, b, motion)
             done = k * per_window + stage * options.statistics
             began = time.process_time()
-            told = partial(_told, report, done, per_window * len(windows))
-            got = solve(part, motion[a:b].copy(), SolveOptions(steps, report=told, held=PINNED if k else 0))
+            told = partial(_report_step, report, done, per_window * len(windows))
+            got = solve_motion(part, motion[a:b].copy(), SolveOptions(steps, report=told, held=PINNED if k else 0))
             spent[stage] += time.process_time() - began
             motion[a:b] = got.q
             if got.interrupted:
                 if stage == 0:
-                    q[a:b] = joined(dynamics, q[a:solved_to], start[a:b])
+                    q[a:b] = join_windows(dynamics, q[a:solved_to], start[a:b])
                 return AnimatedMotion(start, q, (spent[0], spent[1]), True)
         solved_to = b
     return AnimatedMotion(start, q, (spent[0], spent[1]), False)
 
 
-def joined(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:
+def join_windows(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:
     """Return a window's first motion, (n, 95): as the window before has it, (m, 95), then smoothly on to its own, (n, 95)."""
     out = fresh.copy()
     m = len(solved)
@@ -82,12 +82,12 @@ def joined(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:
     return out
 
 
-def _told(report: Report, done: int, total: int, step: int, energy: float) -> None:
+def _report_step(report: Report, done: int, total: int, step: int, energy: float) -> None:
     """Pass on a step of the search."""
     report(done + step, total)
 
 
-def windows_of(n_frames: int, fps: float) -> list[tuple[int, int]]:
+def split_windows(n_frames: int, fps: float) -> list[tuple[int, int]]:
     """Return half-open ranges of frames that are solved one after the other."""
     if n_frames <= LONGEST_S * fps:
         return [(0, n_frames)]
@@ -96,7 +96,7 @@ def windows_of(n_frames: int, fps: float) -> list[tuple[int, int]]:
     return [(k * step, min(k * step + length, n_frames)) for k in range(n)]
 
 
-def window(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProblem:
+def build_window_problem(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProblem:
     """Return the problem of frames a..b-1; it begins as `motion` (N, 95) does there, and ends as it ends where a key is far."""
     if a == 0 and b == problem.n_frames:
         return problem

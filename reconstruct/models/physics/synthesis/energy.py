@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats
-from database.geometry.rotations import matrix_from_quaternion, skew
+from database.geometry.rotations import matrix_from_quaternion, skew_from_vector
 from numerics.banded import BandedEquations
-from reconstruct.models.physics.contacts import point_contacts
+from reconstruct.models.physics.contacts import spread_part_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
 from reconstruct.models.physics.field.field import ForceField
-from reconstruct.models.physics.friction import N_EDGES, cone_basis
+from reconstruct.models.physics.friction import N_EDGES, build_cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
     MotionKinematics,
-    jacobians_of,
-    kinematics_of,
+    compute_jacobians,
+    compute_kinematics,
 )
 from reconstruct.models.physics.synthesis.loads import Loads, share_loads
 from reconstruct.models.physics.synthesis.problem import (
@@ -35,7 +35,7 @@ from reconstruct.models.physics.synthesis.problem import (
     KeyPose,
     MotionProblem,
 )
-from reconstruct.models.physics.synthesis.statistics import statistics_terms
+from reconstruct.models.physics.synthesis.statistics import compute_statistics_terms
 
 EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
 EDGE_S = 0.05  # at the beginning and end of a contact: a foot rolls onto a part and off it
@@ -45,7 +45,7 @@ TORQUE_UNIT = 0.1  # of the weight times the height
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class EvaluatedMotion:
     """A motion and its energy. terms: by their names, weighted; loads: of the inner frames."""
 
     motion: MotionKinematics
@@ -68,30 +68,30 @@ class MotionEnergy:
         self.share = PAPER_FPS / problem.fps
         points = problem.body.contacts
         self.n_points = len(points)
-        self.down = point_contacts(points, problem.parts)
-        self.still = _inner(self.down, max(1, round(EDGE_S * problem.fps)))
+        self.down = spread_part_contacts(points, problem.parts)
+        self.still = _trim_contacts(self.down, max(1, round(EDGE_S * problem.fps)))
         self.level_m = problem.level_m[points.foot, points.part]
         self.normal = problem.surroundings.normal
-        self.B = cone_basis(problem.surroundings.friction, self.normal)
-        self.trust = _trust(problem)
-        self.even = _evenness(self.down, problem.fps)[1:-1]
+        self.B = build_cone_basis(problem.surroundings.friction, self.normal)
+        self.trust = _compute_example_trust(problem)
+        self.even = _compute_evenness(self.down, problem.fps)[1:-1]
         self.carrying = np.repeat(self.down[1:-1], N_EDGES, axis=1)
         height = problem.body.skeleton.height_m
         self.wrench_unit = np.repeat([PHYSICS_FORCE, PHYSICS_TORQUE * height], 3) * problem.weight_n
         self.torque_unit = TORQUE_UNIT * height * problem.weight_n
 
-    def evaluate(self, q: Floats) -> Evaluated:
+    def evaluate(self, q: Floats) -> EvaluatedMotion:
         """Return the energy of a motion (N, 95)."""
         return self._evaluated(q, None)[0]
 
-    def linearise(self, q: Floats) -> tuple[Evaluated, BandedEquations]:
+    def linearise(self, q: Floats) -> tuple[EvaluatedMotion, BandedEquations]:
         """Return the energy of a motion with its gradient and Gauss-Newton matrix by frames."""
         normal = BandedEquations.zero(len(q), N_TANGENT)
         return self._evaluated(q, normal)[0], normal
 
-    def _evaluated(self, q: Floats, normal: BandedEquations | None) -> tuple[Evaluated, BandedEquations | None]:
-        motion = kinematics_of(self.dynamics, q, self.dt_s)
-        by = None if normal is None else jacobians_of(self.dynamics, motion, self.dt_s)
+    def _evaluated(self, q: Floats, normal: BandedEquations | None) -> tuple[EvaluatedMotion, BandedEquations | None]:
+        motion = compute_kinematics(self.dynamics, q, self.dt_s)
+        by = None if normal is None else compute_jacobians(self.dynamics, motion, self.dt_s)
         weights = self.problem.weights
         terms = {
             "keys": self._keys(motion, normal),
@@ -102,19 +102,19 @@ class MotionEnergy:
         if self.problem.field is not None:
             if self.problem.example is not None and weights.example > 0.0:
                 terms["example"] = self._example(motion, normal, self.problem.field, self.problem.example)
-            terms |= statistics_terms(self.problem, motion, by, normal)
+            terms |= compute_statistics_terms(self.problem, motion, by, normal)
         if weights.physics > 0.0:
             terms["physics"], loads = self._physics(motion, by, normal)
             if weights.torque > 0.0:
                 terms["torque"] = self._torques(motion, loads, normal)
-        return Evaluated(motion, terms, loads), normal
+        return EvaluatedMotion(motion, terms, loads), normal
 
     def _keys(self, motion: MotionKinematics, normal: BandedEquations | None) -> float:
         """Key poses: the whole configuration, or all but the place in the plane."""
         total = 0.0
         for key in self.problem.keys:
             at = motion.q[key.frame]
-            scale = np.sqrt(self.problem.weights.constraints) * key_units(key)
+            scale = np.sqrt(self.problem.weights.constraints) * compute_key_units(key)
             r = scale @ self.dynamics.difference(key.q[None], at[None])[0]
             total += 0.5 * float(r @ r)
             if normal is not None:
@@ -216,7 +216,7 @@ class MotionEnergy:
 
     def kinematics(self, q: Floats) -> MotionKinematics:
         """Return what follows from configurations (N, 95)."""
-        return kinematics_of(self.dynamics, q, self.dt_s)
+        return compute_kinematics(self.dynamics, q, self.dt_s)
 
     def loads(self, motion: MotionKinematics) -> tuple[Loads, Floats]:
         """Return the best loads of a motion and the unit of their residual, (6,) [N, Nm]."""
@@ -250,9 +250,9 @@ class MotionEnergy:
         F, M = np.einsum("nij,nj->ni", turned, total), np.einsum("nij,nj->ni", turned, torque)
         points = by.point[1:-1].copy()
         points[:, :, :, :3] -= root[:, None]  # arms: the hips move by root @ change
-        own = -np.einsum("npij,npjk->nik", skew(force), points)
+        own = -np.einsum("npij,npjk->nik", skew_from_vector(force), points)
         change = np.zeros((len(root), N_ROOT, T))
-        change[:, :3, 3:6], change[:, 3:, 3:6] = skew(F), skew(M)
+        change[:, :3, 3:6], change[:, 3:, 3:6] = skew_from_vector(F), skew_from_vector(M)
         change[:, 3:] += turned @ own
         for k, spring in enumerate(self.problem.external):
             if spring.stiffness > 0.0:
@@ -260,7 +260,7 @@ class MotionEnergy:
                 on = ((rows >= spring.first) & (rows < spring.stop)).astype(float)
                 moved = -spring.stiffness * on[:, None, None] * by.point[1:-1, self.n_points + k]
                 change[:, :3] += turned @ moved
-                change[:, 3:] += turned @ (skew(arm[:, self.n_points + k]) @ moved)
+                change[:, 3:] += turned @ (skew_from_vector(arm[:, self.n_points + k]) @ moved)
         J[:, :, T : 2 * T] -= change
         return J
 
@@ -294,7 +294,7 @@ class MotionEnergy:
         return 0.5 * float((r**2).sum())
 
 
-def key_units(key: KeyPose) -> Floats:
+def compute_key_units(key: KeyPose) -> Floats:
     """Return what differences from a key pose are multiplied by, (72, 72): its axes' units, nothing along the plane if free."""
     out = np.eye(N_TANGENT) / KEY_RAD
     out[:3, :3] = matrix_from_quaternion(key.q[3:7]) / KEY_M  # to the world's axes
@@ -303,7 +303,7 @@ def key_units(key: KeyPose) -> Floats:
     return out
 
 
-def _evenness(down: Bools, fps: float) -> Floats:
+def _compute_evenness(down: Bools, fps: float) -> Floats:
     """Return the weights e_k of the squared weights, (N, 4 P), EVEN where there is no contact: large next to the beginning and
     end of a contact.
     """
@@ -317,7 +317,7 @@ def _evenness(down: Bools, fps: float) -> Floats:
     return np.repeat(np.where(down, EVEN / share**2, EVEN), N_EDGES, axis=1)
 
 
-def _trust(problem: MotionProblem) -> Floats:
+def _compute_example_trust(problem: MotionProblem) -> Floats:
     """Return how far each frame is to stay near the example, (N,): hardly next to keys on the way, where two stretches meet."""
     out = np.ones(problem.n_frames)
     frames = np.arange(problem.n_frames)
@@ -327,7 +327,7 @@ def _trust(problem: MotionProblem) -> Floats:
     return out
 
 
-def _inner(down: Bools, edge: int) -> Bools:
+def _trim_contacts(down: Bools, edge: int) -> Bools:
     """Return contacts without their first and last frames, but for those of the motion: (N, P) -> (N, P)."""
     padded = np.pad(down, ((edge, edge), (0, 0)), mode="edge")
     out = down.copy()

@@ -33,7 +33,7 @@ class MotionJacobians:
     point: Floats
 
 
-def kinematics_of(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKinematics:
+def compute_kinematics(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKinematics:
     """Return what follows from configurations (N >= 3, 95)."""
     ahead, behind = dynamics.difference(q[1:-1], q[2:]), dynamics.difference(q[1:-1], q[:-2])
     v, a = (ahead - behind) / (2.0 * dt_s), (ahead + behind) / dt_s**2
@@ -42,7 +42,7 @@ def kinematics_of(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKinematic
     return MotionKinematics(q, v, a, u, root, dynamics.contact_positions(q))
 
 
-def jacobians_of(dynamics: Dynamics, motion: MotionKinematics, dt_s: float) -> MotionJacobians:
+def compute_jacobians(dynamics: Dynamics, motion: MotionKinematics, dt_s: float) -> MotionJacobians:
     """Return the derivatives of a motion's velocities, forces and points."""
     n = len(motion.v)
     T = N_TANGENT
@@ -63,6 +63,6 @@ def jacobians_of(dynamics: Dynamics, motion: MotionKinematics, dt_s: float) -> M
     return MotionJacobians(Jv, Ju, point)
 
 
-def joint_positions(dynamics: Dynamics, q: Floats) -> Floats:
+def compute_joint_positions(dynamics: Dynamics, q: Floats) -> Floats:
     """Return the places of all joints: (N, 95) -> (N, J, 3) [m]."""
     return np.array([dynamics.placements(row)[1] for row in q]).reshape(-1, N_JOINTS, 3)

@@ -40,14 +40,14 @@ def share_loads(A: Floats, r: Floats, even: Floats) -> Loads:
         small = np.linalg.inv(np.eye(6) + AD @ np.swapaxes(A, 1, 2))
 
         system = _System(A, AD, small, d)
-        dw = _solved(system, -gradient)
+        dw = _solve_system(system, -gradient)
         dz = -z - z * dw / w
-        reach = np.minimum(_reach(w, dw), _reach(z, dz))
+        reach = np.minimum(_limit_step(w, dw), _limit_step(z, dz))
         left = ((w + reach * dw) * (z + reach * dz)).mean(axis=1, keepdims=True)
         centre = (left / gap) ** 3 * gap - dw * dz
-        dw = _solved(system, centre / w - gradient)
+        dw = _solve_system(system, centre / w - gradient)
         dz = centre / w - z - z * dw / w
-        reach = np.minimum(_reach(w, dw), _reach(z, dz))
+        reach = np.minimum(_limit_step(w, dw), _limit_step(z, dz))
         w, z = w + reach * dw, z + reach * dz
     residual = r - np.einsum("nik,nk->ni", A, w)
     return Loads(w, residual, even + z / w)
@@ -62,13 +62,13 @@ class _System(NamedTuple):
     d: Floats
 
 
-def _solved(system: _System, right: Floats) -> Floats:
+def _solve_system(system: _System, right: Floats) -> Floats:
     """Return (A'A + D)^-1 right, (N, K), by Woodbury's formula."""
     inner = np.einsum("nij,nj->ni", system.small, np.einsum("nik,nk->ni", system.AD, right))
     return np.asarray(right / system.d - np.einsum("nik,ni->nk", system.AD, inner))
 
 
-def _reach(x: Floats, dx: Floats) -> Floats:
+def _limit_step(x: Floats, dx: Floats) -> Floats:
     """Return how far each frame may go along a step so that all stays above zero, (N, 1)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(dx < 0.0, -x / dx, np.inf)

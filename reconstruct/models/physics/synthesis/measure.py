@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.models.physics.friction import outside_cone_n
+from reconstruct.models.physics.friction import measure_cone_excess_n
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
-from reconstruct.models.physics.synthesis.kinematics import joint_positions
+from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
 LEAST_LOAD = 0.05  # of the weight; with less on a foot its centre of pressure is not defined
@@ -38,7 +38,7 @@ class MotionFigures:
     path_m: float
 
 
-def measure(problem: MotionProblem, q: Floats) -> MotionFigures:
+def measure_motion(problem: MotionProblem, q: Floats) -> MotionFigures:
     """Return the figures of a motion (N, 95), its contact forces being the best for it."""
     energy = MotionEnergy(problem)
     motion = energy.kinematics(q)
@@ -51,10 +51,13 @@ def measure(problem: MotionProblem, q: Floats) -> MotionFigures:
     both = energy.still[1:] & energy.still[:-1]
     slide = np.linalg.norm(np.diff(p, axis=0), axis=2)[both]
     forces_n = energy.forces_n(loads)
-    leaves = outside_cone_n(forces_n, problem.surroundings.friction, energy.normal) > 1e-6 * problem.weight_n
-    joints = joint_positions(energy.dynamics, q)
+    leaves = measure_cone_excess_n(forces_n, problem.surroundings.friction, energy.normal) > 1e-6 * problem.weight_n
+    joints = compute_joint_positions(energy.dynamics, q)
     jerk = np.linalg.norm(np.diff(joints, 3, axis=0), axis=2) * problem.fps**3 if len(q) > 3 else np.zeros((1, 1))
-    keys = [_from_key(key, joint_positions(energy.dynamics, key.q[None])[0], joints[key.frame]) for key in problem.keys]
+    keys = [
+        _measure_key_distance(key, compute_joint_positions(energy.dynamics, key.q[None])[0], joints[key.frame])
+        for key in problem.keys
+    ]
     paths = [path.axes * (joints[path.frames, path.joint] - path.position_m) for path in problem.paths]
     return MotionFigures(
         float(np.sqrt((force**2).mean())),
@@ -71,7 +74,7 @@ def measure(problem: MotionProblem, q: Floats) -> MotionFigures:
     )
 
 
-def _from_key(key: KeyPose, wanted: Floats, got: Floats) -> Floats:
+def _measure_key_distance(key: KeyPose, wanted: Floats, got: Floats) -> Floats:
     """Return how far joints (J, 3) are from a key pose, its place at the hips where that is free."""
     off = got - wanted
     return off - off[0] * (1.0, 0.0, 1.0) if key.free_place else off

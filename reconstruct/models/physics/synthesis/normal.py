@@ -10,7 +10,7 @@ from scipy.linalg import solveh_banded
 from scipy.sparse import csr_array
 
 from config.arrays import Floats
-from numerics.banded import BandedEquations, band_of
+from numerics.banded import BandedEquations, band_from_blocks
 from reconstruct.models.physics.dynamics import N_TANGENT
 
 N3 = 3 * N_TANGENT
@@ -38,7 +38,7 @@ class KnotSystem:
     def system(self, normal: BandedEquations) -> tuple[Floats, Floats]:
         """Return the matrix in LAPACK's lower banded form, (bandwidth, 72 K), and the gradient (72 K,)."""
         blocks = [self._knot_block(normal, m) for m in range(min(self.n_offsets, self.n_knots))]
-        return band_of(blocks, N_TANGENT), (self.S.T @ normal.gradient).ravel()
+        return band_from_blocks(blocks, N_TANGENT), (self.S.T @ normal.gradient).ravel()
 
     def _knot_block(self, normal: BandedEquations, m: int) -> Floats:
         """Return the blocks (l + m, l) of the matrix over coefficients, (K - m, 72, 72)."""
@@ -54,7 +54,7 @@ class KnotSystem:
         return np.asarray(out).reshape(K - m, N_TANGENT, N_TANGENT)
 
 
-def damped_step(band: Floats, gradient: Floats, damping: float) -> Floats:
+def solve_damped_step(band: Floats, gradient: Floats, damping: float) -> Floats:
     """Return the solution of (H + damping) c = -g, as rows of 72. Raises numpy.linalg.LinAlgError.
 
     All coordinates are rad or m, so that damping is the same for all. In proportion to the diagonal of H it would be least for

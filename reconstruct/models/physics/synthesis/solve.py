@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.models.physics.synthesis.energy import Evaluated, MotionEnergy
-from reconstruct.models.physics.synthesis.normal import KnotSystem, damped_step
+from reconstruct.models.physics.synthesis.energy import EvaluatedMotion, MotionEnergy
+from reconstruct.models.physics.synthesis.normal import KnotSystem, solve_damped_step
 from reconstruct.models.physics.synthesis.problem import MotionProblem
 
 KNOT_S = 1.0 / 30.0  # between the knots of the spline
@@ -30,16 +30,16 @@ class SolveOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SolvedMotion:
+class SynthesizedMotion:
     """A motion (N, 95) and its energy; steps: taken; interrupted: by Ctrl-C."""
 
     q: Floats
-    found: Evaluated
+    found: EvaluatedMotion
     steps: int
     interrupted: bool
 
 
-def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOptions()) -> SolvedMotion:
+def solve_motion(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOptions()) -> SynthesizedMotion:
     """Return the motion of least energy near a first one, (N, 95)."""
     energy = MotionEnergy(problem)
     system = KnotSystem(problem.n_frames, max(1, round(KNOT_S * problem.fps)))
@@ -54,7 +54,7 @@ def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOp
             band, gradient = system.system(normal)
             band[0, : system.n_columns(options.held)] += HELD
             while damping < LARGEST_DAMPING:
-                better = _tried(energy, system, q, (band, gradient, damping))
+                better = _try_step(energy, system, q, (band, gradient, damping))
                 if better is not None and better.energy < found.energy:
                     break
                 damping *= 8.0
@@ -66,14 +66,14 @@ def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOp
             if len(history) >= PATIENCE and history[-PATIENCE] - found.energy < options.enough * abs(found.energy):
                 break
     except KeyboardInterrupt:
-        return SolvedMotion(q, found, step, True)
-    return SolvedMotion(q, found, step, False)
+        return SynthesizedMotion(q, found, step, True)
+    return SynthesizedMotion(q, found, step, False)
 
 
-def _tried(energy: MotionEnergy, system: KnotSystem, q: Floats, step: tuple[Floats, Floats, float]) -> Evaluated | None:
+def _try_step(energy: MotionEnergy, system: KnotSystem, q: Floats, step: tuple[Floats, Floats, float]) -> EvaluatedMotion | None:
     """Return the motion after a step; None: the step is too long or cannot be computed."""
     try:
-        change = system.changes(damped_step(*step))
+        change = system.changes(solve_damped_step(*step))
     except np.linalg.LinAlgError:
         return None
     if not np.abs(change).max() < MAX_CHANGE:

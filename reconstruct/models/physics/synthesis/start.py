@@ -14,10 +14,15 @@ from scipy.interpolate import PchipInterpolator
 
 from config.arrays import Bools, Floats
 from reconstruct.models.physics.dynamics import Dynamics
-from reconstruct.models.physics.field.examples import bank_of, bent, nearest_stretch, sampled
+from reconstruct.models.physics.field.examples import (
+    bend_stretch,
+    build_example_bank,
+    find_nearest_stretch,
+    sample_configurations,
+)
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.state import Units
-from reconstruct.models.physics.smoothing import low_passed
+from reconstruct.models.physics.smoothing import filter_configurations
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
 JOIN_HZ = 4.0  # stretches meet at a key with different velocities; what is faster than this is taken out
@@ -34,13 +39,13 @@ class FirstMotion:
     distance: float
 
 
-def near_example(problem: MotionProblem, first: FirstMotion) -> MotionProblem:
+def weigh_example_trust(problem: MotionProblem, first: FirstMotion) -> MotionProblem:
     """Return a problem whose motion stays near a first one, the less the less the examples are like what is wanted."""
     weight = problem.weights.example / max(1.0, first.distance) ** 2
     return replace(problem, example=first.q, weights=replace(problem.weights, example=weight))
 
 
-def interpolated(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -> Floats:
+def interpolate_keys(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -> Floats:
     """Return configurations (N, 95) through key poses by splines without overshoot, the same before the first and after the
     last.
     """
@@ -54,7 +59,7 @@ def interpolated(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -
     return dynamics.integrate(np.repeat(base[None], n_frames, axis=0), PchipInterpolator(frames, change)(times))
 
 
-def from_examples(
+def build_from_examples(
     field: ForceField,
     dynamics: Dynamics,
     keys: tuple[KeyPose, ...],
@@ -65,8 +70,8 @@ def from_examples(
 ) -> FirstMotion:
     """Return a motion through key poses made of the nearest stretch of an example between each two. parts: contacts wanted."""
     order = sorted(keys, key=lambda key: key.frame)
-    bank = bank_of(field.examples, units)
-    q = interpolated(dynamics, keys, n_frames)
+    bank = build_example_bank(field.examples, units)
+    q = interpolate_keys(dynamics, keys, n_frames)
     found = np.zeros((n_frames, 2, 3), bool)
     levels, distances = [], []
     for a, b in pairwise(order):
@@ -74,13 +79,13 @@ def from_examples(
         if n < 3:
             continue
         wanted = None if parts is None else parts[a.frame : b.frame + 1]
-        stretch, distance = nearest_stretch(bank, (a.q, b.q), n / fps, wanted)
+        stretch, distance = find_nearest_stretch(bank, (a.q, b.q), n / fps, wanted)
         rows = np.linspace(stretch[0], stretch[1], n)
-        q[a.frame : b.frame + 1] = bent(dynamics, sampled(field.examples.q, rows), a.q, b.q)
+        q[a.frame : b.frame + 1] = bend_stretch(dynamics, sample_configurations(field.examples.q, rows), a.q, b.q)
         found[a.frame : b.frame + 1] = field.examples.parts[np.rint(rows).astype(int)]
         levels.append(field.examples.level_m[np.searchsorted(field.examples.start, stretch[0], side="right") - 1])
         distances.append(distance)
     if len(order) > 2:
-        q = low_passed(q, fps, JOIN_HZ)
+        q = filter_configurations(q, fps, JOIN_HZ)
     level = np.mean(levels, axis=0) if levels else np.zeros((2, 3))
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))

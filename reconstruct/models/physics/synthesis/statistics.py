@@ -9,9 +9,9 @@ from config.joints import N_JOINTS
 from numerics.banded import BandedEquations
 from reconstruct.models.physics.dynamics import N_TANGENT
 from reconstruct.models.physics.field.field import ForceField
-from reconstruct.models.physics.field.mixture import log_terms
+from reconstruct.models.physics.field.mixture import compute_log_terms
 from reconstruct.models.physics.field.process import Prediction
-from reconstruct.models.physics.field.state import ANGLES, RATES, StateDerivatives, state_derivatives, states_of
+from reconstruct.models.physics.field.state import ANGLES, RATES, StateDerivatives, compute_state_derivatives, compute_states
 from reconstruct.models.physics.synthesis.kinematics import MotionJacobians, MotionKinematics
 from reconstruct.models.physics.synthesis.normal import N3
 from reconstruct.models.physics.synthesis.problem import PAPER_FPS, MotionProblem
@@ -20,7 +20,7 @@ AT = slice(N_TANGENT, 2 * N_TANGENT)  # columns of a frame itself, between those
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FieldFrames:
     """Inner frames as the field sees them: states s (n, 142), forces u (n, 72), both in units; z: u in its subspace, (n, K); e:
     z less what is predicted, in standard deviations sigma, (n, K)."""
 
@@ -33,13 +33,13 @@ class _Seen:
     force_out: Floats
 
 
-def statistics_terms(
+def compute_statistics_terms(
     problem: MotionProblem, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None
 ) -> dict[str, float]:
     """Return the terms of the field; add their derivatives to the normal equations where these are given."""
     field, weights = problem.field, problem.weights
     assert field is not None
-    seen = _seen(problem, field, motion)
+    seen = _compute_field_frames(problem, field, motion)
     per_frame = weights.field * PAPER_FPS / problem.fps
     of_state = per_frame * weights.state_subspace / float((field.state.spread**2).sum())
     of_force = per_frame * weights.force_subspace / float((field.force.spread**2).sum())
@@ -47,7 +47,7 @@ def statistics_terms(
     wide_weight = 0.5 * K * weights.log_variance
     wide = wide_weight * np.log(seen.got.share / field.process.noise)
     y = field.state.coordinates(seen.s[:1])[0]
-    first = log_terms(field.first, y[None])[0]
+    first = compute_log_terms(field.first, y[None])[0]
     terms = {
         "field": per_frame * float(0.5 * (seen.e**2).sum() + wide.sum()),
         "subspaces": 0.5 * float(of_state * (seen.state_out**2).sum() + of_force * (seen.force_out**2).sum()),
@@ -55,8 +55,8 @@ def statistics_terms(
     }
     if normal is None or by is None:
         return terms
-    ds = state_derivatives(motion.q[1:-1], problem.units)
-    Jy = _state_coordinates(field, ds, by)
+    ds = compute_state_derivatives(motion.q[1:-1], problem.units)
+    Jy = _derive_state_coordinates(field, ds, by)
     Ju = by.u / problem.units.force[:, None]
     Jz = (field.force.basis / field.force.spread).T @ Ju
     share_by = np.einsum("nd,ndi->ni", seen.got.share_by, Jy) / seen.got.share[:, None]
@@ -78,19 +78,19 @@ def statistics_terms(
     return terms
 
 
-def _seen(problem: MotionProblem, field: ForceField, motion: MotionKinematics) -> _Seen:
+def _compute_field_frames(problem: MotionProblem, field: ForceField, motion: MotionKinematics) -> _FieldFrames:
     """Return the inner frames of a motion as its field sees them."""
     inner = motion.q[1:-1]
     ground = problem.surroundings.height_m(inner[:, 0], inner[:, 2])
-    s = states_of(inner, motion.v, ground, problem.units)
+    s = compute_states(inner, motion.v, ground, problem.units)
     u = motion.u / problem.units.force
     got = field.predicted(s)
     sigma = np.sqrt(field.process.variance * got.share[:, None])
     e = (field.force.coordinates(u) - got.mean) / sigma
-    return _Seen(s, u, got, sigma, e, field.state.outside(s), field.force.outside(u))
+    return _FieldFrames(s, u, got, sigma, e, field.state.outside(s), field.force.outside(u))
 
 
-def _state_coordinates(field: ForceField, ds: StateDerivatives, by: MotionJacobians) -> Floats:
+def _derive_state_coordinates(field: ForceField, ds: StateDerivatives, by: MotionJacobians) -> Floats:
     """Return the derivatives of the states' coordinates in their subspace, (n, D, 216)."""
     n = len(by.v)
     basis = (field.state.basis / field.state.spread).T

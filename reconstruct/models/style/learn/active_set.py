@@ -14,7 +14,7 @@ from reconstruct.models.style.model import Hyperparameters
 SAME = 1e-9  # share of alpha by which the covariance of equal points may be below alpha
 
 
-def active_set(X: Floats, parameters: Hyperparameters, max_active: int) -> Ints:
+def choose_active_set(X: Floats, parameters: Hyperparameters, max_active: int) -> Ints:
     """Return the rows of at most `max_active` points of X, (N, Q), in the order they are chosen, (M,).
 
     The first is the nearest to x = 0. Fewer where the rest repeat those chosen.
@@ -23,12 +23,12 @@ def active_set(X: Floats, parameters: Hyperparameters, max_active: int) -> Ints:
     first = int(np.argmin((X**2).sum(axis=1)))
     count = min(max_active, len(X))
     V, chosen = np.zeros((count, len(X))), np.zeros(count, np.int64)
-    m = _grow(np.ascontiguousarray(X), alpha, noise, parameters.gamma, first, V, chosen)
+    m = _grow_active_set(np.ascontiguousarray(X), alpha, noise, parameters.gamma, first, V, chosen)
     return chosen[:m]
 
 
 @kernel
-def _grow(X: Floats, alpha: float, noise: float, gamma: float, pick: int, V: Floats, chosen: Ints) -> int:
+def _grow_active_set(X: Floats, alpha: float, noise: float, gamma: float, pick: int, V: Floats, chosen: Ints) -> int:
     """Write rows of X, (N, Q), beginning with `pick`, to chosen, (M,), and V, (M, N); return how many."""
     n, n_latent = X.shape
     variance = np.full(n, alpha + noise)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
-from reconstruct.models.style.model import StyleEvaluator, covariance
+from reconstruct.models.style.model import StyleEvaluator, compute_covariance
 
 FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-9, 1e6
 MIN_GAIN = 1e-7  # of a pose's step, relative to its energy, with which it has converged
@@ -34,7 +34,7 @@ class LatentQuery:
         return LatentQuery(self.style, self.size2[rows], self.h[rows], self.G, self.n_features)
 
 
-def latent_query(style: StyleEvaluator, Y: Floats, seen: Bools | None = None) -> LatentQuery:
+def build_latent_query(style: StyleEvaluator, Y: Floats, seen: Bools | None = None) -> LatentQuery:
     """Return the query of poses with features Y, (P, D), centred; seen: the features that count, (D,), None: all."""
     scale = style.scale if seen is None else style.scale * seen
     WY, WC = Y * scale, style.coefficients * scale
@@ -42,19 +42,19 @@ def latent_query(style: StyleEvaluator, Y: Floats, seen: Bools | None = None) ->
     return LatentQuery(style, np.einsum("pd,pd->p", WY, WY), WY @ WC.T, WC @ WC.T, n_features)
 
 
-def energies(query: LatentQuery, X: Floats) -> Floats:
+def compute_energies(query: LatentQuery, X: Floats) -> Floats:
     """Return L_IK of the poses at X, (P, Q) -> (P,)."""
-    k = covariance(X, query.style.latent, query.style.parameters)
-    residual2, s2 = _residual_and_variance(query, k, k @ query.G, k @ query.style.inverse)
+    k = compute_covariance(X, query.style.latent, query.style.parameters)
+    residual2, s2 = _compute_residual_and_variance(query, k, k @ query.G, k @ query.style.inverse)
     return np.asarray(0.5 * residual2 / s2 + 0.5 * query.n_features * np.log(s2) + 0.5 * (X**2).sum(axis=1))
 
 
-def best_active(query: LatentQuery) -> Floats:
+def find_best_active(query: LatentQuery) -> Floats:
     """Return for each pose the active latent point at which its L_IK is least, (P, Q)."""
     A, p = query.style.latent, query.style.parameters
-    K = covariance(A, A, p)
+    K = compute_covariance(A, A, p)
     residual2 = np.maximum(query.size2[:, None] - 2.0 * query.h @ K + np.einsum("mn,nm->m", K @ query.G, K), 0.0)
-    s2 = _variance(query, np.einsum("mn,nm->m", K @ query.style.inverse, K))
+    s2 = _compute_variance(query, np.einsum("mn,nm->m", K @ query.style.inverse, K))
     energy = 0.5 * residual2 / s2 + 0.5 * query.n_features * np.log(s2) + 0.5 * (A**2).sum(axis=1)
     return np.asarray(A[np.argmin(energy, axis=1)])
 
@@ -62,13 +62,13 @@ def best_active(query: LatentQuery) -> Floats:
 def find_latent(query: LatentQuery, start: Floats, steps: int = 30) -> Floats:
     """Return the latent points that minimise L_IK of the poses, (P, Q), from start, (P, Q); never worse than there."""
     X, damping = np.array(start), np.full(len(start), FIRST_DAMPING)
-    energy, busy = energies(query, X), np.arange(len(X))
+    energy, busy = compute_energies(query, X), np.arange(len(X))
     for _ in range(steps):
         part = query.take(busy)
-        gradient, hessian = _derivatives(part, X[busy])
+        gradient, hessian = _compute_derivatives(part, X[busy])
         damped = hessian + damping[busy, None, None] * np.einsum("pqq->pq", hessian)[:, :, None] * np.eye(X.shape[1])
         ahead = X[busy] - np.linalg.solve(damped, gradient[:, :, None])[:, :, 0]
-        energy_ahead = energies(part, ahead)
+        energy_ahead = compute_energies(part, ahead)
         gain = energy[busy] - energy_ahead
         better = gain > 0.0
         damping[busy] = np.where(better, np.maximum(0.2 * damping[busy], MIN_DAMPING), 8.0 * damping[busy])
@@ -80,40 +80,40 @@ def find_latent(query: LatentQuery, start: Floats, steps: int = 30) -> Floats:
     return X
 
 
-def _variance(query: LatentQuery, explained: Floats) -> Floats:
+def _compute_variance(query: LatentQuery, explained: Floats) -> Floats:
     """Return s2 from k'K^-1 k; rounding cannot make it negative."""
     p = query.style.parameters
     return np.maximum(p.alpha + 1.0 / p.beta - explained, 1e-9 * p.alpha)
 
 
-def _residual_and_variance(query: LatentQuery, k: Floats, kG: Floats, kI: Floats) -> tuple[Floats, Floats]:
+def _compute_residual_and_variance(query: LatentQuery, k: Floats, kG: Floats, kI: Floats) -> tuple[Floats, Floats]:
     """Return |W (y - f)|^2 and s2, (P,) each, from k, k G and k K^-1, (P, M) each."""
     residual2 = query.size2 + np.einsum("pm,pm->p", k, kG - 2.0 * query.h)
-    return np.maximum(residual2, 0.0), _variance(query, np.einsum("pm,pm->p", k, kI))
+    return np.maximum(residual2, 0.0), _compute_variance(query, np.einsum("pm,pm->p", k, kI))
 
 
-def _derivatives(query: LatentQuery, X: Floats) -> tuple[Floats, Floats]:
+def _compute_derivatives(query: LatentQuery, X: Floats) -> tuple[Floats, Floats]:
     """Return the gradient, (P, Q), and a positive definite Hessian, (P, Q, Q), of L_IK by x.
 
     The Hessian has the Gauss-Newton part of residual2 / (2 s2), that of the prior, and the convex terms in s2.
     """
     p, D = query.style.parameters, float(query.n_features)
-    k = covariance(X, query.style.latent, p)
+    k = compute_covariance(X, query.style.latent, p)
     kG, kI = k @ query.G, k @ query.style.inverse
-    residual2, s2 = _residual_and_variance(query, k, kG, kI)
+    residual2, s2 = _compute_residual_and_variance(query, k, kG, kI)
     J = -p.gamma * (X[:, :, None] - query.style.latent.T) * k[:, None, :]
     d_residual2 = 2.0 * np.einsum("pqm,pm->pq", J, kG - query.h)
     d_s2 = -2.0 * np.einsum("pqm,pm->pq", J, kI)
     excess = (residual2 / s2 - D) / s2
     gradient = 0.5 * (d_residual2 / s2[:, None] - excess[:, None] * d_s2) + X
-    hessian = _sandwich(J, query.G) / s2[:, None, None] + np.eye(X.shape[1])
-    hessian += np.maximum(excess, 0.0)[:, None, None] * _sandwich(J, query.style.inverse)
+    hessian = _multiply_both_sides(J, query.G) / s2[:, None, None] + np.eye(X.shape[1])
+    hessian += np.maximum(excess, 0.0)[:, None, None] * _multiply_both_sides(J, query.style.inverse)
     bend = np.maximum(residual2 / s2 - 0.5 * D, 0.0) / s2**2
     hessian += bend[:, None, None] * d_s2[:, :, None] * d_s2[:, None, :]
     return gradient, hessian
 
 
-def _sandwich(J: Floats, A: Floats) -> Floats:
+def _multiply_both_sides(J: Floats, A: Floats) -> Floats:
     """Return J A J', (P, Q, Q), of J, (P, Q, M), and A, (M, M)."""
     JA = (J.reshape(-1, len(A)) @ A).reshape(J.shape)
     return np.asarray(JA @ J.transpose(0, 2, 1))

@@ -71,7 +71,7 @@ class Workspace:
         return cls(np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n_features)), np.zeros((n, n_features)))
 
 
-def objective(
+def compute_objective(
     X: Floats, ln_parameters: Floats, ln_scale: Floats, Y: Floats, work: Workspace | None = None
 ) -> tuple[float, Floats, Floats, Floats]:
     """Return L_GP and its gradients by X, (N, Q), by ln(alpha, beta, gamma), (3,), and by ln w, (D,); Y: (N, D), centred.
@@ -83,7 +83,7 @@ def objective(
     X = np.ascontiguousarray(X)
     alpha, beta, gamma = (float(v) for v in np.exp(ln_parameters))
     fill_covariance(X, alpha, beta, gamma, w.smooth, w.K)
-    log_det = _invert(w.K)
+    log_det = _invert_covariance(w.K)
     np.multiply(Y, np.exp(ln_scale), out=w.scaled)
     # LAPACK and BLAS arrays are column-major: to them our lower triangles are upper ones, and our (N, D) arrays are (D, N).
     blas.dsymm(1.0, w.K.T, w.scaled.T, c=w.solved.T, side=1, lower=0, overwrite_c=1)
@@ -96,7 +96,7 @@ def objective(
     return L, dX, 1.0 + np.array([by_smooth, -trace / beta, -0.5 * gamma * by_distance]), fit - n
 
 
-def _invert(K: Floats) -> float:
+def _invert_covariance(K: Floats) -> float:
     """Replace the lower triangle of K by that of its inverse; return ln|K|. Raises LinAlgError: K is not positive definite."""
     _, failed = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
     if failed:

@@ -35,17 +35,17 @@ class VariableBounds:
         return np.asarray(((z <= self.lower) & (gradient > 0.0)) | ((z >= self.upper) & (gradient < 0.0)))
 
 
-def _ignore(value: float) -> None:
+def _ignore_value(value: float) -> None:
     """Stand in for a callback."""
 
 
-def minimise(
+def minimise_value(
     value: Value,
     start: Floats,
     bounds: VariableBounds,
     steps: int,
     optimiser: Optimiser = "lbfgs",
-    watch: Callable[[float], None] = _ignore,
+    watch: Callable[[float], None] = _ignore_value,
     tolerance: float = TOLERANCE,
 ) -> Floats:
     """Return a minimum, (P,), from start, (P,), in at most `steps` steps.
@@ -53,7 +53,7 @@ def minimise(
     watch: called with the value after each step; what it raises is passed on.
     """
     if optimiser == "scg":
-        return scaled_conjugate_gradients(value, start, bounds, steps, tolerance, watch)
+        return run_scaled_conjugate_gradients(value, start, bounds, steps, tolerance, watch)
 
     def stepped(intermediate_result: OptimizeResult) -> None:
         watch(float(intermediate_result.fun))
@@ -70,7 +70,7 @@ def minimise(
     return np.asarray(found.x)
 
 
-def scaled_conjugate_gradients(
+def run_scaled_conjugate_gradients(
     value: Value, start: Floats, bounds: VariableBounds, steps: int, tolerance: float, watch: Callable[[float], None]
 ) -> Floats:
     """Return a minimum, (P,), from start, (P,), in at most `steps` steps.
@@ -91,7 +91,7 @@ def scaled_conjugate_gradients(
         if length2 < 1e-24 or failures > MAX_FAILURES:
             break
         if moved:
-            curvature = _curvature(value, z, gradient, direction, bounds)
+            curvature = _compute_curvature(value, z, gradient, direction, bounds)
         damped = curvature + damping * length2
         if damped <= 0.0:
             damped = damping * length2
@@ -120,7 +120,7 @@ def scaled_conjugate_gradients(
     return z
 
 
-def _curvature(value: Value, z: Floats, gradient: Floats, direction: Floats, bounds: VariableBounds) -> float:
+def _compute_curvature(value: Value, z: Floats, gradient: Floats, direction: Floats, bounds: VariableBounds) -> float:
     """Return direction' Hessian direction, from the gradient a short step along."""
     small = NEARBY / float(np.sqrt(direction @ direction))
     near = np.clip(z + small * direction, bounds.lower, bounds.upper)

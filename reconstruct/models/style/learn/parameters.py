@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from config.arrays import Floats, Ints
-from reconstruct.models.style.learn.objective import Workspace, objective
-from reconstruct.models.style.learn.optimise import Optimiser, VariableBounds, minimise
+from reconstruct.models.style.learn.objective import Workspace, compute_objective
+from reconstruct.models.style.learn.optimise import Optimiser, VariableBounds, minimise_value
 from reconstruct.models.style.model import Hyperparameters
 
 LN_ALPHA = (-9.0, 9.0)
@@ -27,7 +27,7 @@ SMALL_SET_VARIANCE, LARGE_SET_VARIANCE = 0.05, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class StyleFit:
     """A model of N poses: latent points, (N, Q), ln of the scales w, (D,), and the parameters."""
 
     X: Floats
@@ -37,9 +37,9 @@ class Fit:
     def value(self, Y: Floats, work: Workspace | None = None) -> float:
         """Return L_GP of poses, (N, D)."""
         p = self.parameters
-        return objective(self.X, np.log([p.alpha, p.beta, p.gamma]), self.ln_scale, Y, work)[0]
+        return compute_objective(self.X, np.log([p.alpha, p.beta, p.gamma]), self.ln_scale, Y, work)[0]
 
-    def normalised(self, Y: Floats) -> "Fit":
+    def normalised(self, Y: Floats) -> "StyleFit":
         """Return the same model with scales such that the features W y have a variance of 1 on average.
 
         alpha s, beta / s and w sqrt(s) is the same model for every s.
@@ -50,27 +50,27 @@ class Fit:
         )
 
 
-def variables_of(parameters: Hyperparameters) -> Floats:
+def variables_from_parameters(parameters: Hyperparameters) -> Floats:
     """Return ln alpha, ln(alpha beta) and ln gamma, (3,)."""
     return np.log([parameters.alpha, parameters.alpha * parameters.beta, parameters.gamma])
 
 
-def ln_parameters(z: Floats) -> Floats:
+def ln_parameters_from_variables(z: Floats) -> Floats:
     """Return ln alpha, ln beta and ln gamma, (3,), of the variables."""
     return np.array([z[0], z[1] - z[0], z[2]])
 
 
-def gradient_by_variables(gradient: Floats) -> Floats:
+def convert_gradient(gradient: Floats) -> Floats:
     """Return the gradient by the variables, (3,), from that by ln alpha, ln beta and ln gamma."""
     return np.array([gradient[0] - gradient[1], gradient[1], gradient[2]])
 
 
-def parameters_of(z: Floats) -> Hyperparameters:
+def parameters_from_variables(z: Floats) -> Hyperparameters:
     """Return the parameters of the variables."""
-    return Hyperparameters(*(float(v) for v in np.exp(ln_parameters(z))))
+    return Hyperparameters(*(float(v) for v in np.exp(ln_parameters_from_variables(z))))
 
 
-def variable_bounds() -> VariableBounds:
+def build_variable_bounds() -> VariableBounds:
     """Return the bounds of the variables."""
     lower, upper = np.array([LN_ALPHA, LN_SIGNAL, LN_GAMMA]).T
     return VariableBounds(lower, upper)
@@ -78,19 +78,21 @@ def variable_bounds() -> VariableBounds:
 
 def learn_parameters(X: Floats, ln_scale: Floats, Y: Floats, start: Hyperparameters, optimiser: Optimiser) -> Hyperparameters:
     """Return alpha, beta and gamma that minimise L_GP of latent points, (M, Q), with features, (M, D), and ln w, (D,)."""
-    work, bounds = Workspace.of(*Y.shape), variable_bounds()
+    work, bounds = Workspace.of(*Y.shape), build_variable_bounds()
     unit = float(1.0 / np.sqrt(0.5 * Y.size))  # about 1 over the root of the curvature, as the first step is 1 long
 
     def value(u: Floats) -> tuple[float, Floats]:
-        L, _, gradient, _ = objective(X, ln_parameters(u * unit), ln_scale, Y, work)
-        return L, unit * gradient_by_variables(gradient)
+        L, _, gradient, _ = compute_objective(X, ln_parameters_from_variables(u * unit), ln_scale, Y, work)
+        return L, unit * convert_gradient(gradient)
 
     in_units = VariableBounds(bounds.lower / unit, bounds.upper / unit)
-    found = minimise(value, variables_of(start) / unit, in_units, STEPS, optimiser)
-    return parameters_of(np.clip(unit * found, bounds.lower, bounds.upper))
+    found = minimise_value(value, variables_from_parameters(start) / unit, in_units, STEPS, optimiser)
+    return parameters_from_variables(np.clip(unit * found, bounds.lower, bounds.upper))
 
 
-def anneal(fit: Fit, Y: Floats, active: Ints, variance: float | None, seed: int, optimiser: Optimiser) -> Hyperparameters:
+def anneal_parameters(
+    fit: StyleFit, Y: Floats, active: Ints, variance: float | None, seed: int, optimiser: Optimiser
+) -> Hyperparameters:
     """Return the parameters learned from noisy active poses; variance: of the noise, None: by the number of poses (N, D)."""
     if variance is None:
         variance = SMALL_SET_VARIANCE if len(Y) <= SMALL_SET else LARGE_SET_VARIANCE

@@ -9,12 +9,12 @@ import numpy as np
 from config.arrays import Bools, Floats
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.features import N_FEATURES, N_STATIC, TrainingPoses
-from reconstruct.models.style.learn.active_set import active_set
-from reconstruct.models.style.learn.latent import best_active, find_latent, latent_query
+from reconstruct.models.style.learn.active_set import choose_active_set
+from reconstruct.models.style.learn.latent import build_latent_query, find_best_active, find_latent
 from reconstruct.models.style.learn.methods import DIRECT_STEPS, HEURISTIC_STEPS, learn_by_heuristic, learn_directly
 from reconstruct.models.style.learn.optimise import Optimiser
-from reconstruct.models.style.learn.parameters import MAX_LATENT, Fit, anneal, learn_parameters
-from reconstruct.models.style.model import Hyperparameters, Style, StyleError, evaluator_of
+from reconstruct.models.style.learn.parameters import MAX_LATENT, StyleFit, anneal_parameters, learn_parameters
+from reconstruct.models.style.model import Hyperparameters, Style, StyleError, build_evaluator
 
 FIRST = Hyperparameters(1.0, 100.0, 1.0)
 FIRST_GAMMAS = 0.1, 1.0, 10.0
@@ -48,7 +48,7 @@ def _ignore_progress(done: int, total: int, L: float) -> None:
     """Stand in for a callback."""
 
 
-def learn(
+def fit_style(
     poses: TrainingPoses,
     skeleton: Skeleton,
     name: str,
@@ -63,17 +63,17 @@ def learn(
     Raises StyleError: too few or too many poses, none that move, NaN, impossible options.
     """
     o = options or LearnOptions()
-    _check(poses, o)
+    _check_learning(poses, o)
     start = None if start is None or start.n_latent != o.latent else start
     mean, spread = poses.features.mean(axis=0), poses.features.std(axis=0)
     modelled = np.asarray(spread > MIN_SPREAD)
     if not modelled.any():
         raise StyleError("no joint moves in these poses: there is no style to learn; give poses of a motion")
     Y = np.ascontiguousarray(poses.features[:, modelled] - mean[modelled])
-    watch = _Watch(progress, 1 + (o.steps or _steps_of(o.method, start is not None)))
-    fit = _fit(Y, _start(poses, Y, modelled, o, start), max_scale(modelled), o, watch).normalised(Y)
-    active = active_set(fit.X, fit.parameters, o.active)
-    annealed = anneal(fit, Y, active, o.noise_variance, o.seed, o.optimiser)
+    watch = _Watch(progress, 1 + (o.steps or _count_steps(o.method, start is not None)))
+    fit = _fit_by_method(Y, _build_start(poses, Y, modelled, o, start), compute_max_scale(modelled), o, watch).normalised(Y)
+    active = choose_active_set(fit.X, fit.parameters, o.active)
+    annealed = anneal_parameters(fit, Y, active, o.noise_variance, o.seed, o.optimiser)
     watch.end(fit.value(Y))
     return Style(
         name,
@@ -93,12 +93,12 @@ def learn(
     )
 
 
-def max_scale(modelled: Bools) -> Floats:
+def compute_max_scale(modelled: Bools) -> Floats:
     """Return the upper bound of w of the modelled features, (D,)."""
     return 1.0 / np.repeat(MIN_DEVIATION, N_STATIC)[modelled]
 
 
-def _check(poses: TrainingPoses, o: LearnOptions) -> None:
+def _check_learning(poses: TrainingPoses, o: LearnOptions) -> None:
     """Raise StyleError for poses or options that no style can be learned with."""
     n = len(poses)
     if n < MIN_POSES:
@@ -124,21 +124,21 @@ def _check(poses: TrainingPoses, o: LearnOptions) -> None:
         raise StyleError(f"a noise variance of {o.noise_variance:g} is impossible; 0.05 to 0.1 is usual")
 
 
-def _steps_of(method: Method, warm: bool) -> int:
+def _count_steps(method: Method, warm: bool) -> int:
     """Return the number of steps of a method, without and with a style to start from."""
     cold_and_warm = HEURISTIC_STEPS if method == "heuristic" else DIRECT_STEPS
     return cold_and_warm[warm]
 
 
-def _start(poses: TrainingPoses, Y: Floats, modelled: Bools, o: LearnOptions, start: Style | None) -> Fit:
+def _build_start(poses: TrainingPoses, Y: Floats, modelled: Bools, o: LearnOptions, start: Style | None) -> StyleFit:
     """Return the fit that learning starts from."""
-    first = start_from_components(Y, o.latent, max_scale(modelled))
+    first = fit_start_from_components(Y, o.latent, compute_max_scale(modelled))
     if start is None:
-        return with_first_parameters(first, Y, o.optimiser)
-    return start_from_style(start, poses.features, modelled, first.ln_scale)
+        return learn_first_parameters(first, Y, o.optimiser)
+    return build_start_from_style(start, poses.features, modelled, first.ln_scale)
 
 
-def start_from_components(Y: Floats, n_latent: int, most_scale: Floats) -> Fit:
+def fit_start_from_components(Y: Floats, n_latent: int, most_scale: Floats) -> StyleFit:
     """Return a fit whose latent points are the principal components of standardised features, (N, D), with variances of 1."""
     deviation = Y.std(axis=0)
     U, singular, _ = np.linalg.svd(Y / deviation, full_matrices=False)
@@ -146,25 +146,25 @@ def start_from_components(Y: Floats, n_latent: int, most_scale: Floats) -> Fit:
     X = np.zeros((len(Y), n_latent))
     signs = np.where(U[np.abs(U[:, :used]).argmax(axis=0), np.arange(used)] < 0.0, -1.0, 1.0)  # LAPACK's are arbitrary
     X[:, :used] = U[:, :used] * signs * np.sqrt(len(Y))
-    return Fit(X, np.minimum(-np.log(deviation), np.log(most_scale)), FIRST)
+    return StyleFit(X, np.minimum(-np.log(deviation), np.log(most_scale)), FIRST)
 
 
-def with_first_parameters(start: Fit, Y: Floats, optimiser: Optimiser) -> Fit:
+def learn_first_parameters(start: StyleFit, Y: Floats, optimiser: Optimiser) -> StyleFit:
     """Return the start with alpha, beta and gamma learned from a few poses, (N, D), the best of several initial gammas.
 
     With bad ones the first steps would scatter the latent points. A large gamma, with which no pose predicts others, is a local
     minimum.
     """
-    rows = active_set(start.X, start.parameters, N_FIRST)
+    rows = choose_active_set(start.X, start.parameters, N_FIRST)
     X = start.X[rows]
     found = [
-        Fit(X, start.ln_scale, learn_parameters(X, start.ln_scale, Y[rows], replace(FIRST, gamma=gamma), optimiser))
+        StyleFit(X, start.ln_scale, learn_parameters(X, start.ln_scale, Y[rows], replace(FIRST, gamma=gamma), optimiser))
         for gamma in FIRST_GAMMAS
     ]
     return replace(start, parameters=min(found, key=lambda fit: fit.value(Y[rows])).parameters)
 
 
-def start_from_style(style: Style, features: Floats, modelled: Bools, component_ln_scale: Floats) -> Fit:
+def build_start_from_style(style: Style, features: Floats, modelled: Bools, component_ln_scale: Floats) -> StyleFit:
     """Return a fit that continues from a style: its poses keep their x, others get the best x in the style.
 
     features: (N, F), of which `modelled`, (F,), are learned; component_ln_scale: ln w, (D,), of those that the style does not
@@ -177,15 +177,15 @@ def start_from_style(style: Style, features: Floats, modelled: Bools, component_
     new = at < 0
     if new.any():
         Y = features[new][:, style.modelled] - style.mean[style.modelled]
-        query = latent_query(evaluator_of(style, style.learned), Y)
-        X[new] = np.clip(find_latent(query, best_active(query)), -MAX_LATENT, MAX_LATENT)
+        query = build_latent_query(build_evaluator(style, style.learned), Y)
+        X[new] = np.clip(find_latent(query, find_best_active(query)), -MAX_LATENT, MAX_LATENT)
     ln_scale = np.full(features.shape[1], np.nan)
     ln_scale[style.modelled] = np.log(style.scale)
     ln_scale = ln_scale[modelled]
-    return Fit(X, np.where(np.isnan(ln_scale), component_ln_scale, ln_scale), style.learned)
+    return StyleFit(X, np.where(np.isnan(ln_scale), component_ln_scale, ln_scale), style.learned)
 
 
-def _fit(Y: Floats, start: Fit, most_scale: Floats, o: LearnOptions, watch: "_Watch") -> Fit:
+def _fit_by_method(Y: Floats, start: StyleFit, most_scale: Floats, o: LearnOptions, watch: "_Watch") -> StyleFit:
     """Learn by the method of the options."""
     steps = watch.total - 1
     if o.method == "heuristic":

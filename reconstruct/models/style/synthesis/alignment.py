@@ -6,7 +6,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats, Ints
 from reconstruct.models.style.synthesis.arrays import HandleTargets, RootTarget
-from reconstruct.models.style.synthesis.problem import in_space
+from reconstruct.models.style.synthesis.problem import find_points_in_space
 from reconstruct.models.style.synthesis.rows import MIN_DEPTH_M
 
 N_YAWS, N_HALVINGS = 12, 4  # rotations tried all round, evenly, and then around the best
@@ -46,43 +46,45 @@ class Alignment(NamedTuple):
     shift: Floats
 
 
-def turned_handles(points: Floats, up: Floats) -> TurnedHandles:
+def prepare_turned_handles(points: Floats, up: Floats) -> TurnedHandles:
     """Prepare handles, (N, P, 3) [m], for rotations about up."""
     upright = (points @ up)[..., None] * up
     across, n = np.cross(up, points), len(points)
     return TurnedHandles((points - upright).reshape(n, -1), across.reshape(n, -1), upright.reshape(n, -1))
 
 
-def align(handles: TurnedHandles, yaws: Floats | None, targets: HandleTargets, root: RootTarget) -> Alignment:
+def align_poses(handles: TurnedHandles, yaws: Floats | None, targets: HandleTargets, root: RootTarget) -> Alignment:
     """Align N poses with the targets.
 
     yaws: of each pose, (N,), where known; else from the points in space or, with image points, by trying all round.
     """
-    rows = linear_rows(targets)
+    rows = build_linear_rows(targets)
     if yaws is not None:
-        return _shift_to_rows(handles, yaws, rows, root)
+        return _fit_shifts(handles, yaws, rows, root)
     if rows.depth is None:
-        return _shift_to_rows(handles, _best_yaws(handles, targets), rows, root)
+        return _fit_shifts(handles, _fit_yaws(handles, targets), rows, root)
     n, width = len(handles.level), 2.0 * np.pi / N_YAWS
     all_round = TurnedHandles(*(np.tile(part, (N_YAWS, 1)) for part in handles))
-    tried = _shift_to_rows(all_round, np.repeat(width * np.arange(N_YAWS), n), rows, root)
-    best = _best([Alignment(*parts) for parts in zip(*(part.reshape(N_YAWS, n, *part.shape[1:]) for part in tried), strict=True)])
+    tried = _fit_shifts(all_round, np.repeat(width * np.arange(N_YAWS), n), rows, root)
+    best = _choose_best_alignment(
+        [Alignment(*parts) for parts in zip(*(part.reshape(N_YAWS, n, *part.shape[1:]) for part in tried), strict=True)]
+    )
     for _ in range(N_HALVINGS):
         width *= 0.5
-        best = _best([best, *(_shift_to_rows(handles, best.yaw + side, rows, root) for side in (-width, width))])
+        best = _choose_best_alignment([best, *(_fit_shifts(handles, best.yaw + side, rows, root) for side in (-width, width))])
     return best
 
 
-def linear_rows(targets: HandleTargets) -> LinearRows:
+def build_linear_rows(targets: HandleTargets) -> LinearRows:
     """Return the targets of handles as rows."""
     point, info, weight_px = targets.point_m, targets.root_info, targets.weight_px
     rotation, translation, focal = targets.views
-    known = in_space(targets)
+    known = find_points_in_space(targets)
     space, (camera, seen) = np.flatnonzero(known), np.nonzero((weight_px > 0.0) & ~known)
     n, handle, direction = 3 * len(space), np.repeat(space, 3), info[space].reshape(-1, 3)
     offset = -(direction * point[handle]).sum(axis=1)
     if not len(seen):
-        return LinearRows(_by_positions(handle, direction, len(point)), direction, offset, handle < 0)
+        return LinearRows(_derive_by_positions(handle, direction, len(point)), direction, offset, handle < 0)
     factor, u = np.sqrt(weight_px[camera, seen]) * focal[camera], targets.ideal[camera, seen]
     axis, along = rotation[camera, 2], translation[camera, 2]
     D = factor[:, None, None] * (rotation[camera, :2] - u[:, :, None] * axis[:, None])
@@ -91,25 +93,25 @@ def linear_rows(targets: HandleTargets) -> LinearRows:
     direction = np.concatenate([direction, D.reshape(-1, 3)])
     axis = np.concatenate([np.zeros((n, 3)), np.repeat(axis, 2, axis=0)])
     along = np.concatenate([np.ones(n), np.repeat(along, 2)])
-    depth = _by_positions(handle, axis, len(point)), axis, along
-    return LinearRows(_by_positions(handle, direction, len(point)), direction, offset, np.arange(len(handle)) >= n, depth)
+    depth = _derive_by_positions(handle, axis, len(point)), axis, along
+    return LinearRows(_derive_by_positions(handle, direction, len(point)), direction, offset, np.arange(len(handle)) >= n, depth)
 
 
-def _by_positions(handle: Ints, direction: Floats, n: int) -> Floats:
+def _derive_by_positions(handle: Ints, direction: Floats, n: int) -> Floats:
     """Return the factors of the positions of n handles for directions, (R, 3), of one handle a row, (3 n, R)."""
     out = np.zeros((n, 3, len(handle)))
     out[handle, :, np.arange(len(handle))] = direction
     return out.reshape(3 * n, len(handle))
 
 
-def _best_yaws(handles: TurnedHandles, targets: HandleTargets) -> Floats:
+def _fit_yaws(handles: TurnedHandles, targets: HandleTargets) -> Floats:
     """Return the yaws that bring the handles nearest to the points, both about their weighted means, (N,)."""
     point, weight = targets.point_m, targets.root_info[:, 0, 0] ** 2
     to = (weight[:, None] * (point - weight @ point / max(weight.sum(), 1e-12))).ravel()  # sums to zero, so means cancel
     return np.asarray(np.arctan2(handles.across @ to, handles.level @ to))
 
 
-def _shift_to_rows(handles: TurnedHandles, yaw: Floats, rows: LinearRows, root: RootTarget) -> Alignment:
+def _fit_shifts(handles: TurnedHandles, yaw: Floats, rows: LinearRows, root: RootTarget) -> Alignment:
     """Return the best shifts of handles rotated by yaw, (N,)."""
     positions = np.cos(yaw)[:, None] * handles.level + np.sin(yaw)[:, None] * handles.across + handles.upright
     e = positions @ rows.by_positions + rows.offset
@@ -137,7 +139,7 @@ def _solve_shift(e: Floats, direction: Floats, scale2: Floats, root: RootTarget)
     return shift, (weighted * e).sum(axis=1) + prior @ root.position_m - (b * shift).sum(axis=1)
 
 
-def _best(tried: list[Alignment]) -> Alignment:
+def _choose_best_alignment(tried: list[Alignment]) -> Alignment:
     """Return for each pose the alignment of least cost."""
     cost, yaw, shift = (np.stack(part) for part in zip(*tried, strict=True))
     best, each = cost.argmin(axis=0), np.arange(cost.shape[1])

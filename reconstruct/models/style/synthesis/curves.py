@@ -52,7 +52,7 @@ class KeyedCurve:
         return np.where(inside[:, None], positions, np.nan)
 
 
-def span_s(curves: list[KeyedCurve]) -> tuple[float, float]:
+def find_span_s(curves: list[KeyedCurve]) -> tuple[float, float]:
     """Return the first and the last time of all curves [s]."""
     return min(float(c.time_s[0]) for c in curves), max(float(c.time_s[-1]) for c in curves)
 

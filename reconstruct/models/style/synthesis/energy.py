@@ -6,7 +6,7 @@ The Hessian in a is a diagonal, of L_IK, and one row for each residual.
 import numpy as np
 
 from config.arrays import Floats, Ints
-from config.jit import inlined
+from config.jit import inline_kernel
 from reconstruct.models.style.synthesis.arrays import (
     JointTree,
     LatentDerivatives,
@@ -18,18 +18,18 @@ from reconstruct.models.style.synthesis.arrays import (
     SynthesisState,
     Targets,
 )
-from reconstruct.models.style.synthesis.likelihood import ENERGY, _likelihood
+from reconstruct.models.style.synthesis.likelihood import ENERGY, _add_likelihood
 from reconstruct.models.style.synthesis.rows import (
-    _empty_frames,
-    _frames,
-    _handle_terms,
-    _orientation_terms,
-    _rotation_error,
+    _add_handle_terms,
+    _add_orientation_terms,
+    _allocate_frames,
+    _compute_frames,
+    _compute_rotation_error,
 )
 
 
-@inlined
-def _evaluate(
+@inline_kernel
+def _evaluate_energy(
     state: SynthesisState,
     prior: SynthesisPrior,
     tree: JointTree,
@@ -46,23 +46,23 @@ def _evaluate(
         part[:] = 0.0
     for vector in (lin.hessian_a, lin.gradient_a, lin.gradient_p, lin.scale_p):
         vector[:] = 0.0
-    frames = _empty_frames(state.rotvec.shape[0])
-    _frames(state, tree, frames)
+    frames = _allocate_frames(state.rotvec.shape[0])
+    _compute_frames(state, tree, frames)
     rows[0] = 0
-    energy = _handle_terms(frames, tree.parents, targets.handles, targets.robust2, lin, rows)
-    energy += _orientation_terms(frames, tree.parents, targets.orientations, lin, rows)
-    energy += _root_terms(state, targets.root, lin)
-    energy += _style_terms(state, prior, lin, summary)
+    energy = _add_handle_terms(frames, tree.parents, targets.handles, targets.robust2, lin, rows)
+    energy += _add_orientation_terms(frames, tree.parents, targets.orientations, lin, rows)
+    energy += _add_root_terms(state, targets.root, lin)
+    energy += _add_style_terms(state, prior, lin, summary)
     for i in range(6):
         lin.scale_p[i] = lin.hessian_p[i, i]
     return energy
 
 
-@inlined
-def _root_terms(state: SynthesisState, root: RootTarget, lin: Linearisation) -> float:
+@inline_kernel
+def _add_root_terms(state: SynthesisState, root: RootTarget, lin: Linearisation) -> float:
     """Add the root's prior; return its energy."""
     e, energy = np.empty(3), 0.0
-    _rotation_error(state.rotation, root.rotation, e)
+    _compute_rotation_error(state.rotation, root.rotation, e)
     for i in range(3):
         d = state.root_m[i] - root.position_m[i]
         energy += 0.5 * root.rotation_precision * e[i] * e[i] + 0.5 * root.position_precision * d * d
@@ -73,8 +73,8 @@ def _root_terms(state: SynthesisState, root: RootTarget, lin: Linearisation) -> 
     return energy
 
 
-@inlined
-def _style_terms(state: SynthesisState, prior: SynthesisPrior, lin: Linearisation, summary: Floats) -> float:
+@inline_kernel
+def _add_style_terms(state: SynthesisState, prior: SynthesisPrior, lin: Linearisation, summary: Floats) -> float:
     """Add sum_s share_s L_IK_s and the static features that are drawn to a value; return their energy."""
     R, x, up = state.rotation, state.latent, prior.up
     n_a, n_x = lin.hessian_a.shape[0], x.shape[0]
@@ -100,19 +100,19 @@ def _style_terms(state: SynthesisState, prior: SynthesisPrior, lin: Linearisatio
             lin.gradient_p[6 + a : 6 + b], lin.hessian_p[6 + a : 6 + b, 6 + a : 6 + b], lin.scale_p[6 + a : 6 + b]
         )
         by_s = StaticDerivatives(gs, Hss, Hsx[:, a:b])
-        _likelihood(x[a:b], s, model, prior.shares[k], by_x, by_s, summary[k])
+        _add_likelihood(x[a:b], s, model, prior.shares[k], by_x, by_s, summary[k])
         energy += summary[k, ENERGY]
     for i in range(n_a):
         lin.hessian_a[i] += Hss[i]
         lin.gradient_a[i] += gs[i]
         for q in range(n_x):
             lin.hessian_ap[i, 6 + q] += Hsx[i, q]
-    _vertical(R, up, StaticDerivatives(gs[n_a:], Hss[n_a:], Hsx[n_a:]), lin)
+    _add_vertical_derivatives(R, up, StaticDerivatives(gs[n_a:], Hss[n_a:], Hsx[n_a:]), lin)
     return energy
 
 
-@inlined
-def _vertical(R: Floats, up: Floats, by_s: StaticDerivatives, lin: Linearisation) -> None:
+@inline_kernel
+def _add_vertical_derivatives(R: Floats, up: Floats, by_s: StaticDerivatives, lin: Linearisation) -> None:
     """Add the derivatives by the root's rotation w through those by the vertical features R' up: d(R' up) = R' [up]x dw."""
     gs, Hss, Hsx, H = by_s.gradient, by_s.diagonal, by_s.cross, lin.hessian_p
     V = np.empty((3, 3))

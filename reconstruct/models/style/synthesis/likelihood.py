@@ -26,7 +26,7 @@ VARIANCE, ENERGY = 0, 1  # of a style's summary: s2 and share times L_IK
 
 
 @kernel
-def _process(x: Floats, model: LikelihoodModel, k: Floats, dk: Floats, solved: Floats) -> float:
+def _evaluate_process(x: Floats, model: LikelihoodModel, k: Floats, dk: Floats, solved: Floats) -> float:
     """Write k(x) (M,), its derivatives (Q, M) and K^-1 k (M,); return s2(x) (Grochow et al. 2004, eqs. 4 and 5)."""
     X, inverse, parameters = model.latent, model.inverse, model.parameters
     n, n_latent = X.shape[0], x.shape[0]
@@ -50,7 +50,7 @@ def _process(x: Floats, model: LikelihoodModel, k: Floats, dk: Floats, solved: F
 
 
 @kernel
-def _residual(s: Floats, model: LikelihoodModel, k: Floats, dk: Floats, u: Floats, J: Floats) -> float:
+def _compute_residual(s: Floats, model: LikelihoodModel, k: Floats, dk: Floats, u: Floats, J: Floats) -> float:
     """Write u (K,) and J (Q, K); return |u|^2."""
     coefficients, shift, scale, column = model.coefficients, model.shift, model.scale, model.column
     n, n_features = coefficients.shape
@@ -73,7 +73,7 @@ def _residual(s: Floats, model: LikelihoodModel, k: Floats, dk: Floats, u: Float
 
 
 @kernel
-def _times(V: Floats, B: Floats, out: Floats) -> None:
+def _multiply_matrices(V: Floats, B: Floats, out: Floats) -> None:
     """Write V B, (P, M) by (M, K); four rows of B at once, as loading and storing costs more than multiplying."""
     n_rows, n_columns = V.shape[0], B.shape[1]
     n = B.shape[0]
@@ -93,7 +93,7 @@ def _times(V: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _gram(A: Floats, B: Floats, out: Floats) -> None:
+def _compute_gram(A: Floats, B: Floats, out: Floats) -> None:
     """Write the lower triangle of A B', both (P, M)."""
     for p in range(A.shape[0]):
         for q in range(p + 1):
@@ -104,7 +104,7 @@ def _gram(A: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _likelihood(
+def _add_likelihood(
     x: Floats,
     s: Floats,
     model: LikelihoodModel,
@@ -121,15 +121,15 @@ def _likelihood(
     k, dk, solved, K_dk = np.empty(n), np.empty((n_latent, n)), np.empty(n), np.empty((n_latent, n))
     u, J, bent = np.empty(n_features), np.empty((n_latent, n_features)), np.empty(n)
     G, JJ, ds2, Ju = np.empty((n_latent, n_latent)), np.empty((n_latent, n_latent)), np.zeros(n_latent), np.zeros(n_latent)
-    s2, least = _process(x, model, k, dk, solved), MIN_VARIANCE * parameters[0]
+    s2, least = _evaluate_process(x, model, k, dk, solved), MIN_VARIANCE * parameters[0]
     known = 1.0 if s2 > least else 0.0
     s2 = max(s2, least)
     summary[VARIANCE] = s2
-    misfit, n_counting = _residual(s, model, k, dk, u, J), parameters[3]
+    misfit, n_counting = _compute_residual(s, model, k, dk, u, J), parameters[3]
     a, rest = share / s2, n_counting - misfit / s2
-    _times(dk, model.inverse, K_dk)
-    _gram(K_dk, dk, G)
-    _gram(J, J, JJ)
+    _multiply_matrices(dk, model.inverse, K_dk)
+    _compute_gram(K_dk, dk, G)
+    _compute_gram(J, J, JJ)
     for m in range(n):  # what multiplies the second derivatives of k in f_ab and s2_ab
         c = known * rest * solved[m]
         for i in range(n_features):

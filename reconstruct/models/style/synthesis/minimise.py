@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from config.arrays import Floats
-from config.jit import inlined, kernel
-from database.geometry.kinematics import _product, _rodrigues
+from config.jit import inline_kernel, kernel
+from database.geometry.kinematics import _multiply_matrices, _write_rotation_and_jacobian
 from reconstruct.models.style.synthesis.arrays import (
     JointTree,
     Linearisation,
@@ -15,16 +15,16 @@ from reconstruct.models.style.synthesis.arrays import (
     SynthesisState,
     Targets,
 )
-from reconstruct.models.style.synthesis.energy import _evaluate
-from reconstruct.models.style.synthesis.likelihood import _gram
-from reconstruct.models.style.synthesis.rows import _empty_linearisation, _max_rows
+from reconstruct.models.style.synthesis.energy import _evaluate_energy
+from reconstruct.models.style.synthesis.likelihood import _compute_gram
+from reconstruct.models.style.synthesis.rows import _allocate_linearisation, _count_max_rows
 
 MAX_STEP_RAD = 1.0  # of any angle
 FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e9
 
 
-@inlined
-def _scaled(lin: Linearisation, n: int, damping: float, root: Floats, B: Floats, K: Floats) -> None:
+@inline_kernel
+def _scale_system(lin: Linearisation, n: int, damping: float, root: Floats, B: Floats, K: Floats) -> None:
     """Write 1 / sqrt of damped D to root (A,), (Ja, C', ga') times it to B (n + P + 1, A), and K of `_step`."""
     D, cross, H, rows_a, rows_p = lin.hessian_a, lin.hessian_ap, lin.hessian_p, lin.rows_a, lin.rows_p
     n_a, n_p = cross.shape
@@ -39,7 +39,7 @@ def _scaled(lin: Linearisation, n: int, damping: float, root: Floats, B: Floats,
         for c in range(n_p):
             B[n + c, i] = cross[i, c] * root[i]
         B[last, i] = lin.gradient_a[i] * root[i]
-    _gram(B, B, K)
+    _compute_gram(B, B, K)
     for r in range(n):
         K[r, r] += 1.0
         K[last, r] -= lin.residual[r]
@@ -56,7 +56,7 @@ def _scaled(lin: Linearisation, n: int, damping: float, root: Floats, B: Floats,
 
 
 @kernel
-def _solve(K: Floats, n: int, z: Floats) -> bool:
+def _solve_symmetric(K: Floats, n: int, z: Floats) -> bool:
     """Solve K z = b for symmetric K, of which the lower triangle is given and overwritten; b is the row after it.
 
     K = M S M' with M lower triangular and S diagonal, n times 1 and then -1. Return whether K has this form.
@@ -85,7 +85,7 @@ def _solve(K: Floats, n: int, z: Floats) -> bool:
 
 
 @kernel
-def _step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
+def _compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
     """Write the damped step with n rows; return the gain it predicts, negative where there is no such step.
 
     With rows J = (Ja, Jp), residuals e and l = e + J step:  D step_a = -(ga + C step_p + Ja' l), which leaves
@@ -96,8 +96,8 @@ def _step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Fl
     n_a, n_p = step_a.shape[0], step_p.shape[0]
     last = n + n_p
     root, B, K, z = np.empty(n_a), np.empty((last + 1, n_a)), np.empty((last + 1, last + 1)), np.empty(last + 1)
-    _scaled(lin, n, damping, root, B, K)
-    if not _solve(K, n, z):
+    _scale_system(lin, n, damping, root, B, K)
+    if not _solve_symmetric(K, n, z):
         return -1.0
     z[last] = -1.0
     ga, gp, e = lin.gradient_a, lin.gradient_p, lin.residual
@@ -118,7 +118,7 @@ def _step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Fl
     return 0.5 * gain
 
 
-@inlined
+@inline_kernel
 def _apply_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: SynthesisState) -> None:
     """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD."""
     longest = 0.0
@@ -131,8 +131,8 @@ def _apply_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: Sy
     for i in range(3):
         w[i] = share * step_p[i]
         trial.root_m[i] = state.root_m[i] + share * step_p[3 + i]
-    _rodrigues(w, rotation, left)
-    _product(rotation, state.rotation, trial.rotation)
+    _write_rotation_and_jacobian(w, rotation, left)
+    _multiply_matrices(rotation, state.rotation, trial.rotation)
     for i in range(3):
         trial.rotvec[0, i] = state.rotvec[0, i]
     for j in range(1, state.rotvec.shape[0]):
@@ -142,7 +142,7 @@ def _apply_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: Sy
         trial.latent[q] = state.latent[q] + share * step_p[6 + q]
 
 
-@inlined
+@inline_kernel
 def _copy_state(source: SynthesisState, target: SynthesisState) -> None:
     """Copy a state."""
     for j in range(source.rotvec.shape[0]):
@@ -157,7 +157,7 @@ def _copy_state(source: SynthesisState, target: SynthesisState) -> None:
 
 
 @kernel
-def _minimise(
+def _minimise_energy(
     state: SynthesisState,
     prior: SynthesisPrior,
     tree: JointTree,
@@ -171,14 +171,14 @@ def _minimise(
     It has converged when one more step promises a gain below tolerance. Writes s2 and share L_IK of each style to summary (S, 2).
     """
     n_a, n_p = 3 * (state.rotvec.shape[0] - 1), 6 + state.latent.shape[0]
-    n_rows = _max_rows(targets.handles, targets.orientations)
-    lin, new_lin = _empty_linearisation(n_rows, n_a, n_p), _empty_linearisation(n_rows, n_a, n_p)
+    n_rows = _count_max_rows(targets.handles, targets.orientations)
+    lin, new_lin = _allocate_linearisation(n_rows, n_a, n_p), _allocate_linearisation(n_rows, n_a, n_p)
     trial = SynthesisState(np.empty_like(state.rotvec), np.empty((3, 3)), np.empty(3), np.empty_like(state.latent))
     step_a, step_p, rows, new_summary = np.zeros(n_a), np.zeros(n_p), np.zeros(1, np.int64), np.empty(summary.shape)
     energy, damping, gain, converged, steps, n = np.inf, FIRST_DAMPING, 0.0, False, 0, 0
     while True:
         _apply_step(state, step_a, step_p, trial)
-        new = _evaluate(trial, prior, tree, targets, new_lin, new_summary, rows)
+        new = _evaluate_energy(trial, prior, tree, targets, new_lin, new_summary, rows)
         if new <= energy:
             if steps > 0:
                 damping *= 0.1 if energy - new > 0.7 * gain else (1.0 if energy - new > 0.2 * gain else 5.0)
@@ -191,7 +191,7 @@ def _minimise(
             damping *= 10.0
         gain = -1.0
         while gain < 0.0 and damping < MAX_DAMPING:
-            gain = _step(lin, n, damping, step_a, step_p)
+            gain = _compute_damped_step(lin, n, damping, step_a, step_p)
             if not gain >= 0.0:
                 gain = -1.0
                 damping *= 10.0

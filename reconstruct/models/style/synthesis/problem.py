@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from config.arrays import Bools, Floats
-from database.geometry.kinematics import forward, local_rotations
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import compute_forward_kinematics, local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import Constraints, RootConstraint
 from reconstruct.models.style.features import N_STATIC
@@ -47,20 +47,20 @@ class SynthesisProblem:
     def has_image_points(self) -> bool:
         """Whether any handle is known by image points alone."""
         handles = self.targets.handles
-        return bool((handles.weight_px[:, ~in_space(handles)] > 0.0).any())
+        return bool((handles.weight_px[:, ~find_points_in_space(handles)] > 0.0).any())
 
 
-def in_space(handles: HandleTargets) -> Bools:
+def find_points_in_space(handles: HandleTargets) -> Bools:
     """Return which handles have a target point in space, (N,)."""
     return np.asarray(handles.root_info[:, 0, 0] > 0.0)
 
 
-def _writable(values: ArrayLike) -> Floats:
+def _copy_writable(values: ArrayLike) -> Floats:
     """Return an array of the one type that the kernels are compiled for."""
     return np.require(values, np.float64, ["C", "W"])
 
 
-def likelihood_model(style: Style, evaluator: StyleEvaluator, moving: bool) -> LikelihoodModel:
+def build_likelihood_model(style: Style, evaluator: StyleEvaluator, moving: bool) -> LikelihoodModel:
     """Return a style's arrays; without `moving`, velocities and accelerations are left out, which marginalises them."""
     column = np.flatnonzero(style.modelled)
     used = np.ones(len(column), bool) if moving else column < N_STATIC
@@ -74,18 +74,18 @@ def likelihood_model(style: Style, evaluator: StyleEvaluator, moving: bool) -> L
     return LikelihoodModel(evaluator.latent, evaluator.inverse, coefficients, shift, scale, static, parameters)
 
 
-def stacked_models(models: Sequence[LikelihoodModel]) -> LikelihoodModel:
+def stack_models(models: Sequence[LikelihoodModel]) -> LikelihoodModel:
     """Return several models as one, smaller ones padded with active points and features that have no effect."""
-    return LikelihoodModel(*(_stacked(parts) for parts in zip(*models, strict=True)))
+    return LikelihoodModel(*(_stack_arrays(parts) for parts in zip(*models, strict=True)))
 
 
-def _stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _stack_arrays(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return arrays as one, the smaller ones padded with zeros."""
     shape = np.max([part.shape for part in parts], axis=0)
     return np.stack([np.pad(part, [(0, most - n) for most, n in zip(shape, part.shape, strict=True)]) for part in parts])
 
 
-def unmodelled_features(styles: Sequence[Style], shares: Sequence[float]) -> tuple[Floats, Floats]:
+def weigh_unmodelled_features(styles: Sequence[Style], shares: Sequence[float]) -> tuple[Floats, Floats]:
     """Return weights and centres of static features, (S,): at the means of the styles that do not model them."""
     weight, weighted = np.zeros(N_STATIC), np.zeros(N_STATIC)
     for style, share in zip(styles, shares, strict=True):
@@ -95,7 +95,7 @@ def unmodelled_features(styles: Sequence[Style], shares: Sequence[float]) -> tup
     return weight, weighted / np.maximum(weight, 1e-12)
 
 
-def with_fixed_joints(weight: Floats, centre: Floats, constraints: Constraints) -> tuple[Floats, Floats]:
+def add_fixed_joints(weight: Floats, centre: Floats, constraints: Constraints) -> tuple[Floats, Floats]:
     """Return weights and centres with those of fixed joints added; values that are not finite are skipped."""
     fixed = constraints.fixed
     added, weighted = weight.copy(), weight * centre
@@ -108,7 +108,7 @@ def with_fixed_joints(weight: Floats, centre: Floats, constraints: Constraints) 
     return added, np.where(added > 0.0, weighted / np.maximum(added, 1e-12), centre)
 
 
-def targets_of(constraints: Constraints) -> Targets:
+def build_targets(constraints: Constraints) -> Targets:
     """Return constraints as the kernels take them; values that are not finite are no constraint."""
     c, orientations, seen = constraints, constraints.orientations, constraints.observations
     point, info, ideal, weight = seen.point_m, seen.root_info, seen.ideal, seen.weight_px
@@ -117,24 +117,26 @@ def targets_of(constraints: Constraints) -> Targets:
     if bad3.any() or bad2.any():
         point, info = np.where(bad3[:, None], 0.0, point), np.where(bad3[:, None, None], 0.0, info)
         ideal, weight = np.where(bad2[:, :, None], 0.0, ideal), np.where(bad2, 0.0, weight)
-    views = ViewArrays(_writable(seen.view_rotation), _writable(seen.view_translation), _writable(seen.view_focal))
-    joint, offset_m = np.require(c.handles.joint, np.int64, ["C", "W"]), _writable(c.handles.offset_m)
-    observed = (_writable(point), _writable(info), _writable(ideal), _writable(weight))
+    views = ViewArrays(_copy_writable(seen.view_rotation), _copy_writable(seen.view_translation), _copy_writable(seen.view_focal))
+    joint, offset_m = np.require(c.handles.joint, np.int64, ["C", "W"]), _copy_writable(c.handles.offset_m)
+    observed = (_copy_writable(point), _copy_writable(info), _copy_writable(ideal), _copy_writable(weight))
     sigma = orientations.sigma_rad
     known = np.isfinite(orientations.rotation).all(axis=(1, 2)) & (sigma > 0.0) & np.isfinite(sigma)
     turned = OrientationTargets(
-        orientations.joint[known].astype(np.int64), _writable(orientations.rotation[known]), _writable(sigma[known])
+        orientations.joint[known].astype(np.int64), _copy_writable(orientations.rotation[known]), _copy_writable(sigma[known])
     )
-    return Targets(HandleTargets(joint, offset_m, *observed, views), turned, _root_target(c.root), float(c.robust_sigmas) ** 2)
+    return Targets(
+        HandleTargets(joint, offset_m, *observed, views), turned, _build_root_target(c.root), float(c.robust_sigmas) ** 2
+    )
 
 
-def _root_target(root: RootConstraint) -> RootTarget:
+def _build_root_target(root: RootConstraint) -> RootTarget:
     """Return the root's prior with precisions; one that is not finite has none."""
     by_rotation = 1.0 / root.sigma_rad**2 if root.sigma_rad > 0.0 and np.isfinite(root.rotation).all() else 0.0
     by_position = 1.0 / root.sigma_m**2 if root.sigma_m > 0.0 and np.isfinite(root.position_m).all() else 0.0
     rotation = root.rotation if by_rotation > 0.0 else np.eye(3)
     position_m = root.position_m if by_position > 0.0 else np.zeros(3)
-    return RootTarget(_writable(rotation), _writable(position_m), float(by_rotation), float(by_position))
+    return RootTarget(_copy_writable(rotation), _copy_writable(position_m), float(by_rotation), float(by_position))
 
 
 class ConstraintErrors(NamedTuple):
@@ -148,21 +150,21 @@ class ConstraintErrors(NamedTuple):
     reached: bool
 
 
-def constraint_errors(
+def measure_constraint_errors(
     skeleton: Skeleton, rotvec: Floats, root_m: Floats, constraints: Constraints, targets: Targets
 ) -> ConstraintErrors:
     """Return how well a pose, (J, 3) [rad] and (3,) [m], meets its constraints."""
-    G, p = forward(skeleton, rotvec, root_m)
+    G, p = compute_forward_kinematics(skeleton, rotvec, root_m)
     joint, offset_m = targets.handles.joint, targets.handles.offset_m
     x = p[joint] + np.einsum("pij,pj->pi", G[joint], offset_m)
-    errors = handle_errors(x, targets.handles)
-    return errors._replace(reached=errors.reached and _rotations_met(G, rotvec, constraints, targets.orientations))
+    errors = measure_handle_errors(x, targets.handles)
+    return errors._replace(reached=errors.reached and _are_rotations_met(G, rotvec, constraints, targets.orientations))
 
 
-def handle_errors(x: Floats, handles: HandleTargets) -> ConstraintErrors:
+def measure_handle_errors(x: Floats, handles: HandleTargets) -> ConstraintErrors:
     """Return how far handles at x, (N, 3) [m], are from their targets."""
     rotation, translation, focal = handles.views
-    has3, weight = in_space(handles), handles.weight_px
+    has3, weight = find_points_in_space(handles), handles.weight_px
     error_m = np.where(has3, np.linalg.norm(x - handles.point_m, axis=1), 0.0)
     sigmas = np.linalg.norm(np.einsum("pij,pj->pi", handles.root_info, x - handles.point_m), axis=1)
     met = bool((~has3 | (error_m <= MET_M) | (sigmas <= MAX_SIGMAS)).all())
@@ -177,18 +179,18 @@ def handle_errors(x: Floats, handles: HandleTargets) -> ConstraintErrors:
     return ConstraintErrors(error_m, error_px, met and bool((near & (~seen | (in_camera[..., 2] > MIN_DEPTH_M))).all()))
 
 
-def _rotations_met(G: Floats, rotvec: Floats, constraints: Constraints, orientations: OrientationTargets) -> bool:
+def _are_rotations_met(G: Floats, rotvec: Floats, constraints: Constraints, orientations: OrientationTargets) -> bool:
     """Return whether orientations and fixed joints are met."""
     joint, fixed = orientations.joint, constraints.fixed
-    met = not len(joint) or _within(geodesic_rad(G[joint], orientations.rotation), orientations.sigma_rad)
+    met = not len(joint) or _is_within_tolerance(compute_geodesic_rad(G[joint], orientations.rotation), orientations.sigma_rad)
     if not len(fixed.joint):
         return met
     known = np.isfinite(fixed.rotvec).all(axis=1) & (fixed.joint > 0)
     target = REFERENCE[fixed.joint] @ matrix_from_rotvec(np.where(known[:, None], fixed.rotvec, 0.0))
-    found = local_rotations(rotvec)[fixed.joint]
-    return met and _within(np.where(known, geodesic_rad(found, target), 0.0), fixed.sigma_rad)
+    found = local_from_charted(rotvec)[fixed.joint]
+    return met and _is_within_tolerance(np.where(known, compute_geodesic_rad(found, target), 0.0), fixed.sigma_rad)
 
 
-def _within(error_rad: Floats, sigma_rad: Floats) -> bool:
+def _is_within_tolerance(error_rad: Floats, sigma_rad: Floats) -> bool:
     """Return whether all angles are met."""
     return bool((error_rad <= np.maximum(MAX_SIGMAS * np.nan_to_num(sigma_rad, nan=np.inf), MET_RAD)).all())

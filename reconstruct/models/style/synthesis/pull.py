@@ -16,7 +16,7 @@ from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.constraints import FixedJoints, RootConstraint
 from reconstruct.models.style.features import N_ANGLES, N_STATIC
-from reconstruct.models.style.model import Style, StyleEvaluator, evaluator_of, predict
+from reconstruct.models.style.model import Style, StyleEvaluator, build_evaluator, predict_features
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 
 MAX_SIGMA_RAD = 3.0  # a joint that is drawn less is left alone
@@ -38,14 +38,14 @@ class StepPredictor:
 
     def __init__(self, styles: Sequence[Style]) -> None:
         self._styles: list[tuple[StyleEvaluator, Ints]] = [
-            (evaluator_of(style, style.learned), np.flatnonzero(style.modelled)) for style in styles
+            (build_evaluator(style, style.learned), np.flatnonzero(style.modelled)) for style in styles
         ]
 
     def at(self, latent: Sequence[Floats], shares: Sequence[float]) -> ExpectedStep:
         """Return the prediction at the latent points of all styles, (Q,) each."""
         precision, weighted = np.zeros(3 * N_STATIC), np.zeros(3 * N_STATIC)
         for (style, column), x, share in zip(self._styles, latent, shares, strict=True):
-            f, variance = predict(style, x[None])
+            f, variance = predict_features(style, x[None])
             own = share * style.scale**2 / variance[0]
             precision[column] += own
             weighted[column] += own * f[0]

@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from config.arrays import Floats, Ints
-from config.jit import inlined, kernel
-from database.geometry.kinematics import _product, _rodrigues
+from config.jit import inline_kernel, kernel
+from database.geometry.kinematics import _multiply_matrices, _write_rotation_and_jacobian
 from reconstruct.models.style.synthesis.arrays import (
     HandleTargets,
     JointFrames,
@@ -24,7 +24,7 @@ MIN_DEPTH_M = 0.05  # of a point before a camera; one nearer or behind is drawn 
 
 
 @kernel
-def _rotation_error(R: Floats, target: Floats, e: Floats) -> None:
+def _compute_rotation_error(R: Floats, target: Floats, e: Floats) -> None:
     """Write the rotation vector of R target', in the world, to e (3,)."""
     T = np.empty((3, 3))
     for i in range(3):
@@ -51,14 +51,14 @@ def _rotation_error(R: Floats, target: Floats, e: Floats) -> None:
             e[i] *= angle / math.sqrt(max(norm, 1e-12))
 
 
-@inlined
-def _empty_frames(n_joints: int) -> JointFrames:
+@inline_kernel
+def _allocate_frames(n_joints: int) -> JointFrames:
     """Return room for the frames of joints."""
     return JointFrames(np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, 3)))
 
 
 @kernel
-def _frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None:
+def _compute_frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None:
     """Write the joints in the world; their axes are G_parent reference J_l(r)."""
     pose, G, p, H = state.rotvec, frames.rotation, frames.position, frames.axes
     rotation, left, L = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
@@ -68,10 +68,10 @@ def _frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None
             G[0, i, k] = state.rotation[i, k]
     for j in range(1, pose.shape[0]):
         parent = tree.parents[j]
-        _rodrigues(pose[j], rotation, left)
-        _product(G[parent], tree.reference[j], L)
-        _product(L, rotation, G[j])
-        _product(L, left, H[j])
+        _write_rotation_and_jacobian(pose[j], rotation, left)
+        _multiply_matrices(G[parent], tree.reference[j], L)
+        _multiply_matrices(L, rotation, G[j])
+        _multiply_matrices(L, left, H[j])
         for i in range(3):
             p[j, i] = p[parent, i]
             for k in range(3):
@@ -79,7 +79,7 @@ def _frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None
 
 
 @kernel
-def _point_rows(x: Floats, joint: int, frames: JointFrames, parents: Ints, full: Floats) -> None:
+def _write_point_rows(x: Floats, joint: int, frames: JointFrames, parents: Ints, full: Floats) -> None:
     """Write the derivatives of a world point on a joint by a and the root's six to full (3, A + 6)."""
     p, H = frames.position, frames.axes
     n_a = 3 * (parents.shape[0] - 1)
@@ -103,7 +103,7 @@ def _point_rows(x: Floats, joint: int, frames: JointFrames, parents: Ints, full:
 
 
 @kernel
-def _image_error(x: Floats, camera: int, views: ViewArrays, ideal: Floats, e: Floats, D: Floats) -> None:
+def _compute_image_error(x: Floats, camera: int, views: ViewArrays, ideal: Floats, e: Floats, D: Floats) -> None:
     """Write pi(x) - u [px of an ideal camera] to e and its derivative to D; third: how far x is behind MIN_DEPTH_M [px]."""
     rotation, translation, focal = views.rotation, views.translation, views.focal
     c = np.empty(3)
@@ -141,7 +141,7 @@ def _add_rows(row: int, scale: float, D: Floats, e: Floats, full: Floats, lin: L
 
 
 @kernel
-def _handle_terms(
+def _add_handle_terms(
     frames: JointFrames, parents: Ints, handles: HandleTargets, robust2: float, lin: Linearisation, rows: Ints
 ) -> float:
     """Append the rows of the handles; return their energy, sum rho(|e|^2) with the pseudo-Huber rho."""
@@ -157,7 +157,7 @@ def _handle_terms(
         j = joint[m]
         for i in range(3):
             x[i] = p[j, i] + G[j, i, 0] * offset_m[m, 0] + G[j, i, 1] * offset_m[m, 1] + G[j, i, 2] * offset_m[m, 2]
-        _point_rows(x, j, frames, parents, full)
+        _write_point_rows(x, j, frames, parents, full)
         for camera in range(1 if has3 else 2):
             weight = 1.0 if has3 else weight_px[camera, m]
             if not weight > 0.0:
@@ -169,7 +169,7 @@ def _handle_terms(
                         D[i, k] = root_info[m, i, k]
                         e[i] += root_info[m, i, k] * (x[k] - point[m, k])
             else:
-                _image_error(x, camera, handles.views, ideal[camera, m], e, D)
+                _compute_image_error(x, camera, handles.views, ideal[camera, m], e, D)
             s = weight * (e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
             root = math.sqrt(1.0 + s / robust2)
             energy += s / (1.0 + root)
@@ -178,7 +178,9 @@ def _handle_terms(
 
 
 @kernel
-def _orientation_terms(frames: JointFrames, parents: Ints, targets: OrientationTargets, lin: Linearisation, rows: Ints) -> float:
+def _add_orientation_terms(
+    frames: JointFrames, parents: Ints, targets: OrientationTargets, lin: Linearisation, rows: Ints
+) -> float:
     """Append the rows of the orientations; return their energy, half the squared angles over sigma."""
     joint, rotation, sigma = targets.joint, targets.rotation, targets.sigma_rad
     G, H = frames.rotation, frames.axes
@@ -191,7 +193,7 @@ def _orientation_terms(frames: JointFrames, parents: Ints, targets: OrientationT
             continue
         full[:] = 0.0
         j = joint[o]
-        _rotation_error(G[j], rotation[o], e)
+        _compute_rotation_error(G[j], rotation[o], e)
         while parents[j] >= 0:
             for i in range(3):
                 for c in range(3):
@@ -204,14 +206,14 @@ def _orientation_terms(frames: JointFrames, parents: Ints, targets: OrientationT
     return energy
 
 
-@inlined
-def _max_rows(handles: HandleTargets, orientations: OrientationTargets) -> int:
+@inline_kernel
+def _count_max_rows(handles: HandleTargets, orientations: OrientationTargets) -> int:
     """Return the largest possible number of rows."""
     return int(6 * handles.joint.shape[0] + 3 * orientations.joint.shape[0] + 1)
 
 
-@inlined
-def _empty_linearisation(n_rows: int, n_a: int, n_p: int) -> Linearisation:
+@inline_kernel
+def _allocate_linearisation(n_rows: int, n_a: int, n_p: int) -> Linearisation:
     """Return room for a linearisation."""
     by_a, by_p = np.empty((n_rows, n_a)), np.empty((n_rows, n_p))
     D, cross, ga, H, gp = np.empty(n_a), np.empty((n_a, n_p)), np.empty(n_a), np.empty((n_p, n_p)), np.empty(n_p)

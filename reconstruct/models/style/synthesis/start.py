@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from config.arrays import Floats, Ints
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, Handles
 from reconstruct.models.style.features import N_ANGLES, N_STATIC
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.synthesis.alignment import TurnedHandles, align, turned_handles
+from reconstruct.models.style.synthesis.alignment import TurnedHandles, align_poses, prepare_turned_handles
 from reconstruct.models.style.synthesis.arrays import SynthesisState
-from reconstruct.models.style.synthesis.problem import SynthesisProblem, in_space
+from reconstruct.models.style.synthesis.problem import SynthesisProblem, find_points_in_space
 
 MAX_HEADING_RAD = 0.7  # of a root constraint whose heading is used
 APART = 0.5  # latent length scales between starts
@@ -29,11 +29,11 @@ class ActivePoses:
         """Prepare the poses of all styles that have a share."""
         self.skeleton = skeleton
         use = [k for k in range(len(styles)) if shares[k] > 0.0]
-        self.rotvec = np.concatenate([_poses(styles[k]) for k in use])
+        self.rotvec = np.concatenate([_unwrap_active_poses(styles[k]) for k in use])
         static = [style.features[style.active, :N_STATIC] for style in styles]
         own = np.concatenate([static[k] for k in use])
         self.latent = np.concatenate(
-            [style.latent[style.active][_most_similar(own, static[k])] for k, style in enumerate(styles)], axis=1
+            [style.latent[style.active][_find_most_similar(own, static[k])] for k, style in enumerate(styles)], axis=1
         )
         self.rotation = matrix_from_rotvec(self.rotvec[:, 0])
         self.apart = APART / np.sqrt(max(style.learned.gamma for style in styles))
@@ -43,9 +43,9 @@ class ActivePoses:
         """Return the best poses, the best first and apart from each other in x, aligned with the constraints."""
         constraints, targets = problem.constraints, problem.targets
         yaws = self._yaws(targets.root.rotation, up) if targets.root.rotation_precision > MAX_HEADING_RAD**-2 else None
-        if yaws is None and not problem.has_image_points and not in_space(targets.handles).any():
+        if yaws is None and not problem.has_image_points and not find_points_in_space(targets.handles).any():
             yaws = np.zeros(len(self.rotvec))
-        cost, yaw, shift = align(self._turned(constraints.handles, up), yaws, targets.handles, targets.root)
+        cost, yaw, shift = align_poses(self._turned(constraints.handles, up), yaws, targets.handles, targets.root)
         cost = 0.5 * cost + 0.5 * (self.latent**2).sum(axis=1) + self._fixed_energy(constraints)
         chosen = self._lowest_apart(cost, count)
         turns = matrix_from_rotvec(yaw[chosen, None] * up)
@@ -60,9 +60,9 @@ class ActivePoses:
         """Return the handles of the poses at the origin, rotated as their roots were; the last ones are cached."""
         key = (handles.joint.tobytes(), handles.offset_m.tobytes(), up.tobytes())
         if self._last is None or key != self._last[0]:
-            G, p = forward(self.skeleton, self.rotvec, np.zeros((len(self.rotvec), 3)))
+            G, p = compute_forward_kinematics(self.skeleton, self.rotvec, np.zeros((len(self.rotvec), 3)))
             on_joint = np.einsum("npij,pj->npi", G[:, handles.joint], handles.offset_m)
-            self._last = key, turned_handles(p[:, handles.joint] + on_joint, up)
+            self._last = key, prepare_turned_handles(p[:, handles.joint] + on_joint, up)
         return self._last[1]
 
     def _yaws(self, rotation: Floats, up: Floats) -> Floats:
@@ -92,14 +92,14 @@ class ActivePoses:
         return chosen
 
 
-def _poses(style: Style) -> Floats:
+def _unwrap_active_poses(style: Style) -> Floats:
     """Return the active poses, (M, J, 3), their joints as in the features, beyond pi where the motion is."""
     rotvec = style.rotvec[style.active].copy()
     rotvec[:, 1:] = style.features[style.active, :N_ANGLES].reshape(len(rotvec), -1, 3)
     return rotvec
 
 
-def _most_similar(poses: Floats, others: Floats) -> Ints:
+def _find_most_similar(poses: Floats, others: Floats) -> Ints:
     """Return for each pose, (N, S), the row of the nearest of others, (M, S)."""
     distance2 = (poses**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * poses @ others.T
     return np.asarray(np.argmin(distance2, axis=1))

@@ -17,18 +17,18 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, UP
-from reconstruct.models.style.model import Style, StyleError, annealing_evaluators
+from reconstruct.models.style.model import Style, StyleError, build_annealing_evaluators
 from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, SynthesisMinimum, SynthesisPrior, SynthesisState
 from reconstruct.models.style.synthesis.likelihood import ENERGY, VARIANCE
-from reconstruct.models.style.synthesis.minimise import _minimise
+from reconstruct.models.style.synthesis.minimise import _minimise_energy
 from reconstruct.models.style.synthesis.problem import (
     SynthesisProblem,
-    constraint_errors,
-    likelihood_model,
-    stacked_models,
-    targets_of,
-    unmodelled_features,
-    with_fixed_joints,
+    add_fixed_joints,
+    build_likelihood_model,
+    build_targets,
+    measure_constraint_errors,
+    stack_models,
+    weigh_unmodelled_features,
 )
 from reconstruct.models.style.synthesis.start import ActivePoses
 
@@ -78,20 +78,20 @@ class Synthesizer:
     def __init__(self, styles: Sequence[Style], shares: Sequence[float] = (1.0,), skeleton: Skeleton | None = None) -> None:
         """Prepare. skeleton: to be posed, the first style's if None. Raises StyleError: invalid shares, or a style of other
         features."""
-        self.styles, self.shares = tuple(styles), _checked(styles, shares)
+        self.styles, self.shares = tuple(styles), _check_shares(styles, shares)
         self.skeleton = styles[0].skeleton if skeleton is None else skeleton
-        self._evaluators = tuple(annealing_evaluators(style) for style in self.styles)
+        self._evaluators = tuple(build_annealing_evaluators(style) for style in self.styles)
         self._still, self._moving = self._models(False), self._models(True)
         self._first = np.cumsum([0, *(style.n_latent for style in self.styles)]).astype(np.int64)
-        self._unmodelled = unmodelled_features(self.styles, self.shares)
+        self._unmodelled = weigh_unmodelled_features(self.styles, self.shares)
         self._active = ActivePoses(self.styles, self.shares, self.skeleton)
         self._tree = JointTree(PARENT_ARRAY, self.skeleton.offsets_m, REFERENCE)
 
     def with_shares(self, shares: Sequence[float]) -> "Synthesizer":
         """Return a synthesizer of the same styles with other shares."""
         other = copy(self)
-        other.shares = _checked(self.styles, shares)
-        other._unmodelled = unmodelled_features(self.styles, other.shares)
+        other.shares = _check_shares(self.styles, shares)
+        other._unmodelled = weigh_unmodelled_features(self.styles, other.shares)
         other._active = ActivePoses(self.styles, other.shares, self.skeleton)
         return other
 
@@ -112,7 +112,7 @@ class Synthesizer:
         problem = self._problem(constraints, past)
         if start is None:
             return self._synthesize_cold(problem)
-        state = _state_of(start)
+        state = _state_from_synthesis(start)
         if past is not None:
             state = self._extrapolate(state, problem, past)
         found = self._finish(state, problem, *self._minimise(state, problem, LEARNED, max_steps))
@@ -126,7 +126,9 @@ class Synthesizer:
         offset = None
         if past is not None:
             offset = np.concatenate([np.zeros_like(past.before), past.before, 2.0 * past.before - past.earlier])
-        return SynthesisProblem(constraints, targets_of(constraints), *with_fixed_joints(*self._unmodelled, constraints), offset)
+        return SynthesisProblem(
+            constraints, build_targets(constraints), *add_fixed_joints(*self._unmodelled, constraints), offset
+        )
 
     def _prior(self, problem: SynthesisProblem, step: int) -> SynthesisPrior:
         """Return what is known without handles, at a step of annealing."""
@@ -145,7 +147,7 @@ class Synthesizer:
         starts = self._active.starts(problem, np.array(UP), n_starts)
         energies = np.array([self._minimise(state, problem, 0)[0].energy for state in starts])
         ends = []
-        for i in _lowest_distinct(energies, [state.latent for state in starts], SAME * self._active.apart, n_finished):
+        for i in _choose_distinct_minima(energies, [state.latent for state in starts], SAME * self._active.apart, n_finished):
             self._minimise(starts[i], problem, 1)
             ends.append((starts[i], *self._minimise(starts[i], problem, LEARNED)))
         state, minimum, summary = min(ends, key=lambda end: end[1].energy)
@@ -165,17 +167,17 @@ class Synthesizer:
         """Move a state to a minimum; return it, and s2 and share L_IK of each style, (S, 2)."""
         summary, prior = np.empty((len(self.styles), 2)), self._prior(problem, step)
         max_steps = STEPS[step] if max_steps is None else max_steps
-        return _minimise(state, prior, self._tree, problem.targets, max_steps, TOLERANCES[step], summary), summary
+        return _minimise_energy(state, prior, self._tree, problem.targets, max_steps, TOLERANCES[step], summary), summary
 
     def _models(self, moving: bool) -> tuple[LikelihoodModel, ...]:
         """Return the models of all styles at the steps of annealing."""
         pairs = list(zip(self.styles, self._evaluators, strict=True))
-        return tuple(stacked_models([likelihood_model(style, of[step], moving) for style, of in pairs]) for step in range(3))
+        return tuple(stack_models([build_likelihood_model(style, of[step], moving) for style, of in pairs]) for step in range(3))
 
     def _finish(self, state: SynthesisState, problem: SynthesisProblem, minimum: SynthesisMinimum, summary: Floats) -> Synthesis:
         """Return the pose with how well it meets the constraints."""
         state.rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ state.rotation)
-        errors = constraint_errors(self.skeleton, state.rotvec, state.root_m, problem.constraints, problem.targets)
+        errors = measure_constraint_errors(self.skeleton, state.rotvec, state.root_m, problem.constraints, problem.targets)
         prior = [of[LEARNED].parameters.alpha + 1.0 / of[LEARNED].parameters.beta for of in self._evaluators]
         relative = float(np.dot(self.shares, summary[:, VARIANCE] / np.array(prior)))
         latent = tuple(state.latent[a:b].copy() for a, b in zip(self._first[:-1], self._first[1:], strict=True))
@@ -191,7 +193,7 @@ class Synthesizer:
         )
 
 
-def _checked(styles: Sequence[Style], shares: Sequence[float]) -> tuple[float, ...]:
+def _check_shares(styles: Sequence[Style], shares: Sequence[float]) -> tuple[float, ...]:
     """Return shares scaled to a sum of 1. Raises StyleError."""
     if not styles:
         raise StyleError("there is no style to pose in; give at least one")
@@ -206,7 +208,7 @@ def _checked(styles: Sequence[Style], shares: Sequence[float]) -> tuple[float, .
     return tuple(float(v) for v in given / given.sum())
 
 
-def _lowest_distinct(energies: Floats, latent: list[Floats], apart: float, count: int) -> list[int]:
+def _choose_distinct_minima(energies: Floats, latent: list[Floats], apart: float, count: int) -> list[int]:
     """Return the lowest of annealed minima and the next ones at other x, up to `count`."""
     chosen: list[int] = []
     for i in np.argsort(energies, kind="stable").tolist():  # NaN comes last
@@ -215,7 +217,7 @@ def _lowest_distinct(energies: Floats, latent: list[Floats], apart: float, count
     return chosen
 
 
-def _state_of(start: Synthesis) -> SynthesisState:
+def _state_from_synthesis(start: Synthesis) -> SynthesisState:
     """Return the state of a synthesized pose."""
     rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(start.rotvec[0]))
     return SynthesisState(start.rotvec.copy(), rotation, start.root_m.copy(), np.concatenate(start.latent))

@@ -20,12 +20,12 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, FixedJoints
-from reconstruct.models.style.features import N_STATIC, static_features
+from reconstruct.models.style.features import N_STATIC, compute_static_features
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.synthesis.problem import constraint_errors, targets_of
+from reconstruct.models.style.synthesis.problem import build_targets, measure_constraint_errors
 from reconstruct.models.style.synthesis.pull import ExpectedStep, StepPredictor, pull_joints, pull_root
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis
 
@@ -51,7 +51,7 @@ class SinglePoseSynthesizer(Protocol):
         ...
 
 
-def follow(
+def follow_constraints(
     synthesizer: SinglePoseSynthesizer,
     constraints: Sequence[Constraints],
     shares: Floats | None = None,
@@ -62,13 +62,13 @@ def follow(
     shares: of the styles in each frame, (N, S), scaled to a sum of 1; None: the synthesizer's own.
     """
     work = _MotionWork(synthesizer, constraints, shares, progress)
-    poses = best_path(work.candidates(), synthesizer.styles, [each.shares for each in work.synthesizers])
+    poses = choose_best_path(work.candidates(), synthesizer.styles, [each.shares for each in work.synthesizers])
     for number in range(SWEEPS):
         poses = work.sweep(poses, backwards=number % 2 == 1)
-    return tuple(_with_errors(synthesizer.skeleton, pose, own) for pose, own in zip(poses, constraints, strict=True))
+    return tuple(_add_constraint_errors(synthesizer.skeleton, pose, own) for pose, own in zip(poses, constraints, strict=True))
 
 
-def best_path(
+def choose_best_path(
     candidates: Sequence[Sequence[Synthesis]], styles: Sequence[Style], shares: Sequence[Sequence[float]]
 ) -> list[Synthesis]:
     """Return one of the candidates of each frame.
@@ -78,33 +78,35 @@ def best_path(
     """
     if not candidates:
         return []
-    cost = _energies(candidates[0])
+    cost = _collect_energies(candidates[0])
     came_from = []
     for n in range(1, len(candidates)):
-        total = cost[:, None] + _moves(candidates[n - 1], candidates[n], styles, shares[n])
+        total = cost[:, None] + _compute_move_costs(candidates[n - 1], candidates[n], styles, shares[n])
         came_from.append(total.argmin(axis=0))
-        cost = total.min(axis=0) + _energies(candidates[n])
+        cost = total.min(axis=0) + _collect_energies(candidates[n])
     rows = [int(cost.argmin())]
     for back in reversed(came_from):
         rows.append(int(back[rows[-1]]))
     return [frame[row] for frame, row in zip(candidates, reversed(rows), strict=True)]
 
 
-def _energies(poses: Sequence[Synthesis]) -> Floats:
+def _collect_energies(poses: Sequence[Synthesis]) -> Floats:
     """Return the energies of poses."""
     return np.array([pose.energy for pose in poses])
 
 
-def _moves(before: Sequence[Synthesis], after: Sequence[Synthesis], styles: Sequence[Style], shares: Sequence[float]) -> Floats:
+def _compute_move_costs(
+    before: Sequence[Synthesis], after: Sequence[Synthesis], styles: Sequence[Style], shares: Sequence[float]
+) -> Floats:
     """Return the cost of moving from each pose to each, (B, A)."""
     precision = np.zeros(N_STATIC)
     for style, share in zip(styles, shares, strict=True):
         velocity = slice(N_STATIC, 2 * N_STATIC)
         precision += share * style.modelled[velocity] / np.maximum(style.spread[velocity], MIN_SPREAD) ** 2
     first, second = (np.array([pose.rotvec for pose in poses]) for poses in (before, after))
-    move = static_features(second)[None] - static_features(first)[:, None]
+    move = compute_static_features(second)[None] - compute_static_features(first)[:, None]
     cost = (move**2 * precision)[..., : N_STATIC - 3].sum(axis=-1)
-    angle = geodesic_rad(matrix_from_rotvec(first[:, None, 0]), matrix_from_rotvec(second[None, :, 0]))
+    angle = compute_geodesic_rad(matrix_from_rotvec(first[:, None, 0]), matrix_from_rotvec(second[None, :, 0]))
     shift = np.array([pose.root_m for pose in after])[None] - np.array([pose.root_m for pose in before])[:, None]
     cost += (angle / ROOT_STEP_RAD) ** 2 + (shift**2).sum(axis=-1) / ROOT_STEP_M**2
     return np.asarray(0.5 * cost)
@@ -121,7 +123,7 @@ class _MotionWork:
         progress: FollowProgress | None,
     ) -> None:
         self.constraints, self.progress = constraints, progress
-        self.synthesizers = [synthesizer] * len(constraints) if shares is None else _with_shares(synthesizer, shares)
+        self.synthesizers = [synthesizer] * len(constraints) if shares is None else _assign_synthesizers(synthesizer, shares)
         self.predictor = StepPredictor(synthesizer.styles)
         self.done, self.total = 0, (3 + SWEEPS) * len(constraints) - 2
 
@@ -137,12 +139,12 @@ class _MotionWork:
     def sweep(self, poses: Sequence[Synthesis], backwards: bool) -> list[Synthesis]:
         """Pose every frame again, given the others."""
         result = list(poses)
-        static = static_features(np.array([pose.rotvec for pose in result]).reshape(-1, N_JOINTS, 3))
+        static = compute_static_features(np.array([pose.rotvec for pose in result]).reshape(-1, N_JOINTS, 3))
         expected = [self._expected(n, pose) for n, pose in enumerate(result)]
         for n in reversed(range(len(result))) if backwards else range(len(result)):
             past = PastFeatures(static[n - 1], static[n - 2]) if n >= 2 else None
             result[n] = self._synthesize(n, self._drawn(n, result, static, expected), result[n], past)
-            static[n] = static_features(result[n].rotvec)
+            static[n] = compute_static_features(result[n].rotvec)
             expected[n] = self._expected(n, result[n])
         return result
 
@@ -171,13 +173,13 @@ class _MotionWork:
         return self.synthesizers[n].synthesize(constraints, start, past)
 
 
-def _with_errors(skeleton: Skeleton, pose: Synthesis, constraints: Constraints) -> Synthesis:
+def _add_constraint_errors(skeleton: Skeleton, pose: Synthesis, constraints: Constraints) -> Synthesis:
     """Return a pose with how well it meets its own constraints, without its neighbours'."""
-    errors = constraint_errors(skeleton, pose.rotvec, pose.root_m, constraints, targets_of(constraints))
+    errors = measure_constraint_errors(skeleton, pose.rotvec, pose.root_m, constraints, build_targets(constraints))
     return replace(pose, **errors._asdict())
 
 
-def _with_shares(synthesizer: SinglePoseSynthesizer, shares: Floats) -> list[SinglePoseSynthesizer]:
+def _assign_synthesizers(synthesizer: SinglePoseSynthesizer, shares: Floats) -> list[SinglePoseSynthesizer]:
     """Return the synthesizer of every frame; neighbours with equal shares have the same."""
     found: list[SinglePoseSynthesizer] = []
     for n, row in enumerate(shares):

@@ -2,18 +2,18 @@
 
 import pytest
 
-from capture.sources.network.address import is_mjpeg_url, is_rtsp_url, network_address, without_secrets
+from capture.sources.network.address import hide_secrets, is_mjpeg_url, is_rtsp_url, parse_network_address
 from config.errors import SourceError
 
 
 def test_an_address_by_hand() -> None:
-    found = network_address("HTTP://j%C3%BCrg:p%40ss%3A1@Cam.local:8080/a/video?fps=30&key=7#x")
+    found = parse_network_address("HTTP://j%C3%BCrg:p%40ss%3A1@Cam.local:8080/a/video?fps=30&key=7#x")
     assert (found.scheme, found.host, found.port, found.target) == ("http", "cam.local", 8080, "/a/video?fps=30&key=7")
     assert (found.user, found.password) == ("jürg", "p@ss:1")
     assert found.shown == "http://Cam.local:8080/a/video"
-    assert network_address("https://h").port == 443 and network_address("https://h").target == "/"
-    assert network_address("rtsp://[fe80::1]/live").host == "fe80::1" and network_address("rtsp://h/").port == 554
-    assert network_address("http://h/").user is None
+    assert parse_network_address("https://h").port == 443 and parse_network_address("https://h").target == "/"
+    assert parse_network_address("rtsp://[fe80::1]/live").host == "fe80::1" and parse_network_address("rtsp://h/").port == 554
+    assert parse_network_address("http://h/").user is None
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_an_address_by_hand() -> None:
 )
 def test_what_is_no_address_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(SourceError, match="not an address of a camera; expected one like") as caught:
-        network_address(url)
+        parse_network_address(url)
     assert "secret" not in str(caught.value)
 
 
@@ -37,7 +37,7 @@ def test_what_is_no_address_is_refused_without_its_password(url: str) -> None:
     ],
 )
 def test_what_may_be_printed(spec: str, shown: str) -> None:
-    assert without_secrets(spec) == shown
+    assert hide_secrets(spec) == shown
 
 
 def test_kinds() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from capture.sources.network import camera as newest
-from capture.sources.network.camera import NewestQueue, frame_rate
+from capture.sources.network.camera import NewestQueue, estimate_frame_rate
 
 
 def test_two_that_come_at_once_are_both_given_and_of_many_the_newest() -> None:
@@ -78,4 +78,4 @@ def times(gaps_ms: list[float]) -> list[int]:
     ],
 )
 def test_rates_by_hand(gaps_ms: list[float], fps: float) -> None:
-    assert frame_rate(times(gaps_ms)) == pytest.approx(fps, rel=0.011)
+    assert estimate_frame_rate(times(gaps_ms)) == pytest.approx(fps, rel=0.011)

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from calibration.camera import Camera, Rig
-from calibration.formats.rig_toml import write_rig
-from calibration.placement import all_in_view
+from calibration.formats.rig_toml import write_rig_toml
+from calibration.placement import is_all_in_view
 from capture.sources.simulated import image
-from capture.sources.simulated.camera import SimulatedCamera, marker_colors, shutter_times
-from capture.sources.simulated.performer import extent, performer_from_scene
+from capture.sources.simulated.camera import SimulatedCamera, choose_marker_colors, draw_shutter_times
+from capture.sources.simulated.performer import make_scene_performer, sample_extent
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import Source
 from config.arrays import Bytes, Floats
 from config.errors import CalibrationError, FileFormatError, SettingsError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
-from database.geometry.kinematics import local_rotations
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from database.geometry.kinematics import local_from_charted
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 
 CLEAN = SimulatedScene(
     motion="walk",
@@ -42,7 +42,7 @@ CLEAN = SimulatedScene(
 def rooms() -> Iterator[None]:
     """Draw the room of each place and seed once: that is most of a camera's preparation."""
     drawn: dict[bytes, Bytes] = {}
-    draw = image.room
+    draw = image.render_room
 
     def room(camera: Camera, seed: int) -> Bytes:
         key = pickle.dumps((camera, seed))
@@ -51,7 +51,7 @@ def rooms() -> Iterator[None]:
         return drawn[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image, "room", room)
+        patch.setattr(image, "render_room", room)
         yield
 
 
@@ -66,7 +66,7 @@ def centroid(picture: Floats, background: Floats, place: Floats, reach: int = 6)
 
 def test_rendered_centroids_are_the_projected_centres_of_the_markers() -> None:
     scene = replace(CLEAN, width_px=640, height_px=480, gain=0.3)
-    performer = performer_from_scene(scene)
+    performer = make_scene_performer(scene)
     errors = []
     for side in (0, 1):
         camera = SimulatedCamera(scene, side, performer)
@@ -129,30 +129,30 @@ def test_it_is_a_source() -> None:
 
 
 def test_shutters_of_synchronous_cameras_open_together() -> None:
-    assert shutter_times(CLEAN, 0, 1.0) == pytest.approx(np.arange(61) / 60.0, abs=1e-12)
-    assert np.array_equal(shutter_times(CLEAN, 0, 1.0), shutter_times(CLEAN, 1, 1.0))
+    assert draw_shutter_times(CLEAN, 0, 1.0) == pytest.approx(np.arange(61) / 60.0, abs=1e-12)
+    assert np.array_equal(draw_shutter_times(CLEAN, 0, 1.0), draw_shutter_times(CLEAN, 1, 1.0))
 
 
 def test_skew_drift_jitter_and_drops() -> None:
     skewed = replace(CLEAN, skew_ms=7.0, drift_ppm=500.0)
-    left, right = (shutter_times(skewed, camera, 10.0) for camera in (0, 1))
+    left, right = (draw_shutter_times(skewed, camera, 10.0) for camera in (0, 1))
     assert right[0] - left[0] == pytest.approx(0.007)
     assert right[600] - left[600] == pytest.approx(0.007 + 10.0 * 500e-6)
     early = replace(CLEAN, skew_ms=-7.0)
-    assert shutter_times(early, 1, 1.0)[3] - shutter_times(early, 0, 1.0)[3] == pytest.approx(-0.007)
-    shaky = shutter_times(replace(CLEAN, jitter_ms=2.0), 0, 30.0)
+    assert draw_shutter_times(early, 1, 1.0)[3] - draw_shutter_times(early, 0, 1.0)[3] == pytest.approx(-0.007)
+    shaky = draw_shutter_times(replace(CLEAN, jitter_ms=2.0), 0, 30.0)
     assert np.all(np.diff(shaky) > 0.0)
     assert np.std(shaky - np.arange(len(shaky)) / 60.0) == pytest.approx(0.002, rel=0.1)
-    lossy = shutter_times(replace(CLEAN, drop=0.1), 0, 60.0)
+    lossy = draw_shutter_times(replace(CLEAN, drop=0.1), 0, 60.0)
     assert 1.0 - len(lossy) / 3601 == pytest.approx(0.1, abs=0.02)
     assert lossy[0] == 0.0
-    assert not np.array_equal(lossy, shutter_times(replace(CLEAN, drop=0.1), 1, 60.0))
+    assert not np.array_equal(lossy, draw_shutter_times(replace(CLEAN, drop=0.1), 1, 60.0))
 
 
 def test_a_skewed_camera_sees_the_performer_later() -> None:
     skewed = replace(CLEAN, skew_ms=25.0)
-    performer = performer_from_scene(CLEAN)
-    plain, late = SimulatedCamera(CLEAN, 1, performer), SimulatedCamera(skewed, 1, performer_from_scene(skewed))
+    performer = make_scene_performer(CLEAN)
+    plain, late = SimulatedCamera(CLEAN, 1, performer), SimulatedCamera(skewed, 1, make_scene_performer(skewed))
     index = 200
     _, p = performer.joints_at(np.array([index / 60.0 + 0.025]))
     G, _ = performer.joints_at(np.array([index / 60.0 + 0.025]))
@@ -163,11 +163,11 @@ def test_a_skewed_camera_sees_the_performer_later() -> None:
 
 
 def test_between_two_poses_the_body_turns_evenly() -> None:
-    performer = performer_from_scene(CLEAN)
+    performer = make_scene_performer(CLEAN)
     t = np.array([1.9, 1.9 + 0.25 / 60, 1.9 + 1 / 60])
     rotvec, root = performer.poses_at(t)
-    R = local_rotations(rotvec)
-    whole, part = geodesic_rad(R[0], R[2]), geodesic_rad(R[0], R[1])
+    R = local_from_charted(rotvec)
+    whole, part = compute_geodesic_rad(R[0], R[2]), compute_geodesic_rad(R[0], R[1])
     moving = whole > 1e-3
     assert moving.sum() > 8
     assert part[moving] == pytest.approx(0.25 * whole[moving], rel=1e-3)
@@ -183,7 +183,7 @@ def test_centre_noise_has_the_size_that_was_asked_for() -> None:
 
 def test_one_marker_in_five_is_hidden_from_both_cameras_in_turns() -> None:
     scene = replace(CLEAN, occlude=0.2, tpose_s=1.0, seconds=3.0)
-    performer = performer_from_scene(scene)
+    performer = make_scene_performer(scene)
     assert not performer.hidden_at(0.9).any()
     turns = [performer.hidden_at(1.05 + 0.5 * k) for k in range(6)]
     assert all(hidden.sum() == 2 for hidden in turns)  # 8 markers
@@ -223,7 +223,7 @@ def test_coloured_markers_have_their_own_colours_in_a_lit_room() -> None:
     scene = replace(CLEAN, look="lit", width_px=640, height_px=480, marker_mm=40.0, blur_px=0.0)
     camera = SimulatedCamera(scene, 0)
     frame, image_px, shown = camera.frame_with_truth(60)
-    colors = marker_colors(camera.performer.markers)
+    colors = choose_marker_colors(camera.performer.markers)
     for m in np.flatnonzero(shown == 1.0):
         x, y = np.rint(image_px[m]).astype(int)
         assert np.abs(frame.image[y, x, ::-1].astype(float) - colors[m]).max() < 3.0
@@ -250,9 +250,9 @@ def test_reflections_are_at_places_of_each_cameras_own() -> None:
 
 
 def test_the_performer_begins_in_the_t_pose_on_the_floor_and_faces_the_cameras() -> None:
-    performer = performer_from_scene(replace(CLEAN, tpose_s=2.0))
+    performer = make_scene_performer(replace(CLEAN, tpose_s=2.0))
     rotvec, root = performer.poses_at(np.array([0.0, 1.9]))
-    R = local_rotations(rotvec)
+    R = local_from_charted(rotvec)
     assert R[0, 1:] == pytest.approx(np.broadcast_to(np.eye(3), (len(R[0]) - 1, 3, 3)), abs=1e-9)
     assert R[0, 0] == pytest.approx(np.eye(3), abs=1e-9)
     assert rotvec[1] == pytest.approx(rotvec[0], abs=1e-9)
@@ -261,7 +261,7 @@ def test_the_performer_begins_in_the_t_pose_on_the_floor_and_faces_the_cameras()
     feet = p[:, [JOINT_INDEX["leftToes"], JOINT_INDEX["rightToes"]], 1].min(axis=1)
     assert feet.min() > 0.0
     assert feet.max() < 0.1
-    assert all_in_view(performer.rig, extent(performer.clip), 10.0)
+    assert is_all_in_view(performer.rig, sample_extent(performer.clip), 10.0)
     # Nothing jumps on the way from the T-pose into the motion.
     _, begin = performer.joints_at(np.arange(1.9, 3.2, 0.01))
     assert np.linalg.norm(np.diff(begin, axis=0), axis=2).max() < 0.025  # 2.5 m/s: the hands come down
@@ -270,9 +270,9 @@ def test_the_performer_begins_in_the_t_pose_on_the_floor_and_faces_the_cameras()
 def test_turning_the_performer_turns_the_motion() -> None:
     ahead = []
     for turn in (0.0, 90.0):
-        performer = performer_from_scene(replace(CLEAN, turn_deg=turn))
+        performer = make_scene_performer(replace(CLEAN, turn_deg=turn))
         walking = performer.clip.rotvec[-round(1.5 * performer.clip.fps) :]
-        ahead.append(local_rotations(walking)[:, 0, :, 2].mean(axis=0))
+        ahead.append(local_from_charted(walking)[:, 0, :, 2].mean(axis=0))
     assert ahead[0][2] > 0.9
     assert ahead[1][0] > 0.9  # to the performer's left, +X
 
@@ -287,10 +287,10 @@ def tilted_rig() -> Rig:
 
 
 def test_a_given_rig_keeps_its_world_and_sees_everything_upright(tmp_path: Path) -> None:
-    write_rig(tmp_path / "rig.toml", tilted_rig())
-    performer = performer_from_scene(replace(CLEAN, rig=str(tmp_path / "rig.toml")))
+    write_rig_toml(tmp_path / "rig.toml", tilted_rig())
+    performer = make_scene_performer(replace(CLEAN, rig=str(tmp_path / "rig.toml")))
     assert performer.rig.cameras[0].translation == pytest.approx(np.zeros(3))
-    assert all_in_view(performer.rig, extent(performer.clip), 3.0)
+    assert is_all_in_view(performer.rig, sample_extent(performer.clip), 3.0)
     _, p = performer.joints_at(np.array([0.2]))
     for camera in performer.rig.cameras:
         px = camera.project(p[0])
@@ -308,14 +308,14 @@ def test_faults_of_the_user_are_named() -> None:
     with pytest.raises(SettingsError, match="drop"):
         replace(CLEAN, drop=1.5)
     with pytest.raises(FileFormatError, match="too short"):
-        performer_from_scene(replace(CLEAN, start_s=500.0))
+        make_scene_performer(replace(CLEAN, start_s=500.0))
     with pytest.raises(CalibrationError, match="fit"):
-        performer_from_scene(replace(CLEAN, fov_deg=10.0, width_px=4000, height_px=40))
+        make_scene_performer(replace(CLEAN, fov_deg=10.0, width_px=4000, height_px=40))
 
 
 def test_palette_gives_way_to_the_colours_of_the_set() -> None:
     markers = read_marker_set("locomotion")
     has = np.arange(len(markers)) == 2
     colored = replace(markers, color_rgb=np.where(has[:, None], [12.0, 200.0, 30.0], 0.0), has_color=has)
-    assert marker_colors(colored)[2] == pytest.approx([12.0, 200.0, 30.0])
-    assert np.array_equal(marker_colors(colored)[3], marker_colors(markers)[3])
+    assert choose_marker_colors(colored)[2] == pytest.approx([12.0, 200.0, 30.0])
+    assert np.array_equal(choose_marker_colors(colored)[3], choose_marker_colors(markers)[3])

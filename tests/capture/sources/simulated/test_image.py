@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
 
-from calibration.placement import facing_rig
-from capture.sources.simulated.image import CameraView, Renderer, Sensor, _add_noise, _compose
+from calibration.placement import make_facing_rig
+from capture.sources.simulated.image import CameraView, Renderer, Sensor, _add_noise, _compose_layer
 from config.arrays import Floats
 
 
@@ -29,7 +29,7 @@ def test_a_layer_is_laid_over_by_bilinear_interpolation(seed: int) -> None:
     layer[rows, columns, 3] = cover
     layer[rows, columns, :3] = rng.uniform(0.0, 255.0, (4, 6, 3)) * cover[..., None]
     expected = laid_over_oracle(image.astype(float), layer.astype(float))
-    _compose(image, layer, np.array([3, 9, 2, 6]))
+    _compose_layer(image, layer, np.array([3, 9, 2, 6]))
     assert np.abs(image - expected).max() <= 0.5 + 1e-3
 
 
@@ -37,7 +37,7 @@ def test_one_covered_sample_fades_over_the_four_pixels_around_it() -> None:
     image = np.full((8, 8, 3), 100, np.uint8)
     layer = np.zeros((4, 4, 4), np.float32)
     layer[1, 2] = [200.0, 40.0, 0.0, 1.0]
-    _compose(image, layer, np.array([2, 3, 1, 2]))
+    _compose_layer(image, layer, np.array([2, 3, 1, 2]))
     # The sample sits between pixels 4 and 5 of a row, 2 and 3 of a column; weights are 3/4 and 1/4 each way.
     assert image[2, 4].tolist() == [156, 66, 44]  # cover 9/16
     assert image[2, 6].tolist() == [119, 89, 81]  # cover 3/16
@@ -63,7 +63,7 @@ def test_noise_grows_with_the_light(value: int, normal: float, expected: int) ->
 
 
 def test_an_empty_room_without_noise_is_the_background() -> None:
-    scene = facing_rig((48, 32), 60.0, 4.0, 1.0, 1.2)
+    scene = make_facing_rig((48, 32), 60.0, 4.0, 1.0, 1.2)
     left = scene.cameras[0]
     nobody = (np.zeros((0, 3)), np.zeros((0, 3)))
     for dark, brightness in ((True, (0.0, 20.0)), (False, (40.0, 220.0))):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.placement import facing_rig
-from capture.sources.simulated.marker import draw_marker, ellipse_covariance
+from calibration.placement import make_facing_rig
+from capture.sources.simulated.marker import compute_ellipse_covariance, draw_marker
 from config.arrays import Floats
 
 WHITE = np.full(3, 250.0)
@@ -78,9 +78,9 @@ def test_marker_at_the_edge_is_cut_off_there() -> None:
 
 
 def test_outline_is_that_of_a_sphere_seen_through_the_lens() -> None:
-    camera = facing_rig((640, 480), 70.0, 2.5, 1.0, 1.2).cameras[0]
+    camera = make_facing_rig((640, 480), 70.0, 2.5, 1.0, 1.2).cameras[0]
     center, radius = np.array([0.7, 1.7, 0.4]), 0.02
-    Q = ellipse_covariance(camera, center[None], radius)[0]
+    Q = compute_ellipse_covariance(camera, center[None], radius)[0]
     away = center - camera.center_m
     away /= np.linalg.norm(away)
     u = np.cross(away, [0.0, 1.0, 0.0])

@@ -5,14 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.sources.simulated.rays import SAMPLES, SKIN_M, Cones, _chord, draw_body, surface_distance, visibility
+from capture.sources.simulated.rays import (
+    SAMPLES,
+    SKIN_M,
+    Cones,
+    _intersect_cone,
+    compute_surface_distance,
+    compute_visibility,
+    draw_body,
+)
 from config.arrays import Floats
 from tests.support.compiled import limit_examples
 
 
 def chords(cones: Cones, origin: Floats, direction: Floats) -> Floats:
     """Return where a ray is inside each cone, (C, 2); first > second where it misses."""
-    return np.array([_chord(a, b, *r, origin, direction) for a, b, r in zip(*cones, strict=True)])
+    return np.array([_intersect_cone(a, b, *r, origin, direction) for a, b, r in zip(*cones, strict=True)])
 
 
 def sampled_distance(a: Floats, b: Floats, radii: Floats, points: Floats, n: int = 800) -> Floats:
@@ -65,13 +73,13 @@ def test_surface_distance_is_that_of_the_nearest_sphere(seed: int) -> None:
     a, b = rng.normal(0.0, 0.3, (2, 3)), rng.normal(0.0, 0.3, (2, 3))
     radii = rng.uniform(0.05, 0.3, (2, 2))
     point = rng.normal(0.0, 0.8, 3)
-    distance, outward = surface_distance(Cones(a, b, radii), point)
+    distance, outward = compute_surface_distance(Cones(a, b, radii), point)
     expected = min(float(sampled_distance(a[c], b[c], radii[c], point[None])[0]) for c in range(2))
     assert distance == pytest.approx(expected, abs=1e-3)
     assert np.linalg.norm(outward) == pytest.approx(1.0)
     # Between two cones the nearest may change on the way, so the direction is tried on one alone.
-    distance, outward = surface_distance(Cones(a[:1], b[:1], radii[:1]), point)
-    moved, _ = surface_distance(Cones(a[:1], b[:1], radii[:1]), point + 0.05 * outward)
+    distance, outward = compute_surface_distance(Cones(a[:1], b[:1], radii[:1]), point)
+    moved, _ = compute_surface_distance(Cones(a[:1], b[:1], radii[:1]), point + 0.05 * outward)
     assert moved == pytest.approx(distance + 0.05, abs=1e-6)
 
 
@@ -85,7 +93,7 @@ def test_a_wall_that_covers_the_left_half_leaves_the_right_half() -> None:
     # Camera at +z, marker at the origin, a huge ball whose right edge stands exactly before the marker's middle.
     radius = 50.0
     cones = Cones(np.array([[-radius, 0.0, 1.0]]), np.array([[-radius, 0.0, 1.0]]), np.array([[radius, radius]]))
-    shown, seen = visibility(np.array([0.0, 0.0, 4.0]), np.zeros((1, 3)), 0.02, cones)
+    shown, seen = compute_visibility(np.array([0.0, 0.0, 4.0]), np.zeros((1, 3)), 0.02, cones)
     assert 0.35 < shown[0] < 0.65
     # The middle of a half disc is 4 r / (3 pi) from its straight side.
     assert seen[0] == pytest.approx([4.0 * 0.02 / (3.0 * np.pi), 0.0, 0.0], abs=2e-3)
@@ -96,7 +104,7 @@ def test_flesh_gives_way_to_a_marker_but_a_limb_does_not() -> None:
 
     def shown(z: float, radius: float) -> float:
         cones = Cones(np.array([[0.0, 0.0, z]]), np.array([[0.1, 0.0, z]]), np.array([[radius, radius]]))
-        return float(visibility(center, marker, 0.01, cones)[0][0])
+        return float(compute_visibility(center, marker, 0.01, cones)[0][0])
 
     assert shown(-0.08, 0.08 + 0.5 * SKIN_M) == 1.0  # half a skin deep
     assert shown(0.0, 0.08) == 0.0  # in the middle of the limb
@@ -114,7 +122,7 @@ def test_visibility_agrees_with_walking_along_every_ray(seed: int) -> None:
     center, marker = np.array([0.3, 0.4, 4.0]), rng.normal(0.0, 0.5, 3)
     if min(sampled_distance(a[c], b[c], radii[c], marker[None], 200)[0] for c in range(3)) < 0.03:
         return  # a marker in the flesh has rules of its own, tested above
-    shown, _ = visibility(center, marker[None], 0.012, Cones(a, b, radii))
+    shown, _ = compute_visibility(center, marker[None], 0.012, Cones(a, b, radii))
     walk = marker + np.linspace(0.0, 1.0, 400)[:, None] * (center - marker)
     nearest = min(sampled_distance(a[c], b[c], radii[c], walk, 200).min() for c in range(3))
     if nearest > 0.013:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.sources.webcam.backends import AVFOUNDATION, DSHOW, MSMF, V4L2, describe_open_failure, programs_using
+from capture.sources.webcam.backends import AVFOUNDATION, DSHOW, MSMF, V4L2, describe_open_failure, find_programs_using
 
 
 def test_why_a_camera_cannot_be_opened(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_why_a_camera_cannot_be_opened(tmp_path: Path) -> None:
         (proc / "4711" / "fd" / "9").symlink_to(dev / "video0")
     except OSError:
         pytest.skip("this system has no links")
-    assert programs_using(dev / "video0", proc) == ["cheese (process 4711)"]
+    assert find_programs_using(dev / "video0", proc) == ["cheese (process 4711)"]
     assert describe_open_failure(0, V4L2, dev, proc, "linux") == "cheese (process 4711) uses it; end that program"
     assert "--set camera.backend=msmf" in describe_open_failure(0, DSHOW, platform="win32")
     assert "--set camera.backend=dshow" in describe_open_failure(0, MSMF, platform="win32")

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.sources.webcam.backends import V4L2
-from capture.sources.webcam.names import LocalCamera, check_different, find, identify, labelled, list_cameras, locate, usb_port
+from capture.sources.webcam.names import (
+    LocalCamera,
+    check_different,
+    find_camera,
+    find_usb_port,
+    identify_camera,
+    label_cameras,
+    list_cameras,
+    locate_camera,
+)
 from config.errors import SourceError
 from tests.support.cameras.device import Entry
 
@@ -21,7 +30,7 @@ PLACES = {"/dev/video0": "1-6:1.0", "/dev/video2": "3-2:1.0", "/dev/video4": "3-
 
 
 def cameras(found=FOUND, places=PLACES) -> list[LocalCamera]:
-    return labelled(found, lambda entry: places[entry.path])
+    return label_cameras(found, lambda entry: places[entry.path])
 
 
 def test_cameras_of_one_name_are_told_apart_by_their_place() -> None:
@@ -29,7 +38,7 @@ def test_cameras_of_one_name_are_told_apart_by_their_place() -> None:
     assert (built_in.index, built_in.label, built_in.usb) == (0, "Integrated Camera", "5986:2113")
     assert (two.index, two.label) == (2, "HD Pro Webcam C920 #2")  # port 3-2 comes after 3-1, whatever the numbers are
     assert (one.index, one.label) == (4, "HD Pro Webcam C920")
-    assert labelled([Entry(1, "", None)])[0].label == "camera 1"
+    assert label_cameras([Entry(1, "", None)])[0].label == "camera 1"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +57,7 @@ def test_cameras_of_one_name_are_told_apart_by_their_place() -> None:
     ],
 )
 def test_a_camera_by_anything_that_names_it(text: str, index: int) -> None:
-    assert find(text, cameras()).index == index
+    assert find_camera(text, cameras()).index == index
 
 
 @pytest.mark.parametrize(
@@ -66,46 +75,46 @@ def test_a_camera_by_anything_that_names_it(text: str, index: int) -> None:
 )
 def test_what_names_none_or_several_is_refused_with_a_list(text: str, words: str) -> None:
     with pytest.raises(SourceError) as caught:
-        find(text, cameras())
+        find_camera(text, cameras())
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_without_any_camera_the_way_on_is_told() -> None:
     with pytest.raises(SourceError, match=r"no camera is plugged in .*duocap doctor"):
-        find("Logitech", [])
-    assert locate(identify("1", []), []) == 1  # a system that does not list cameras may have some all the same
+        find_camera("Logitech", [])
+    assert locate_camera(identify_camera("1", []), []) == 1  # a system that does not list cameras may have some all the same
 
 
 def test_a_link_to_a_device_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     links = {"/dev/v4l/by-id/x": "/dev/video4"}
     monkeypatch.setattr("capture.sources.webcam.names.os.path.realpath", lambda path: links.get(path, path))
-    assert find("/dev/v4l/by-id/x", cameras()).index == 4
+    assert find_camera("/dev/v4l/by-id/x", cameras()).index == 4
 
 
 def test_a_camera_is_found_again_under_another_number() -> None:
-    identity = identify("0", cameras())
+    identity = identify_camera("0", cameras())
     moved = [replace(entry, index=7, path="/dev/video7") if entry.index == 0 else entry for entry in FOUND]
     there = cameras(moved, {**PLACES, "/dev/video7": "1-6:1.0"})
-    assert locate(identity, there) == 7
+    assert locate_camera(identity, there) == 7
     elsewhere = cameras(moved, {**PLACES, "/dev/video7": "2-9:1.0"})  # the only one of its name may move to another port
-    assert locate(identity, elsewhere) == 7
+    assert locate_camera(identity, elsewhere) == 7
 
 
 def test_one_of_two_alike_is_never_taken_for_the_other() -> None:
-    left, right = identify("HD Pro Webcam C920", cameras()), identify("HD Pro Webcam C920 #2", cameras())
-    assert (locate(left, cameras()), locate(right, cameras())) == (4, 2)
+    left, right = identify_camera("HD Pro Webcam C920", cameras()), identify_camera("HD Pro Webcam C920 #2", cameras())
+    assert (locate_camera(left, cameras()), locate_camera(right, cameras())) == (4, 2)
     only_right = cameras([entry for entry in FOUND if entry.index != 4])
     assert only_right[1].label == "HD Pro Webcam C920"  # it has the other's label now
-    assert locate(right, only_right) == 2
+    assert locate_camera(right, only_right) == 2
     with pytest.raises(SourceError, match="'HD Pro Webcam C920' is not plugged in; there are"):
-        locate(left, only_right)
+        locate_camera(left, only_right)
 
 
 def test_left_and_right_must_be_two() -> None:
-    left, right = identify("4", cameras()), identify("HD Pro Webcam C920", cameras())
+    left, right = identify_camera("4", cameras()), identify_camera("HD Pro Webcam C920", cameras())
     with pytest.raises(SourceError, match="left and right are the same camera, 'HD Pro Webcam C920'"):
         check_different(left, right, ("left", "right"))
-    check_different(left, identify("2", cameras()), ("left", "right"))
+    check_different(left, identify_camera("2", cameras()), ("left", "right"))
     check_different(left, None, ("left", "right"))
     check_different(None, None, ("left", "right"))
 
@@ -117,7 +126,7 @@ def test_a_usb_place_is_read_where_the_system_tells(tmp_path: Path) -> None:
         (tmp_path / "video0" / "device").symlink_to(tmp_path / "bus" / "1-4.2:1.0")
     except OSError:
         pytest.skip("this system has no links")
-    assert usb_port("video0", tmp_path) == "1-4.2:1.0" and usb_port("video9", tmp_path) == ""
+    assert find_usb_port("video0", tmp_path) == "1-4.2:1.0" and find_usb_port("video9", tmp_path) == ""
 
 
 def test_this_machine_is_listed_without_an_error() -> None:
@@ -134,6 +143,6 @@ def test_whatever_is_plugged_in_every_camera_can_be_reached_again(entries: list[
     places = {f"/dev/video{index}": f"{place}-{name}" for index, (name, place) in enumerate(entries)}
     there = cameras(found, places)
     for camera in there:
-        identity = identify(camera.path, there)
-        assert locate(identity, there) == camera.index
-        assert locate(identity, list(reversed(there))) == camera.index
+        identity = identify_camera(camera.path, there)
+        assert locate_camera(identity, there) == camera.index
+        assert locate_camera(identity, list(reversed(there))) == camera.index

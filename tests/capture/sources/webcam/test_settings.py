@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.sources.webcam.backends import AVFOUNDATION, BACKENDS, DSHOW, MSMF, V4L2, backend_of
+from capture.sources.webcam.backends import AVFOUNDATION, BACKENDS, DSHOW, MSMF, V4L2, choose_backend
 from capture.sources.webcam.settings import (
     check_settings,
-    control_facts,
-    format_deviations,
-    format_facts,
-    fourcc_text,
-    number_of,
+    find_format_deviations,
+    format_fourcc,
+    parse_number,
+    read_controls,
+    read_format,
     set_controls,
     set_format,
 )
@@ -28,21 +28,21 @@ ASKED = CameraSettings(width=640, height=480, fps=30.0)
 def asked(manners: Manners, settings: CameraSettings = ASKED, backend=V4L2) -> tuple[FakeDevice, list[str]]:
     device = FakeDevice(manners, backend)
     set_format(device, backend, settings)
-    facts = format_facts(device, backend)
+    facts = read_format(device, backend)
     size = int(device.get(cv2.CAP_PROP_FRAME_WIDTH)), int(device.get(cv2.CAP_PROP_FRAME_HEIGHT))
-    return device, format_deviations(settings, facts, size)
+    return device, find_format_deviations(settings, facts, size)
 
 
 def test_the_best_backend_of_each_system_and_one_by_name() -> None:
-    assert [backend_of("auto", name).name for name in ("linux", "win32", "darwin", "freebsd13")] == [
+    assert [choose_backend("auto", name).name for name in ("linux", "win32", "darwin", "freebsd13")] == [
         "v4l2",
         "dshow",
         "avfoundation",
         "v4l2",
     ]
-    assert backend_of(" MSMF ") is MSMF
+    assert choose_backend(" MSMF ") is MSMF
     with pytest.raises(SettingsError, match="expected auto, v4l2, dshow, msmf, avfoundation"):
-        backend_of("gstreamer")
+        choose_backend("gstreamer")
 
 
 def test_a_camera_that_does_as_it_is_told_is_worth_no_words() -> None:
@@ -99,7 +99,7 @@ def test_controls_that_are_refused_or_rounded_are_told_in_words() -> None:
         "does not take white balance 4600",
         "does not take focus 0",
     ]
-    assert control_facts(device, V4L2) == {"exposure": 50.0, "gain": 7.0}
+    assert read_controls(device, V4L2) == {"exposure": 50.0, "gain": 7.0}
     assert (
         set_controls(FakeDevice(manners, AVFOUNDATION), AVFOUNDATION, wanted)[0] == "exposure cannot be set through AVFoundation"
     )
@@ -121,18 +121,18 @@ def test_only_what_changed_is_set_anew() -> None:
 
 @given(st.text(alphabet=[chr(code) for code in range(33, 127)], min_size=4, max_size=4))
 def test_four_letters_come_back_from_their_code(code: str) -> None:
-    assert fourcc_text(float(cv2.VideoWriter.fourcc(*code))) == code
+    assert format_fourcc(float(cv2.VideoWriter.fourcc(*code))) == code
 
 
 @given(st.one_of(st.floats(), st.integers(-(2**40), 2**40).map(float)))
 def test_any_code_gives_letters_or_nothing(value: float) -> None:
-    assert len(fourcc_text(value)) <= 4
+    assert len(format_fourcc(value)) <= 4
 
 
 @given(st.text(max_size=8))
 def test_a_setting_is_auto_a_number_or_refused(text: str) -> None:
     try:
-        value = number_of("gain", text)
+        value = parse_number("gain", text)
     except SettingsError as error:
         assert "camera.gain" in str(error)
         return
@@ -153,8 +153,8 @@ def test_every_number_asked_for_is_set_or_told(name: str, wanted: CameraSettings
     backend = BACKENDS[name]
     device = FakeDevice(Manners(refuses=frozenset(refused)), backend)
     words = " ".join(set_controls(device, backend, wanted))
-    told = control_facts(device, backend)
-    numbers = {key: number_of(key, getattr(wanted, key)) for key in ("exposure", "gain", "focus")}
+    told = read_controls(device, backend)
+    numbers = {key: parse_number(key, getattr(wanted, key)) for key in ("exposure", "gain", "focus")}
     for key, value in numbers.items():
         assert value is None or told.get(key) == value or key in words
     assert wanted.white_balance == "auto" or 4000.0 in device.props.values() or "white balance" in words

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from capture.clock import now_ns
-from capture.sources.jpeg import ends_grey
+from capture.sources.jpeg import has_grey_end
 from capture.sources.source import Source, Stamp
 from capture.sources.webcam import webcam
 from capture.sources.webcam.names import CameraIdentity
@@ -53,7 +53,7 @@ def test_damaged_frames_are_left_out_and_counted() -> None:
     with closing(camera(replace(FAST, truncate=3))) as source:
         images = [source.read().image for _ in range(8)]
         assert int(source.facts["damaged"]) >= 2
-    assert not any(ends_grey(image) for image in images)
+    assert not any(has_grey_end(image) for image in images)
 
 
 def test_a_camera_whose_frames_are_all_damaged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

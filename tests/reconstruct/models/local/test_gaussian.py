@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from config.settings import SolveSettings
-from reconstruct.models.local.gaussian import GaussianFitter, local_gaussian
+from reconstruct.models.local.gaussian import GaussianFitter, fit_local_gaussian
 from reconstruct.models.local.model import DOFS, Neighbours
-from reconstruct.models.local.motion import bend_covariance, drift_shape
+from reconstruct.models.local.motion import compute_bend_covariance, compute_drift_shape
 from reconstruct.search.examples import Examples, RootsInPlace
 from tests.support.compiled import limit_examples
 
@@ -30,7 +30,7 @@ def some_background(seed: int = 9) -> Floats:
 def test_gaussian_is_that_of_the_examples_widened() -> None:
     poses, rng = examples(30), np.random.default_rng(1)
     weights, floor_rad, shrinkage, background = rng.uniform(0.2, 1.0, 30), 0.05, 0.2, some_background()
-    model = local_gaussian(poses, weights, background, floor_rad=floor_rad, shrinkage=shrinkage)
+    model = fit_local_gaussian(poses, weights, background, floor_rad=floor_rad, shrinkage=shrinkage)
     share = weights / weights.sum()
     mean = share @ poses
     C = sum(w * np.outer(q - mean, q - mean) for w, q in zip(share, poses, strict=True))
@@ -46,7 +46,7 @@ def test_gaussian_is_that_of_the_examples_widened() -> None:
 def test_gaussian_is_proper_for_any_number_of_examples(k: int, alike: bool, seed: int) -> None:
     """K below the dimension, one pose, or the same pose again and again: positive definite through the floor."""
     poses = np.repeat(examples(1, seed), k, axis=0) if alike else examples(k, seed)
-    model = local_gaussian(poses, np.ones(k), np.zeros((DOFS, DOFS)), floor_rad=0.03, shrinkage=0.1)
+    model = fit_local_gaussian(poses, np.ones(k), np.zeros((DOFS, DOFS)), floor_rad=0.03, shrinkage=0.1)
     assert np.linalg.eigvalsh(model.precision).min() > 0.0
     if alike or k == 1:
         np.testing.assert_allclose(model.precision, np.eye(DOFS) / 0.03**2, rtol=1e-6, atol=1e-6)
@@ -54,10 +54,10 @@ def test_gaussian_is_proper_for_any_number_of_examples(k: int, alike: bool, seed
 
 def test_weights_matter_by_ratio_only() -> None:
     poses, weights, background = examples(10), np.linspace(0.1, 1.0, 10), some_background()
-    one = local_gaussian(poses, weights, background, floor_rad=0.03, shrinkage=0.1)
-    other = local_gaussian(poses, 1e-6 * weights, background, floor_rad=0.03, shrinkage=0.1)
+    one = fit_local_gaussian(poses, weights, background, floor_rad=0.03, shrinkage=0.1)
+    other = fit_local_gaussian(poses, 1e-6 * weights, background, floor_rad=0.03, shrinkage=0.1)
     np.testing.assert_allclose(other.precision, one.precision, rtol=1e-8)
-    only = local_gaussian(poses, np.eye(10)[4], background, floor_rad=0.03, shrinkage=0.1)
+    only = fit_local_gaussian(poses, np.eye(10)[4], background, floor_rad=0.03, shrinkage=0.1)
     np.testing.assert_allclose(only.mean[1:].ravel(), poses[4], atol=1e-12)
 
 
@@ -76,10 +76,12 @@ def test_steps_stay_inside_their_clip() -> None:
     far2 = S.familiar**2
     steps = np.array([-0.5, 0.2, 0.0, 0.0, 0.1])
     np.testing.assert_allclose(found.velocity, 60.0 * np.append(steps.mean(), np.zeros(6)), rtol=1e-5)
-    spread = S.step_spread * steps.var() + S.step_drift_rad**2 * drift_shape(background)
+    spread = S.step_spread * steps.var() + S.step_drift_rad**2 * compute_drift_shape(background)
     np.testing.assert_allclose(found.velocity_covariance[:1, :1], far2 * 60.0**2 * spread, rtol=1e-5)
     assert not found.acceleration.any()
-    np.testing.assert_allclose(found.noise, far2 * 60.0**3 * S.bend_noise * S.bend_share * bend_covariance(table), rtol=1e-5)
+    np.testing.assert_allclose(
+        found.noise, far2 * 60.0**3 * S.bend_noise * S.bend_share * compute_bend_covariance(table), rtol=1e-5
+    )
 
 
 def test_a_motion_that_bends_is_accelerated() -> None:

@@ -7,11 +7,20 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from reconstruct.models.local.model import DOFS, LocalModel
-from reconstruct.models.local.pca import _root, _shares, choose, cross_validated_pca, left_out_errors2, local_pca, loo_errors, pca
+from reconstruct.models.local.pca import (
+    _compute_score_shares,
+    _find_secular_root,
+    choose_candidate,
+    compute_left_out_errors2,
+    compute_loo_errors,
+    compute_pca,
+    fit_local_pca,
+    select_local_pca,
+)
 
 
 def refitted(examples: Floats, count: int, max_dimensions: int, judged: int | None = None) -> Floats:
-    """Return a row of `loo_errors` the slow, obvious way: fit again without each example."""
+    """Return a row of `compute_loo_errors` the slow, obvious way: fit again without each example."""
     squared = []
     for i in range(count if judged is None else min(judged, count)):
         others = np.delete(examples[:count], i, axis=0)
@@ -34,42 +43,42 @@ def poses(n: int, width: int, decay: float = 0.7, seed: int = 0) -> Floats:
 def test_three_points_on_a_line() -> None:
     # Left out, each point lies on the line of the other two: one dimension puts it back exactly.
     line = np.array([0.0, 1.0, 5.0])[:, None] * [0.6, 0.8] + [1.0, -2.0]
-    np.testing.assert_allclose(loo_errors(line, [3], 2), [[0.0, 0.0]], atol=1e-7)
+    np.testing.assert_allclose(compute_loo_errors(line, [3], 2), [[0.0, 0.0]], atol=1e-7)
 
 
 def test_a_right_triangle_by_hand() -> None:
     # The altitudes of the triangle (0, 0), (3, 0), (0, 4) are 12/5, 3 and 4; two others have one direction, so B = 2 adds none.
     triangle = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])
     expected = np.sqrt((2.4**2 + 3.0**2 + 4.0**2) / 3.0)
-    np.testing.assert_allclose(loo_errors(triangle, [3], 2), [[expected, expected]], rtol=1e-12)
+    np.testing.assert_allclose(compute_loo_errors(triangle, [3], 2), [[expected, expected]], rtol=1e-12)
 
 
 def test_two_points_are_their_distance_apart() -> None:
-    np.testing.assert_allclose(loo_errors([[0.0, 0.0], [3.0, 4.0]], [2], 3), [[5.0, 5.0, 5.0]], rtol=1e-12)
+    np.testing.assert_allclose(compute_loo_errors([[0.0, 0.0], [3.0, 4.0]], [2], 3), [[5.0, 5.0, 5.0]], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "width"), [(9, 5), (5, 9), (6, 6), (7, 6), (8, 6), (30, 12)])
 def test_equals_refitting(n: int, width: int) -> None:
     X = poses(n, width, seed=n)
-    np.testing.assert_allclose(loo_errors(X, [n], n)[0], refitted(X, n, n), rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(compute_loo_errors(X, [n], n)[0], refitted(X, n, n), rtol=1e-9, atol=1e-7)
 
 
 def test_every_count_and_only_the_nearest_judged() -> None:
     X = poses(24, 10, seed=3)
-    errors = loo_errors(X, [6, 12, 24], 4, judged=8)
+    errors = compute_loo_errors(X, [6, 12, 24], 4, judged=8)
     for row, count in zip(errors, (6, 12, 24), strict=True):
         np.testing.assert_allclose(row, refitted(X, count, 4, judged=8), rtol=1e-9)
 
 
 def test_steeply_falling_variances() -> None:
     X = poses(20, 8, decay=0.05, seed=5)
-    np.testing.assert_allclose(loo_errors(X, [20], 3)[0], refitted(X, 20, 3), rtol=1e-6)
+    np.testing.assert_allclose(compute_loo_errors(X, [20], 3)[0], refitted(X, 20, 3), rtol=1e-6)
 
 
 def test_repeated_eigenvalues() -> None:
     # The corners of a cross-polytope: all eigenvalues are equal, what is left out is at right angles to some of the rest.
     X = np.concatenate([np.eye(5), -np.eye(5)]) + 0.25
-    errors = left_out_errors2(pca(X), 10, 4)
+    errors = compute_left_out_errors2(compute_pca(X), 10, 4)
     # Downdated, four eigenvalues stay 2 and the fifth, along the corner left out, falls: the four directions hold nothing of it.
     np.testing.assert_allclose(errors, (10.0 / 9.0) ** 2, rtol=1e-12)
 
@@ -77,14 +86,14 @@ def test_repeated_eigenvalues() -> None:
 def test_repeated_examples() -> None:
     X = np.repeat(poses(4, 6, seed=2), 3, axis=0)
     # Each has two twins among the rest, which span it.
-    np.testing.assert_allclose(loo_errors(X, [12], 5)[0], refitted(X, 12, 5), rtol=1e-8, atol=2e-7)
-    assert loo_errors(X, [12], 5)[0, 1] > 0.1
+    np.testing.assert_allclose(compute_loo_errors(X, [12], 5)[0], refitted(X, 12, 5), rtol=1e-8, atol=2e-7)
+    assert compute_loo_errors(X, [12], 5)[0, 1] > 0.1
 
 
 def test_identical_examples_have_no_error() -> None:
     X = np.tile([0.1, -0.7, 2.0], (9, 1))
-    np.testing.assert_array_equal(loo_errors(X, [2, 9], 4) < 1e-15, True)
-    chosen = cross_validated_pca(X, (5, 20), 4)
+    np.testing.assert_array_equal(compute_loo_errors(X, [2, 9], 4) < 1e-15, True)
+    chosen = select_local_pca(X, (5, 20), 4)
     np.testing.assert_allclose(chosen.mean, X[0], rtol=1e-15)
     assert chosen.directions.shape == (3, 0)
 
@@ -93,7 +102,7 @@ def test_identical_examples_have_no_error() -> None:
 def test_equals_refitting_on_rounded_examples(n: int, width: int, seed: int) -> None:
     # Rounded to quarters: ties, twins, columns that stand still and low ranks are common.
     X = np.round(np.random.default_rng(seed).normal(size=(n, width)) * 2.0) / 4.0
-    errors = loo_errors(X, [n], width)[0]
+    errors = compute_loo_errors(X, [n], width)[0]
     assert np.isfinite(errors).all() and (np.diff(errors) <= 1e-12).all()
     for b in range(1, width + 1):
         # Where the B-th and the next variance of some fit are equal, several answers are right.
@@ -110,7 +119,7 @@ def _gap(X: Floats, b: int) -> float:
 def test_the_secular_root_is_an_eigenvalue() -> None:
     values, z, rate = np.array([5.0, 2.0, 1.999999, 0.3]), np.array([0.4, 1e-4, 0.7, 0.2]), 1.1
     true = np.linalg.eigvalsh(np.diag(values) - rate * np.outer(z, z))[::-1]
-    roots = [_root(values, rate * z**2, 4, k, 1e-12)[0] for k in range(4)]
+    roots = [_find_secular_root(values, rate * z**2, 4, k, 1e-12)[0] for k in range(4)]
     np.testing.assert_allclose(roots, true, rtol=1e-13)
 
 
@@ -118,21 +127,21 @@ def test_shares_are_those_of_the_eigenvectors() -> None:
     values, z, rate = np.array([3.0, 3.0, 1.0, 0.5]), np.array([0.3, -0.4, 0.0, 0.1]), 1.25
     m, U = np.linalg.eigh(np.diag(values) - rate * np.outer(z, z))
     shares = np.empty(4)
-    _shares(values, z, rate, 1e-12, np.empty((4, 4)), shares)
+    _compute_score_shares(values, z, rate, 1e-12, np.empty((4, 4)), shares)
     np.testing.assert_allclose(shares, ((z @ U) ** 2)[::-1], atol=1e-14)
     assert m[-1] == pytest.approx(3.0)
 
 
 def test_choose_takes_few_dimensions_and_many_neighbours_among_equals() -> None:
     errors = np.array([[0.5, 0.31, 0.3], [0.5, 0.4, 0.3]])
-    assert choose(errors, [20, 50]) == (50, 3)
-    assert choose(errors, [20, 50], slack=0.05) == (20, 2)
-    assert choose(np.zeros((2, 3)), [20, 50]) == (50, 1)
+    assert choose_candidate(errors, [20, 50]) == (50, 3)
+    assert choose_candidate(errors, [20, 50], slack=0.05) == (20, 2)
+    assert choose_candidate(np.zeros((2, 3)), [20, 50]) == (50, 1)
 
 
 def test_the_chosen_model_is_the_pca_of_its_examples() -> None:
     X = poses(40, 9, seed=8)
-    chosen = cross_validated_pca(X, (10, 25, 100), 3)
+    chosen = select_local_pca(X, (10, 25, 100), 3)
     assert chosen.count in (10, 25, 40)
     fitted = X[: chosen.count]
     np.testing.assert_allclose(chosen.mean, fitted.mean(axis=0), rtol=1e-12)
@@ -143,20 +152,20 @@ def test_the_chosen_model_is_the_pca_of_its_examples() -> None:
 
 
 def test_one_example_is_a_point() -> None:
-    chosen = cross_validated_pca(np.array([[0.3, 0.1]]), (20, 50), 7)
+    chosen = select_local_pca(np.array([[0.3, 0.1]]), (20, 50), 7)
     assert (chosen.count, chosen.directions.shape, chosen.error) == (1, (2, 0), np.inf)
 
 
 def test_says_what_counts_are_allowed() -> None:
     with pytest.raises(ValueError, match="from 2 to 4"):
-        loo_errors(np.eye(4), [5], 2)
+        compute_loo_errors(np.eye(4), [5], 2)
 
 
 @pytest.mark.parametrize(("n", "width"), [(12, 7), (7, 12), (1, 4)])
 def test_pca_gives_the_examples_back(n: int, width: int) -> None:
     X = poses(n, width, seed=1)
     X[:, 2] = 0.5
-    model = pca(X)
+    model = compute_pca(X)
     assert len(model.scatter) == min(n - 1, width - 1)
     np.testing.assert_allclose(model.mean + model.scores @ model.directions.T, X, atol=1e-12)
     np.testing.assert_allclose(model.directions.T @ model.directions, np.eye(len(model.scatter)), atol=1e-10)
@@ -177,7 +186,7 @@ def energy(model: LocalModel, w: Floats) -> float:
 def test_paper_directions_are_orthonormal_and_the_most_spread() -> None:
     """Of 15 poses all count: K and B are then 15 and the 7 that are allowed, as more directions always reconstruct better."""
     poses = examples(15)
-    model = local_pca(poses, None, dimensions=7, smooth_sigma_rad=0.1, prior_weight=2.0)
+    model = fit_local_pca(poses, None, dimensions=7, smooth_sigma_rad=0.1, prior_weight=2.0)
     U = model.directions.reshape(-1, 7)[3:]
     np.testing.assert_allclose(U.T @ U, np.eye(7), atol=1e-10)
     assert np.all(model.directions[0] == 0.0)
@@ -190,8 +199,8 @@ def test_paper_smoothness_collapses(seed: int) -> None:
     """|p + U w - q|^2 differs from |w - U'(q - p)|^2 by a constant, so both energies differ by one in w."""
     poses, rng = examples(15, seed), np.random.default_rng(seed)
     predicted = poses[0] + rng.normal(0.0, 0.2, DOFS)
-    prior = local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
-    model = local_pca(poses, predicted, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
+    prior = fit_local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
+    model = fit_local_pca(poses, predicted, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
     gaps = []
     for _ in range(6):
         w = rng.normal(0.0, 1.0, len(model.center))
@@ -204,7 +213,7 @@ def test_paper_smoothness_collapses(seed: int) -> None:
 @pytest.mark.parametrize("alike", [1, 6])
 def test_paper_model_of_one_pose_stays_there(alike: int) -> None:
     poses = np.repeat(examples(1), alike, axis=0)
-    model = local_pca(poses, poses[0] + 0.1, dimensions=7, smooth_sigma_rad=0.1, prior_weight=1.0)
+    model = fit_local_pca(poses, poses[0] + 0.1, dimensions=7, smooth_sigma_rad=0.1, prior_weight=1.0)
     assert model.precision.shape == (1, 1) and np.isfinite(model.precision).all()
     found = model.mean + model.directions @ model.center
     np.testing.assert_allclose(found[1:].ravel(), poses[0], atol=1e-6)

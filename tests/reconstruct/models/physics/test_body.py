@@ -8,12 +8,12 @@ import pytest
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS
-from database.builtin.catalog import builtin_clip
+from database.builtin.catalog import make_builtin_clip
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.anthropometry import TABLE, Anthropometry
-from reconstruct.models.physics.body import Body, body_of, stature_m
+from reconstruct.models.physics.body import Body, build_body, estimate_stature_m
 
-SKELETON = builtin_clip("walk").skeleton
+SKELETON = make_builtin_clip("walk").skeleton
 
 
 def whole(body: Body, joints: tuple[str, ...] = JOINTS) -> tuple[float, Floats, Floats]:
@@ -40,7 +40,7 @@ def without_chest(skeleton: Skeleton) -> Skeleton:
 @pytest.mark.parametrize("table", list(Anthropometry))
 def test_every_segment_has_the_share_and_centre_of_the_table(table: Anthropometry) -> None:
     skeleton = SKELETON
-    body = body_of(skeleton, 70.0, table)
+    body = build_body(skeleton, 70.0, table)
     assert body.total_kg == pytest.approx(70.0)
     rest = skeleton.rest_positions_m()
     row = {Anthropometry.FEMALE: 0, Anthropometry.MALE: 1}.get(table)
@@ -53,7 +53,7 @@ def test_every_segment_has_the_share_and_centre_of_the_table(table: Anthropometr
 
 
 def test_joints_that_a_file_lacks_change_nothing_of_the_whole() -> None:
-    full, poor = (body_of(each, 70.0) for each in (SKELETON, without_chest(SKELETON)))
+    full, poor = (build_body(each, 70.0) for each in (SKELETON, without_chest(SKELETON)))
     np.testing.assert_allclose(whole(poor)[1], whole(full)[1], atol=3e-3)
     np.testing.assert_allclose(whole(poor)[2], whole(full)[2], rtol=0.01, atol=0.02)
     for body in (full, poor):
@@ -63,7 +63,7 @@ def test_joints_that_a_file_lacks_change_nothing_of_the_whole() -> None:
 
 
 def test_a_load_and_another_mass_are_where_they_should_be() -> None:
-    body = body_of(SKELETON, 70.0)
+    body = build_body(SKELETON, 70.0)
     shoe = body.with_load("leftFoot", 2.5, (0.0, -0.05, 0.05))
     assert shoe.total_kg == pytest.approx(72.5)
     mass, center, _ = whole(shoe)
@@ -73,25 +73,25 @@ def test_a_load_and_another_mass_are_where_they_should_be() -> None:
 
 
 def test_without_a_mass_the_body_has_the_usual_one_of_its_stature() -> None:
-    assert body_of(SKELETON).total_kg == pytest.approx(22.3 * 1.75**2)
-    assert body_of(SKELETON, None, Anthropometry.FEMALE).total_kg == pytest.approx(20.6 * 1.75**2)
+    assert build_body(SKELETON).total_kg == pytest.approx(22.3 * 1.75**2)
+    assert build_body(SKELETON, None, Anthropometry.FEMALE).total_kg == pytest.approx(20.6 * 1.75**2)
     tails = SKELETON.tails_m.copy()
     tails[JOINT_INDEX["head"]] *= 0.5  # a file that ends short of the crown
-    assert stature_m(replace(SKELETON, tails_m=tails)) == pytest.approx(1.75, abs=0.01)
+    assert estimate_stature_m(replace(SKELETON, tails_m=tails)) == pytest.approx(1.75, abs=0.01)
 
 
 @pytest.mark.parametrize("mass", [0.0, -70.0, np.nan, 2000.0])
 def test_a_mass_that_is_nobodys_is_refused(mass: float) -> None:
     with pytest.raises(DuocapError, match="expected the mass of a person"):
-        body_of(SKELETON, mass)
+        build_body(SKELETON, mass)
     if not mass > 0:
         with pytest.raises(DuocapError, match="above 0"):
-            body_of(SKELETON).with_mass("leftFoot", mass)
+            build_body(SKELETON).with_mass("leftFoot", mass)
 
 
 def test_soles_lie_on_the_ground_under_the_feet() -> None:
     skeleton = SKELETON
-    points = body_of(skeleton).contacts
+    points = build_body(skeleton).contacts
     at = skeleton.rest_positions_m()[points.joint] + points.offset_m
     assert len(points) == 12 and np.ptp(at[:, 1]) < 1e-9
     assert at[0, 1] == pytest.approx((skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min())

@@ -5,8 +5,8 @@ import pytest
 
 from config.arrays import Floats
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from database.builtin.catalog import builtin_clip
-from reconstruct.models.physics.body import body_of
+from database.builtin.catalog import make_builtin_clip
+from reconstruct.models.physics.body import build_body
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
@@ -14,29 +14,29 @@ from reconstruct.models.physics.dynamics import (
     N_TANGENT,
     Dynamics,
     MotionRates,
-    chart_to_tangent,
-    configurations,
-    joint_rows,
-    poses,
+    compute_chart_to_tangent,
+    configurations_from_poses,
+    find_joint_rows,
+    poses_from_configurations,
 )
 
-CLIP = builtin_clip("walk")
+CLIP = make_builtin_clip("walk")
 
 
 def dynamics() -> Dynamics:
     """Return the equations of motion of an asymmetric body."""
-    return Dynamics(body_of(CLIP.skeleton, 70.0).with_load("leftFoot", 2.5, (0.0, -0.05, 0.05)).with_mass("rightHand", 1.0))
+    return Dynamics(build_body(CLIP.skeleton, 70.0).with_load("leftFoot", 2.5, (0.0, -0.05, 0.05)).with_mass("rightHand", 1.0))
 
 
 def some_state(seed: int = 0) -> tuple[Floats, Floats, Floats, Floats]:
     """Return a configuration, a velocity, an acceleration and contact forces, none of them symmetric."""
     rng = np.random.default_rng(seed)
-    q = configurations(CLIP.rotvec[50:51] + 0.3 * rng.normal(size=(1, N_JOINTS, 3)), CLIP.root_m[50:51] + 0.5)[0]
+    q = configurations_from_poses(CLIP.rotvec[50:51] + 0.3 * rng.normal(size=(1, N_JOINTS, 3)), CLIP.root_m[50:51] + 0.5)[0]
     return q, rng.normal(size=N_TANGENT), 5.0 * rng.normal(size=N_TANGENT), 80.0 * rng.normal(size=(12, 3))
 
 
 def test_poses_become_configurations_and_back() -> None:
-    rotvec, root_m = poses(configurations(CLIP.rotvec, CLIP.root_m))
+    rotvec, root_m = poses_from_configurations(configurations_from_poses(CLIP.rotvec, CLIP.root_m))
     np.testing.assert_allclose(rotvec, CLIP.rotvec, atol=1e-12)
     np.testing.assert_allclose(root_m, CLIP.root_m, atol=1e-12)
     q, v, _, _ = some_state()
@@ -45,13 +45,13 @@ def test_poses_become_configurations_and_back() -> None:
 
 
 def test_contact_points_are_those_of_the_products_own_kinematics() -> None:
-    from database.geometry.kinematics import forward
+    from database.geometry.kinematics import compute_forward_kinematics
 
-    body = body_of(CLIP.skeleton)
-    G, p = forward(CLIP.skeleton, CLIP.rotvec[:40:8], CLIP.root_m[:40:8])
+    body = build_body(CLIP.skeleton)
+    G, p = compute_forward_kinematics(CLIP.skeleton, CLIP.rotvec[:40:8], CLIP.root_m[:40:8])
     joint = body.contacts.joint
     expected = p[:, joint] + np.einsum("npij,pj->npi", G[:, joint], body.contacts.offset_m)
-    found = Dynamics(body).contact_positions(configurations(CLIP.rotvec[:40:8], CLIP.root_m[:40:8]))
+    found = Dynamics(body).contact_positions(configurations_from_poses(CLIP.rotvec[:40:8], CLIP.root_m[:40:8]))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -84,23 +84,26 @@ def test_derivatives_are_those_of_central_differences() -> None:
 
 
 def test_rates_of_the_chart_become_velocities() -> None:
-    from database.geometry.kinematics import forward
+    from database.geometry.kinematics import compute_forward_kinematics
 
     d, step = dynamics(), 1e-6
     rng = np.random.default_rng(3)
     rotvec, root_m, change = CLIP.rotvec[50], CLIP.root_m[50], rng.normal(size=N_TANGENT)
     rates = np.concatenate([change[:3], change[3:]])
-    ends = [configurations((rotvec + s * rates[3:].reshape(-1, 3))[None], (root_m + s * rates[:3])[None]) for s in (step, -step)]
+    ends = [
+        configurations_from_poses((rotvec + s * rates[3:].reshape(-1, 3))[None], (root_m + s * rates[:3])[None])
+        for s in (step, -step)
+    ]
     numeric = d.difference(ends[1], ends[0])[0] / (2 * step)
-    G = forward(CLIP.skeleton, rotvec, root_m)[0][0]
-    np.testing.assert_allclose(chart_to_tangent(rotvec, G) @ rates, numeric, atol=1e-7)
+    G = compute_forward_kinematics(CLIP.skeleton, rotvec, root_m)[0][0]
+    np.testing.assert_allclose(compute_chart_to_tangent(rotvec, G) @ rates, numeric, atol=1e-7)
 
 
 def test_central_differences_are_of_second_order() -> None:
     """A body that turns evenly about two axes: halving the step quarters the error."""
     d = dynamics()
     q, v, a, _ = some_state()
-    joint = joint_rows(5)
+    joint = find_joint_rows(5)
     v[:], a[:] = 0.0, 0.0
     v[joint], a[joint] = (0.7, -1.1, 0.4), (2.0, 1.0, -3.0)
     errors = []

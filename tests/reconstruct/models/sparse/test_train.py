@@ -8,51 +8,51 @@ import numpy as np
 import pytest
 
 from config.arrays import Singles
-from database.builtin import body, builtin_clip
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton, make_builtin_clip
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.models.sparse import train as training
-from reconstruct.models.sparse.body import body_points, normalised
+from reconstruct.models.sparse.body import build_body_points, normalise_bone_lengths
 from reconstruct.models.sparse.dictionary import Dictionary
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary, write_dictionary
-from reconstruct.models.sparse.train import TrainOptions, sample_of, train
+from reconstruct.models.sparse.train import TrainOptions, sample_poses, train_pose_dictionary
 
 OPTIONS = TrainOptions(2, DictionaryOptions(n_atoms=60, n_nonzero=6, iterations=4))
-SKELETON = body()
+SKELETON = build_person_skeleton()
 
 
 def chunks() -> Iterable[Singles]:
     """Return a walk and a reach, in chunks."""
     for name in ("walk", "punches"):
-        rotvec = builtin_clip(name, SKELETON, 30.0).rotvec.astype(np.float32)
+        rotvec = make_builtin_clip(name, SKELETON, 30.0).rotvec.astype(np.float32)
         yield from (rotvec[first : first + 70] for first in range(0, len(rotvec), 70))
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> PoseDictionary:
     """Train a small dictionary."""
-    return train(chunks, SKELETON, "small", tmp_path_factory.mktemp("work") / "part", OPTIONS)
+    return train_pose_dictionary(chunks, SKELETON, "small", tmp_path_factory.mktemp("work") / "part", OPTIONS)
 
 
 def test_the_points_of_a_pose_are_those_of_its_joints_and_survive_normalisation() -> None:
-    clip, points = builtin_clip("walk", SKELETON, 30.0), body_points(SKELETON)
+    clip, points = make_builtin_clip("walk", SKELETON, 30.0), build_body_points(SKELETON)
     rotvec = clip.rotvec[:6].copy()
     vectors = points.vectors(SKELETON, rotvec)
-    G, p = forward(SKELETON, rotvec, np.zeros(3))
+    G, p = compute_forward_kinematics(SKELETON, rotvec, np.zeros(3))
     local = np.einsum("nij,njk->nik", p, G[:, 0])  # relative to the unrotated root
     np.testing.assert_allclose(vectors.reshape(6, -1, 3)[:, : p.shape[1] - 1], local[:, 1:], atol=1e-9)
     given = vectors.reshape(6, -1, 3)
     lengths = points.lengths_m(SKELETON)
-    np.testing.assert_allclose(normalised(given, points, lengths), given, atol=1e-9)
-    stretched = normalised(given * 1.7 + 1e-3, points, lengths)
+    np.testing.assert_allclose(normalise_bone_lengths(given, points, lengths), given, atol=1e-9)
+    stretched = normalise_bone_lengths(given * 1.7 + 1e-3, points, lengths)
     before = np.where(points.before[:, None] >= 0, stretched[:, points.before], 0.0)
     np.testing.assert_allclose(np.linalg.norm(stretched - before, axis=2), np.tile(lengths, (6, 1)), atol=1e-9)
-    assert np.isfinite(normalised(np.zeros_like(given), points, lengths)).all()
+    assert np.isfinite(normalise_bone_lengths(np.zeros_like(given), points, lengths)).all()
 
 
 def test_a_sample_of_chunks_is_of_all_poses_alike() -> None:
     numbers = [np.full((n, 1, 3), v, np.float32) for v, n in ((0.0, 3000), (1.0, 1000))]
-    sample = sample_of(numbers, 1, size=1000)
+    sample = sample_poses(numbers, 1, size=1000)
     assert sample.n_poses == 4000 and len(sample.rotvec) == 1000
     assert abs(sample.rotvec.mean() - 0.25) < 0.05
 
@@ -72,7 +72,7 @@ def test_a_trained_dictionary_codes_its_poses_and_is_read_as_it_was_written(mode
 def test_an_interrupted_training_goes_on_where_it_stopped(
     model: PoseDictionary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learned, real = [], training.learn
+    learned, real = [], training.learn_dictionary
 
     def interrupted(points: Singles, *args: object) -> Dictionary:
         learned.append(len(points))
@@ -80,10 +80,10 @@ def test_an_interrupted_training_goes_on_where_it_stopped(
             raise KeyboardInterrupt
         return real(points, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(training, "learn", interrupted)
+    monkeypatch.setattr(training, "learn_dictionary", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train(chunks, SKELETON, "small", tmp_path / "part", OPTIONS)
-    again = train(chunks, SKELETON, "small", tmp_path / "part", OPTIONS)
+        train_pose_dictionary(chunks, SKELETON, "small", tmp_path / "part", OPTIONS)
+    again = train_pose_dictionary(chunks, SKELETON, "small", tmp_path / "part", OPTIONS)
     assert learned[1] == learned[2] and len(learned) == 3 and not (tmp_path / "part").exists()
     np.testing.assert_array_equal(again.dictionary.atoms, model.dictionary.atoms)
 
@@ -93,13 +93,13 @@ def test_what_another_training_left_is_not_used(model: PoseDictionary, tmp_path:
     part.mkdir()
     (part / "recipe").write_text("another")
     (part / "counts.json").write_text("[1, 2]")
-    again = train(chunks, SKELETON, "small", part, OPTIONS)
+    again = train_pose_dictionary(chunks, SKELETON, "small", part, OPTIONS)
     np.testing.assert_array_equal(again.dictionary.atoms, model.dictionary.atoms)
 
 
 def test_too_few_poses_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SparseError, match="5 poses are too few"):
-        train(lambda: [next(iter(chunks()))[:5]], SKELETON, "few", tmp_path / "part")
+        train_pose_dictionary(lambda: [next(iter(chunks()))[:5]], SKELETON, "few", tmp_path / "part")
 
 
 def test_a_file_of_the_version_before_is_refused(model: PoseDictionary, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_dictionary_of_another_skeleton_is_refused(
     model: PoseDictionary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as other:
-        other.setattr("reconstruct.models.sparse.model.point_names", lambda: ("tail",))
+        other.setattr("reconstruct.models.sparse.model.list_point_names", lambda: ("tail",))
         write_dictionary(tmp_path / "a.sparse", model)
     with pytest.raises(SparseError, match="other joints or points of the body"):
         read_dictionary(tmp_path / "a.sparse")

@@ -5,8 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reconstruct.models.style.collect import FIRST_RADIUS_RAD, DistinctPoses, FeatureSample, RecentPoses, distances, keys_of
-from reconstruct.models.style.features import N_FEATURES, N_STATIC, STEP_S, static_features
+from reconstruct.models.style.collect import (
+    FIRST_RADIUS_RAD,
+    DistinctPoses,
+    FeatureSample,
+    RecentPoses,
+    compute_distances,
+    compute_keys,
+)
+from reconstruct.models.style.features import N_FEATURES, N_STATIC, STEP_S, compute_static_features
 from reconstruct.pose import TrackingState
 from tests.reconstruct.style_poses import N_MARKERS, pose, swung, walking
 
@@ -21,10 +28,10 @@ def test_features_are_of_steps_of_a_thirtieth_whatever_the_rate(fps: float) -> N
     given = [(n / fps, sample) for n, sample in enumerate(samples) if sample is not None]
     assert 0.9 * min(fps, 30) * 1.9 <= len(given) <= 68
     for t_s, sample in given:
-        static = static_features(rate * t_s)
+        static = compute_static_features(rate * t_s)
         np.testing.assert_allclose(sample.features[:N_STATIC], static, atol=1e-12)
         np.testing.assert_allclose(
-            sample.features[N_STATIC : 2 * N_STATIC], static_features(rate * STEP_S) - [*[0] * 67, 1, 0], atol=1e-9
+            sample.features[N_STATIC : 2 * N_STATIC], compute_static_features(rate * STEP_S) - [*[0] * 67, 1, 0], atol=1e-9
         )
         np.testing.assert_allclose(sample.features[2 * N_STATIC :], 0.0, atol=1e-9)
 
@@ -70,11 +77,11 @@ def test_the_store_is_bounded_keeps_old_kinds_and_nothing_twice() -> None:
     for _ in range(2000):
         store.add(sample(random.choice([0.0, 4.0])))
         assert len(store) <= 60
-    keys = keys_of(store.poses().features)
+    keys = compute_keys(store.poses().features)
     assert len(store) > 30 and store.radius_rad > FIRST_RADIUS_RAD
     for n, key in enumerate(keys):
-        assert distances(key, np.delete(keys, n, 0)).min() >= store.radius_rad * (1 - 1e-9)
-    nearest = [distances(keys_of(one.features), keys).min() for one in rare]
+        assert compute_distances(key, np.delete(keys, n, 0)).min() >= store.radius_rad * (1 - 1e-9)
+    nearest = [compute_distances(compute_keys(one.features), keys).min() for one in rare]
     assert max(nearest) < 2 * store.radius_rad and store.poses().features[:, 0].min() < -8.0
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reconstruct.models.style.collect import distances, keys_of
+from reconstruct.models.style.collect import compute_distances, compute_keys
 from reconstruct.models.style.learn.train import LearnOptions
 from reconstruct.models.style.model import Hyperparameters
 from reconstruct.models.style.session import FIRST_S, MAX_ABANDONED, MAX_POSES, SessionStyle
@@ -53,8 +53,10 @@ def test_a_new_kind_of_motion_is_learned_beside_the_old_one() -> None:
     course = [*walking(15.0), *boxing(15.0, t0_ns=15 * S), *walking(20.0, t0_ns=30 * S)]
     (_, first), (t_s, second) = tasks(book, course)
     assert 15.0 + 1.0 < t_s < 25.0 and second.number == first.number + 1
-    keys = keys_of(second.poses.features)
-    assert max(distances(key, keys).min() for key in keys_of(first.poses.features)[::10]) < 1.0  # walking is still known
+    keys = compute_keys(second.poses.features)
+    assert (
+        max(compute_distances(key, keys).min() for key in compute_keys(first.poses.features)[::10]) < 1.0
+    )  # walking is still known
     assert book.style is not None and len(book.style.features) == len(second.poses)
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from capture.sockets.wire import MalformedMessageError
 from reconstruct.models.style.features import N_FEATURES
-from reconstruct.models.style.learn.train import LearnOptions, learn
-from reconstruct.models.style.model import Style, StyleError, evaluator_of
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
+from reconstruct.models.style.model import Style, StyleError, build_evaluator
 from reconstruct.models.style.session import SessionStyle
 from reconstruct.models.style.task import (
     LearnTask,
@@ -19,8 +19,8 @@ from reconstruct.models.style.task import (
     decode_task,
     encode_learned,
     encode_task,
-    learned_part,
-    style_of,
+    extract_learned_part,
+    style_from_result,
 )
 from tests.reconstruct.style_poses import walking
 from tests.support.fakes import subject
@@ -38,7 +38,7 @@ def task() -> LearnTask:
 
 @pytest.fixture(scope="module")
 def style(task: LearnTask) -> Style:
-    return learn(task.poses, task.skeleton, task.name, task.options)
+    return fit_style(task.poses, task.skeleton, task.name, task.options)
 
 
 def is_same(one: object, other: object) -> bool:
@@ -56,24 +56,27 @@ def test_a_task_goes_through_bytes_unchanged(task: LearnTask) -> None:
 
 
 def test_a_style_is_its_task_and_what_was_learned_to_the_bit(task: LearnTask, style: Style) -> None:
-    learned = learned_part(task, style, 2.5)
+    learned = extract_learned_part(task, style, 2.5)
     again = decode_learned(encode_learned(learned))
     assert is_same(again, learned) and again.seconds == 2.5 and again.n_poses == len(task.poses)
-    made = style_of(task, again)
+    made = style_from_result(task, again)
     assert made is not None and is_same(replace(made, times=style.times, fitted=None), style)  # every field of a style
     assert made.times is task.poses.times
     with pytest.raises(StyleError, match="not of the poses"):
-        learned_part(task, replace(style, features=style.features + 1.0), 0.0)
+        extract_learned_part(task, replace(style, features=style.features + 1.0), 0.0)
 
 
 def test_a_style_is_ready_as_it_comes_to_the_bit(task: LearnTask, style: Style) -> None:
     """What took time came with it; a record of an earlier version lacks that, and it is computed."""
-    learned = learned_part(task, style, 2.5)
-    made, plain = style_of(task, learned), style_of(task, decode_learned(encode_learned(replace(learned, fitted=None))))
+    learned = extract_learned_part(task, style, 2.5)
+    made, plain = (
+        style_from_result(task, learned),
+        style_from_result(task, decode_learned(encode_learned(replace(learned, fitted=None)))),
+    )
     assert made is not None and plain is not None and plain.fitted is None
-    assert is_same(evaluator_of(made, made.learned), evaluator_of(plain, plain.learned))
-    assert evaluator_of(made, made.learned).coefficients is learned.fitted
-    assert is_same(evaluator_of(made, made.annealed), evaluator_of(plain, plain.annealed))
+    assert is_same(build_evaluator(made, made.learned), build_evaluator(plain, plain.learned))
+    assert build_evaluator(made, made.learned).coefficients is learned.fitted
+    assert is_same(build_evaluator(made, made.annealed), build_evaluator(plain, plain.annealed))
 
 
 BAD_TASK = {
@@ -110,7 +113,7 @@ def test_a_damaged_task_is_refused(key: str, task: LearnTask) -> None:
 
 @pytest.mark.parametrize("key", BAD_LEARNED)
 def test_a_damaged_style_is_refused(key: str, task: LearnTask, style: Style) -> None:
-    content = msgpack.unpackb(encode_learned(learned_part(task, style, 1.0)))
+    content = msgpack.unpackb(encode_learned(extract_learned_part(task, style, 1.0)))
     for change in ({key: BAD_LEARNED[key]}, {key: None}):
         with pytest.raises(MalformedMessageError):
             decode_learned(msgpack.packb(content | change))
@@ -118,7 +121,7 @@ def test_a_damaged_style_is_refused(key: str, task: LearnTask, style: Style) -> 
 
 @pytest.mark.parametrize("active", [[-1, 3], [10**6], []])
 def test_an_impossible_active_set_is_refused(active: list[int], task: LearnTask, style: Style) -> None:
-    content = msgpack.unpackb(encode_learned(learned_part(task, style, 1.0)))
+    content = msgpack.unpackb(encode_learned(extract_learned_part(task, style, 1.0)))
     with pytest.raises(MalformedMessageError, match="active set"):
         decode_learned(msgpack.packb(content | {"active": np.array(active, np.int64).tobytes()}))
 

@@ -15,7 +15,7 @@ from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import StatusMessage
-from stream.viewer.scene.cameras import Cameras, brightened, camera_of, drawn, frustum_of
+from stream.viewer.scene.cameras import Cameras, brighten_picture, camera_from_reading, draw_overlay, frustum_from_camera
 from stream.viewer.scene.colors import MEASURED
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 from tests.support.waiting import wait_until
@@ -50,7 +50,7 @@ def no_blobs(points_px: np.ndarray) -> Blobs:
 @pytest.mark.parametrize("n", [0, 1])
 def test_the_corners_of_a_frustum_are_those_of_the_picture(n: int) -> None:
     truth = PERSON.rig.cameras[n]
-    frustum = frustum_of(camera_of(RIG.cameras[n]))
+    frustum = frustum_from_camera(camera_from_reading(RIG.cameras[n]))
     R = matrix_from_quaternion(np.roll(frustum.wxyz, -1))
     half = np.tan(frustum.fov_rad / 2.0)
     for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
@@ -106,12 +106,12 @@ def test_nonsense_and_addresses_of_other_machines_are_not_looked_at(server: vise
 
 
 def test_what_was_found_is_drawn_where_it_is() -> None:
-    camera = camera_of(RIG.cameras[0])
+    camera = camera_from_reading(RIG.cameras[0])
     blob_px = np.array([[100.0, 400.0], [5000.0, 1e9], [-3.0, 2.0]])
     none = np.zeros(3)
     preview = make_preview(picture(0, 1), Blobs(0, 1, 0, blob_px, none, np.zeros((3, 3)), none.copy()))
-    plain = drawn(preview.image(), preview, camera)
-    found = drawn(preview.image(), preview, camera, SKELETON, POSE)
+    plain = draw_overlay(preview.image(), preview, camera)
+    found = draw_overlay(preview.image(), preview, camera, SKELETON, POSE)
     scale = 480 / SIZE[0]
     for image in (plain, found):
         assert image[round(400 * scale), round(100 * scale) + 6].min() > 200
@@ -120,14 +120,14 @@ def test_what_was_found_is_drawn_where_it_is() -> None:
     patch = found[y - 3 : y + 4, x - 3 : x + 4].reshape(-1, 3).astype(int)
     assert np.abs(patch - MEASURED).sum(axis=1).min() < 60
     assert (plain != found).any()
-    lost = drawn(preview.image(), preview, camera, SKELETON, as_state(POSE, TrackingState.LOST))
-    other = drawn(preview.image(), preview, camera, SKELETON, replace(POSE, hash="another"))
+    lost = draw_overlay(preview.image(), preview, camera, SKELETON, as_state(POSE, TrackingState.LOST))
+    other = draw_overlay(preview.image(), preview, camera, SKELETON, replace(POSE, hash="another"))
     assert (lost == plain).all() and (other == plain).all()
 
 
 def test_dark_pictures_are_brightened_and_bright_ones_left_alone() -> None:
     dark, bright = np.full((50, 60, 3), 20, np.uint8), np.full((50, 60, 3), 210, np.uint8)
-    assert brightened(dark).max() == 160 and brightened(bright) is bright
+    assert brighten_picture(dark).max() == 160 and brighten_picture(bright) is bright
     spot = dark.copy()
     spot[10:20, 10:20] = 250
-    assert brightened(spot).max() == 250
+    assert brighten_picture(spot).max() == 250

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from database.geometry.rotations import matrix_from_rotvec
-from stream.viewer.scene.framing import View, camera_viewpoint, distance_m, facing, first_viewpoint, is_covered, viewpoint
+from stream.viewer.scene.framing import (
+    View,
+    compute_facing_direction,
+    compute_first_viewpoint,
+    compute_view_distance_m,
+    compute_viewpoint,
+    is_view_covered,
+    viewpoint_from_camera,
+)
 from tests.support.viewer.walking_stream import rig
 
 
@@ -14,7 +22,7 @@ def test_the_first_look_has_all_of_the_performer_in_the_picture() -> None:
     """Project the corners of a performer with arms spread into pictures wide and narrow."""
     root = np.array([0.4, 0.95, -0.3])
     for aspect in (2.0, 1.3, 0.45):
-        look = first_viewpoint(root, rig("s"), aspect)
+        look = compute_first_viewpoint(root, rig("s"), aspect)
         forward = look.look_at - look.position
         forward /= np.linalg.norm(forward)
         right = np.cross(forward, look.up)
@@ -30,29 +38,29 @@ def test_the_first_look_has_all_of_the_performer_in_the_picture() -> None:
 def test_no_camera_stands_before_the_eye_at_first() -> None:
     """Four metres before the performer, as most rigs are: the eye itself would be just behind the cameras."""
     root, places = np.array([0.0, 0.95, 0.0]), [np.array([-1.0, 1.2, 4.5]), np.array([1.0, 1.2, 4.5])]
-    look = first_viewpoint(root, rig("s"), 1.33)
-    assert not any(is_covered(look, place, 1.33) for place in places)
-    assert is_covered(look, look.position + 0.2 * (look.look_at - look.position), 1.33)
-    assert not is_covered(look, look.look_at, 1.33) and not is_covered(look, 2 * look.position - look.look_at, 1.33)
+    look = compute_first_viewpoint(root, rig("s"), 1.33)
+    assert not any(is_view_covered(look, place, 1.33) for place in places)
+    assert is_view_covered(look, look.position + 0.2 * (look.look_at - look.position), 1.33)
+    assert not is_view_covered(look, look.look_at, 1.33) and not is_view_covered(look, 2 * look.position - look.look_at, 1.33)
 
 
 def test_a_narrow_picture_is_taken_from_farther_away() -> None:
-    assert distance_m(0.5, 2.0, 2.0) == pytest.approx(2.0 * distance_m(1.0, 2.0, 2.0)) and distance_m(
-        1.5, 2.0, 2.0
-    ) == distance_m(1.0, 2.0, 2.0)
+    assert compute_view_distance_m(0.5, 2.0, 2.0) == pytest.approx(
+        2.0 * compute_view_distance_m(1.0, 2.0, 2.0)
+    ) and compute_view_distance_m(1.5, 2.0, 2.0) == compute_view_distance_m(1.0, 2.0, 2.0)
 
 
 def test_a_camera_s_view_is_where_the_camera_is() -> None:
     left = rig("s").cameras[0]
-    look = viewpoint(0, np.zeros(3), rig("s"))
+    look = compute_viewpoint(0, np.zeros(3), rig("s"))
     assert np.allclose(look.position, [-1.0, 1.2, 4.5]) or np.allclose(look.position, [1.0, 1.2, 4.5])
     world_to_camera = matrix_from_rotvec(left.rotation)
     assert np.allclose(world_to_camera @ look.position + left.translation, 0.0), "the centre of the camera"
     assert np.allclose(world_to_camera @ (look.look_at - look.position), [0, 0, 3.0]) and np.allclose(look.up, [0, 1, 0])
     assert look.fov_rad == pytest.approx(2 * np.arctan(360 / 900))
-    assert np.allclose(camera_viewpoint(left).position, look.position)
-    assert np.allclose(viewpoint(2, np.zeros(3), rig("s")).position[0], 0.0), "the front: there is no third one"
-    assert viewpoint(View.TOP, np.zeros(3), None).position[1] > 4.0
+    assert np.allclose(viewpoint_from_camera(left).position, look.position)
+    assert np.allclose(compute_viewpoint(2, np.zeros(3), rig("s")).position[0], 0.0), "the front: there is no third one"
+    assert compute_viewpoint(View.TOP, np.zeros(3), None).position[1] > 4.0
 
 
 def test_with_cameras_all_around_the_front_is_where_the_world_s_is() -> None:
@@ -64,5 +72,5 @@ def test_with_cameras_all_around_the_front_is_where_the_world_s_is() -> None:
         for c, x in zip(two.cameras, (-1, 1), strict=True)
     ]
     around = replace(two, cameras=(*two.cameras, *turned))
-    assert facing(two, root)[2] > 0.9
-    assert np.array_equal(facing(around, root), [0.0, 0.0, 1.0])
+    assert compute_facing_direction(two, root)[2] > 0.9
+    assert np.array_equal(compute_facing_direction(around, root), [0.0, 0.0, 1.0])

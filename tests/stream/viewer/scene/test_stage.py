@@ -8,18 +8,25 @@ import pytest
 import viser
 from viser import _messages
 
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
-from stream.export.mesh.mesh import rest_positions_m
-from stream.protocol.joints import joints_of
+from stream.export.mesh.mesh import compute_rest_positions_m
+from stream.protocol.joints import compute_pose_joints
 from stream.protocol.messages import FootForce, PoseMessage
-from stream.viewer.scene.bones import bones_of, spindle, tip_m
-from stream.viewer.scene.colors import INFERRED, MEASURED, ONE_VIEW, body_color, marker_color, vertex_colors
-from stream.viewer.scene.markers import ring
+from stream.viewer.scene.bones import bones_from_skeleton, build_spindle, find_tip_m
+from stream.viewer.scene.colors import (
+    INFERRED,
+    MEASURED,
+    ONE_VIEW,
+    choose_body_color,
+    choose_marker_color,
+    convert_to_linear_colors,
+)
+from stream.viewer.scene.markers import build_ring
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.trails import LENGTH_NS, STEP_NS, Trail
-from stream.viewer.scene.world import WORLD, World
+from stream.viewer.scene.world import WORLD, WorldScenery
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 
 PERSON = performer()
@@ -65,18 +72,18 @@ def node(server: viser.ViserServer, name: str) -> viser.SceneNodeHandle:
 def truth(pose: PoseMessage) -> tuple[np.ndarray, np.ndarray]:
     """Return orientations and places by the kinematics of the database."""
     rotvec, root_m = PERSON.poses_at(np.array([pose.t_capture_ns * 1e-9]))
-    G, p = forward(PERSON.clip.skeleton, rotvec, root_m)
+    G, p = compute_forward_kinematics(PERSON.clip.skeleton, rotvec, root_m)
     return G[0], p[0]
 
 
 def test_bones_go_from_joint_to_joint_and_to_the_tips() -> None:
     pose = POSES[7]
     G, p = truth(pose)
-    bones = bones_of(SKELETON)
-    turns = matrix_from_quaternion(np.roll(bones.wxyz(joints_of(SKELETON, pose)), -1, axis=1))
+    bones = bones_from_skeleton(SKELETON)
+    turns = matrix_from_quaternion(np.roll(bones.wxyz(compute_pose_joints(SKELETON, pose)), -1, axis=1))
     ends = p[bones.joint] + bones.length_m[:, None] * turns[:, :, 1]
     expected = [p[j] for j, parent in enumerate(SKELETON.parents) if parent >= 0]
-    tails = [p[j] + G[j] @ tip_m(SKELETON, j) for j in range(len(p)) if j not in SKELETON.parents]
+    tails = [p[j] + G[j] @ find_tip_m(SKELETON, j) for j in range(len(p)) if j not in SKELETON.parents]
     for place in expected + tails:
         assert np.linalg.norm(ends - place, axis=1).min() < 1e-6
     assert len(ends) == len(expected) + len(tails)
@@ -94,7 +101,7 @@ def test_everything_stands_in_the_scene_as_posed(server: viser.ViserServer, stag
         for marker in pose.markers:
             ball = node(server, f"markers/{marker.name}")
             np.testing.assert_allclose(ball.position, marker.measured or marker.xyz, atol=3e-5)
-            assert ball.visible and tuple(ball.color) == marker_color(marker)
+            assert ball.visible and tuple(ball.color) == choose_marker_color(marker)
             label_m = np.add(marker.measured or marker.xyz, (0.0, 0.04, 0.0))
             np.testing.assert_allclose(node(server, f"labels/{marker.name}").position, label_m, atol=1e-5)
         contacts = node(server, "contacts")
@@ -105,13 +112,13 @@ def test_everything_stands_in_the_scene_as_posed(server: viser.ViserServer, stag
 
 def test_bones_are_carried_by_the_joints(server: viser.ViserServer, stage: Stage) -> None:
     """Skin the spindles by hand: both ends of every bone lie where the pose has them."""
-    mesh, bones = node(server, "bones"), bones_of(SKELETON)
+    mesh, bones = node(server, "bones"), bones_from_skeleton(SKELETON)
     rest, carried = np.asarray(mesh.vertices, float).reshape(len(bones.joint), -1, 3), []
     stage.show(POSES[20])
     G, p = truth(POSES[20])
     begin_m = np.array([bone.position for bone in mesh.bones])
     np.testing.assert_allclose(begin_m, p, atol=3e-5)
-    rest_m = rest_positions_m(SKELETON.parents, SKELETON.offsets_m)
+    rest_m = compute_rest_positions_m(SKELETON.parents, SKELETON.offsets_m)
     for joint, vertices in zip(bones.joint, rest, strict=True):
         carried.append(p[joint] + (vertices - rest_m[joint]) @ G[joint].T)
     tops = np.array([vertices[0] for vertices in carried])
@@ -163,19 +170,19 @@ def test_states_are_told_by_colour_and_lost_bodies_are_ghosts(server: viser.Vise
     body = node(server, "body")
     for state in (*TrackingState, TrackingState.TRACKING):
         stage.show(as_state(POSES[4], state))
-        assert tuple(body.color) == body_color(state, stage.options.color)
+        assert tuple(body.color) == choose_body_color(state, stage.options.color)
         assert (body.opacity is None) == (state is not TrackingState.LOST)
-    assert len({body_color(state, stage.options.color) for state in TrackingState}) == 3
+    assert len({choose_body_color(state, stage.options.color) for state in TrackingState}) == 3
     stage.options = replace(stage.options, color=(1, 2, 3), opacity=0.5)
     assert tuple(body.color) == (1, 2, 3) and body.opacity == 0.5
 
 
 def test_markers_are_coloured_by_how_they_are_known() -> None:
-    colors = {marker_color(marker) for marker in POSES[0].markers}
+    colors = {choose_marker_color(marker) for marker in POSES[0].markers}
     assert colors == {MEASURED, ONE_VIEW, INFERRED}
     for marker in POSES[0].markers:
         expected = MEASURED if marker.measured else ONE_VIEW if marker.cameras else INFERRED
-        assert marker_color(marker) == expected
+        assert choose_marker_color(marker) == expected
 
 
 def test_nothing_is_shown_without_a_pose_or_of_another_skeleton(server: viser.ViserServer, stage: Stage) -> None:
@@ -217,14 +224,14 @@ def test_trails_hold_two_seconds_and_begin_anew_after_a_jump() -> None:
 
 
 def test_a_bone_is_closed_and_looks_outwards() -> None:
-    vertices_m, faces = spindle()
+    vertices_m, faces = build_spindle()
     corners = vertices_m[faces].astype(float)
     assert np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() > 0
     assert vertices_m[:, 1].max() == 1.0 and vertices_m[:, 1].min() == 0.0
 
 
 def test_a_ring_is_seen_from_above() -> None:
-    vertices_m, faces = ring(0.1, 0.2)
+    vertices_m, faces = build_ring(0.1, 0.2)
     corners = vertices_m[faces].astype(float)
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     assert (normals[:, 1] > 0).all()
@@ -266,7 +273,7 @@ def test_forces_are_arrows_from_the_centres_of_pressure(server: viser.ViserServe
 
 
 def test_the_world_changes_between_dark_and_light(server: viser.ViserServer) -> None:
-    world = World(server)
+    world = WorldScenery(server)
     dark = server.scene.get_handle_by_name("/floor").plane_color
     world.set_dark(False)
     light = server.scene.get_handle_by_name("/floor").plane_color
@@ -276,4 +283,4 @@ def test_the_world_changes_between_dark_and_light(server: viser.ViserServer) -> 
 
 
 def test_srgb_becomes_linear() -> None:
-    np.testing.assert_array_equal(vertex_colors([0, 128, 255]), [0, 55, 255])
+    np.testing.assert_array_equal(convert_to_linear_colors([0, 128, 255]), [0, 55, 255])

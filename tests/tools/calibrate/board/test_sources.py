@@ -13,10 +13,10 @@ from capture.packets import Frame
 from capture.sources.source import Facts, Stamp
 from config.arrays import Image
 from config.errors import SourceError
-from tools.calibrate.board.films import length_words, moments_of, rows_of, with_motion
+from tools.calibrate.board.films import collect_rows, format_film_lengths, measure_corner_motion, select_still_moments
 from tools.calibrate.board.found import N_MISSES, BoardlessPictures
-from tools.calibrate.board.sources import change_of, offset_between
-from tools.calibrate.board.stills import PictureSets, images_in, search_stills, stills_of
+from tools.calibrate.board.sources import estimate_offset_between, measure_picture_changes
+from tools.calibrate.board.stills import PictureSets, list_images, list_stills, search_stills
 
 BOARD = Board("chessboard", 9, 6, 0.025)
 MS = 1_000_000
@@ -37,7 +37,7 @@ def names(stills: PictureSets) -> list[tuple[str, ...]]:
 def test_same_numbers_belong_together(tmp_path: Path) -> None:
     left = touched(tmp_path / "l", "cam1_2.png", "cam1_10.png", "cam1_7.JPG", ".hidden_3.png", "notes.txt")
     right = touched(tmp_path / "r", "cam2_10.png", "cam2_7.png", "cam2_8.png")
-    stills = stills_of([left, right])
+    stills = list_stills([left, right])
     assert names(stills) == [("cam1_2.png", ""), ("cam1_7.JPG", "cam2_7.png"), ("", "cam2_8.png"), ("cam1_10.png", "cam2_10.png")]
     assert stills.words == ("3 pictures of the left camera, 3 of the right one: 2 have no partner of the same number",)
 
@@ -49,45 +49,45 @@ def test_pictures_of_three_cameras_belong_together_by_number(tmp_path: Path) -> 
         touched(tmp_path / "b", "1.png", "2.png", "7.png", "8.png"),
         touched(tmp_path / "c", "7.png", "8.png", "9.png"),
     ]
-    found = names(stills_of(folders))
+    found = names(list_stills(folders))
     assert found[0] == ("1.png", "1.png", "") and found[2:4] == [("", "7.png", "7.png"), ("", "8.png", "8.png")]
-    assert stills_of(folders).words == ("9 pictures of 3 cameras: 1 have no partner of the same number",)
+    assert list_stills(folders).words == ("9 pictures of 3 cameras: 1 have no partner of the same number",)
 
 
 def test_order_decides_where_numbers_mean_nothing(tmp_path: Path) -> None:
     left = touched(tmp_path / "l", "a.png", "b.png")
     right = touched(tmp_path / "r", "IMG_4711.png", "IMG_900.png")
-    assert names(stills_of([left, right])) == [("a.png", "IMG_900.png"), ("b.png", "IMG_4711.png")]
+    assert names(list_stills([left, right])) == [("a.png", "IMG_900.png"), ("b.png", "IMG_4711.png")]
     touched(left, "c.png")
     with pytest.raises(SourceError, match=r"has 3 pictures and .* 2, and their names share no numbers"):
-        stills_of([left, right])
+        list_stills([left, right])
 
 
 def test_one_folder_for_both_cameras(tmp_path: Path) -> None:
     mixed = touched(
         tmp_path / "mixed", "left01.jpg", "Left02.jpg", "right02.jpg", "right01.jpg", "left.jpg", "leftovers.png", "x1.png"
     )
-    assert names(stills_of([mixed])) == [("left01.jpg", "right01.jpg"), ("Left02.jpg", "right02.jpg")]
+    assert names(list_stills([mixed])) == [("left01.jpg", "right01.jpg"), ("Left02.jpg", "right02.jpg")]
     parent = tmp_path / "parent"
     parent.mkdir()
     touched(parent / "left", "1.png")
     touched(parent / "right", "1.png")
-    assert names(stills_of([parent])) == [("1.png", "1.png")]
-    lone = stills_of([parent / "left"])
+    assert names(list_stills([parent])) == [("1.png", "1.png")]
+    lone = list_stills([parent / "left"])
     assert names(lone) == [("1.png",)]
 
 
 def test_natural_order(tmp_path: Path) -> None:
     folder = touched(tmp_path / "f", "img10.png", "img9.png", "img100.png")
-    assert [file.name for file in images_in(folder)] == ["img9.png", "img10.png", "img100.png"]
+    assert [file.name for file in list_images(folder)] == ["img9.png", "img10.png", "img100.png"]
 
 
 def test_pictures_that_cannot_be_read(tmp_path: Path) -> None:
     folder = touched(tmp_path / "f", "1.png", "2.png")
     with pytest.raises(SourceError, match="cannot be decoded as images"):
-        search_stills(stills_of([folder]), BOARD)
+        search_stills(list_stills([folder]), BOARD)
     cv2.imwrite(str(folder / "2.png"), np.zeros((60, 80, 3), np.uint8))
-    search = search_stills(stills_of([folder]), BOARD)
+    search = search_stills(list_stills([folder]), BOARD)
     assert search.searched == (1,) and search.found == (0,) and search.words == ("left out, cannot be decoded as images: 1.png",)
     assert search.sizes == ((80, 60),) and len(search.misses[0].images) == 1
 
@@ -97,7 +97,7 @@ def test_sizes_that_differ_are_named(tmp_path: Path) -> None:
     for number in range(1, 6):
         cv2.imwrite(str(folder / f"{number:02d}.png"), np.zeros((60, 80 if number != 4 else 64, 3), np.uint8))
     with pytest.raises(SourceError, match=r"04\.png is 64x60.*01\.png and 3 others 80x60"):
-        search_stills(stills_of([folder]), BOARD)
+        search_stills(list_stills([folder]), BOARD)
 
 
 def test_misses_are_spread_over_all() -> None:
@@ -132,7 +132,7 @@ class Film:
 def indices(left: Film, right: Film | None, offset_s: float = 0.0) -> list[tuple[int, int | None]]:
     return [
         (row.frames[0].index if row.frames[0] else -1, row.frames[1].index if row.frames[1:] and row.frames[1] else None)
-        for row in rows_of([left] if right is None else [left, right], (0.0, offset_s) if offset_s else ())
+        for row in collect_rows([left] if right is None else [left, right], (0.0, offset_s) if offset_s else ())
     ]
 
 
@@ -150,7 +150,7 @@ def test_pictures_are_paired_by_time() -> None:
 def test_of_three_films_the_longest_sets_the_pace() -> None:
     """The first breaks off after three frames; the other two are brought together until their end."""
     films = [Film(0, [0.0, 33.0, 67.0]), Film(1, [33.0 * k for k in range(9)]), Film(2, [10.0 + 33.0 * k for k in range(8)])]
-    rows = list(rows_of(films))
+    rows = list(collect_rows(films))
     assert [row.frames[1].index if row.frames[1] else None for row in rows] == list(range(9))
     assert [row.frames[0].index if row.frames[0] else None for row in rows] == [0, 1, 2] + [None] * 6
     assert [row.frames[2].index if row.frames[2] else None for row in rows] == [*range(8), None]
@@ -158,13 +158,13 @@ def test_of_three_films_the_longest_sets_the_pace() -> None:
 
 def test_films_of_unequal_length_are_told() -> None:
     one, other = Film(0, [0.0, 33.0, 67.0]), Film(1, [33.0 * k for k in range(9)])
-    assert length_words([one]) == () and length_words([one, Film(1, [0.0])]) == ()
-    assert length_words([one, other]) == ("the videos have 3 and 9 frames; they are paired by time from their beginnings",)
-    assert length_words([one, other, one]) == (
+    assert format_film_lengths([one]) == () and format_film_lengths([one, Film(1, [0.0])]) == ()
+    assert format_film_lengths([one, other]) == ("the videos have 3 and 9 frames; they are paired by time from their beginnings",)
+    assert format_film_lengths([one, other, one]) == (
         "the videos have 3, 9 and 3 frames; they are paired by time from their beginnings",
     )
     one.truncated = True
-    assert "film: breaks off early, 3 frames are announced" in length_words([one])[0]
+    assert "film: breaks off early, 3 frames are announced" in format_film_lengths([one])[0]
 
 
 def test_the_stillest_moment_of_each_stretch_is_taken() -> None:
@@ -174,7 +174,7 @@ def test_the_stillest_moment_of_each_stretch_is_taken() -> None:
     stamps = [k * 33.0 for k in range(len(levels))]
     found = [
         (moment.now.frames[0].index, moment.motion)
-        for moment, _ in moments_of(rows_of([Film(0, stamps, images)]), 0.25)
+        for moment, _ in select_still_moments(collect_rows([Film(0, stamps, images)]), 0.25)
         if moment.now.frames[0]
     ]
     assert found == [(5, 1.0), (11, 1.0)]
@@ -194,14 +194,14 @@ def test_the_corners_motion_is_followed() -> None:
     x, y = np.meshgrid(np.linspace(60, 140, 9), np.linspace(50, 100, 6))
     seen = np.arange(54) != 7
     view = BoardView(np.column_stack([x.ravel(), y.ravel()]), seen)
-    moved = with_motion(view, shot(1), shot(0), shot(2))
+    moved = measure_corner_motion(view, shot(1), shot(0), shot(2))
     assert moved.moved_px == pytest.approx(np.hypot(3.0, 1.0), abs=0.05)
     assert moved.velocity_px_s is not None
     np.testing.assert_allclose(moved.velocity_px_s[seen], np.tile([90.0, -30.0], (53, 1)), atol=2.5)
-    one_sided = with_motion(view, shot(1), None, shot(2))
+    one_sided = measure_corner_motion(view, shot(1), None, shot(2))
     assert one_sided.velocity_px_s is not None
     np.testing.assert_allclose(one_sided.velocity_px_s[seen].mean(axis=0), [90.0, -30.0], atol=2.0)
-    unknown = with_motion(view, shot(1), None, None)
+    unknown = measure_corner_motion(view, shot(1), None, None)
     assert np.isnan(unknown.moved_px) and unknown.velocity_px_s is None
 
 
@@ -220,18 +220,18 @@ def test_the_time_between_two_films_is_found_to_a_part_of_a_frame(late_s: float)
     left, right = np.arange(0.0, 20.0, 1 / 30.0), np.arange(0.4, 22.0, 1 / 25.0)
     first = course(left, 0.0) + rng.normal(0.0, 0.3, len(left))
     second = 1.7 * course(right, late_s) + rng.normal(0.0, 0.3, len(right))
-    assert offset_between((left, first), (right, second)) == pytest.approx(late_s, abs=0.008)
+    assert estimate_offset_between((left, first), (right, second)) == pytest.approx(late_s, abs=0.008)
 
 
 def test_films_that_have_nothing_in_common_tell_no_offset() -> None:
     times = np.arange(0.0, 20.0, 1 / 30.0)
-    assert offset_between((times, course(times, 0.0, 1)), (times, course(times, 0.0, 2))) is None
-    assert offset_between((times[:60], course(times[:60], 0.0)), (times[:60], course(times[:60], 0.0))) is None
-    assert offset_between((times[:1], times[:1]), (times, times)) is None
+    assert estimate_offset_between((times, course(times, 0.0, 1)), (times, course(times, 0.0, 2))) is None
+    assert estimate_offset_between((times[:60], course(times[:60], 0.0)), (times[:60], course(times[:60], 0.0))) is None
+    assert estimate_offset_between((times[:1], times[:1]), (times, times)) is None
 
 
 def test_change_is_counted_between_pictures() -> None:
     images = [np.full((24, 32, 3), level, np.uint8) for level in (10, 10, 25, 20)]
-    times, changes = change_of(Film(0, [0.0, 40.0, 80.0, 120.0], images))
+    times, changes = measure_picture_changes(Film(0, [0.0, 40.0, 80.0, 120.0], images))
     np.testing.assert_allclose(times, [0.02, 0.06, 0.1])
     np.testing.assert_allclose(changes, [0.0, 15.0, 5.0])

@@ -6,14 +6,14 @@ import pytest
 import tomli_w
 
 from calibration.formats.rig_file import read_rig
-from calibration.formats.rig_toml import camera_table
+from calibration.formats.rig_toml import table_from_camera
 from tests.calibration.test_pairs import camera
 from tests.support.commands import duocap
 
 
 def test_the_best_pair_of_a_volume_is_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cameras = [camera("n1", -40.0, 1.9), camera("n2", 40.0, 1.9), camera("f1", -35.0, 6.0), camera("f2", 35.0, 6.0)]
-    tables = {str(k): {"cam_id": k, "rotation_count": 0, **camera_table(one)} for k, one in enumerate(cameras)}
+    tables = {str(k): {"cam_id": k, "rotation_count": 0, **table_from_camera(one)} for k, one in enumerate(cameras)}
     tables["4"] = {"cam_id": 4, "name": "f3", "size": [640, 480], "matrix": "none"}  # was not calibrated
     (tmp_path / "camera_array.toml").write_text(tomli_w.dumps({"cameras": tables}), encoding="utf-8")
     words = ("calibrate", "convert", tmp_path / "camera_array.toml", "--cameras", "best", "--out", tmp_path / "rig.toml")

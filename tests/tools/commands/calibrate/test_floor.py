@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from calibration.board.pattern import board_from_text
-from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from calibration.subject.subject import Subject, write_subject
 from capture.sources.simulated.scene import SimulatedScene
 from config.markers import read_marker_set
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.calibration.floor.scenes import in_left_frame, on_floor, world_rig
 from tests.capture.scenes import paint_disc, shot
 from tests.support.board_scenes import Look, render_board
 from tests.support.commands import duocap
-from tools.simulate import simulate
+from tools.simulate import simulate_recording
 
 BOARD = "9x6:70"
 POSE = on_floor(0.2, (-0.3, 0.004, 0.1))
@@ -35,7 +35,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pictures of a board and of an L-frame on the floor, by a rig that does not know its floor."""
     folder = tmp_path_factory.mktemp("floor")
     world = world_rig((0.0, 0.3, 0.2))
-    write_rig(folder / "rig.toml", replace(in_left_frame(world), grade="pass"))
+    write_rig_toml(folder / "rig.toml", replace(in_left_frame(world), grade="pass"))
     board = board_from_text(BOARD)
     for camera, name in zip(world.cameras, ("left", "right"), strict=True):
         image = render_board(board, camera, POSE[:3], POSE[3:], Look(clutter=4), seed=len(name))
@@ -49,7 +49,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def heights(file: Path) -> list[float]:
     """Return how high both cameras are in a rig that knows its floor."""
-    rig = read_rig(file)
+    rig = read_rig_toml(file)
     assert rig.floor_known
     return [float(camera.center_m[1]) for camera in rig.cameras]
 
@@ -60,8 +60,8 @@ def test_by_a_board(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     status, told, _ = run(capsys, *pictures, "--rig", stage / "rig.toml", "--board", BOARD, "--height", 4, "--out", out)
     assert status == 0 and told.startswith("verdict: pass")
     np.testing.assert_allclose(heights(out), [1.3, 1.15], atol=0.003)
-    assert read_rig(out).grade == "pass" and (tmp_path / "rig.png").stat().st_size > 10_000
-    assert read_rig(out).cameras[0].center_m[2] > 1.5 and f"written to {out}" in told
+    assert read_rig_toml(out).grade == "pass" and (tmp_path / "rig.png").stat().st_size > 10_000
+    assert read_rig_toml(out).cameras[0].center_m[2] > 1.5 and f"written to {out}" in told
 
 
 def test_a_board_of_another_size(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +80,7 @@ def test_by_one_picture(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     out = tmp_path / "rig.toml"
     words = ("--rig", stage / "rig.toml", "--board", BOARD, "--height", 4, "--out", out, "--no-picture")
     status, told, _ = run(capsys, stage / "left.png", *words)
-    assert status == 0 and "one camera alone saw the board" in told and read_rig(out).grade == "poor"
+    assert status == 0 and "one camera alone saw the board" in told and read_rig_toml(out).grade == "poor"
     np.testing.assert_allclose(heights(out), [1.3, 1.15], atol=0.01)
 
 
@@ -96,7 +96,7 @@ def test_by_an_l_frame(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert status == 0, error
     assert "L-frame, arms of 60" in told and "the distance of the markers comes out 0." in told
     world = world_rig((0.0, 0.3, 0.2))
-    for camera, true in zip(read_rig(out).cameras, world.cameras, strict=True):
+    for camera, true in zip(read_rig_toml(out).cameras, world.cameras, strict=True):
         np.testing.assert_allclose(camera.center_m, true.center_m, atol=0.01)
 
 
@@ -141,8 +141,8 @@ def test_a_rig_of_one_camera(stage: Path, tmp_path: Path, capsys: pytest.Capture
     from calibration.camera import Rig
     from calibration.formats.rig_file import read_cameras
 
-    left = read_rig(stage / "rig.toml").cameras[0]
-    write_rig(tmp_path / "lone.toml", Rig((left,)))
+    left = read_rig_toml(stage / "rig.toml").cameras[0]
+    write_rig_toml(tmp_path / "lone.toml", Rig((left,)))
     words = ("--rig", tmp_path / "lone.toml", "--board", BOARD, "--height", 4, "--no-picture", "--out", tmp_path / "out.toml")
     status, told, _ = run(capsys, stage / "left.png", *words)
     assert status == 0 and "as true as the board's squares" in told
@@ -159,8 +159,8 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scene = SimulatedScene(
         motion="walk", seconds=5.0, tpose_s=1.0, markers="dark_room", fps=30.0, width_px=480, height_px=360, exposure_ms=2.0
     )
-    simulate(scene, folder)
-    write_rig(folder / "rel.toml", in_left_frame(read_rig(folder / "rig.toml")))
+    simulate_recording(scene, folder)
+    write_rig_toml(folder / "rel.toml", in_left_frame(read_rig_toml(folder / "rig.toml")))
     return folder
 
 
@@ -174,7 +174,7 @@ def test_by_a_walk(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     status, told, error = run(capsys, *videos, "--body", "--markers", "dark_room", "--height", height_mm, "--out", out)
     assert status == 0, error + told
     np.testing.assert_allclose(heights(out), [1.2, 1.2], atol=0.15)
-    rig, true = read_rig(out), read_rig(walk / "rig.toml")
+    rig, true = read_rig_toml(out), read_rig_toml(walk / "rig.toml")
     up = rig.cameras[0].rotation.T @ true.cameras[0].rotation @ [0.0, 1.0, 0.0]
     assert np.degrees(np.arccos(min(up[1], 1.0))) < 2.5
     assert "stays of markers of feet" in told and (tmp_path / "rig.png").exists()
@@ -185,7 +185,7 @@ def test_by_a_walk(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_by_a_walk_of_a_subject(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a walk in the seconds asked for there is no floor; a subject's heights are its own."""
     worn = read_marker_set("dark_room")
-    subject = Subject("Ann", body(1.75), worn, worn.offset_m, np.zeros(len(worn)))
+    subject = Subject("Ann", build_person_skeleton(1.75), worn, worn.offset_m, np.zeros(len(worn)))
     write_subject(tmp_path / "subject.toml", subject)
     videos = (walk / "left.avi", walk / "right.avi", "--timestamps", walk / "timestamps.csv", "--rig", walk / "rel.toml")
     words = (*videos, "--subject", tmp_path / "subject.toml", "--out", tmp_path / "rig.toml", "--no-picture")

@@ -11,13 +11,13 @@ import pytest
 import tomli_w
 
 from calibration.board.pattern import Board
-from calibration.camera import Rig, relative_pose
-from calibration.formats.rig_toml import read_monocular_rig, read_rig, write_rig
-from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.camera import Rig, compute_relative_pose
+from calibration.formats.rig_toml import read_monocular_rig, read_rig_toml, write_rig_toml
+from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from capture.recording.video import VideoWriter
 from capture.sources.timestamps import StampWriter
 from config.arrays import Image
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from tests.support.board_scenes import Look, render_board, scene_views, usual_rig
 from tests.support.commands import Result, duocap
 from tests.zoo.walks import write_mkv
@@ -78,7 +78,7 @@ def test_two_folders_become_the_rig(pictures: Pictures, calibrate: Calibrate, tm
     result = calibrate(*both(tmp_path, pictures.left, pictures.right), "--distance", "1.6", "--baseline", "350")
     assert result.status == 0, result.out + result.err
     assert f"left: {N} of {N} pictures show the board" in result.out and "squares are as large as said" in result.out
-    rig, truth = read_rig(tmp_path / "rig.toml"), pictures.rig
+    rig, truth = read_rig_toml(tmp_path / "rig.toml"), pictures.rig
     assert rig.grade in ("pass", "poor") and f"verdict: {rig.grade}" in result.out
     assert rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.01) and rig.error_px < 0.2
     for ours, true in zip(rig.cameras, truth.cameras, strict=True):
@@ -96,7 +96,7 @@ def around(tmp_path: Path, n: int) -> tuple[Rig, list[Path]]:
             1.0,
             1.0 + 0.05 * k,
         )
-        cameras.append(looking_at(f"view{k}", SIZE, matrix, at, (0.0, 0.0, 0.0), (-0.1, 0.03, 0.0, 0.0, 0.0)))
+        cameras.append(make_camera_looking_at(f"view{k}", SIZE, matrix, at, (0.0, 0.0, 0.0), (-0.1, 0.03, 0.0, 0.0, 0.0)))
     rng, middle = np.random.default_rng(3), BOARD.points_m.mean(axis=0)
     for number in range(n):
         yaw = np.radians(rng.uniform(-45.0, 145.0))
@@ -119,12 +119,12 @@ def test_four_folders_become_a_rig_of_four_cameras(calibrate: Calibrate, tmp_pat
     result = calibrate(*folders)
     assert result.status == 0, result.out + result.err
     assert "view3: " in result.out and "weakest link: view" in result.out
-    rig = read_rig(tmp_path / "rig.toml")
+    rig = read_rig_toml(tmp_path / "rig.toml")
     assert [camera.name for camera in rig.cameras] == ["view0", "view1", "view2", "view3"] and (tmp_path / "rig.png").exists()
     for ours, true in zip(rig.cameras, truth.cameras, strict=True):
         assert ours.focal_px == pytest.approx(true.focal_px, rel=0.01)
-        (R, t), (true_R, true_t) = relative_pose(rig.cameras[0], ours), relative_pose(truth.cameras[0], true)
-        assert np.degrees(geodesic_rad(R, true_R)) < 0.3 and np.linalg.norm(t - true_t) < 0.006
+        (R, t), (true_R, true_t) = compute_relative_pose(rig.cameras[0], ours), compute_relative_pose(truth.cameras[0], true)
+        assert np.degrees(compute_geodesic_rad(R, true_R)) < 0.3 and np.linalg.norm(t - true_t) < 0.006
     for k, folder_of_one in enumerate(folders):
         for file in folder_of_one.iterdir():
             if int(file.stem) % 2 == k // 2:  # the first two cameras and the last two never look at one time
@@ -144,11 +144,11 @@ def test_lenses_from_earlier_are_held_and_the_rig_before_is_compared(
     pictures: Pictures, calibrate: Calibrate, tmp_path: Path
 ) -> None:
     for name in ("before", "rig"):
-        write_rig(tmp_path / f"{name}.toml", pictures.rig)
+        write_rig_toml(tmp_path / f"{name}.toml", pictures.rig)
     sources = both(tmp_path, pictures.left, pictures.right)
     held = calibrate(*sources, "--intrinsics", tmp_path / "before.toml", "--no-picture")
     assert held.status == 0 and "in the rig that was in" in held.out, held.out + held.err
-    np.testing.assert_array_equal(read_rig(tmp_path / "rig.toml").cameras[0].matrix, pictures.rig.cameras[0].matrix)
+    np.testing.assert_array_equal(read_rig_toml(tmp_path / "rig.toml").cameras[0].matrix, pictures.rig.cameras[0].matrix)
     assert not (tmp_path / "rig.png").exists()
 
 
@@ -167,12 +167,12 @@ def test_videos_that_were_started_by_hand(pictures: Pictures, calibrate: Calibra
     """The right camera ran for 10 frames when the left one began: its stamps are a third of a second late."""
     left, right = filmed(tmp_path / "left.avi", pictures.left), filmed(tmp_path / "right.avi", pictures.right, early=10)
     blind = calibrate(left, right, "--no-picture")
-    assert blind.status == 1 or read_rig(tmp_path / "rig.toml").grade != "pass"
+    assert blind.status == 1 or read_rig_toml(tmp_path / "rig.toml").grade != "pass"
     for words in (("--unsynchronised",), ("--offset", "0.3333")):
         result = calibrate(left, right, *words, "--no-picture")
         assert result.status == 0, result.out + result.err
         assert "moments looked at show the board" in result.out
-        assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
+        assert read_rig_toml(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
         if "--offset" not in words:
             late = re.search(r"stamps are (?:about )?([\d.]+) ", result.out)
             assert late is not None and float(late[1]) == pytest.approx(333.0, abs=15.0)
@@ -196,7 +196,7 @@ def test_a_session(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> 
         video.close()
     result = calibrate(session, "--no-picture")
     assert result.status == 0, result.out + result.err
-    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
+    assert read_rig_toml(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
 
 
 def test_pictures_without_the_board_say_what_they_show(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_what_cannot_be(
     for name in ("bad.avi", "worse.avi", "a/one.avi", "b/one.avi", "a/two.avi"):
         Path(name).write_bytes(b"x" * 400)
     rig = usual_rig(SIZE)
-    write_rig(Path("wrong.toml"), rig)
+    write_rig_toml(Path("wrong.toml"), rig)
     text = Path("wrong.toml").read_text(encoding="utf-8").replace(repr(float(rig.cameras[0].matrix[0, 0])), "-350.0")
     Path("wrong.toml").write_text(text, encoding="utf-8")
     result = calibrate(*words)
@@ -256,10 +256,10 @@ def test_a_project_of_pose2sim_names_its_board(pictures: Pictures, capsys: pytes
     words = ("calibrate", "rig", tmp_path / "project", "--out", tmp_path / "rig.toml", "--distance", "1.6")
     result = duocap(capsys, *words)
     assert result.status == 0 and "cam01 (ext_cam01_img), cam02 (ext_cam02_img), board of Config.toml" in result.out
-    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.01)
+    assert read_rig_toml(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.01)
     larger = duocap(capsys, *words, "--cameras", "1,2", "--board", "chessboard:7x4:60")
     assert larger.status == 0 and "board: chessboard:7x4:60" in larger.out
-    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(2.0 * pictures.rig.baseline_m, rel=0.01)
+    assert read_rig_toml(tmp_path / "rig.toml").baseline_m == pytest.approx(2.0 * pictures.rig.baseline_m, rel=0.01)
     assert duocap(capsys, "calibrate", "rig", place, "--cameras", "1,2", "--out", tmp_path / "rig.toml").status == 2
 
 
@@ -282,6 +282,6 @@ def test_a_project_of_another_program_with_its_board_and_frame_times(capsys: pyt
     result = duocap(capsys, "calibrate", "rig", tmp_path / "project", "--out", tmp_path / "rig.toml", "--distance", "1.6")
     assert result.status == 0, result.out + result.err
     assert "board: charuco:6x4:30:21:DICT_4X4_250" in result.out and "board of charuco.toml" in result.out
-    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(rig.baseline_m, rel=0.02)
+    assert read_rig_toml(tmp_path / "rig.toml").baseline_m == pytest.approx(rig.baseline_m, rel=0.02)
     told = duocap(capsys, "calibrate", "rig", tmp_path / "project", "--cameras", "0,3", "--out", tmp_path / "rig.toml")
     assert told.status == 1 and "no video of the board of a camera '3'" in told.last

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.camera import Rig, relative_pose
-from calibration.formats.rig_toml import read_rig, write_rig
+from calibration.camera import Rig, compute_relative_pose
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from calibration.placement import place_rig
-from database.geometry.rotations import geodesic_rad
+from database.geometry.rotations import compute_geodesic_rad
 from tests.calibration.wand.scenes import SIZE, Wave, wand_rig, write_wand_videos
 from tests.support.commands import duocap
 
@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return left.avi, right.avi (whose stamps are 8 ms late) and lenses.toml, whose cameras stand as they truly do."""
     found = tmp_path_factory.mktemp("wand")
     write_wand_videos(found, wand_rig(), PATH, 9.0, late_s=LATE_S)
-    write_rig(found / "lenses.toml", wand_rig())
+    write_rig_toml(found / "lenses.toml", wand_rig())
     return found
 
 
@@ -39,7 +39,7 @@ def run(
 def check(rig: Rig, baseline: float = 0.003, turn_rad: float = 0.001) -> None:
     truth = wand_rig()
     assert rig.baseline_m == pytest.approx(truth.baseline_m, rel=baseline)
-    assert geodesic_rad(rig.cameras[1].rotation, truth.cameras[1].rotation @ truth.cameras[0].rotation.T) < turn_rad
+    assert compute_geodesic_rad(rig.cameras[1].rotation, truth.cameras[1].rotation @ truth.cameras[0].rotation.T) < turn_rad
 
 
 def test_from_videos_to_a_rig(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +47,7 @@ def test_from_videos_to_a_rig(folder: Path, tmp_path: Path, capsys: pytest.Captu
     status, said, _ = run(folder, capsys, "--intrinsics", str(folder / "lenses.toml"), "--length", "500", "--out", str(out))
     assert status == 0, said
     assert said.startswith("verdict: p") and f"written to {out}" in said and "8.0 ms late" in said
-    rig = read_rig(out)
+    rig = read_rig_toml(out)
     check(rig)
     assert rig.grade in ("pass", "poor") and 0.0 < rig.error_px < 0.3 and not rig.floor_known
     assert (tmp_path / "rig.png").stat().st_size > 20_000
@@ -60,17 +60,17 @@ def test_three_videos_become_a_rig_of_three(tmp_path: Path, capsys: pytest.Captu
     middle = place_rig(SIZE, 60.0, (0.0, 1.7, 3.4), (2.0, 1.0, 3.0), (0.05, 1.0, 0.0)).cameras[0]
     truth = Rig((*two.cameras, replace(middle, name="middle")))
     files = write_wand_videos(tmp_path, truth, PATH, 9.0)
-    write_rig(tmp_path / "lenses.toml", truth)
+    write_rig_toml(tmp_path / "lenses.toml", truth)
     out = tmp_path / "rig.toml"
     names = [file.name for file in files]
     words = ("--intrinsics", str(tmp_path / "lenses.toml"), "--length", "500", "--out", str(out))
     status, said, wrong = run(tmp_path, capsys, *words, sources=names)
     assert status == 0, said + wrong
-    rig = read_rig(out)
+    rig = read_rig_toml(out)
     assert [camera.name for camera in rig.cameras] == ["left", "right", "middle"] and "weakest link" in said
     for ours, true in zip(rig.cameras, truth.cameras, strict=True):
-        (R, t), (true_R, true_t) = relative_pose(rig.cameras[0], ours), relative_pose(truth.cameras[0], true)
-        assert geodesic_rad(R, true_R) < 0.002 and np.linalg.norm(t - true_t) < 0.006
+        (R, t), (true_R, true_t) = compute_relative_pose(rig.cameras[0], ours), compute_relative_pose(truth.cameras[0], true)
+        assert compute_geodesic_rad(R, true_R) < 0.002 and np.linalg.norm(t - true_t) < 0.006
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_focal_lengths_from_a_field_of_view(folder: Path, tmp_path: Path, capsys
     status, said, _ = run(folder, capsys, "--fov", "64", "--focal", "--length", "500", "--out", str(out), "--no-picture")
     assert status == 0, said
     assert "verdict: poor" in said and "distortion was taken to be none" in said
-    check(read_rig(out), 0.05, 0.03)
+    check(read_rig_toml(out), 0.05, 0.03)
     assert not (tmp_path / "rig.png").exists()
 
 

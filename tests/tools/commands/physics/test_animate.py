@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX
-from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.catalog import make_builtin_clip
 from database.files.read import read_clip
-from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.train import FieldMotion, FieldOptions
-from reconstruct.models.physics.synthesis.kinematics import joint_positions
+from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.from_recording import motion_from_recording
+from stream.export.from_recording import read_longest_motion
 from stream.export.take import Take
 from stream.recording.recording import open_recording
 from tests.support.commands import duocap
-from tools.physics.animate import AnimateTask, animated
+from tools.physics.animate import AnimateTask, animate_script
 from tools.physics.script import read_script
-from tools.physics.train import FieldTask, train_file
+from tools.physics.train import FieldTask, train_field_file
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
@@ -41,7 +41,7 @@ at = 2.5
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a walk."""
     place = tmp_path_factory.mktemp("animate")
-    clip = builtin_clip("walk", None, 60.0, 3)
+    clip = make_builtin_clip("walk", None, 60.0, 3)
     n = 240
     states = (TrackingState.TRACKING,) * n
     take = Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec[:n].copy(), clip.root_m[:n].copy())
@@ -58,7 +58,7 @@ def test_a_script_becomes_a_motion_that_obeys(folder: Path, tmp_path: Path, caps
     done = duocap(capsys, "physics", "animate", script, "--motions", folder, *outs)
     assert done.status == 0 and "31 frames, 2 keys" in done.out and (tmp_path / "b.bvh").exists()
     assert (tmp_path / "s.png").stat().st_size > 20_000
-    forces = motion_from_recording(open_recording(tmp_path / "out.mcap")).forces
+    forces = read_longest_motion(open_recording(tmp_path / "out.mcap")).forces
     assert forces is not None and forces.known.all()
     vertical = forces.force_n[..., 1].sum(axis=1).mean() / (9.81 * forces.mass_kg)
     assert vertical == pytest.approx(1.0, abs=0.2)  # a walker neither rises nor falls for long
@@ -79,12 +79,14 @@ def test_a_script_is_followed_where_it_asks_more(folder: Path, tmp_path: Path) -
     pose = Take(walk.skeleton, np.zeros(1), (TrackingState.TRACKING,), walk.rotvec[rows].copy(), walk.root_m[rows].copy())
     write_bvh(folder / "pose.bvh", pose)
     field = tmp_path / "walk.forces"
-    train_file(FieldTask([folder / "walk.bvh"], options=FieldOptions(60, steps=5)), *_motions(folder), field, lambda *_: None)
+    train_field_file(
+        FieldTask([folder / "walk.bvh"], options=FieldOptions(60, steps=5)), *_motions(folder), field, lambda *_: None
+    )
     plain = SCRIPT.replace('file = "walk.bvh"\nat = 2.5', 'file = "pose.bvh"\nplace_m = [{:.4f}, {:.4f}]')
     plain = plain.format(*walk.root_m[150, [0, 2]])
     (tmp_path / "plain.toml").write_text(plain)
-    made = animated(AnimateTask(read_script(tmp_path / "plain.toml"), [folder], field))
-    height = joint_positions(made.problem.dynamics(), made.q)
+    made = animate_script(AnimateTask(read_script(tmp_path / "plain.toml"), [folder], field))
+    height = compute_joint_positions(made.problem.dynamics(), made.q)
     foot, ball = next((f, JOINT_INDEX[j]) for f, j in enumerate(("leftToes", "rightToes")) if made.problem.parts[5:15, f].all())
     hold = np.median(height[5:15, ball], axis=0)[[0, 2]] + (0.02, 0.0)
     head = height[[10, 20], JOINT_INDEX["head"]] - (0.0, 0.03, 0.0)
@@ -107,7 +109,7 @@ anchor_m = [0.0, 1.0, -1.0]
 to = 0.3
 """
     (tmp_path / "more.toml").write_text(plain + more)
-    got = animated(AnimateTask(read_script(tmp_path / "more.toml"), [folder], field))
+    got = animate_script(AnimateTask(read_script(tmp_path / "more.toml"), [folder], field))
     assert got.figures[1].path_m < 0.01 and got.figures[1].key_m < 0.02
     assert got.problem.body.mass_kg[JOINT_INDEX["leftFoot"]] == 4.0
     again = read_script(tmp_path / "more.toml").at_tempo(0.5)
@@ -140,8 +142,8 @@ BAD = {
 
 
 def _motions(folder: Path) -> tuple[list[FieldMotion], str]:
-    """Return the motions of a folder and the name of their field, as `train_file` takes them."""
-    return [field_motion(read_clip(folder / "walk.bvh"))], "walk"
+    """Return the motions of a folder and the name of their field, as `train_field_file` takes them."""
+    return [prepare_field_motion(read_clip(folder / "walk.bvh"))], "walk"
 
 
 INFEASIBLE = {
@@ -160,7 +162,7 @@ def test_what_cannot_be_had_is_made_as_near_as_can_be_and_told(
     text, told = INFEASIBLE[case]
     if not (folder / "walk.forces").exists():
         duocap(capsys, "physics", "train", folder / "walk.bvh", "--out", folder / "walk.forces", "--inducing", 60, "--steps", 3)
-    small = builtin_clip("walk", body(1.3), 60.0, 3)
+    small = make_builtin_clip("walk", build_person_skeleton(1.3), 60.0, 3)
     states = (TrackingState.TRACKING,) * small.n_frames
     write_bvh(folder / "child.bvh", Take(small.skeleton, np.arange(small.n_frames) / 60.0, states, small.rotvec, small.root_m))
     script, out = tmp_path / "s.toml", tmp_path / "x.bvh"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.physics.changed import CHANGES, EXAMPLES, measured
+from benchmarks.physics.changed import CHANGES, EXAMPLES, measure_change
 from reconstruct.models.physics.synthesis.animate import AnimateOptions
-from tools.physics.train import FieldTask, read_motions, train_file
+from tools.physics.train import FieldTask, read_motions, train_field_file
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
@@ -24,6 +24,8 @@ def test_a_change_of_physics_changes_the_motion_as_it_should(name: str, motion_d
     subjects = motion_dir / "cmu" / "subjects"
     files = tomllib.loads((EXAMPLES / "fields.toml").read_text("utf-8"))[FIELDS[name]][:MOTIONS]
     task = FieldTask([subjects / file for file in files], sound=False)
-    train_file(task, read_motions(task, lambda *_: None), FIELDS[name], tmp_path / f"{FIELDS[name]}.forces", lambda *_: None)
-    usual, changed = (CHANGES[name].measured(each) for each in measured(name, [subjects, tmp_path], OPTIONS))
+    train_field_file(
+        task, read_motions(task, lambda *_: None), FIELDS[name], tmp_path / f"{FIELDS[name]}.forces", lambda *_: None
+    )
+    usual, changed = (CHANGES[name].measured(each) for each in measure_change(name, [subjects, tmp_path], OPTIONS))
     assert (changed - usual) / LEAST[name] > 1.0

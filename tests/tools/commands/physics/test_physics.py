@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from database.builtin import builtin_clip
-from database.clips import Clip, clip_slice
+from database.builtin import make_builtin_clip
+from database.clips import Clip, slice_clip
 from database.files.read import read_clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.from_recording import motion_from_recording
+from stream.export.from_recording import read_longest_motion
 from stream.export.take import Take
 from stream.recording.recording import open_recording
 from tests.support.commands import duocap
@@ -21,9 +21,9 @@ pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[ph
 
 from reconstruct.models.physics import backend
 from tools.physics.clean import BodyOptions, CleanInterruptedError, clean_motion
-from tools.physics.motion import motion_of_clip
+from tools.physics.motion import motion_from_clip
 
-WALK = builtin_clip("walk", None, 30.0, 3)
+WALK = make_builtin_clip("walk", None, 30.0, 3)
 
 
 def take_of(clip: Clip, rows: slice) -> Take:
@@ -106,7 +106,7 @@ def test_a_clean_take_is_told_and_carries_its_forces(walk: Path, tmp_path: Path,
 
 @pytest.mark.slow
 def test_what_is_clean_is_kept_when_stopped_and_gone_on_from(tmp_path: Path) -> None:
-    motion = motion_of_clip(clip_slice(WALK, 20, 180), "walk")
+    motion = motion_from_clip(slice_clip(WALK, 20, 180), "walk")
     part, options, frames = tmp_path / "part", BodyOptions(70.0), list[int]()
 
     def stopping(done: int, total: int | None) -> None:
@@ -172,10 +172,10 @@ def test_without_the_library_one_line_says_what_to_install(
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    backend.pinocchio.cache_clear()
+    backend.import_pinocchio.cache_clear()
     monkeypatch.setattr(backend, "import_module", missing)
     done = duocap(capsys, "physics", "clean", walk, "--out", tmp_path / "c.bvh")
-    backend.pinocchio.cache_clear()
+    backend.import_pinocchio.cache_clear()
     assert done.status == 1 and 'pip install "duocap[physics]"' in done.last and "conda-forge" in done.last
 
 
@@ -185,7 +185,7 @@ def test_a_replay_exports_what_obeys_physics(walked: Walked, tmp_path: Path, cap
     done = duocap(capsys, *walked.replay_words("--no-publish", "--physics", "--mass", 70, *files))
     assert done.status == 0 and "70.0 kg" in done.out and "slide of standing feet" in done.out, done.err
     assert read_clip(tmp_path / "clean.bvh").n_frames > 30 and (tmp_path / "clean.c3d").is_file()
-    recorded = motion_from_recording(open_recording(tmp_path / "clean.mcap")).take()
+    recorded = read_longest_motion(open_recording(tmp_path / "clean.mcap")).take()
     assert recorded.forces is not None and recorded.forces.mass_kg == pytest.approx(70.0) and recorded.forces.known.mean() > 0.8
     assert recorded.markers is not None and recorded.markers.valid.any()
     trc, ann = tmp_path / "clean.trc", walked.folder / "ann.toml"

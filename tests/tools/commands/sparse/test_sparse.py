@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX
-from database.builtin import builtin_clip
+from database.builtin import make_builtin_clip
 from database.clips import Clip
 from database.files.read import read_clip
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.take import Take
@@ -25,10 +25,10 @@ def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train on the built-in walk through the command."""
     file = tmp_path_factory.mktemp("sparse") / "walk.sparse"
     with pytest.MonkeyPatch.context():
-        from tools.cli import run
+        from tools.cli import run_application
 
         with pytest.raises(SystemExit) as ended:
-            run(["sparse", "train", "--builtin", "walk", *OPTIONS, "--out", str(file)])
+            run_application(["sparse", "train", "--builtin", "walk", *OPTIONS, "--out", str(file)])
     assert ended.value.code in (0, None) and file.is_file() and not list(file.parent.glob("*.part"))
     return file
 
@@ -38,7 +38,7 @@ def test_a_pose_is_completed_as_the_points_ask(dictionary: Path, tmp_path: Path,
     done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", "--out", tmp_path / "p.bvh")
     assert done.status == 0 and "the dictionary knows poses like it" in done.out and "1 pose (bvh)" in done.out
     clip = read_clip(tmp_path / "p.bvh")
-    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1][0]
+    p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1][0]
     np.testing.assert_allclose(p[JOINT_INDEX["leftFoot"]], [0.1, 0.09, 0.25], atol=0.03)
 
 
@@ -64,7 +64,7 @@ def test_a_motion_follows_curves_as_in_a_style(dictionary: Path, tmp_path: Path,
     done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", *out)
     assert done.status == 0 and "61 frames, 1.00 s: the dictionary knows" in done.out and "leftFoot   off by" in done.out
     clip = read_clip(tmp_path / "p.bvh")
-    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
     np.testing.assert_allclose(p[[0, 30, 60], JOINT_INDEX["leftFoot"], 2], [-0.3, 0.0, 0.3], atol=0.03)
     assert np.linalg.norm(np.diff(p, axis=0), axis=2).max() < 0.1
     follow = ("--trajectory", tmp_path / "p.bvh", "--joints", "leftFoot,rightFoot,hips", "--out", tmp_path / "q.bvh")
@@ -82,7 +82,7 @@ def take_of(clip: Clip, rotvec: np.ndarray) -> Take:  # type: ignore[type-arg]
 def test_wild_joints_are_mended_and_told_and_the_others_stay(
     dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clip = builtin_clip("walk", None, 30.0, 3)
+    clip = make_builtin_clip("walk", None, 30.0, 3)
     arm = JOINT_INDEX["leftUpperArm"]
     rotvec = clip.rotvec[:40].copy()
     rotvec[10:13, arm] += [1.2, 0.0, 0.8]
@@ -90,30 +90,30 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
     done = duocap(capsys, "sparse", "denoise", tmp_path / "wild.bvh", "--dictionary", dictionary, "--out", tmp_path / "clean.bvh")
     assert done.status == 0 and "single joints far from what the others tell" in done.out and "leftLowerArm in" in done.out
     clean = read_clip(tmp_path / "clean.bvh")
-    true = forward(clip.skeleton, clip.rotvec[:40], clip.root_m[:40])[1]
-    off_m = np.linalg.norm(forward(clean.skeleton, clean.rotvec, clean.root_m)[1] - true, axis=2)
-    was_m = np.linalg.norm(forward(clip.skeleton, rotvec, clip.root_m[:40])[1] - true, axis=2)
+    true = compute_forward_kinematics(clip.skeleton, clip.rotvec[:40], clip.root_m[:40])[1]
+    off_m = np.linalg.norm(compute_forward_kinematics(clean.skeleton, clean.rotvec, clean.root_m)[1] - true, axis=2)
+    was_m = np.linalg.norm(compute_forward_kinematics(clip.skeleton, rotvec, clip.root_m[:40])[1] - true, axis=2)
     assert off_m[10:13].max() < 0.5 * was_m[10:13].max()
     assert np.delete(off_m, [10, 11, 12], axis=0).mean() < 0.02
 
 
 def test_noise_in_all_joints_becomes_less(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    clip = builtin_clip("walk", None, 30.0, 3)
+    clip = make_builtin_clip("walk", None, 30.0, 3)
     rotvec = clip.rotvec[:40].copy()
     rotvec[:, 1:] += 0.1 * np.random.default_rng(1).standard_normal(rotvec[:, 1:].shape)
     write_bvh(tmp_path / "rough.bvh", take_of(clip, rotvec))
     done = duocap(capsys, "sparse", "denoise", tmp_path / "rough.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
     assert done.status == 0 and "40 of 40 frames cleaned" in done.out
-    true, rough = (forward(clip.skeleton, each, clip.root_m[:40])[1] for each in (clip.rotvec[:40], rotvec))
+    true, rough = (compute_forward_kinematics(clip.skeleton, each, clip.root_m[:40])[1] for each in (clip.rotvec[:40], rotvec))
     clean = read_clip(tmp_path / "c.bvh")
-    found = forward(clean.skeleton, clean.rotvec, clean.root_m)[1]
+    found = compute_forward_kinematics(clean.skeleton, clean.rotvec, clean.root_m)[1]
     assert np.linalg.norm(found - true, axis=2).mean() < 0.7 * np.linalg.norm(rough - true, axis=2).mean()
 
 
 def test_rest_poses_stay_and_unknown_motion_is_doubted(
     dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clip = builtin_clip("walk", None, 30.0, 3)
+    clip = make_builtin_clip("walk", None, 30.0, 3)
     rotvec = clip.rotvec[:12].copy()
     rotvec[:4, 1:] = 0.0
     rotvec[4:, JOINT_INDEX["leftUpperArm"]] += [0.0, 0.0, 2.0]

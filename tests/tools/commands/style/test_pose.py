@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX, JOINTS
-from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.catalog import make_builtin_clip
 from database.files.read import read_clip
-from database.geometry.kinematics import forward
-from reconstruct.models.style.features import subsample, training_poses
+from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.models.style.features import build_training_poses, subsample_poses
 from reconstruct.models.style.file import write_style
-from reconstruct.models.style.learn.train import LearnOptions, learn
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from tests.support.commands import duocap
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -28,9 +28,9 @@ def points_text(places: dict[str, list[float]]) -> str:
 @pytest.fixture(scope="module")
 def style(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Learn a small style of the built-in walk."""
-    poses = subsample(training_poses([builtin_clip("walk", fps=30.0)]), 60)
+    poses = subsample_poses(build_training_poses([make_builtin_clip("walk", fps=30.0)]), 60)
     file = tmp_path_factory.mktemp("style") / "walk.style"
-    write_style(file, learn(poses, body(), "walk", LearnOptions(active=30, steps=20)))
+    write_style(file, fit_style(poses, build_person_skeleton(), "walk", LearnOptions(active=30, steps=20)))
     return file
 
 
@@ -42,7 +42,7 @@ def test_a_pose_is_written_as_the_points_ask(style: Path, tmp_path: Path, capsys
     assert "cannot reach" not in done.err
     clip = read_clip(files[0])
     assert clip.n_frames == 1
-    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1][0]
+    p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1][0]
     header, row = files[1].read_text().strip().splitlines()
     cells = dict(zip(header.split(","), row.split(","), strict=True))
     for joint in JOINTS:
@@ -68,7 +68,7 @@ def test_a_motion_is_followed_at_the_rate_that_is_wanted(style: Path, tmp_path: 
     assert done.status == 0 and "13 frames, 0.20 s" in done.out and "acceleration of the joints" in done.out
     clip = read_clip(made)
     assert clip.n_frames == 13 and clip.fps == pytest.approx(60.0)
-    foot = forward(clip.skeleton, clip.rotvec, clip.root_m)[1][:, JOINT_INDEX["leftFoot"]]
+    foot = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1][:, JOINT_INDEX["leftFoot"]]
     np.testing.assert_allclose(foot[[0, -1]], [[0.1, 0.09, 0.0], [0.1, 0.09, 0.2]], atol=0.01)
     again = duocap(
         capsys, "style", "pose", style, "--trajectory", made, "--joints", "leftFoot,rightFoot", "--out", tmp_path / "n.csv"

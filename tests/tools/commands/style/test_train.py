@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip
-from database.clips import Clip, clip_slice
+from database.builtin.bodies import build_person_skeleton
+from database.builtin.catalog import make_builtin_clip
+from database.clips import Clip, slice_clip
 from database.store import write_database
-from reconstruct.models.style.features import training_poses
+from reconstruct.models.style.features import build_training_poses
 from reconstruct.models.style.file import read_style, read_style_and_origin
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.take import Take
 from tests.support.commands import Result, duocap
 from tests.tools.commands.test_export import recording
-from tools.style.sources import StyleSources, main_skeleton, read_sources
+from tools.style.sources import StyleSources, find_main_skeleton, read_motion_sources
 
 QUICK = ("--active", 15, "--steps", 3, "--latent", 2)
 
@@ -57,11 +57,11 @@ def test_the_same_command_gives_the_same_file(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_bvh_files_and_a_part_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    clip = builtin_clip("walk", fps=60.0)
+    clip = make_builtin_clip("walk", fps=60.0)
     file = bvh(tmp_path / "steps.bvh", clip)
     assert train(capsys, file, "--from", 1, "--to", 3, "--out", tmp_path / "x.style").status == 0
     style = read_style(tmp_path / "x.style")
-    wanted = training_poses([clip_slice(clip, 60, 180)])
+    wanted = build_training_poses([slice_clip(clip, 60, 180)])
     assert style.features.shape == wanted.features.shape
     assert np.allclose(style.features, wanted.features, atol=1e-4)
 
@@ -75,7 +75,8 @@ def test_an_amc_of_the_motion_database(motion_dir: Path, tmp_path: Path, capsys:
 
 def test_clips_of_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clips = [
-        replace(builtin_clip(motion, fps=60.0), name=name) for name, motion in (("1_1", "walk"), ("1_2", "kick"), ("2_1", "wave"))
+        replace(make_builtin_clip(motion, fps=60.0), name=name)
+        for name, motion in (("1_1", "walk"), ("1_2", "kick"), ("2_1", "wave"))
     ]
     write_database(tmp_path / "db", clips)
     chosen = ("--database", tmp_path / "db", "--clip", "1_*", "--clip", "1_1")
@@ -91,15 +92,15 @@ def test_a_recording_is_learned_from_where_it_was_tracked(tmp_path: Path, capsys
     assert result.status == 0 and "of take.mcap" in result.out
     style = read_style(tmp_path / "x.style")
     assert set(style.times.stretch) == {0, 1}
-    pieces = [clip_slice(clip, 0, 40), clip_slice(clip, 44, 120)]
-    assert np.allclose(style.features, training_poses(pieces).features, atol=2e-4)
+    pieces = [slice_clip(clip, 0, 40), slice_clip(clip, 44, 120)]
+    assert np.allclose(style.features, build_training_poses(pieces).features, atol=2e-4)
 
 
 def test_a_recording_without_a_floor_is_stood_up(tmp_path: Path) -> None:
     recording(tmp_path / "level.mcap")
     recording(tmp_path / "tilted.mcap", floor_known=False)
     level, tilted = (
-        training_poses(list(read_sources(StyleSources([tmp_path / name]))[0].clips)).features
+        build_training_poses(list(read_motion_sources(StyleSources([tmp_path / name]))[0].clips)).features
         for name in ("level.mcap", "tilted.mcap")
     )
     assert np.abs(level - tilted)[:, :66].max() < 1e-3
@@ -107,21 +108,24 @@ def test_a_recording_without_a_floor_is_stood_up(tmp_path: Path) -> None:
 
 
 def test_pauses_of_the_cameras_end_a_stretch() -> None:
-    from tools.style.sources import _tracked
+    from tools.style.sources import _find_tracked_ranges
 
     seconds = np.concatenate([np.arange(30) / 60.0, 0.2 + np.arange(30, 60) / 60.0, 1.5 + np.arange(60, 63) / 60.0])
-    clip = builtin_clip("idle", fps=60.0)
+    clip = make_builtin_clip("idle", fps=60.0)
     take = Take(clip.skeleton, seconds, (TrackingState.TRACKING,) * 63, clip.rotvec[:63].copy(), clip.root_m[:63].copy())
-    assert _tracked(take) == [(0, 30), (30, 60)]
+    assert _find_tracked_ranges(take) == [(0, 30), (30, 60)]
 
 
 def test_motions_of_different_bodies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    child = builtin_clip("wave", body(1.2))
-    files = [bvh(tmp_path / "tall.bvh", builtin_clip("walk", body(1.8))), bvh(tmp_path / "small.bvh", child)]
+    child = make_builtin_clip("wave", build_person_skeleton(1.2))
+    files = [
+        bvh(tmp_path / "tall.bvh", make_builtin_clip("walk", build_person_skeleton(1.8))),
+        bvh(tmp_path / "small.bvh", child),
+    ]
     result = train(capsys, *files, "--frames", 40, "--out", tmp_path / "x.style")
     assert result.status == 0 and "of 2 bodies" in result.out and "1.8" in result.out
-    sources = read_sources(StyleSources(builtin=("walk", "kick")))
-    assert main_skeleton(sources)[1] == 1
+    sources = read_motion_sources(StyleSources(builtin=("walk", "kick")))
+    assert find_main_skeleton(sources)[1] == 1
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_what_cannot_be_learned_from(
     words: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    still = builtin_clip("idle", fps=30.0)
+    still = make_builtin_clip("idle", fps=30.0)
     n = 40
     bvh(
         Path("still.bvh"),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from capture.packets import MarkerFrame
-from capture.sources.simulated.performer import performer_from_scene
+from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.settings import Settings
-from database.builtin import body
-from database.clips import clip_slice
+from database.builtin import build_person_skeleton
+from database.clips import slice_clip
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import TrackingState
 from tests.support.people import marker_frame_of, t_pose_clip, table_of, walk
@@ -93,10 +93,10 @@ def test_the_tables_add_up() -> None:
 
 
 def test_a_hand_that_comes_back_to_a_walk_the_database_knows_gets_its_label() -> None:
-    skeleton = body(1.74)
-    clip = clip_slice(walk(skeleton), 0, 190)
+    skeleton = build_person_skeleton(1.74)
+    clip = slice_clip(walk(skeleton), 0, 190)
     scene = SimulatedScene(motion="walk", markers="boxing", tpose_s=TPOSE_S, seed=1)
-    performer = performer_from_scene(scene, clip)
+    performer = make_scene_performer(scene, clip)
     shown = project_scene("walk", scene, performer, 3.1)
     assert shown.image_px.shape[::2] == (2, 9) and shown.before == 90
     table_ = table_of([walk(skeleton), walk(skeleton, 1), t_pose_clip(skeleton)])

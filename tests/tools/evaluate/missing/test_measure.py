@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from config.settings import Settings
-from database.clips import clip_slice
-from reconstruct.models.style.features import subsample, training_poses
-from reconstruct.models.style.learn.train import LearnOptions, learn
+from database.clips import slice_clip
+from reconstruct.models.style.features import build_training_poses, subsample_poses
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.model import Style
 from reconstruct.pose import TrackingState
-from reconstruct.search.index import search_index
+from reconstruct.search.index import load_search_index
 from tests.support.people import table_of, walk
 from tests.tools.evaluate.walks import CLIP, SUBJECT, walk_query
 from tools.evaluate.missing.masks import MissingCase, at_random
@@ -30,15 +30,15 @@ def walked() -> MethodInput:
     """A walk of which half the markers are missing, and a database of the like."""
     visible = at_random(N, len(SUBJECT.markers), 4, 20, np.random.default_rng(1))
     return MethodInput(
-        walk_query(N, visible=visible), search_index(SUBJECT, table_of([walk(SUBJECT.skeleton, 3)])), Settings(), None
+        walk_query(N, visible=visible), load_search_index(SUBJECT, table_of([walk(SUBJECT.skeleton, 3)])), Settings(), None
     )
 
 
 @pytest.fixture(scope="module")
 def learned() -> Style:
     """A style of another part of the walk than is asked for."""
-    poses = subsample(training_poses([clip_slice(CLIP, N + 20, CLIP.n_frames)]), 60)
-    return learn(poses, SUBJECT.skeleton, "walk", LearnOptions(active=30, steps=30))
+    poses = subsample_poses(build_training_poses([slice_clip(CLIP, N + 20, CLIP.n_frames)]), 60)
+    return fit_style(poses, SUBJECT.skeleton, "walk", LearnOptions(active=30, steps=30))
 
 
 def test_interpolation_is_straight_between_what_is_seen(walked: MethodInput) -> None:

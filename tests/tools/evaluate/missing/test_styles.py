@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from config.joints import N_JOINTS
-from database.builtin import body
-from database.clips import Clip, clip_slice
-from reconstruct.models.style.features import TrainingPoses, training_poses
+from database.builtin import build_person_skeleton
+from database.clips import Clip, slice_clip
+from reconstruct.models.style.features import TrainingPoses, build_training_poses
 from tests.support.people import walk
 from tools.evaluate.missing import styles
 from tools.evaluate.missing.styles import GAP_S, TAKES, known_split, strangeness_deg, unknown_split
@@ -24,7 +24,7 @@ def test_takes_to_learn_from_are_of_the_subject_and_no_queries() -> None:
 
 def numbered(stem: str, n: int) -> Clip:
     """Return a walk at 120 Hz whose root position is the number of the frame."""
-    walked = walk(body(1.74))
+    walked = walk(build_person_skeleton(1.74))
     rotvec = np.resize(walked.rotvec, (n, *walked.rotvec.shape[1:]))
     root_m = np.stack([np.arange(n), np.ones(n), np.zeros(n)], axis=1).astype(float)
     return Clip(stem, walked.skeleton, 120.0, rotvec, root_m)
@@ -34,7 +34,7 @@ def numbered(stem: str, n: int) -> Clip:
 def test_a_style_never_learns_from_queried_frames(stem: str, begin: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = numbered(stem, 4000 if stem == "14_02" else 1900)
     monkeypatch.setattr(styles, "read_take", lambda stem, motion: whole)
-    monkeypatch.setattr(styles, "read_query", lambda which, motion: clip_slice(whole, which.start, whole.n_frames))
+    monkeypatch.setattr(styles, "read_query", lambda which, motion: slice_clip(whole, which.start, whole.n_frames))
     known = known_split(protocol_clip(stem), Path())
     learned, queried = known.clips[0].root_m[:, 0], known.query.root_m[:, 0]
     assert queried[0] == begin and queried[-1] == whole.n_frames - 1
@@ -49,7 +49,7 @@ def test_a_style_never_learns_from_queried_frames(stem: str, begin: int, monkeyp
 
 def test_strangeness_is_the_angle_to_the_nearest_pose() -> None:
     clip = numbered("walk", 240)
-    poses = training_poses([clip])
+    poses = build_training_poses([clip])
     assert strangeness_deg(poses, poses.rotvec[3:5]) == pytest.approx(0.0, abs=1e-4)
     turned = np.zeros((1, N_JOINTS, 3))
     turned[0, 5, 1] = np.radians(44.0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX
-from database.builtin import body
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.commands import duocap
 from tests.support.people import walk
 from tools.evaluate.poses.measure import PosesRun, choose_trade_off, split_poses
@@ -18,14 +18,14 @@ from tools.evaluate.poses.poses import ALL, MOVED, N_COORDINATES, columns, posit
 from tools.evaluate.poses.table import PAPER, report
 from tools.evaluate.poses.tasks import OBSERVED, Corrupted, Task, corrupt, mean_distance_mm, standardisation
 
-CLIP = walk(body(1.74))
+CLIP = walk(build_person_skeleton(1.74))
 POSES_M = positions(CLIP)
 
 
 def test_positions_are_those_of_the_body_unrotated_at_the_origin() -> None:
     rotvec = CLIP.rotvec[3].copy()
     rotvec[0] = 0.0
-    joint_m = forward(CLIP.skeleton, rotvec[None], np.zeros(3))[1][0]
+    joint_m = compute_forward_kinematics(CLIP.skeleton, rotvec[None], np.zeros(3))[1][0]
     assert POSES_M.shape == (CLIP.n_frames, N_COORDINATES)
     np.testing.assert_allclose(POSES_M[3, columns(["leftToes"])], joint_m[JOINT_INDEX["leftToes"]], atol=1e-12)
 

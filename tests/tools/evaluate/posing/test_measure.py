@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX
-from database.builtin import body
+from database.builtin import build_person_skeleton
 from tests.support.commands import duocap
 from tests.support.people import walk
 from tools.evaluate.posing.cases import CAMERA, KINDS, SPLITS, held_out_poses, pose_query
 from tools.evaluate.posing.measure import PosingRun, constraints
 from tools.evaluate.posing.table import aim_line, means, table
 
-CLIP = walk(body(1.74))
+CLIP = walk(build_person_skeleton(1.74))
 
 
 def test_held_out_poses_stand_at_the_origin_and_show_all_sides() -> None:

@@ -5,21 +5,21 @@ import pytest
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
-from database.builtin import body
-from database.geometry.kinematics import forward
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
 from tools.evaluate.posing.cases import CAMERA, KINDS, pose_query, rotated_about_vertical
 from tools.evaluate.posing.peers import N_UNKNOWN, damped_least_squares, mean_pose, nearest, place, residuals
 from tools.evaluate.scores import geodesic_errors_deg
 
-SKELETON = body(1.74)
+SKELETON = build_person_skeleton(1.74)
 POSES = walk(SKELETON).rotvec[:60:6]
 
 
 def shown(rotvec: Floats, turn_rad: float = 2.0) -> tuple[Floats, Floats]:
     """Return a pose turned, and its joints as it stands at the origin."""
     turned = rotated_about_vertical(rotvec[None], np.array([turn_rad]))[0]
-    return turned, forward(SKELETON, turned, np.array([0.0, 0.95, 0.0]))[1]
+    return turned, compute_forward_kinematics(SKELETON, turned, np.array([0.0, 0.95, 0.0]))[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -29,7 +29,7 @@ def test_nearest_neighbour_picks_the_very_pose_wherever_it_stands(kind: str) -> 
     assert float(geodesic_errors_deg(found[None], true[None]).max()) < 1e-3
     # A turn is tried in steps of one degree where an image is all there is.
     tolerance_m = 0.05 if "image" in kind else 1e-6
-    assert np.abs(forward(SKELETON, found, root_m)[1] - joint_m).max() < tolerance_m
+    assert np.abs(compute_forward_kinematics(SKELETON, found, root_m)[1] - joint_m).max() < tolerance_m
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,12 +7,12 @@ import numpy as np
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import SolveSettings
-from database.builtin import body
-from database.geometry.kinematics import local_markers
+from database.builtin import build_person_skeleton
+from database.geometry.kinematics import compute_local_markers
 from database.graph.neighbours import Graph
 from database.store import PoseDatabase
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query, distances_of, nearest_examples
+from reconstruct.search.nearest import Query, compute_distances, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tests.support.people import person, table_of, walk, worn_markers
 from tools.evaluate.queries import MotionQuery
@@ -60,20 +60,20 @@ class Slow(PoseSearch):
 
     def nearest(self, query: Query, count: int) -> Found:
         self.asked.append(query)
-        rows, _ = nearest_examples(EXAMPLES, self.asked[max(len(self.asked) - 4, 0)], count)
-        return rows, distances_of(EXAMPLES, query)[rows]
+        rows, _ = find_nearest_examples(EXAMPLES, self.asked[max(len(self.asked) - 4, 0)], count)
+        return rows, compute_distances(EXAMPLES, query)[rows]
 
 
 def test_frames_lost_by_hand() -> None:
     """Three frames after the jump to a still pose the late search shows it."""
     queries = [at(3.0)] * 10 + [at(30.0)] * 10
-    steady = [nearest_examples(EXAMPLES, query, 3) for query in queries]
+    steady = [find_nearest_examples(EXAMPLES, query, 3) for query in queries]
     lost = frames_lost(Slow(), queries, steady, 3)
     assert lost.tolist() == [3.0]
 
 
 def test_a_part_has_exactly_as_many_poses() -> None:
-    table = table_of([walk(body(1.8), seed) for seed in range(4)])
+    table = table_of([walk(build_person_skeleton(1.8), seed) for seed in range(4)])
     whole = len(table.rotvec)
     database = _database(table.rotvec, table.clip_start)
     for n in (1, 100, whole - 1, whole, whole + 5):
@@ -102,7 +102,7 @@ def test_queries_are_at_the_default_root_and_predict_well() -> None:
     settings = SolveSettings()
     queries = search_queries(motion, settings)
     assert len(queries) == clip.n_frames - 2
-    expected = local_markers(subject.skeleton, clip.rotvec, subject.joint, subject.offset_m)
+    expected = compute_local_markers(subject.skeleton, clip.rotvec, subject.joint, subject.offset_m)
     for k in (2, 5, 40):
         query = queries[k - 2]
         np.testing.assert_allclose(query.marker_m, expected[k], atol=1e-9)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.clips import Clip
-from reconstruct.search.examples import Examples, examples_for
+from reconstruct.search.examples import Examples, compute_examples
 from tests.support.people import table_of
 from tools.evaluate.methods import SolvedMotion
 from tools.evaluate.queries import FPS, MotionQuery
@@ -27,7 +27,7 @@ def test_errors_are_what_was_done_to_the_poses(query: MotionQuery) -> None:
 
 def _one(query: MotionQuery) -> Examples:
     still = Clip("still", query.subject.skeleton, FPS, np.zeros((1, N_JOINTS, 3)), np.zeros((1, 3)))
-    return examples_for(query.subject, table_of([still]))
+    return compute_examples(query.subject, table_of([still]))
 
 
 def test_tables_and_figures(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
 from database.clips import Clip
 from database.files.c3d import C3dPoints
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from tools.evaluate.synthesis.vicon import find_c3d, joint_of, nearest_markers, offsets_from, vicon_query
 
 
@@ -24,7 +24,7 @@ def test_joints_by_name() -> None:
 
 def test_offsets_are_read_off_what_was_seen(clip: Clip) -> None:
     joint, offset = np.array([3, 22]), np.array([[0.01, -0.02, 0.1], [-0.1, 0.03, 0.02]])
-    G, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     point = p[:, joint] + np.einsum("nmij,mj->nmi", G[:, joint], offset)
     valid = np.ones((len(clip.root_m), 2), bool)
     valid[4, 1], point[4, 1] = False, 0.0

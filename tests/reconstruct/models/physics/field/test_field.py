@@ -7,21 +7,21 @@ import pytest
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
-from database.builtin.catalog import builtin_clip
-from reconstruct.models.physics.body import body_of
+from database.builtin.catalog import make_builtin_clip
+from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
-from reconstruct.models.physics.field.field import ForceField, principal
+from reconstruct.models.physics.field.field import ForceField, fit_subspace
 from reconstruct.models.physics.field.file import read_field, write_field
-from reconstruct.models.physics.field.mixture import fit_mixture, log_terms
-from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.mixture import compute_log_terms, fit_mixture
+from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.rollout import roll_out
-from reconstruct.models.physics.field.state import N_STATE, state_derivatives, states_of, units_of
+from reconstruct.models.physics.field.state import N_STATE, compute_state_derivatives, compute_states, compute_units
 from reconstruct.models.physics.field.train import (
     FPS,
     FieldMotion,
     FieldOptions,
     ForceFieldError,
-    state_and_force,
+    compute_state_and_force,
     train_field,
 )
 
@@ -30,7 +30,7 @@ OPTIONS = FieldOptions(inducing=120, learning=400, steps=30)
 
 @pytest.fixture(scope="module")
 def walk() -> FieldMotion:
-    return field_motion(builtin_clip("walk"), 70.0)
+    return prepare_field_motion(make_builtin_clip("walk"), 70.0)
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +39,22 @@ def field(walk: FieldMotion) -> ForceField:
 
 
 def test_derivatives_of_states_are_those_of_central_differences(walk):
-    body = body_of(walk.skeleton, 70.0)
-    dynamics, units = Dynamics(body), units_of(body)
+    body = build_body(walk.skeleton, 70.0)
+    dynamics, units = Dynamics(body), compute_units(body)
     q, v = walk.q[40:42], dynamics.motion(walk.q, 1 / FPS).v[40:42]
-    by = state_derivatives(q, units)
+    by = compute_state_derivatives(q, units)
     rows = np.broadcast_to(np.eye(N_STATE), (2, N_STATE, N_STATE))
     by_q, by_v = by.by_q(rows), by.by_v(rows)
     for k in range(N_TANGENT):
         step = np.broadcast_to(1e-6 * np.eye(N_TANGENT)[k], (2, N_TANGENT))
-        ahead, behind = (states_of(dynamics.integrate(q, sign * step), v, 0.02, units) for sign in (1.0, -1.0))
+        ahead, behind = (compute_states(dynamics.integrate(q, sign * step), v, 0.02, units) for sign in (1.0, -1.0))
         np.testing.assert_allclose(by_q[:, :, k], (ahead - behind) / 2e-6, atol=1e-7)
-        ahead, behind = (states_of(q, v + sign * step, 0.02, units) for sign in (1.0, -1.0))
+        ahead, behind = (compute_states(q, v + sign * step, 0.02, units) for sign in (1.0, -1.0))
         np.testing.assert_allclose(by_v[:, :, k], (ahead - behind) / 2e-6, atol=1e-7)
 
 
 def test_states_and_forces_do_not_know_place_and_heading(walk):
-    body = body_of(walk.skeleton, 70.0)
+    body = build_body(walk.skeleton, 70.0)
     q = walk.q.copy()
     half = np.array([0.0, np.sin(0.6), 0.0, np.cos(0.6)])  # a turn about Y, quaternion xyzw
     x, y, z, w = q[:, 3:7].T
@@ -63,21 +63,21 @@ def test_states_and_forces_do_not_know_place_and_heading(walk):
     )
     c, s = np.cos(1.2), np.sin(1.2)
     q[:, [0, 2]] = np.stack([c * q[:, 0] + s * q[:, 2] + 3.0, -s * q[:, 0] + c * q[:, 2] - 2.0], axis=1)
-    for turned, straight in zip(state_and_force(body, q, FPS), state_and_force(body, walk.q, FPS), strict=True):
+    for turned, straight in zip(compute_state_and_force(body, q, FPS), compute_state_and_force(body, walk.q, FPS), strict=True):
         np.testing.assert_allclose(turned, straight, atol=1e-7)
 
 
 def test_subspaces_keep_their_share_of_the_energy(field, walk):
-    s, u = state_and_force(body_of(walk.skeleton, 70.0), walk.q, FPS)
+    s, u = compute_state_and_force(build_body(walk.skeleton, 70.0), walk.q, FPS)
     for rows, subspace in ((s, field.state), (u, field.force)):
         kept = 1.0 - subspace.outside(rows).var(axis=0).sum() / rows.var(axis=0).sum()
-        fewer = principal(rows, 0.95).basis[:, :-1]
+        fewer = fit_subspace(rows, 0.95).basis[:, :-1]
         assert kept >= 0.95 and ((rows - rows.mean(axis=0)) @ fewer).var(axis=0).sum() < 0.95 * rows.var(axis=0).sum()
         np.testing.assert_allclose(subspace.points(subspace.coordinates(rows)), rows - subspace.outside(rows), atol=1e-9)
 
 
 def test_a_field_predicts_the_forces_it_was_learned_of(field, walk):
-    s, u = state_and_force(body_of(walk.skeleton, 70.0), walk.q, FPS)
+    s, u = compute_state_and_force(build_body(walk.skeleton, 70.0), walk.q, FPS)
     z, got = field.force.coordinates(u), field.predicted(s)
     assert ((z - got.mean) ** 2).mean() < 0.2 * z.var()
     chi2 = ((z - got.mean) ** 2 / (field.process.variance * got.share[:, None])).mean()
@@ -85,7 +85,7 @@ def test_a_field_predicts_the_forces_it_was_learned_of(field, walk):
 
 
 def test_motion_that_follows_a_field_stays_near_its_motion(field, walk):
-    dynamics = Dynamics(body_of(walk.skeleton, 70.0))
+    dynamics = Dynamics(build_body(walk.skeleton, 70.0))
     v = dynamics.motion(walk.q, 1 / FPS).v
     got = roll_out(field, dynamics, walk.q[100], v[100], 15, FPS)
     places = [np.array([dynamics.placements(row)[1] for row in q]) for q in (got, walk.q[100:115])]
@@ -99,7 +99,7 @@ def test_learning_is_deterministic_and_the_file_keeps_it(field, walk, tmp_path: 
     write_field(file, field)
     write_field(again, train_field("walk", [walk], OPTIONS))
     assert file.read_bytes() == again.read_bytes()
-    s, _ = state_and_force(body_of(walk.skeleton, 70.0), walk.q, FPS)
+    s, _ = compute_state_and_force(build_body(walk.skeleton, 70.0), walk.q, FPS)
     np.testing.assert_array_equal(read_field(file).mean_forces(s), field.mean_forces(s))
     damaged = bytearray(file.read_bytes())
     damaged[5000] ^= 1
@@ -123,4 +123,4 @@ def test_mixtures_find_the_groups_of_points():
     np.testing.assert_allclose(mixture.mean[order], [[0.0, 0.0], [8.0, 0.0]], atol=0.3)
     at = np.array([[0.2, -0.4]])
     density = 0.75 / (2 * np.pi * 0.5) * np.exp(-0.5 * (0.4**2 + 0.4**2))
-    np.testing.assert_allclose(np.exp(log_terms(mixture, at)).sum(), density, rtol=0.2)
+    np.testing.assert_allclose(np.exp(compute_log_terms(mixture, at)).sum(), density, rtol=0.2)

@@ -9,19 +9,19 @@ from scipy.optimize import nnls
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
-from database.builtin.catalog import builtin_clip
+from database.builtin.catalog import make_builtin_clip
 from numerics.banded import BandedEquations
-from reconstruct.models.physics.body import body_of
+from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.field import ForceField
-from reconstruct.models.physics.field.prepare import field_motion
-from reconstruct.models.physics.field.state import units_of
+from reconstruct.models.physics.field.prepare import prepare_field_motion
+from reconstruct.models.physics.field.state import compute_units
 from reconstruct.models.physics.field.train import FPS, FieldMotion, FieldOptions, train_field
-from reconstruct.models.physics.synthesis.animate import window, windows_of
+from reconstruct.models.physics.synthesis.animate import build_window_problem, split_windows
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.loads import share_loads
-from reconstruct.models.physics.synthesis.measure import measure
-from reconstruct.models.physics.synthesis.normal import KnotSystem, damped_step
+from reconstruct.models.physics.synthesis.measure import measure_motion
+from reconstruct.models.physics.synthesis.normal import KnotSystem, solve_damped_step
 from reconstruct.models.physics.synthesis.problem import (
     ExternalForce,
     KeyPath,
@@ -30,15 +30,15 @@ from reconstruct.models.physics.synthesis.problem import (
     Surroundings,
     SynthesisWeights,
 )
-from reconstruct.models.physics.synthesis.solve import SolveOptions, solve
-from reconstruct.models.physics.synthesis.start import from_examples, interpolated
+from reconstruct.models.physics.synthesis.solve import SolveOptions, solve_motion
+from reconstruct.models.physics.synthesis.start import build_from_examples, interpolate_keys
 
 FIRST = 100
 
 
 @pytest.fixture(scope="module")
 def walk() -> FieldMotion:
-    return field_motion(builtin_clip("walk"), 70.0)
+    return prepare_field_motion(make_builtin_clip("walk"), 70.0)
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +47,17 @@ def field(walk: FieldMotion) -> ForceField:
 
 
 def _problem(walk: FieldMotion, field: ForceField | None, n: int) -> MotionProblem:
-    body = body_of(walk.skeleton, 70.0)
+    body = build_body(walk.skeleton, 70.0)
     q = walk.q[FIRST : FIRST + n]
     keys = (KeyPose(0, q[0]), KeyPose(n - 1, q[-1]))
-    return MotionProblem(body, units_of(body), field, FPS, walk.parts[FIRST : FIRST + n], walk.level_m, keys)
+    return MotionProblem(body, compute_units(body), field, FPS, walk.parts[FIRST : FIRST + n], walk.level_m, keys)
 
 
 def _moved(walk: FieldMotion, n: int) -> np.ndarray:
     """Return a motion that breaks every term a little."""
     rng = np.random.default_rng(4)
     slow = np.cumsum(rng.normal(size=(n, N_TANGENT)) * 2e-3, axis=0)
-    return Dynamics(body_of(walk.skeleton, 70.0)).integrate(walk.q[FIRST : FIRST + n], slow)
+    return Dynamics(build_body(walk.skeleton, 70.0)).integrate(walk.q[FIRST : FIRST + n], slow)
 
 
 WEIGHTS = {
@@ -112,7 +112,7 @@ def test_the_banded_system_is_the_dense_one():
     gradient = whole.T @ np.concatenate(residuals)
     H = whole.T @ whole
     wanted = np.linalg.solve(H + 0.1 * np.eye(len(H)), -gradient)
-    np.testing.assert_allclose(damped_step(*system.system(normal), 0.1).ravel(), wanted, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(solve_damped_step(*system.system(normal), 0.1).ravel(), wanted, rtol=1e-6, atol=1e-9)
 
 
 def test_loads_are_those_of_nonnegative_least_squares():
@@ -133,7 +133,7 @@ def test_without_contacts_the_body_falls_freely(walk):
     keys = (KeyPose(0, in_air[0]), KeyPose(n - 1, in_air[-1]))
     weights = SynthesisWeights(torque=0.1)
     problem = replace(problem, parts=np.zeros((n, 2, 3), bool), keys=keys, weights=weights)
-    got = solve(problem, interpolated(problem.dynamics(), keys, n), SolveOptions(30, 1e-5))
+    got = solve_motion(problem, interpolate_keys(problem.dynamics(), keys, n), SolveOptions(30, 1e-5))
     dynamics = Dynamics(problem.body)
     center = np.array([dynamics.center_of_mass(row) for row in got.q])
     fall = np.diff(center, 2, axis=0) * FPS**2
@@ -143,9 +143,9 @@ def test_without_contacts_the_body_falls_freely(walk):
 def test_a_walk_between_two_poses_obeys_the_equations_of_motion(walk, field):
     n = 40
     problem = _problem(walk, field, n)
-    first = from_examples(field, problem.dynamics(), problem.keys, problem.parts, problem.units, n, FPS)
-    got = solve(problem, first.q, SolveOptions(25))
-    before, after = (measure(problem, q) for q in (first.q, got.q))
+    first = build_from_examples(field, problem.dynamics(), problem.keys, problem.parts, problem.units, n, FPS)
+    got = solve_motion(problem, first.q, SolveOptions(25))
+    before, after = (measure_motion(problem, q) for q in (first.q, got.q))
     assert after.residual_force < 0.02 and after.residual_force < before.residual_force
     assert after.slide_m < 0.001 and after.outside_cone == 0.0
     apart = problem.dynamics().difference(walk.q[[FIRST, FIRST + n - 1]], got.q[[0, -1]])
@@ -159,24 +159,24 @@ def test_ctrl_c_keeps_the_motion_so_far(walk, field):
         raise KeyboardInterrupt
 
     start = _moved(walk, 12)
-    got = solve(problem, start, SolveOptions(10, report=stop))
+    got = solve_motion(problem, start, SolveOptions(10, report=stop))
     assert got.interrupted and got.found.energy < MotionEnergy(problem).evaluate(start).energy
 
 
 def test_long_motion_is_solved_in_windows_that_go_on_where_the_last_one_was():
-    ranges = windows_of(400, FPS)
+    ranges = split_windows(400, FPS)
     assert ranges[0][0] == 0 and ranges[-1][1] == 400 and all(b[0] < a[1] for a, b in pairwise(ranges))
-    assert windows_of(60, FPS) == [(0, 60)]
+    assert split_windows(60, FPS) == [(0, 60)]
 
 
 def test_a_window_begins_as_the_motion_does_there(walk, field):
     n = 40
     problem = _problem(walk, field, n)
     q = walk.q[FIRST : FIRST + n]
-    part = window(replace(problem, example=q), 20, 35, q)
+    part = build_window_problem(replace(problem, example=q), 20, 35, q)
     frames = {key.frame: key.q for key in part.keys}
     assert sorted(frames) == [0, 1, 2, 14] and part.n_frames == 15 and part.weights.first == 0.0
     np.testing.assert_array_equal(frames[1], q[21])
     np.testing.assert_array_equal(part.example, q[20:35])
-    got = solve(part, _moved(walk, n)[20:35], SolveOptions(30, 1e-5))
+    got = solve_motion(part, _moved(walk, n)[20:35], SolveOptions(30, 1e-5))
     assert np.abs(problem.dynamics().difference(q[20:23], got.q[:3])).max() < 0.01

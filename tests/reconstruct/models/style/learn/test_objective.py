@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arrays import Floats
-from reconstruct.models.style.learn.objective import Workspace, chain_covariance, fill_covariance, objective
+from reconstruct.models.style.learn.objective import Workspace, chain_covariance, compute_objective, fill_covariance
 from tests.support.compiled import limit_examples
 
 
@@ -35,7 +35,7 @@ def differences(z: Floats, of: tuple[Floats, Floats, Floats, Floats], which: int
         for step in (1e-5, -1e-5):
             moved = [np.array(part) for part in of]
             moved[which].ravel()[i] += step
-            values.append(objective(moved[0], moved[1], moved[2], moved[3])[0])
+            values.append(compute_objective(moved[0], moved[1], moved[2], moved[3])[0])
         out[i] = (values[0] - values[1]) / 2e-5
     return out.reshape(z.shape)
 
@@ -44,7 +44,7 @@ def differences(z: Floats, of: tuple[Floats, Floats, Floats, Floats], which: int
 @limit_examples(15)
 def test_gradients_equal_central_differences(n: int, n_latent: int, n_features: int, seed: int) -> None:
     of = problem(n, n_latent, n_features, seed)
-    _, *gradients = objective(*of)
+    _, *gradients = compute_objective(*of)
     for which, gradient in enumerate(gradients):
         numeric = differences(of[which], of, which)
         np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(numeric).max()))
@@ -54,14 +54,14 @@ def test_gradients_equal_central_differences(n: int, n_latent: int, n_features: 
 @limit_examples(15)
 def test_value_equals_the_formula(n: int, n_latent: int, n_features: int, seed: int) -> None:
     of = problem(n, n_latent, n_features, seed)
-    assert objective(*of)[0] == pytest.approx(plain(*of), rel=1e-9, abs=1e-9)
+    assert compute_objective(*of)[0] == pytest.approx(plain(*of), rel=1e-9, abs=1e-9)
 
 
 def test_a_workspace_used_again_changes_nothing() -> None:
     of, other = problem(8, 2, 5, 1), problem(8, 2, 5, 2)
     room = Workspace.of(8, 5)
-    objective(*other, room)
-    for once, again in zip(objective(*of), objective(*of, room), strict=True):
+    compute_objective(*other, room)
+    for once, again in zip(compute_objective(*of), compute_objective(*of, room), strict=True):
         np.testing.assert_array_equal(once, again)
 
 
@@ -70,7 +70,7 @@ def test_poses_alike_without_noise_are_refused() -> None:
     X[3] = X[1]
     p[1] = 80.0
     with pytest.raises(np.linalg.LinAlgError):
-        objective(X, p, w, Y)
+        compute_objective(X, p, w, Y)
 
 
 def test_kernels_equal_numpy() -> None:

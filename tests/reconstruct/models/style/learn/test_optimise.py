@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from config.arrays import Floats
-from reconstruct.models.style.learn.optimise import Optimiser, VariableBounds, minimise
+from reconstruct.models.style.learn.optimise import Optimiser, VariableBounds, minimise_value
 
 OPTIMISERS: tuple[Optimiser, ...] = ("scg", "lbfgs")
 
@@ -24,7 +24,7 @@ def rosenbrock(z: Floats) -> tuple[float, Floats]:
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_rosenbrock(optimiser: Optimiser) -> None:
-    found = minimise(rosenbrock, np.array([-1.2, 1.0]), free(2), 400, optimiser, tolerance=1e-16)
+    found = minimise_value(rosenbrock, np.array([-1.2, 1.0]), free(2), 400, optimiser, tolerance=1e-16)
     np.testing.assert_allclose(found, [1.0, 1.0], atol=1e-3)
 
 
@@ -39,7 +39,7 @@ def test_bounds_hold_and_the_minimum_lies_on_them(optimiser: Optimiser) -> None:
         return float(apart @ apart), 2.0 * apart
 
     box = VariableBounds(np.array([-1.0, -np.inf, 0.0]), np.array([1.0, np.inf, 9.0]))
-    found = minimise(value, np.array([-5.0, 5.0, 5.0]), box, 100, optimiser, tolerance=1e-14)
+    found = minimise_value(value, np.array([-5.0, 5.0, 5.0]), box, 100, optimiser, tolerance=1e-14)
     np.testing.assert_allclose(found, [1.0, -3.0, 0.5], atol=1e-4)
     assert all((z >= box.lower).all() and (z <= box.upper).all() for z in seen)
 
@@ -47,7 +47,7 @@ def test_bounds_hold_and_the_minimum_lies_on_them(optimiser: Optimiser) -> None:
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_steps_are_told_of_bounded_and_never_worse(optimiser: Optimiser) -> None:
     told: list[float] = []
-    minimise(rosenbrock, np.array([-1.2, 1.0]), free(2), 25, optimiser, told.append)
+    minimise_value(rosenbrock, np.array([-1.2, 1.0]), free(2), 25, optimiser, told.append)
     assert 0 < len(told) <= 25
     assert told == sorted(told, reverse=True)
 
@@ -65,6 +65,6 @@ def endless(z: Floats) -> tuple[float, Floats]:
 @pytest.mark.parametrize("value", [undefined_far_out, endless, lambda z: (1.0, np.zeros_like(z))])
 def test_scaled_conjugate_gradients_end_whatever_the_value_does(value: Callable[[Floats], tuple[float, Floats]]) -> None:
     start = np.array([-1.2, 1.0])
-    found = minimise(value, start, free(2), 200, "scg")
+    found = minimise_value(value, start, free(2), 200, "scg")
     assert np.isfinite(found).all()
     assert value(found)[0] <= value(start)[0]

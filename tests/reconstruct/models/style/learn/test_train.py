@@ -9,21 +9,21 @@ import pytest
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
-from database.builtin.catalog import builtin_clip
+from database.builtin.catalog import make_builtin_clip
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.features import N_FEATURES, N_STATIC, TrainingPoses
 from reconstruct.models.style.learn.optimise import Optimiser
-from reconstruct.models.style.learn.parameters import LN_SIGNAL, Fit, anneal, learn_parameters
+from reconstruct.models.style.learn.parameters import LN_SIGNAL, StyleFit, anneal_parameters, learn_parameters
 from reconstruct.models.style.learn.train import (
     FIRST,
     LearnOptions,
     Method,
-    learn,
-    max_scale,
-    start_from_components,
-    with_first_parameters,
+    compute_max_scale,
+    fit_start_from_components,
+    fit_style,
+    learn_first_parameters,
 )
-from reconstruct.models.style.model import Style, StyleError, evaluator_of, predict
+from reconstruct.models.style.model import Style, StyleError, build_evaluator, predict_features
 
 MOVING = 9
 WAYS: list[tuple[Method, Optimiser]] = [("direct", "lbfgs"), ("direct", "scg"), ("heuristic", "lbfgs"), ("heuristic", "scg")]
@@ -31,7 +31,7 @@ WAYS: list[tuple[Method, Optimiser]] = [("direct", "lbfgs"), ("direct", "scg"), 
 
 @cache
 def skeleton() -> Skeleton:
-    return builtin_clip("walk", fps=30.0).skeleton
+    return make_builtin_clip("walk", fps=30.0).skeleton
 
 
 def poses(n: int = 40, phase: float = 0.0, noise: float = 0.01) -> TrainingPoses:
@@ -52,7 +52,7 @@ def quick(**changes: object) -> LearnOptions:
 
 @cache
 def style(method: Method = "direct", optimiser: Optimiser = "lbfgs") -> Style:
-    return learn(
+    return fit_style(
         poses(), skeleton(), "round", quick(method=method, optimiser=optimiser, steps=12 if method == "heuristic" else 60)
     )
 
@@ -61,7 +61,7 @@ def finite(s: Style) -> bool:
     """Return whether a style has numbers everywhere, and is what it says."""
     arrays = (s.latent, s.scale, s.objective, s.mean, s.spread)
     numbers = [s.learned.alpha, s.learned.beta, s.learned.gamma, s.annealed.alpha, s.annealed.beta, s.annealed.gamma]
-    level = evaluator_of(s, s.learned)
+    level = build_evaluator(s, s.learned)
     return (
         all(np.isfinite(a).all() for a in (*arrays, level.inverse, level.coefficients, np.array(numbers))) and min(numbers) > 0.0
     )
@@ -72,7 +72,7 @@ def test_the_objective_falls_and_the_poses_are_fitted(method: Method, optimiser:
     s = style(method, optimiser)
     assert finite(s)
     assert s.objective[-1] < s.objective[0]
-    f, _ = predict(evaluator_of(s, s.learned), s.latent)
+    f, _ = predict_features(build_evaluator(s, s.learned), s.latent)
     rest = (s.features[:, s.modelled] - f).std(axis=0)
     assert np.median(rest / s.spread[s.modelled]) < 0.2
     assert s.latent.shape == (40, 2) and len(set(s.active.tolist())) == len(s.active) <= 25
@@ -91,7 +91,7 @@ def test_features_that_never_move_are_not_modelled() -> None:
 
 def test_the_same_comes_out_each_time() -> None:
     for method in ("direct", "heuristic"):
-        once, again = (learn(poses(), skeleton(), "round", quick(method=method, steps=5)) for _ in range(2))
+        once, again = (fit_style(poses(), skeleton(), "round", quick(method=method, steps=5)) for _ in range(2))
         for field in ("latent", "scale", "active", "objective"):
             assert getattr(once, field).tobytes() == getattr(again, field).tobytes()
         assert (once.learned, once.annealed) == (again.learned, again.annealed)
@@ -101,14 +101,14 @@ def test_annealed_parameters_are_smoother_and_noisier() -> None:
     for s in (style(), style("heuristic")):
         assert s.annealed.alpha * s.annealed.beta < 0.8 * s.learned.alpha * s.learned.beta
     s = style()
-    fit = Fit(s.latent, np.log(s.scale), s.learned)
-    little, much = (anneal(fit, s.centred(), s.active, variance, 1, "lbfgs") for variance in (0.01, 0.3))
+    fit = StyleFit(s.latent, np.log(s.scale), s.learned)
+    little, much = (anneal_parameters(fit, s.centred(), s.active, variance, 1, "lbfgs") for variance in (0.01, 0.3))
     assert much.alpha * much.beta < little.alpha * little.beta
 
 
 def test_noise_follows_the_seed() -> None:
-    fit = Fit(style().latent, np.log(style().scale), style().learned)
-    first, second = (anneal(fit, style().centred(), style().active, None, seed, "lbfgs") for seed in (1, 2))
+    fit = StyleFit(style().latent, np.log(style().scale), style().learned)
+    first, second = (anneal_parameters(fit, style().centred(), style().active, None, seed, "lbfgs") for seed in (1, 2))
     assert first != second
 
 
@@ -118,18 +118,18 @@ def test_scales_are_normal_and_bounded() -> None:
     # Normal scales differ from bounded ones by one factor, that of alpha.
     modelled = np.zeros(N_FEATURES, bool)
     modelled[[0, N_STATIC, 2 * N_STATIC]] = True
-    np.testing.assert_allclose(max_scale(modelled), [100.0, 200.0, 200.0])
+    np.testing.assert_allclose(compute_max_scale(modelled), [100.0, 200.0, 200.0])
 
 
 def test_signal_is_never_more_than_its_bound() -> None:
-    s = learn(poses(noise=0.0), skeleton(), "exact", quick(latent=3, active=40))
+    s = fit_style(poses(noise=0.0), skeleton(), "exact", quick(latent=3, active=40))
     assert s.learned.alpha * s.learned.beta <= np.exp(LN_SIGNAL[1]) * (1.0 + 1e-9)
 
 
 def test_progress_is_told_to_the_end() -> None:
     for method in ("direct", "heuristic"):
         progress = Mock()
-        s = learn(poses(), skeleton(), "round", quick(method=method, steps=4), progress)
+        s = fit_style(poses(), skeleton(), "round", quick(method=method, steps=4), progress)
         done, total, L = zip(*(call.args for call in progress.call_args_list), strict=True)
         assert list(done) == sorted(done) and set(total) == {5} and done[-1] == 5
         np.testing.assert_array_equal(L, s.objective)
@@ -142,13 +142,13 @@ def test_learning_can_be_stopped() -> None:
 
     for method, optimiser in WAYS:
         with pytest.raises(KeyboardInterrupt):
-            learn(poses(), skeleton(), "round", quick(method=method, optimiser=optimiser), stop)
+            fit_style(poses(), skeleton(), "round", quick(method=method, optimiser=optimiser), stop)
 
 
 def test_a_style_goes_on_from_one_learned_before() -> None:
     more = TrainingPoses(np.concatenate([poses().features, poses(9, 0.13).features]), np.zeros((49, N_JOINTS, 3)))
-    warm = learn(more, skeleton(), "more", quick(steps=10), start=style())
-    cold = learn(more, skeleton(), "more", quick(steps=10))
+    warm = fit_style(more, skeleton(), "more", quick(steps=10), start=style())
+    cold = fit_style(more, skeleton(), "more", quick(steps=10))
     assert finite(warm)
     assert warm.objective[0] < cold.objective[0]
     assert warm.objective[-1] < cold.objective[-1]
@@ -157,15 +157,15 @@ def test_a_style_goes_on_from_one_learned_before() -> None:
 def test_known_poses_keep_their_places_and_new_ones_join_them() -> None:
     s = style()
     more = TrainingPoses(np.concatenate([s.features[::2], s.features[3:4] + 1e-4]), np.zeros((21, N_JOINTS, 3)))
-    warm = learn(more, skeleton(), "more", quick(steps=1), start=s)
+    warm = fit_style(more, skeleton(), "more", quick(steps=1), start=s)
     apart = np.linalg.norm(warm.latent[:20] - s.latent[::2], axis=1)
     assert np.median(apart) < 0.2
     assert np.linalg.norm(warm.latent[20] - s.latent[3]) < 0.3
 
 
 def test_a_start_of_other_dimensions_is_not_used() -> None:
-    warm = learn(poses(), skeleton(), "round", quick(latent=3, steps=0), start=style())
-    cold = learn(poses(), skeleton(), "round", quick(latent=3, steps=0))
+    warm = fit_style(poses(), skeleton(), "round", quick(latent=3, steps=0), start=style())
+    cold = fit_style(poses(), skeleton(), "round", quick(latent=3, steps=0))
     np.testing.assert_array_equal(warm.objective, cold.objective)  # from the same start, in as many steps
 
 
@@ -190,7 +190,7 @@ def test_a_start_of_other_dimensions_is_not_used() -> None:
 )
 def test_what_cannot_be_learned_is_refused_in_words(given: TrainingPoses, options: LearnOptions, words: str) -> None:
     with pytest.raises(StyleError, match=words) as refused:
-        learn(given, skeleton(), "bad", options)
+        fit_style(given, skeleton(), "bad", options)
     assert len(str(refused.value).splitlines()) <= 2
 
 
@@ -213,7 +213,7 @@ def odd(what: str) -> TrainingPoses:
 )
 @pytest.mark.parametrize(("method", "optimiser"), WAYS)
 def test_hard_poses_give_a_sound_style(what: str, method: Method, optimiser: Optimiser) -> None:
-    s = learn(odd(what), skeleton(), what, quick(latent=4, active=100, method=method, optimiser=optimiser, steps=6))
+    s = fit_style(odd(what), skeleton(), what, quick(latent=4, active=100, method=method, optimiser=optimiser, steps=6))
     assert finite(s)
 
 
@@ -226,7 +226,7 @@ def noisy(n: int, signal: int, n_features: int, deviation: float) -> Floats:
     return np.asarray(Y - Y.mean(axis=0))
 
 
-def from_gamma(gamma: float, start: Fit, Y: Floats) -> Fit:
+def from_gamma(gamma: float, start: StyleFit, Y: Floats) -> StyleFit:
     """Return the start with parameters learned from one gamma only."""
     first = replace(FIRST, gamma=gamma)
     return replace(start, parameters=learn_parameters(start.X, start.ln_scale, Y, first, "lbfgs"))
@@ -237,10 +237,10 @@ def from_gamma(gamma: float, start: Fit, Y: Floats) -> Fit:
     [(noisy(60, 12, 36, 0.6), 3, 10.0, 1.0), (noisy(80, 9, 60, 0.5), 5, 0.1, 1.0)],
 )
 def test_a_large_gamma_is_a_minimum_and_not_where_learning_starts(Y: Floats, n_latent: int, bad: float, good: float) -> None:
-    start = start_from_components(Y, n_latent, np.full(Y.shape[1], 100.0))
+    start = fit_start_from_components(Y, n_latent, np.full(Y.shape[1], 100.0))
     trapped, sound = from_gamma(bad, start, Y), from_gamma(good, start, Y)
     assert trapped.parameters.gamma > 20.0 * sound.parameters.gamma
     assert trapped.value(Y) > sound.value(Y) + 100.0
-    found = with_first_parameters(start, Y, "lbfgs")
+    found = learn_first_parameters(start, Y, "lbfgs")
     np.testing.assert_allclose(found.value(Y), sound.value(Y), rtol=1e-3)
     assert found.parameters.gamma < 1.1 * sound.parameters.gamma

@@ -7,18 +7,18 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS
-from database.builtin.catalog import builtin_clip
+from database.builtin.catalog import make_builtin_clip
 from database.clips import Clip
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE
-from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint, points
-from reconstruct.models.style.features import N_ANGLES, static_features, subsample, training_poses
-from reconstruct.models.style.learn.train import LearnOptions, learn
+from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint, build_point_handles
+from reconstruct.models.style.features import N_ANGLES, build_training_poses, compute_static_features, subsample_poses
+from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.arrays import JointTree, Linearisation, SynthesisPrior, SynthesisState, Targets
-from reconstruct.models.style.synthesis.energy import _evaluate
-from reconstruct.models.style.synthesis.rows import _empty_linearisation, _max_rows
+from reconstruct.models.style.synthesis.energy import _evaluate_energy
+from reconstruct.models.style.synthesis.rows import _allocate_linearisation, _count_max_rows
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
 from reconstruct.observations import Observations
 
@@ -29,17 +29,17 @@ MEAN_M = 0.02  # of the joints' places, where the motion itself is asked for
 
 @cache
 def clip(name: str = "walk") -> Clip:
-    return builtin_clip(name, fps=30.0)
+    return make_builtin_clip(name, fps=30.0)
 
 
 @cache
 def style(name: str = "walk", n: int = 30) -> Style:
     options = LearnOptions(latent=2, active=n, method="direct", steps=30)
-    return learn(subsample(training_poses([clip(name)]), n), clip().skeleton, name, options)
+    return fit_style(subsample_poses(build_training_poses([clip(name)]), n), clip().skeleton, name, options)
 
 
 def places(rotvec: Floats, root_m: Floats) -> Floats:
-    return forward(clip().skeleton, rotvec, root_m)[1]
+    return compute_forward_kinematics(clip().skeleton, rotvec, root_m)[1]
 
 
 def truth(row: int, name: str = "walk") -> Floats:
@@ -47,7 +47,7 @@ def truth(row: int, name: str = "walk") -> Floats:
 
 
 def constraints_at(row: int, n: int = 4, sigma_m: float = 0.005) -> Constraints:
-    return points(HANDLES[:n], np.zeros((n, 3)), truth(row)[HANDLES[:n]], sigma_m)
+    return build_point_handles(HANDLES[:n], np.zeros((n, 3)), truth(row)[HANDLES[:n]], sigma_m)
 
 
 def in_image(world: Floats) -> Constraints:
@@ -71,7 +71,7 @@ def problem(rng: np.random.Generator) -> tuple[SynthesisPrior, Targets, Synthesi
     """Return constraints of all kinds, and a pose that is far from all of them."""
     world = truth(20)[HANDLES] + 0.05 * rng.normal(size=(6, 3))
     line = in_image(world)
-    both = points(HANDLES, 0.1 * rng.normal(size=(6, 3)), world, 0.02)
+    both = build_point_handles(HANDLES, 0.1 * rng.normal(size=(6, 3)), world, 0.02)
     observations = replace(line.observations, point_m=world, root_info=both.observations.root_info.copy())
     observations.root_info[::2] = 0.0
     constraints = Constraints(
@@ -82,7 +82,7 @@ def problem(rng: np.random.Generator) -> tuple[SynthesisPrior, Targets, Synthesi
         RootConstraint(matrix_from_rotvec(rng.normal(size=3)), rng.normal(size=3), 0.3, 0.2),
         3.0,
     )
-    s = static_features(clip().rotvec[10:12])
+    s = compute_static_features(clip().rotvec[10:12])
     synthesizer = Synthesizer([style(n=20), style("jump", 20)], (0.3, 0.7))
     whole = synthesizer._problem(constraints, PastFeatures(s[1], s[0]))
     prior = synthesizer._prior(whole, 2)
@@ -94,8 +94,8 @@ def problem(rng: np.random.Generator) -> tuple[SynthesisPrior, Targets, Synthesi
 def evaluated(state: SynthesisState, prior: SynthesisPrior, targets: Targets) -> tuple[float, Linearisation]:
     """Return the energy and its linearisation, residuals without the rows that are not used."""
     rows = np.zeros(1, np.int64)
-    lin = _empty_linearisation(_max_rows(targets.handles, targets.orientations), N_ANGLES, 10)
+    lin = _allocate_linearisation(_count_max_rows(targets.handles, targets.orientations), N_ANGLES, 10)
     tree = JointTree(PARENT_ARRAY, clip().skeleton.offsets_m, REFERENCE)
-    energy = _evaluate(state, prior, tree, targets, lin, np.empty((2, 2)), rows)
+    energy = _evaluate_energy(state, prior, tree, targets, lin, np.empty((2, 2)), rows)
     n = int(rows[0])
     return energy, lin._replace(rows_a=lin.rows_a[:n], rows_p=lin.rows_p[:n], residual=lin.residual[:n])

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.models.style.synthesis.alignment import align, turned_handles
+from reconstruct.models.style.synthesis.alignment import align_poses, prepare_turned_handles
 from reconstruct.models.style.synthesis.arrays import HandleTargets, RootTarget, ViewArrays
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -28,7 +28,7 @@ def targets(world: Floats, lines: bool) -> HandleTargets:
 
 def aligned(points: Floats, to: HandleTargets, yaw: float | None = None, root: RootTarget = FREE) -> tuple[float, float, Floats]:
     yaws = None if yaw is None else np.array([yaw])
-    cost, angle, shift = align(turned_handles(points[None], UP), yaws, to, root)
+    cost, angle, shift = align_poses(prepare_turned_handles(points[None], UP), yaws, to, root)
     return float(cost[0]), float(angle[0]), shift[0]
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from config.joints import N_JOINTS
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.models.style.synthesis.curves import KeyedCurve, resample_motion, span_s
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.models.style.synthesis.curves import KeyedCurve, find_span_s, resample_motion
 from tests.support.style_posers import T_POSE
 
 ARC = np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [1.0, 2.0, 4.0], [3.0, 0.0, 0.0]])
@@ -16,7 +16,7 @@ def test_a_curve_goes_through_its_keys_and_asks_for_nothing_beyond(way: str) -> 
     curve = KeyedCurve(np.array([1.0, 2.0, 2.5, 4.0]), ARC, way)
     np.testing.assert_allclose(curve.at(curve.time_s), ARC, atol=1e-12)
     assert np.isnan(curve.at(np.array([0.99, 4.01]))).all()
-    assert span_s([curve, KeyedCurve(np.array([0.5, 3.0]), ARC[:2])]) == (0.5, 4.0)
+    assert find_span_s([curve, KeyedCurve(np.array([0.5, 3.0]), ARC[:2])]) == (0.5, 4.0)
 
 
 def test_a_foot_stands_between_two_equal_keys_unless_the_curve_may_swing() -> None:
@@ -42,6 +42,6 @@ def test_a_motion_at_other_rates_goes_through_its_poses_and_has_their_length() -
         r, p = resample_motion(rotvec, root_m, fps)
         assert len(r) == len(p) == int(fps) + 1
         np.testing.assert_allclose(p[-1], root_m[-1], atol=1e-9)
-        assert geodesic_rad(matrix_from_rotvec(r[1:, 0]), matrix_from_rotvec(r[:-1, 0])).max() < 1.1 * 2.5 / fps
+        assert compute_geodesic_rad(matrix_from_rotvec(r[1:, 0]), matrix_from_rotvec(r[:-1, 0])).max() < 1.1 * 2.5 / fps
     np.testing.assert_allclose(resample_motion(rotvec, root_m, 60.0)[0][::2, 1:], rotvec[:, 1:], atol=1e-9)
     assert len(resample_motion(rotvec[:1], root_m[:1], 60.0)[0]) == 1

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from config.arrays import Floats
-from reconstruct.models.style.model import Hyperparameters, StyleEvaluator, covariance, predict
+from reconstruct.models.style.model import Hyperparameters, StyleEvaluator, compute_covariance, predict_features
 from reconstruct.models.style.synthesis.arrays import LatentDerivatives, LikelihoodModel, StaticDerivatives
-from reconstruct.models.style.synthesis.likelihood import ENERGY, _likelihood
+from reconstruct.models.style.synthesis.likelihood import ENERGY, _add_likelihood
 from tests.support.compiled import limit_examples
 
 N_STATIC = 7
@@ -18,7 +18,7 @@ def evaluator(rng: np.random.Generator, n: int, n_latent: int, n_features: int) 
     """Return an evaluator of random functions."""
     parameters = Hyperparameters(*(float(v) for v in np.exp(rng.normal(size=3) * 0.5) * (1.0, 20.0, 1.0)))
     X = rng.normal(size=(n, n_latent))
-    inverse = np.linalg.inv(covariance(X, X, parameters) + np.eye(n) / parameters.beta)
+    inverse = np.linalg.inv(compute_covariance(X, X, parameters) + np.eye(n) / parameters.beta)
     scale = np.exp(rng.normal(size=n_features))
     return StyleEvaluator(X, inverse, inverse @ rng.normal(size=(n, n_features)), rng.normal(size=n_features), scale, parameters)
 
@@ -37,7 +37,7 @@ def likelihood(x: Floats, s: Floats, model: LikelihoodModel, share: float = 1.0)
     q, n, summary = len(x), len(s), np.zeros(2)
     by_x = LatentDerivatives(np.zeros(q), np.zeros((q, q)), np.zeros(q))
     by_s = StaticDerivatives(np.zeros(n), np.zeros(n), np.zeros((n, q)))
-    _likelihood(x, s, model, share, by_x, by_s, summary)
+    _add_likelihood(x, s, model, share, by_x, by_s, summary)
     hessian = np.block([[np.diag(by_s.diagonal), by_s.cross], [by_s.cross.T, by_x.hessian]])
     return float(summary[ENERGY]), np.concatenate([by_s.gradient, by_x.gradient]), hessian, by_x.scale
 
@@ -47,7 +47,7 @@ def test_value_is_that_of_the_model() -> None:
     level = evaluator(rng, 9, 2, 12)
     model, offset = model_and_offset(level, rng)
     x, s = rng.normal(size=2), rng.normal(size=N_STATIC)
-    f, s2 = predict(level, x)
+    f, s2 = predict_features(level, x)
     y = s[model.column] - offset
     shall = np.sum((level.scale * (y - f[0])) ** 2) / (2.0 * s2[0]) + 6.0 * np.log(s2[0]) + 0.5 * x @ x
     assert_allclose(likelihood(x, s, model, 0.3)[0], 0.3 * shall, rtol=1e-9)

@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from config.joints import JOINT_INDEX
-from database.geometry.kinematics import forward
-from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.constraints import FixedJoints, Orientations, RootConstraint, points
-from reconstruct.models.style.features import static_features
+from database.geometry.kinematics import compute_forward_kinematics
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
+from reconstruct.constraints import FixedJoints, Orientations, RootConstraint, build_point_handles
+from reconstruct.models.style.features import compute_static_features
 from reconstruct.models.style.model import StyleError
 from reconstruct.models.style.synthesis.synthesizer import LIVE_STEPS, PastFeatures, Synthesizer
 from tests.reconstruct.models.style.synthesis.synthesis_problems import (
@@ -52,7 +52,7 @@ def test_a_warm_start_ends_where_the_cold_one_did_and_all_is_repeatable() -> Non
 
 @pytest.mark.slow
 def test_motion_counts_where_the_past_is_known() -> None:
-    s = static_features(clip().rotvec)
+    s = compute_static_features(clip().rotvec)
     synthesizer, past = Synthesizer([style()]), PastFeatures(s[39], s[38])
     start = replace(synthesizer.synthesize(constraints_at(39)), rotvec=clip().rotvec[39], root_m=clip().root_m[39])
     alone = synthesizer.synthesize(constraints_at(40), past=past)
@@ -70,7 +70,10 @@ def test_image_points_of_one_camera() -> None:
 @pytest.mark.slow
 def test_orientations_and_held_joints() -> None:
     head, elbow = JOINT_INDEX["head"], JOINT_INDEX["leftLowerArm"]
-    turned = matrix_from_rotvec([0.0, 0.3, 0.0]) @ forward(clip().skeleton, clip().rotvec[20], clip().root_m[20])[0][head]
+    turned = (
+        matrix_from_rotvec([0.0, 0.3, 0.0])
+        @ compute_forward_kinematics(clip().skeleton, clip().rotvec[20], clip().root_m[20])[0][head]
+    )
     bent = clip().rotvec[20, elbow] + [0.0, -0.3, 0.0]
     constraints = replace(
         constraints_at(20, 3, 0.01),
@@ -78,7 +81,7 @@ def test_orientations_and_held_joints() -> None:
         fixed=FixedJoints(np.array([elbow]), bent[None], np.array([0.02])),
     )
     found = Synthesizer([style()]).synthesize(constraints)
-    assert geodesic_rad(forward(clip().skeleton, found.rotvec, found.root_m)[0][head], turned) < 0.06
+    assert compute_geodesic_rad(compute_forward_kinematics(clip().skeleton, found.rotvec, found.root_m)[0][head], turned) < 0.06
     assert np.abs(found.rotvec[elbow] - bent).max() < 0.06
 
 
@@ -110,7 +113,7 @@ def test_what_cannot_be_is_flagged() -> None:
     synthesizer = Synthesizer([style()])
     far = constraints_at(20)
     far.observations.point_m[0] += (3.0, 0.0, 0.0)
-    contradicting = points(HANDLES[[0, 0, 1, 2]], np.zeros((4, 3)), truth(20)[HANDLES[[0, 1, 1, 2]]])
+    contradicting = build_point_handles(HANDLES[[0, 0, 1, 2]], np.zeros((4, 3)), truth(20)[HANDLES[[0, 1, 1, 2]]])
     for constraints in (far, contradicting):
         found = synthesizer.synthesize(constraints)
         assert not found.reached
@@ -122,14 +125,14 @@ def test_what_is_not_finite_is_not_constraints_at() -> None:
     synthesizer = Synthesizer([style()])
     broken = constraints_at(20)
     broken.observations.point_m[1] = np.nan
-    nothing = points(HANDLES[:3], np.zeros((3, 3)), np.full((3, 3), np.nan))
+    nothing = build_point_handles(HANDLES[:3], np.zeros((3, 3)), np.full((3, 3), np.nan))
     for constraints in (broken, nothing, replace(nothing, root=RootConstraint(np.full((3, 3), np.nan), np.zeros(3), 0.1, 0.1))):
         found = synthesizer.synthesize(constraints)
         assert np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all() and found.reached
     prior = RootConstraint(matrix_from_rotvec([0.0, 1.0, 0.0]), np.array([1.0, 0.9, 2.0]), 0.1, 0.01)
     found = synthesizer.synthesize(replace(nothing, root=prior))
     assert_allclose(found.root_m, prior.position_m, atol=0.01)
-    assert geodesic_rad(matrix_from_rotvec(found.rotvec[0]), prior.rotation) < 0.3
+    assert compute_geodesic_rad(matrix_from_rotvec(found.rotvec[0]), prior.rotation) < 0.3
 
 
 @pytest.mark.slow
@@ -157,9 +160,11 @@ def test_steps_that_do_not_suffice_are_flagged() -> None:
 def test_another_body_is_posed() -> None:
     taller = replace(clip().skeleton, offsets_m=clip().skeleton.offsets_m * 1.15)
     root_m = 1.15 * clip().root_m[30]
-    world = forward(taller, clip().rotvec[30], root_m)[1]
-    found = Synthesizer([style()], skeleton=taller).synthesize(points(HANDLES, np.zeros((6, 3)), world[HANDLES], 0.005))
-    there = forward(taller, found.rotvec, found.root_m)[1]
+    world = compute_forward_kinematics(taller, clip().rotvec[30], root_m)[1]
+    found = Synthesizer([style()], skeleton=taller).synthesize(
+        build_point_handles(HANDLES, np.zeros((6, 3)), world[HANDLES], 0.005)
+    )
+    there = compute_forward_kinematics(taller, found.rotvec, found.root_m)[1]
     assert found.reached and found.converged
     assert np.linalg.norm(there - world, axis=1).mean() < MEAN_M
     assert not np.allclose(there, places(found.rotvec, found.root_m), atol=0.01)
