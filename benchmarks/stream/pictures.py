@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from benchmarks.report import parser_of
+from benchmarks.report import build_parser
 from config.arrays import Bytes
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
@@ -44,12 +44,12 @@ REPLAY = ("replay", "left.avi", "right.avi", "--rig", "rig.toml", "--subject", "
 
 def run_duocap(folder: Path, *arguments: object) -> None:
     """Run a command of duocap in a folder; end with its words if it fails."""
-    done = subprocess.run(command_of(*arguments), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(build_command(*arguments), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"duocap {arguments[0]} failed: {done.stdout}")
 
 
-def command_of(*arguments: object) -> list[str]:
+def build_command(*arguments: object) -> list[str]:
     """Return a command of duocap for this interpreter."""
     return [str(Path(sys.executable).with_name("duocap")), *map(str, arguments)]
 
@@ -70,7 +70,7 @@ def read_frames(video: Path) -> list[Bytes]:
     """Return the frames of a video that are shown, RGB."""
     reader, frames = cv2.VideoCapture(str(video)), list[Bytes]()
     fps = reader.get(cv2.CAP_PROP_FPS)
-    wanted = {round(t_s * fps) for t_s in shown_times()}
+    wanted = {round(t_s * fps) for t_s in list_shown_times()}
     for index in range(max(wanted) + 1):
         good, image = reader.read()
         if good and index in wanted:
@@ -79,7 +79,7 @@ def read_frames(video: Path) -> list[Bytes]:
     return frames
 
 
-def shown_times() -> list[float]:
+def list_shown_times() -> list[float]:
     """Return the times of the take that are shown [s]."""
     begin_s, end_s = SHOWN_S
     return [begin_s + n * STEP_S for n in range(round((end_s - begin_s) / STEP_S))]
@@ -90,7 +90,7 @@ def show_viewer(recording: Path) -> list[Bytes]:
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
     port = free_port()
     options = ("--no-browser", "--port", port, "--theme", "dark", "--at", SHOWN_S[0])
-    server = subprocess.Popen(command_of("view", recording, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(build_command("view", recording, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with Browser(chromium, PAGE_PX, VIEWER_SIZE[0] / PAGE_PX[0]) as browser:
             browser.wait("the page's server", lambda: is_served(port), START_S)
@@ -98,8 +98,8 @@ def show_viewer(recording: Path) -> list[Bytes]:
             browser.wait("the player", lambda: "Repeat" in browser.text(), START_S)
             time.sleep(3.0)
             browser.evaluate(CLOSE_NOTICES)
-            picture_at(browser, SHOWN_S[1])  # the light of the scene comes up with the first pose that is drawn
-            return [picture_at(browser, t_s) for t_s in shown_times()]
+            capture_page_at(browser, SHOWN_S[1])  # the light of the scene comes up with the first pose that is drawn
+            return [capture_page_at(browser, t_s) for t_s in list_shown_times()]
     finally:
         server.terminate()
         server.wait()
@@ -111,7 +111,7 @@ def is_served(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def picture_at(browser: Browser, t_s: float) -> Bytes:
+def capture_page_at(browser: Browser, t_s: float) -> Bytes:
     """Put the player to a time and return the page, RGB."""
     browser.tick("Time [s]")
     browser.evaluate("document.activeElement.select()")
@@ -133,7 +133,7 @@ def write_animation(file: Path, frames: Sequence[Bytes]) -> None:
 
 def main() -> None:
     """Make both pictures."""
-    parser = parser_of(__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("--work", type=Path, help="folder for what is made on the way")
     parser.add_argument("--out", type=Path, default=Path("docs"), help="folder of the pictures")
     options = parser.parse_args()
