@@ -138,7 +138,7 @@ class SolveSettings:
     floor_rad: float = 0.04  # and standard deviation added to every joint coordinate
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
     familiar: float = 0.6  # scale of deviations of what the neighbours say of a pose that is one of them
-    by_strangeness: float = 8.0  # and by how much more of it for every radian (RMS over joints) that the nearest is away
+    by_strangeness: float = 10.0  # and by how much more of it for every radian (RMS over joints) that the nearest is away
     step_spread: float = 10.0  # variance of a joint's velocity, in variances of the neighbours' steps
     step_drift_rad: float = 0.05  # plus this standard deviation in 1/60 s, on average over the joints
     root_drift_rad: float = 0.03  # the same of the root's turn

@@ -39,6 +39,6 @@ def raise_on_interrupt() -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raise KeyboardInterrupt where one was asked for in an `raise_on_interrupt` block; loops in it call this at every turn."""
+    """Raise KeyboardInterrupt where one was asked for in a `raise_on_interrupt` block; loops in it call this at every turn."""
     if _asked.is_set():
         raise KeyboardInterrupt

@@ -71,7 +71,7 @@ def _ask_system(command: tuple[str, ...] | None) -> str | None:
 
 
 TITLE = "duocap"
-READY_S = 30.0
+READY_S = 90.0
 STOP_S = 3.0
 SEEN_S = 5.0  # a page that is loaded anew is away for a moment
 ASK_S, ANSWER_S = 0.2, 2.0

@@ -8,7 +8,7 @@ Columns: frames, key poses and paths, processor seconds of initialisation and sy
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
 of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --table writes the table as Markdown: the
-gallery of docs/physics.md.
+gallery of docs/gallery.md.
 """
 
 import argparse
@@ -78,7 +78,7 @@ MARKDOWN = ["| example | frames | keys | s | force | torque | slide | jerk | pea
 
 
 def format_markdown_row(line: str, name: str) -> str:
-    """Return a row as the table of docs/physics.md has it; that of friction, 0 everywhere, left out."""
+    """Return a row as the table of docs/gallery.md has it; that of friction, 0 everywhere, left out."""
     _, n, keys, *values = line.split()
     pairs = [", ".join(values[k : k + 2]) for k in (0, 2, 4, 6, 10)]
     return "| " + " | ".join([name, n, keys.removesuffix("+0"), *pairs, *values[12:]]) + " |"

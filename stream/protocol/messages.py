@@ -1,4 +1,4 @@
-"""The messages of the stream: skeleton, rig, pose, status and event; docs/stream.md explains every field.
+"""The messages of the stream: skeleton, rig, pose, status and event; docs/messages.md explains every field.
 
 Metres, right-handed, Y up, quaternions xyzw; times on the clock of `capture.clock`.
 """
@@ -191,7 +191,7 @@ class EventMessage:
 
 
 class EventKind(StrEnum):
-    """Kinds of events of the outputs; those of the run are in docs/stream.md."""
+    """Kinds of events of the outputs; those of the run are in docs/messages.md."""
 
     RECORDING = "recording"
     OUTPUT = "output"

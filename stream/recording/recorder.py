@@ -34,7 +34,7 @@ MAX_QUEUED_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 20
 CLOSE_S = 20.0
 SCHEMA_TEXT = (
-    "A msgpack map of schema 1: {keys}. Times are ns of the publisher's monotonic clock, lengths metres; see docs/stream.md."
+    "A msgpack map of schema 1: {keys}. Times are ns of the publisher's monotonic clock, lengths metres; see docs/messages.md."
 )
 SCHEMA_KEYS = {
     "skeleton": "hash, names, parents, offsets_m, rest_xyzw, humanoid, markers, subject, units, handedness, up, quaternion, "

@@ -85,7 +85,7 @@ def test_wrong_types_are_refused(key: str, value: Any, message: str) -> None:
     ("text", "message"),
     [
         ("detector.k_sigm=5", "--set .*: unknown setting 'detector.k_sigm'; the closest one is 'detector.k_sigma'"),
-        ("detctor.k_sigma=5", "the closest one is 'detector.k_sigma'"),
+        ("detctor.k_sigma=5", "the closest one is 'detector.k_sigma'"),  # codespell:ignore
         ("k_sigma=5", "the closest one is 'detector.k_sigma'"),
         ("zzzzzz=5", "known sections: .*detector.*match"),
         ("detector=5", "detector is a section, not a value; give it keys: detector.mode"),

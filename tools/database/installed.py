@@ -1,6 +1,6 @@
 """The user's databases: in which folder they are, and which of them is the default of all commands.
 
-They lie in `find_databases` in the user's data folder, or in the folder that the environment variable DUOCAP_DATABASES names.
+They lie in `databases` in the user's data folder, or in the folder that the environment variable DUOCAP_DATABASES names.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Scripts of `duocap physics animate`: what a motion should be, as TOML; docs/physics.md describes it."""
+"""Scripts of `duocap physics animate`: what a motion should be, as TOML; docs/animate.md describes it."""
 
 import tomllib
 from collections.abc import Mapping
@@ -179,7 +179,7 @@ def read_script(file: Path) -> MotionScript:
         table = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DuocapError(
-            f"{file}: cannot be read as a script ({describe_reason(error)}); it is TOML as in docs/physics.md"
+            f"{file}: cannot be read as a script ({describe_reason(error)}); it is TOML as in docs/animate.md"
         ) from error
     where = str(file)
     check_keys(where, table, KEYS)

@@ -1,4 +1,4 @@
-"""The file of constraints (docs/style.md): points, image points, orientations and held joints in a TOML, checked and typed.
+"""The file of constraints (docs/style-pose.md): points, image points, orientations and held joints in a TOML, checked and typed.
 
 Joints of a motion file as curves that a body in a style shall follow.
 """
@@ -56,7 +56,7 @@ def read_request(
     n_styles: shares must be as many; rig_file: cameras of image points; worn: markers of the performer, which the file's own
     `markers` replaces. Raises DuocapError with the place in the file.
     """
-    table = read_toml(file, PoseFileError, "the constraints", "docs/style.md describes the file")
+    table = read_toml(file, PoseFileError, "the constraints", "docs/style-pose.md describes the file")
     return parse_request(str(file), table, n_styles, rig_file, worn)
 
 

@@ -36,7 +36,9 @@ def check_pose_inputs(inputs: PoseInputs, out: Sequence[Path]) -> None:
     if any(file.resolve() in read for file in out):
         raise DuocapError("--out would replace a file that is read here; choose another name with --out")
     if inputs.constraints is None and inputs.trajectory is None:
-        raise DuocapError("nothing is asked of the pose; give --constraints FILE.toml (docs/style.md), or --trajectory FILE.bvh")
+        raise DuocapError(
+            "nothing is asked of the pose; give --constraints FILE.toml (docs/style-pose.md), or --trajectory FILE.bvh"
+        )
     if (inputs.trajectory is None) != (inputs.joints is None):
         given = "--joints is for --trajectory" if inputs.trajectory is None else "--trajectory needs --joints"
         raise DuocapError(f"{given}; give both, such as --trajectory walk.bvh --joints leftFoot,rightFoot,leftHand")

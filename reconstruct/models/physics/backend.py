@@ -9,7 +9,7 @@ from config.errors import DuocapError
 
 @cache
 def import_pinocchio() -> Any:
-    """Return the module `import_pinocchio` (Carpentier et al. 2019). Raises DuocapError: it is not installed."""
+    """Return the module `pinocchio` (Carpentier et al. 2019). Raises DuocapError: it is not installed."""
     try:
         module = import_module("pinocchio")
         module.Model  # noqa: B018 - a test package of this name has none

@@ -3,7 +3,7 @@
     minimise |W (x - a D)|^2 + ridge |a|^2  subject to  |a|_0 <= T,  for rows x (D,) and atoms D (K, D)
 
 A pose that is corrupted or known in part has many sparse codes that explain it nearly as well. The mean over codes drawn by the
-pursuit of `measure_coding`, each atom with probability ~ exp(decrease of the error / 2 sigma^2), is nearer to the pose than the
+pursuit of `coding`, each atom with probability ~ exp(decrease of the error / 2 sigma^2), is nearer to the pose than the
 best code. The last atom of a code is not drawn: the mean over all that it could be is taken, which for codes of one atom is
 exact. Only those atoms are considered that alone explain the known entries best. The ridge is as one more entry for every atom,
 which no other has and which is zero in every pose.
@@ -19,7 +19,7 @@ from config.arrays import Floats, Ints, Singles, make_read_only
 from config.jit import inline_kernel, kernel
 from reconstruct.models.sparse.coding import PursuitWork, allocate_pursuit_work, solve_triangle, take_atom
 
-LEAST_NORM2 = 1e-7  # as in `measure_coding`, but in double precision: poses an instant apart are different atoms
+LEAST_NORM2 = 1e-7  # as in `coding`, but in double precision: poses an instant apart are different atoms
 GREEDY = 1e12  # precision with which the best atom is always drawn
 CHUNK = 128  # poses whose products with all atoms are held at once
 MAX_GUMBEL = 22.0  # noise of a draw that is larger occurs once in 10^9

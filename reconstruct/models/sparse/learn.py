@@ -2,7 +2,7 @@
 
     minimise |X - A D|_F^2  subject to  |a_i|_0 <= T, |d_k| = 1
 
-alternately over the codes (`measure_coding`) and over one atom after the other with its coefficients: the best rank-one
+alternately over the codes (`coding`) and over one atom after the other with its coefficients: the best rank-one
 approximation of what the other atoms leave of the poses that use it, by one step of power iteration (Rubinstein et al. 2008).
 Atoms that no pose uses, or that are like another, become the worst coded poses.
 """

@@ -81,7 +81,7 @@ class TuningPanel:
         row = gui.add_button_group("This camera", ("Learn background", "Reset"), hint="Learn it while nobody is in view")
         row.on_click(self._press)
         self._late = gui.add_number(
-            "Stamps late [ms]", 0.0, step=0.5, disabled=self.name == CAMERA_NAMES[0], hint="Beside those of the first camera"
+            "Timestamps late [ms]", 0.0, step=0.5, disabled=self.name == CAMERA_NAMES[0], hint="Beside those of the first camera"
         )
         self._late.on_update(self._late_changed)
         self._zoom = gui.add_slider("Zoom", 1.0, 8.0, 0.5, 1.0, hint="Pixel by pixel, to focus the lens")

@@ -1,4 +1,4 @@
-"""The stream's bytes: the layout that docs/stream.md explains, exact round trips, and one error for anything malformed."""
+"""The stream's bytes: the layout that docs/messages.md explains, exact round trips, and one error for anything malformed."""
 
 import re
 from dataclasses import fields, replace
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from capture.sockets.wire import MalformedMessageError
 from reconstruct.pose import TrackingState
 from stream.protocol.codec import TOPIC_OF, decode_message, encode_message
-from stream.protocol.messages import CameraReading, EventMessage, MarkerReading, Message, PoseMessage, RigMessage
+from stream.protocol.messages import CameraReading, MarkerReading, Message, PoseMessage, RigMessage
 from tests.support.stream_messages import EVENT, FORCED, HALF, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
 
 
@@ -145,7 +145,7 @@ def test_hostile_payloads_are_refused(payload: bytes) -> None:
         decode_message(payload)
 
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "stream.md").read_text("utf-8")
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE_POSE = PoseMessage(
     hash="9f2c4e1ab07d3586",
     session="s1",
@@ -165,8 +165,7 @@ PAGE_POSE = PoseMessage(
 
 
 def example_bytes() -> bytes:
-    section = PAGE.partition("## A pose, byte by byte")[2].partition("\n## ")[0]
-    lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)(?:\s*#.*)?$", section, re.MULTILINE)
+    lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)(?:\s*#.*)?$", (DOCS / "pose-bytes.md").read_text("utf-8"), re.MULTILINE)
     return bytes.fromhex("".join(lines))
 
 
@@ -179,12 +178,13 @@ def test_the_worked_example_is_what_is_sent() -> None:
 @pytest.mark.parametrize("kind", TOPIC_OF, ids=lambda kind: kind.__name__)
 def test_every_key_of_every_topic_is_explained(kind: type) -> None:
     topic = TOPIC_OF[kind].decode()
-    section = PAGE.partition(f"**`{topic}`**")[2].partition("\n**`" if kind is not EventMessage else "\n## ")[0]
+    section = (DOCS / "messages.md").read_text("utf-8").partition(f"## `{topic}`")[2].partition("\n## ")[0]
     assert section
     for item in fields(kind):
         assert f"`{item.name}`" in section, f"{topic}: {item.name} is not explained"
 
 
 def test_the_parts_of_cameras_and_markers_are_explained() -> None:
+    page = (DOCS / "messages.md").read_text("utf-8")
     for name in (*(item.name for item in fields(CameraReading)), *MarkerReading._fields):
-        assert f"`{name}`" in PAGE
+        assert f"`{name}`" in page

@@ -120,13 +120,15 @@ def test_a_run_streams_survives_sleep_and_a_killed_camera_and_leaves_nothing_beh
             child.last_heard_ns -= 720 * 10**9  # as it looks where the clock goes on in sleep
         slept_ns[0] = 720 * 10**9
         run.turn(0)
-        assert told == ["the machine was asleep, or too busy to go on, for 12 min; going on"]
+        assert told[-1] == "the machine was asleep, or too busy to go on, for 12 min; going on"
         turns(run, 0.5, early)
-        assert [child.process.pid for child in run.children.values()] == pids and len(told) == 1
+        # A busy machine may be too busy to go on for some seconds at any time; that too is told, and ends nobody.
+        assert [child.process.pid for child in run.children.values()] == pids and all("going on" in line for line in told)
+        told.clear()
 
         run.children["right"].process.kill()
-        turns(run, 20.0, early, until=lambda: len(told) > 1)
-        assert "right process" in told[1] and told[1].endswith("; starting it again")
+        turns(run, 20.0, early, until=lambda: any("right process" in line for line in told))
+        assert next(line for line in told if "right process" in line).endswith("; starting it again")
         n_before = len(early.heard)
         n_events = len(early.of(EventMessage))  # a machine that is busy may have told of a silent camera before
         turns(run, 30.0, early, until=lambda: any("send again" in event.text for event in early.of(EventMessage)[n_events:]))

@@ -10,7 +10,7 @@ from config.settings import Settings
 from tools.arguments import add_settings_options, check_folders
 from tools.progress import open_progress_bar
 
-Script = Annotated[Path, typer.Argument(metavar="SCRIPT.toml", help="What is wanted: docs/physics.md.", show_default=False)]
+Script = Annotated[Path, typer.Argument(metavar="SCRIPT.toml", help="What is wanted: docs/animate.md.", show_default=False)]
 Out = Annotated[
     list[Path],
     typer.Option(

@@ -15,7 +15,7 @@ DictionaryFile = Annotated[
 ]
 ConstraintsFile = Annotated[
     Path | None,
-    typer.Option("--constraints", metavar="FILE", help="What is asked: a TOML as in docs/style.md.", show_default=False),
+    typer.Option("--constraints", metavar="FILE", help="What is asked: a TOML as in docs/style-pose.md.", show_default=False),
 ]
 SkeletonFile = Annotated[
     Path | None,

@@ -21,7 +21,7 @@ Styles = Annotated[
 ConstraintsFile = Annotated[
     Path | None,
     typer.Option(
-        "--constraints", metavar="FILE", help="What is asked of the pose: a TOML as in docs/style.md.", show_default=False
+        "--constraints", metavar="FILE", help="What is asked of the pose: a TOML as in docs/style-pose.md.", show_default=False
     ),
 ]
 SkeletonFile = Annotated[

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capture.clock import now_ns
-from capture.sources.network import mjpeg
+from capture.sources.network import connection, mjpeg
 from capture.sources.network.mjpeg import MjpegHttp
 from capture.sources.network.rtsp import Rtsp
 from capture.sources.source import Stamp
@@ -136,6 +136,8 @@ def test_close_ends_the_waiting_of_another_thread(server: CameraServer, kept: Ke
 )
 def test_what_is_no_stream_is_named(protocol: str, reply: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjpeg, "MAX_JPEG_BYTES", 1 << 20)  # soon reached, however busy the machine is
+    if reply != "silence":
+        monkeypatch.setattr(connection, "SILENCE_S", 30.0)
     with SERVERS[protocol](numbered_jpegs(N), fps=FPS, reply=reply) as server:
         assert words in refused(server.url)
 

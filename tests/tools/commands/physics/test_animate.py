@@ -117,7 +117,7 @@ to = 0.3
 
 
 BAD = {
-    "feild = 1": "unknown key 'feild' (did you mean 'field'?)",
+    "feild = 1": "unknown key 'feild' (did you mean 'field'?)",  # codespell:ignore
     'field = "walk"': "no [[key]]",
     SCRIPT + "seconds = 0.2": "unknown key 'seconds'",
     SCRIPT.replace("time = 0.0", "time = 0.5"): "at different times",
