@@ -1,7 +1,7 @@
 """Symmetric banded matrices of square blocks, such as the Hessian of consecutive frames: building, solution, tail and inverse.
 
-`BandedEquations` are built from residuals and solved by LAPACK. The functions take blocks: (N, B, V, V), [t, k] couples t with
-t - k; all is read from the columns of the Cholesky factor, one block after another.
+LAPACK solves them. The functions take blocks: (N, B, V, V), [t, k] couples t with t - k; what is left of a quadratic and the
+inverse are read from the columns of the Cholesky factor, one block after another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -86,10 +86,9 @@ class BandedEquations:
         band = band_from_blocks([block[fixed:] for block in self.blocks], size)
         band[0] *= 1.0 + damping
         try:
-            solved = solveh_banded(band, -self.gradient[fixed:].ravel(), overwrite_ab=True, lower=True, check_finite=False)
+            out[fixed:] = solve_band(band, -self.gradient[fixed:])
         except LinAlgError:
             return None
-        out[fixed:] = solved.reshape(-1, size)
         return out
 
 
@@ -132,20 +131,16 @@ def factor_columns(blocks: Floats, count: int | None = None) -> Iterator[tuple[C
         yield Column(own, below), left
 
 
+def solve_band(band: Floats, right: Floats) -> Floats:
+    """Return x of A x = b, both (N, V), A in LAPACK's lower banded form, which is overwritten. Raises LinAlgError."""
+    solved = solveh_banded(band, right.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+    return np.asarray(solved).reshape(right.shape)
+
+
 def solve_banded(blocks: Floats, right: Floats) -> Floats:
-    """Return x of A x = b, both (N, V). Raises LinAlgError."""
-    n, width = right.shape
-    x, found = right.ravel().copy(), list[Column]()
-    for t, (column, _) in enumerate(factor_columns(blocks)):
-        here, after = slice(t * width, (t + 1) * width), slice((t + 1) * width, (t + 1) * width + len(column.below))
-        x[here] = solve_triangular(column.own, x[here], lower=True, check_finite=False)
-        x[after] -= column.below @ x[here]
-        found.append(column)
-    for t in range(n - 1, -1, -1):
-        here, after = slice(t * width, (t + 1) * width), slice((t + 1) * width, (t + 1) * width + len(found[t].below))
-        rest = x[here] - found[t].below.T @ x[after]
-        x[here] = solve_triangular(found[t].own, rest, lower=True, trans="T", check_finite=False)
-    return x.reshape(n, width)
+    """Return x of A x = b, both (N, V), A as blocks (N, B, V, V). Raises LinAlgError."""
+    n, bands, width, _ = blocks.shape
+    return solve_band(band_from_blocks([blocks[k:, k] for k in range(min(n, bands))], width), right)
 
 
 def eliminate_leading(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats, float]:

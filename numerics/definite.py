@@ -28,6 +28,19 @@ def solve_triangle(L: Floats, B: Floats) -> Floats:
     return np.asarray(blas.dtrsm(1.0, L, B, side=1, lower=1, trans_a=1))
 
 
+def solve_each_damped(A: Floats, g: Floats, damping: Floats, floor: float = 0.0) -> Floats:
+    """Return -(A + damping diag A + floor)^-1 g of many small systems, (N, D).
+
+    Args:
+        A: of each, (N, D, D).
+        g: of each, (N, D).
+        damping: of each, the share of its diagonal that is added to it, (N,).
+        floor: is added to every diagonal, so that none is singular.
+    """
+    added = damping[:, None] * np.einsum("nii->ni", A) + floor
+    return np.asarray(-np.linalg.solve(A + added[:, :, None] * np.eye(A.shape[1]), g[..., None])[..., 0])
+
+
 def invert_definite(A: Floats) -> Floats | None:
     """Return the inverse of A by its lower triangle, (N, N); None where A is not positive definite or not finite."""
     factor, failed = lapack.dpotrf(A.T, lower=0, clean=0)  # the transpose is in LAPACK's order already
@@ -36,6 +49,16 @@ def invert_definite(A: Floats) -> Floats | None:
     inverse: Floats = lapack.dpotri(factor, lower=0, overwrite_c=1)[0].T
     _copy_lower_triangle(inverse)
     return inverse
+
+
+def invert_triangle_in_place(A: Floats) -> float:
+    """Replace the lower triangle of A, (N, N), by that of its inverse; return ln det A. Raises LinAlgError: A is not definite."""
+    _, failed = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)  # the transpose is in LAPACK's order already
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    log_det = 2.0 * float(np.log(np.diagonal(A)).sum())
+    lapack.dpotri(A.T, lower=0, overwrite_c=1)
+    return log_det
 
 
 def compute_variances(L: Floats) -> Floats:

@@ -154,10 +154,14 @@ class BoardPose:
 
 
 def fit_floor_to_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thickness_m: float = 0.0) -> Floor:
-    """Return the floor under a board.
+    """Return the floor under a board that lies on it.
 
-    pairs: views of it, both cameras' at one time; of a board that does not move they are averaged; thickness_m: height of its
-    face above the floor. Raises CalibrationError: no usable view.
+    Args:
+        rig: the cameras.
+        board: the board.
+        pairs: views of it, both cameras' at one time; those of a board that does not move are averaged.
+        thickness_m: height of its face above the floor.
+    Raises: CalibrationError: no usable view.
     """
     positions = group_board_positions(board, pairs)
     if not positions:
@@ -190,7 +194,13 @@ def _describe_misfit(rms_px: float, swapped_px: float) -> str:
 
 
 def find_board_pose(rig: Rig, board: Board, position: BoardPosition) -> BoardPose:
-    """Return the board's pose, decided by all cameras that see it."""
+    """Return the board's pose, from all cameras that see it.
+
+    Args:
+        rig: the cameras.
+        board: the board.
+        position: where each camera saw its corners.
+    """
     found: list[BoardPose] = []
     for camera, px, seen in position.views(rig):
         for R, t in _compute_pose_candidates(camera, board, px, seen):

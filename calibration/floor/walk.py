@@ -59,10 +59,14 @@ class FloorEvidence:
 
 
 def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeights, seed: int = 0) -> Floor:
-    """Return the floor under a performer who walks.
+    """Return the floor under a performer who walks on it.
 
-    frames: points that both cameras see, in order of time, in the rig's frame; heights: of the markers of standing feet. Raises
-    CalibrationError: too few dwells, or no plane that they lie on.
+    Args:
+        rig: the cameras.
+        frames: points that both cameras see, in order of time, in the rig's frame.
+        heights: of the markers of standing feet.
+        seed: of the random choices.
+    Raises: CalibrationError: too few dwells, or no plane that they lie on.
     """
     scene = _gather_dwells(frames)
     if len(scene.dwells) < MIN_DWELLS:

@@ -60,7 +60,13 @@ class SteadyText:
         self._hold_ns, self._words, self._since_ns = hold_ns, "", 0
 
     def say(self, words: str, t_ns: int, urgent: bool = False) -> str:
-        """Take what would be said now; give what is to be shown."""
+        """Take what would be said now; return what is to be shown.
+
+        Args:
+            words: what would be said now.
+            t_ns: the time.
+            urgent: it is said at once.
+        """
         if words != self._words and (urgent or not self._words or not 0 <= t_ns - self._since_ns < self._hold_ns):
             self._words, self._since_ns = words, t_ns
         return self._words

@@ -159,7 +159,7 @@ class Stance:
 
 
 class SubjectGuide:
-    """A performer on the way to a T-pose; call `add` for every moment, in order.
+    """The way of a performer to a T-pose; call `add` for every moment, in order.
 
     since_ns: when the pose began that is being held, or was; None while there is none.
     """
@@ -182,7 +182,7 @@ class SubjectGuide:
         self.done = False
 
     def add(self, seen: UnlabelledPoints) -> Advice:
-        """Take what the cameras see at one moment; give what to do."""
+        """Take what the cameras see at one moment; return what to do."""
         t_ns = seen.t_ns
         if not 0 <= t_ns - self._last_ns < WINDOW_NS:
             self._past.clear()

@@ -42,7 +42,13 @@ def estimate_corner_sigma_px(view: BoardView) -> float:
 
 
 def estimate_nominal_cameras(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board) -> tuple[Camera, ...]:
-    """Estimate the cameras from their views: focal length by the homographies, the centre in the middle, no distortion."""
+    """Return cameras from their views alone: focal length by the homographies, the centre in the middle, no distortion.
+
+    Args:
+        moments: what the cameras saw together.
+        sizes: width and height of each camera's pictures [px].
+        board: the board that is looked for.
+    """
     return tuple(
         _estimate_nominal_camera([moment.views[c] for moment in moments if moment.views[c] is not None], size, board)
         for c, size in enumerate(sizes)
@@ -68,6 +74,11 @@ def compute_moment_information(moment: BoardMoment, cameras: Sequence[Camera], b
 
     The cameras share the board's pose; a camera that does not see the board contributes nothing. Their poses are linearised at
     those that this view shows, in the frame of the first camera that sees it.
+
+    Args:
+        moment: the views of one moment.
+        cameras: about how they are.
+        board: the board that is looked for.
     """
     n = N_LENS * len(cameras) + 6 * (len(cameras) - 1)
     A, B, C = np.zeros((n, n)), np.zeros((n, 6)), 1e-9 * np.eye(6)
@@ -199,8 +210,13 @@ def select_views(
 ) -> Selection:
     """Choose at most `n_views` moments for two cameras, in proportion for more.
 
-    sizes: of the cameras' images [px]; still_only: leave out views in motion where enough others are there (not where the
-    cameras' time offset is to be solved for, which takes motion).
+    Args:
+        moments: what the cameras saw together.
+        sizes: of the cameras' images [px].
+        board: the board that is looked for.
+        n_views: how many moments of two cameras at most.
+        still_only: leave out views in motion where enough others are there (not where the cameras' time offset is to be solved
+            for, which takes motion).
     """
     n_views = n_views * max(len(sizes), 2) // 2
     usable, rejected = _remove_poor_views(moments, still_only, n_views)

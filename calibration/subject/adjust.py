@@ -97,8 +97,8 @@ class AdjustedSubject:
 class SubjectProblem:
     """What is asked: a body of the space that wears these markers in these takes.
 
-    stature: if it is known; earlier: what earlier takes said of y and the offsets, taken instead of what space, wearing and
-    stature let expect: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
+    stature: the height, if it is known; earlier: what earlier takes said of y and the offsets, taken instead of space, worn and
+    stature: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
     """
 
     space: SkeletonSpace
@@ -145,7 +145,13 @@ class SubjectProblem:
 
 
 def adjust_subject(problem: SubjectProblem, start: SubjectState | None = None, max_steps: int = MAX_STEPS) -> AdjustedSubject:
-    """Find the state of the least sum of squares from a start, by default what is expected of everything."""
+    """Return the state of the least sum of squares.
+
+    Args:
+        problem: what is asked.
+        start: where to begin; None: what is expected of everything.
+        max_steps: number of steps at most.
+    """
     fit = minimise_cost(
         problem, _make_expected_state(problem) if start is None else start, max_steps=max_steps, smallest_gain=MIN_GAIN
     )

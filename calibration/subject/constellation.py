@@ -146,7 +146,13 @@ def _choose_triples(model: Floats, preferred: NDArray[np.bool_]) -> NDArray[np.i
 
 
 def assign_points(points: Floats, expected: Floats, gate_m: float) -> NDArray[np.int64]:
-    """Return each expected marker (M, 3) its own nearest point (P, 3), -1 where none lies within the gate."""
+    """Return for each expected marker its own nearest point, (M,), -1 where none lies within the gate.
+
+    Args:
+        points: the points, (P, 3) [m].
+        expected: where the markers are expected, (M, 3) [m].
+        gate_m: largest distance.
+    """
     d2 = np.sum((expected[:, None] - points[None]) ** 2, axis=2)
     cost = np.hstack([d2, np.full((len(expected), len(expected)), gate_m**2)])
     rows, columns = linear_sum_assignment(cost)
@@ -189,8 +195,13 @@ def place_constellation(
 ) -> list[ConstellationPlacement]:
     """Return the distinct placements of `model` on `points`, best first.
 
-    points: unlabelled, (P, 3) [m], any frame; model: constellation, (M, 3) [m]; preferred: markers to build on (the torso), (M,);
-    scale_range: sizes allowed; slack_m: how far distances may differ; gate_m: how far a marker may be from its point.
+    Args:
+        points: unlabelled, (P, 3) [m], any frame.
+        model: constellation, (M, 3) [m].
+        preferred: markers whose triples are tried first (the torso), (M,).
+        scale_range: least and largest size.
+        slack_m: how far distances may differ.
+        gate_m: how far a marker may be from its point.
     """
     points, model = np.ascontiguousarray(points, float), np.ascontiguousarray(model, float)
     if len(points) < 3 or len(model) < 3:

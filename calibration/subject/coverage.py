@@ -12,7 +12,7 @@ CARRIED_M = 0.3  # from its joint: what is farther is on something that is carri
 
 
 def judge_marker_coverage(markers: MarkerSet) -> list[Finding]:
-    """Return a finding for each part of the body that the markers leave to chance.
+    """Return a finding for each part of the body whose movement the markers do not determine.
 
     Fewer markers are the performer's choice and no fault of the calibration; a torso that swings is.
     """

@@ -105,12 +105,17 @@ def fit_takes(
     standing: Floats | None = None,
     height_m: float | None = None,
 ) -> SubjectFit:
-    """Fit one performer to T-poses: one skeleton, one offset a marker, of every take its own root and pose.
+    """Fit one performer to T-poses: one skeleton, one offset for each marker, a root and a pose for each take.
 
-    standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default straight;
-    height_m: the performer's height, shoes off, if it is known.
-
-    Raises CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
+    Args:
+        name: of the performer.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        skeletons: of other people, whose mean size is taken.
+        standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default
+            straight.
+        height_m: the performer's height, shoes off, if it is known.
+    Raises: CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
     """
     space = learn_skeleton_space(skeletons)
     stature = None if height_m is None else HeightPrior(height_m, HEIGHT_SIGMA * height_m)
@@ -122,7 +127,15 @@ def fit_takes(
 
 
 def fit_markers(old: Subject, markers: MarkerSet, tposes: Sequence[TPose], standing: Floats | None = None) -> SubjectFit:
-    """Fit the marker offsets of a performer whose skeleton is known and kept. Raises CalibrationError as `fit_takes`."""
+    """Fit the marker offsets of a performer whose skeleton is known and kept.
+
+    Args:
+        old: the performer as calibrated before.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        standing: how legs and trunk are held, (J, 3) [rad]; None: straight.
+    Raises: CalibrationError: as `fit_takes`.
+    """
     space = make_fixed_space(old.skeleton)
     problem = build_subject_problem(space, markers, tposes, standing)
     adjusted = adjust_from_torso(problem, markers)
@@ -137,7 +150,16 @@ def build_subject_problem(
     standing: Floats | None = None,
     stature: HeightPrior | None = None,
 ) -> SubjectProblem:
-    """Ask for a body that wears the markers, each T-pose a take. Raises CalibrationError: fewer than three torso markers."""
+    """Return the problem of a body that wears the markers, each T-pose a take.
+
+    Args:
+        space: the skeletons that are possible.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        standing: how legs and trunk are held, (J, 3) [rad]; None: straight.
+        stature: the height, if it is known.
+    Raises: CalibrationError: fewer than three torso markers.
+    """
     names = [JOINTS[j].removeprefix("left").removeprefix("right") for j in markers.joint]
     sigma_m = np.array([OFFSET_SIGMA_M.get(name, OFFSET_SIGMA_ELSE_M) for name in names])
     worn = MarkerPriors(markers.joint, markers.offset_m, sigma_m)
@@ -164,7 +186,7 @@ def _make_take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing:
 
 
 def adjust_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSubject:
-    """Adjust to the torso's markers first, then to all: from afar a whole body sticks in a wrong valley."""
+    """Adjust to the torso's markers first, then to all: from a far start a whole body ends in a wrong minimum."""
     torso = tuple(
         PoseMarkers(t.point_m, t.valid & markers.torso, t.covariance_m2, t.expected, t.sigma_rad, t.root_m) for t in problem.takes
     )
@@ -264,7 +286,15 @@ class TakesFit:
 
 
 def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> SubjectFit:
-    """Fit all T-poses given. Raises CalibrationError as `fit_takes`."""
+    """Fit a performer to all T-poses given.
+
+    Args:
+        name: of the performer.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        body: what is known of the performer.
+    Raises: CalibrationError: as `fit_takes`.
+    """
     if body.old is not None:
         return fit_markers(replace(body.old, name=name), markers, tposes, body.standing)
     return fit_takes(name, markers, tposes, body.skeletons, body.standing, body.height_m)
@@ -273,7 +303,14 @@ def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyP
 def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> TakesFit:
     """Fit a performer to the takes that agree, leaving out the oddest while three or more are there.
 
-    Of two that do not agree nobody can tell which is wrong: both are used. Raises CalibrationError as `fit_takes`.
+    Of two that do not agree nobody can tell which is wrong: both are used.
+
+    Args:
+        name: of the performer.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        body: what is known of the performer.
+    Raises: CalibrationError: as `fit_takes`.
     """
     used = list(range(len(tposes)))
     oddity = np.full(len(tposes), np.nan)
@@ -290,7 +327,14 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
 
 
 def measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
-    """Return by how many standard deviations a take costs more than the others let expect."""
+    """Return by how many standard deviations a take costs more than the others predict.
+
+    Args:
+        index: of the take.
+        tposes: the T-poses that were taken.
+        markers: the marker set that is worn.
+        body: what is known of the performer.
+    """
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
     asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)

@@ -250,7 +250,7 @@ FIX = "did a marker slip between the T-pose and the movement? record both anew, 
 
 
 def judge_refinement(still: SubjectFit, refined: RefinedSubject) -> tuple[list[Finding], bool]:
-    """Judge a refinement; give what was found, and whether it is kept instead of the T-pose's fit.
+    """Judge a refinement; return the findings, and whether it is kept instead of the T-pose's fit.
 
     still: the fit to the T-poses alone.
     """

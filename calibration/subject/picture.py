@@ -55,7 +55,14 @@ class _DrawnBody:
 
 
 def draw_subject(found: TakesFit, report: QualityReport, path: str | Path) -> Path:
-    """Draw a fitted subject to a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    """Draw a fitted subject as a PNG and return its path.
+
+    Args:
+        found: the fit.
+        report: the findings to show beside it.
+        path: the file to write.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib
 
     with matplotlib.rc_context(choose_style()):

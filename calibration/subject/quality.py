@@ -78,7 +78,7 @@ def compute_height_sigma_m(fit: SubjectFit) -> float:
 
 
 def describe_lengths(fit: SubjectFit) -> list[str]:
-    """Return in words how long the bones are, those that were measured first."""
+    """Return in words how long the bones are, the measured ones first."""
     found = collect_lengths(fit)
     told = ", ".join(length.words for length in found if length.measured)
     guessed = ", ".join(length.words for length in found if not length.measured)
@@ -146,8 +146,13 @@ def judge_subject(
 ) -> QualityReport:
     """Judge a subject.
 
-    tposes: all that were taken; names: what each is called; setting: where the performer stood; refined: the fit over movement,
-    by which the body is judged instead, the T-poses being judged by themselves.
+    Args:
+        found: the fit.
+        tposes: all that were taken.
+        names: what each is called.
+        setting: where the performer stood.
+        refined: the fit over movement, by which the body is judged instead, the T-poses being judged by themselves; None: there
+            is none.
     """
     setting = TposeContext() if setting is None else setting
     held, used = found.fit, [tposes[k] for k in found.used]

@@ -62,8 +62,13 @@ class _Guess:
 
 
 def build_tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tuple[float, float] = (0.0, 0.0)) -> Floats:
-    """Return the marker set on the mean skeleton, (M, 3) [m], hips at the origin, facing +Z; slope_deg: of the left and the right
-    arm."""
+    """Return the marker set on the mean skeleton, (M, 3) [m], hips at the origin, facing +Z.
+
+    Args:
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        slope_deg: of the left and the right arm, above level.
+    """
     space = learn_skeleton_space(skeletons)
     rotvec = np.zeros((N_JOINTS, 3))
     rotvec[JOINT_INDEX["leftUpperArm"], 2] = np.radians(slope_deg[0])
@@ -75,9 +80,14 @@ def build_tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_d
 def explain_missing_tpose(
     points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float, others_tried: bool = False
 ) -> str:
-    """Return in words what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
+    """Return in words what points that are no T-pose look like, and what to do; empty if they look like nothing known.
 
-    cost_m: how badly the best T-pose fits them [m]; others_tried: the other postures were, too.
+    Args:
+        points: the points, (P, 3) [m].
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        cost_m: how badly the best T-pose fits them [m].
+        others_tried: other postures were tried, too.
     """
     if len(points) < max(4, len(markers) - 3):
         return ""
@@ -148,10 +158,15 @@ def label_tpose(
     viewpoint_m: Floats | None = None,
     posture: StartingPosture = POSTURES["t"],
 ) -> ConstellationPlacement:
-    """Label the points of one frame, (P, 3) [m].
+    """Return which point each marker of a standing performer is.
 
-    viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown;
-    posture: in which somebody stands. Raises CalibrationError: no placement fits, with what was expected and seen.
+    Args:
+        points: of one frame, (P, 3) [m].
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown.
+        posture: in which somebody stands.
+    Raises: CalibrationError: no placement fits; the message says what was expected and what seen.
     """
     model = build_tpose_model(markers, skeletons, (posture.slope_deg, posture.slope_deg))
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
@@ -202,10 +217,15 @@ def average_tpose(
 ) -> TPose:
     """Label and average a T-pose held over several frames.
 
-    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it;
-    viewpoint_m: as in `label_tpose`; worn: which limbs' markers are worn; None: all, or those of one
-    side if no T-pose of all fits and no more points are seen; pose: how the arms are held; None: level, or as they fit best.
-    Raises CalibrationError: too few frames, or no such pose in them.
+    Args:
+        frames: points (P, 3) [m] and covariances (P, 3, 3) of each frame; the fullest is labelled first, the others by it.
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        viewpoint_m: as in `label_tpose`.
+        worn: which limbs' markers are worn; None: all, or those of one side if no T-pose of all fits and no more points are
+            seen.
+        pose: how the arms are held; None: level, or as they fit best.
+    Raises: CalibrationError: too few frames, or no such pose in them.
     """
     if not has_arms(markers):
         return _average_pose(frames, markers, skeletons, viewpoint_m, worn, NO_ARMS)[0]

@@ -243,7 +243,14 @@ def _add_lengths(state: WandState, problem: WandProblem, stretch: Floats, normal
 
 
 def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> WandState:
-    """Take a step: shared (p,), places (F, 3K)."""
+    """Return the state after a step.
+
+    Args:
+        state: before the step.
+        problem: what was measured and what may move.
+        shared: change of the shared unknowns, (p,).
+        places: change of the markers' places, (F, 3K).
+    """
     rotation, translation = state.rotation.copy(), state.translation.copy()
     poses = shared[5 : problem.focal_columns.start].reshape(-1, 6)
     turns, shifts = np.vstack([shared[None, :3], poses[:, :3]]), poses[:, 3:]
@@ -271,6 +278,12 @@ def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Fl
 
 
 def adjust_wand(state: WandState, problem: WandProblem, max_steps: int = MAX_STEPS) -> WandFit:
-    """Minimise by Levenberg-Marquardt; the cost never rises."""
+    """Minimise the cost by Levenberg-Marquardt; it never rises.
+
+    Args:
+        state: where to begin.
+        problem: what was measured and what may move.
+        max_steps: number of steps at most.
+    """
     fit = minimise_cost(problem, state, max_steps=max_steps)
     return WandFit(fit.state, fit.cost, problem.linearise(fit.state))

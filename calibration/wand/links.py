@@ -39,7 +39,16 @@ class WandInput:
 def fit_quickly(
     views: WandViews, state: WandState, sigma_px: float, focal: bool = False, offset: bool = False, max_steps: int = 40
 ) -> WandFit:
-    """Adjust robustly, everything in use."""
+    """Adjust robustly with all observations in use.
+
+    Args:
+        views: the wand in the cameras.
+        state: where to begin.
+        sigma_px: noise of a coordinate.
+        focal: focal lengths may move.
+        offset: time offsets may move.
+        max_steps: number of steps at most.
+    """
     used = np.ones(views.points_px.shape[1:3], bool)
     rigid = max(STIFFNESS, 0.02 * min(sigma_px / 5.0, 1.0)) if sigma_px > POINT_PX else STIFFNESS
     return adjust_wand(state, WandProblem(views, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset), max_steps)
@@ -55,10 +64,15 @@ class _LinkStart:
 
 
 def chain_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[WandState, Floats]:
-    """Chain the cameras' poses along the pairs that share most moments; return the state and the offsets, (C,).
+    """Chain the cameras' poses along the pairs that share most moments; return the state and the offsets, (C,) [s].
 
-    The lengths of pairs compare by that of the wand, or, of one marker, by places that a camera before them saw, too. Raises
-    CalibrationError: no chain of pairs reaches all cameras.
+    The lengths of pairs are compared by that of the wand, or, of one marker, by places that a camera before them saw, too.
+
+    Args:
+        given: what is solved from.
+        synchronised: no time offset beyond `about_s` is looked for.
+        about_s: by which the timestamps of all cameras but the first are late, about.
+    Raises: CalibrationError: no chain of pairs reaches all cameras.
     """
     C = len(given.cameras)
     R, t, late_s = np.tile(np.eye(3), (C, 1, 1)), np.zeros((C, 3)), np.zeros(C)

@@ -31,7 +31,14 @@ ENLARGED = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def draw_wand(solution: WandSolution, report: QualityReport, path: str | Path) -> Path:
-    """Draw a solution as a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    """Draw a solution as a PNG and return its path.
+
+    Args:
+        solution: the calibration.
+        report: the findings to show beside it.
+        path: the file to write.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib
 
     n_cameras = len(solution.rig)

@@ -33,10 +33,14 @@ def judge_wand(
     earlier: Rig | None = None,
     distance_m: float | None = None,
 ) -> QualityReport:
-    """Judge a solution.
+    """Judge a calibration by a wand.
 
-    assumed_lens: the intrinsics come from a field of view, not from a calibration; focal_asked: focal lengths were to be solved;
-    earlier: a rig that these cameras had before, and distance_m: between them as measured, to compare with.
+    Args:
+        solution: the calibration.
+        assumed_lens: the intrinsics come from a field of view, not from a calibration.
+        focal_asked: focal lengths were to be solved.
+        earlier: a rig that these cameras had before.
+        distance_m: between the first two cameras as measured, to compare with.
     """
     checks = [
         _judge_observations(solution),

@@ -49,8 +49,12 @@ class RefinedWand:
 def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]) -> RefinedWand:
     """Adjust in rounds: read the tracks anew at the offsets found, tell the markers apart, leave out what does not fit.
 
-    free: whether focal lengths and the time offsets may move. Raises CalibrationError: at the offsets found hardly anything is
-    seen.
+    Args:
+        given: what is solved from.
+        state: where to begin.
+        offset_s: by which each camera's timestamps are late, (C,).
+        free: whether focal lengths and the time offsets may move.
+    Raises: CalibrationError: at the offsets found hardly anything is seen.
     """
     for _ in range(ROUNDS):
         offset_s, state = offset_s + state.delta_s, replace(state, delta_s=np.zeros(len(offset_s)))

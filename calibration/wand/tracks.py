@@ -192,7 +192,13 @@ def count_usual_spots(points: tuple[Floats, ...]) -> int:
 
 
 def follow_markers(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
-    """Follow the markers of a wand: a run begins with a frame that shows just them and goes on by where each was going."""
+    """Return the tracks of a wand's markers: a run begins with a frame that shows just them.
+
+    Args:
+        sightings: of one camera.
+        points: the spots that move, by frame, (N_f, 2) [px] each.
+        n_markers: of the wand.
+    """
     usual_s = float(np.median(np.diff(sightings.t_s))) if len(sightings.t_s) > 1 else 1.0 / 30.0
     rows: list[tuple[float, Floats, int]] = []
     run = 0
@@ -228,8 +234,11 @@ def _continue_rows(rows: list[tuple[float, Floats, int]], t_s: float, spots: Flo
 
 
 def interpolate_views(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
-    """Return the wand at the left camera's moments, the right one's stamps being late by offset_s; markers in order as
-    tracked.
+    """Return the wand at the left camera's moments; markers in order as tracked.
+
+    Args:
+        left, right: the wand in each camera.
+        offset_s: by which the right camera's timestamps are late.
     """
     return collect_shared_views((left, right), (left, right), np.array([0.0, offset_s]))
 
@@ -237,7 +246,10 @@ def interpolate_views(left: WandTrack, right: WandTrack, offset_s: float) -> Wan
 def collect_shared_views(moments: Sequence[WandTrack], tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
     """Return the wand at moments that two cameras share, read from the others' tracks; markers in order as tracked.
 
-    moments: of each camera, taken where no camera before it sees the wand; offset_s: by which its stamps are late, (C,).
+    Args:
+        moments: of each camera, taken where no camera before it sees the wand.
+        tracks: of each camera, all of it.
+        offset_s: by which each camera's timestamps are late, (C,).
     """
     found = [_collect_camera_views(c, moments[c], tracks, offset_s) for c in range(len(tracks) - 1)]
     return WandViews(
@@ -323,7 +335,11 @@ def find_wand_tracks(
 ) -> tuple[WandTrack, ...]:
     """Find the wand in all cameras.
 
-    Raises CalibrationError: nothing moves, or another number of markers than the wand has.
+    Args:
+        sightings: of each camera.
+        n_markers: of the wand.
+        names: of the cameras.
+    Raises: CalibrationError: nothing moves, or another number of markers than the wand has.
     """
     tracks, stills = [], []
     for name, one in zip(names, sightings, strict=True):
