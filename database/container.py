@@ -83,7 +83,14 @@ class ContainerWriter:
         self.stream(name, array.dtype, array.shape[1:], [array])
 
     def stream(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], blocks: Iterable[Array]) -> None:
-        """Write an array that comes in blocks (n, *shape)."""
+        """Write an array that comes in blocks.
+
+        Args:
+            name: of the array.
+            dtype: of its numbers.
+            shape: of one row.
+            blocks: (n, *shape) each.
+        """
         little = np.dtype(dtype).newbyteorder("<")
         self._file.write(bytes(-self._file.tell() % ALIGNMENT))
         start, length, checksum = self._file.tell(), 0, 0

@@ -33,14 +33,25 @@ class BandedEquations:
         return cls(np.zeros((n_frames, size)), (diagonal, following, second))
 
     def add_frames(self, J: Floats, e: Floats, frames: Ints | None = None) -> None:
-        """Add |J d_t + e|^2 / 2 of frames, each once, by default all: J (F, R, D), e (F, R)."""
+        """Add |J d_t + e|^2 / 2 of frames.
+
+        Args:
+            J: (F, R, D).
+            e: (F, R).
+            frames: which, each once; None: all.
+        """
         at = slice(None) if frames is None else frames
         Jt = J.swapaxes(1, 2)
         self.blocks[0][at] += Jt @ J
         self.gradient[at] += (Jt @ e[..., None])[..., 0]
 
     def add_pairs(self, before: Floats, after: Floats, e: Floats) -> None:
-        """Add residuals of each frame and the next: (N - 1, R, D) twice, (N - 1, R)."""
+        """Add residuals of each frame and the next.
+
+        Args:
+            before, after: derivatives by the first and the second frame, (N - 1, R, D).
+            e: residuals, (N - 1, R).
+        """
         bt, at = before.swapaxes(1, 2), after.swapaxes(1, 2)
         self.blocks[0][:-1] += bt @ before
         self.blocks[0][1:] += at @ after
@@ -63,7 +74,13 @@ class BandedEquations:
                 self.blocks[k - m][m : m + n] += H[:, part, parts[m]]
 
     def add_diagonal_triples(self, before: Floats, at: Floats, after: Floats, e: Floats, size: int) -> None:
-        """Add residuals of inner frames by matrices with blocks of `size` on their diagonals only: (N - 2, R, D) thrice."""
+        """Add residuals of inner frames by matrices with blocks on their diagonals only.
+
+        Args:
+            before, at, after: derivatives by the three frames, (N - 2, R, D).
+            e: residuals, (N - 2, R).
+            size: of a block.
+        """
         n, total = e.shape
         parts = [slice(k, k + size) for k in range(0, total, size)]
         three = [np.stack([J[:, part, part] for part in parts], axis=1) for J in (before, at, after)]

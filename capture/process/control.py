@@ -95,7 +95,7 @@ class RecentreOrder:
 
 @dataclass(frozen=True, slots=True)
 class RoomSettings:
-    """What the detectors are to know of the room.
+    """What the detectors need to know of the room.
 
     colors_rgb: of the markers, 0-255, where they have some; learn_s: for so long the performer is out of view at the start, and
     the background is learned; 0: it is not.
@@ -166,7 +166,9 @@ _REPORTS = {kind.value: kind for kind in ReportKind}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a process tells. session: the run it belongs to; counts: figures by name; details: facts such as `preview`."""
+    """A message of a process to its run. session: the run it belongs to; counts: figures by name; details: facts such as
+    `preview`.
+    """
 
     kind: ReportKind
     session: str

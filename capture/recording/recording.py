@@ -177,8 +177,10 @@ class CaptureRecording:
         """Detect markers and bring the cameras' views together; return those of each time, and how long decoding and detecting
         took [ns].
 
-        watch: receives each frame with its blobs; synchroniser: of this recording, to follow the cameras' time offsets; None:
-        views by the timestamps as they are.
+        Args:
+            clock: tells the time [ns].
+            watch: receives each frame with its blobs.
+            synchroniser: of this recording, to follow the cameras' time offsets; None: views by the timestamps as they are.
         """
         detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)

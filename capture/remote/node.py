@@ -203,7 +203,7 @@ class CameraNode:
 
 
 def find_blobs_address(told: str, control: str) -> str:
-    """Return where to send blobs: the port of the run's address `told`, at the host of its control address.
+    """Return where to send blobs: the port of the run's own address, at the host of its control address.
 
     The name by which a machine knows itself may lead nowhere.
     """

@@ -53,7 +53,15 @@ class BlobPairs(NamedTuple):
 
 
 def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> MatchedBlobs:
-    """Match three views or more, `seeing` of the rig's."""
+    """Return the points of three views or more.
+
+    Args:
+        views: what the cameras saw at one time.
+        seeing: numbers of the cameras that see something.
+        rig: the cameras.
+        s: of the matching.
+        predicted_m: predicted markers, (M, 3) world [m].
+    """
     blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
     table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
     edges = _find_blob_pairs(views, seeing, rig, s, predicted_m)
@@ -251,9 +259,15 @@ def _join_clusters(clusters: Clusters, table: BlobTable, i: int, j: int, row: In
 def grow_clusters(
     cameras: Floats, table: BlobTable, first: Ints, second: Ints, order: Ints, limit_px: float, clusters: Clusters
 ) -> None:
-    """Join pairs of blobs, first and second (E,), in an order, to clusters whose blobs meet in one point.
+    """Join pairs of blobs, in an order, to clusters whose blobs meet in one point.
 
-    cameras: (V, 22); order: numbers of pairs, (K,); limit_px: farthest that a blob may be from the image of its point.
+    Args:
+        cameras: (V, 22).
+        table: the blobs.
+        first, second: rows of the pairs' blobs, (E,).
+        order: numbers of pairs, (K,).
+        limit_px: farthest that a blob may be from the image of its point.
+        clusters: grown in place.
     """
     row = np.empty(len(cameras), np.int64)
     for e in order:
@@ -277,7 +291,13 @@ def grow_clusters(
 
 
 def triangulate_clusters(cameras: Floats, table: BlobTable, member: Ints) -> tuple[Floats, Floats]:
-    """Return the points of clusters and their covariances, (P, 3) [m] and (P, 3, 3) [m^2]; member: rows of the table, (P, V)."""
+    """Return the points of clusters, (P, 3) [m], and their covariances, (P, 3, 3) [m^2].
+
+    Args:
+        cameras: (V, 22).
+        table: the blobs.
+        member: rows of the table, (P, V), -1 for none.
+    """
     seen: Bools = np.ascontiguousarray(member.T >= 0)
     row = np.where(seen, member.T, 0)
     sigma = np.where(seen, table.sigma_px[row], 1.0)

@@ -11,7 +11,13 @@ from config.jit import kernel
 
 
 def frame_from_view(views: Views, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
-    """Return the marker frame of one view, without triangulation. blob_of_marker: (M,), -1 for none."""
+    """Return the marker frame of one view, without triangulation.
+
+    Args:
+        views: what the cameras saw at one time.
+        camera_index: number of the view's camera.
+        blob_of_marker: (M,), -1 for none.
+    """
     n, blobs, n_views = len(blob_of_marker), views[camera_index], len(views)
     found = blob_of_marker >= 0
     seen, image, sigma = np.zeros((n_views, n), bool), np.zeros((n_views, n, 2)), np.zeros((n_views, n))
@@ -36,7 +42,10 @@ class LabelledPoints(NamedTuple):
 def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFrame:
     """Return the marker frame of labelled points.
 
-    choice: point of each marker, (M,), -1 for none.
+    Args:
+        views: what the cameras saw at one time.
+        points: of the views.
+        choice: point of each marker, (M,), -1 for none.
     """
     n = len(choice)
     taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((len(views), n), -1))

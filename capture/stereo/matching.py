@@ -24,8 +24,14 @@ NO_PREDICTION = make_read_only(np.zeros((0, 3)))
 def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLike | None = None) -> Points:
     """Return the points that two cameras see at least, and the blobs that only one sees.
 
-    predicted_m: predicted markers, (M, 3) [m] world, None or empty without a prediction. Points behind a camera or outside
-    min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows by skew_px_s.
+    Points behind a camera or outside min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows
+    by skew_px_s.
+
+    Args:
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        settings: of the matching.
+        predicted_m: predicted markers, (M, 3) world [m]; None or empty: no prediction.
     """
     predicted = make_read_only(NO_PREDICTION if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))
     seeing = [camera for camera, blobs in enumerate(views.blobs) if blobs is not None and len(blobs)]

@@ -116,11 +116,19 @@ def _build_trunk(skeleton: Skeleton, scale: float) -> list[Part]:
 def draw_worn_offsets(
     skeleton: Skeleton, body: ConeBody, markers: MarkerSet, radius_m: float, sigma_m: float, seed: int
 ) -> Floats:
-    """Return the true offsets of the worn markers: nominal offset plus a random error, on the surface of the body.
+    """Return the true offsets of the worn markers, (M, 3) [m] in each joint's frame: nominal offset plus a random error, on the
+    surface of the body.
 
-    radius_m: of the marker; sigma_m: standard deviation of the placement in each axis. A marker less than its radius above the
-    surface (T-pose) is moved outward from its bone; one that would float is moved to the surface, unless it is so far away that
-    it must be on a prop. Returns (M, 3) [m] in each joint's frame.
+    A marker less than its radius above the surface (T-pose) is moved outward from its bone; one that would float is moved to
+    the surface, unless it is so far away that it must be on a prop.
+
+    Args:
+        skeleton: of the performer.
+        body: the body around it.
+        markers: the set that is worn.
+        radius_m: of the markers.
+        sigma_m: standard deviation of the placement in each axis.
+        seed: of the random errors.
     """
     G, p = _compute_rest_pose(skeleton)
     cones = body.posed(G, p)
@@ -153,7 +161,15 @@ def _find_outward_direction(nominal_m: Floats, bone_m: Floats) -> Floats:
 
 
 def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: Floats, radius_m: float) -> ConeBody:
-    """Return the body with a stick from the joint to every marker far outside it, ending short of the marker."""
+    """Return the body with a stick from the joint to every marker far outside it, ending short of the marker.
+
+    Args:
+        skeleton: of the performer.
+        body: the body around it.
+        markers: the set that is worn.
+        offset_m: of the markers in their joints' frames, (M, 3).
+        radius_m: of the markers.
+    """
     rest = _compute_rest_pose(skeleton)
     cones = body.posed(*rest)
     names, parts = list(JOINT_INDEX), []

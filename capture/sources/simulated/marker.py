@@ -138,9 +138,14 @@ def _compute_taps(blur_px: float) -> Floats32:
 def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Floats:
     """Return Q with the outline of a small sphere u' Q^-1 u = 1 about its projected centre, (M, 2, 2) [px^2].
 
-    First order: Q = r^2 J J', J the derivative of the projection (distortion included) by the point. Moving a point along
-    its ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's
-    middle, at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
+    First order: Q = r^2 J J', J the derivative of the projection (distortion included) by the point. Moving a point along its
+    ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's middle,
+    at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
+
+    Args:
+        camera: that sees them.
+        points_m: centres of the spheres, (M, 3) world.
+        radius_m: of the spheres.
     """
     packed, J = pack_camera(camera), np.zeros((len(points_m), 2, 3))
     for point, derivative in zip(np.asarray(points_m, float), J, strict=True):
@@ -151,9 +156,12 @@ def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float
 def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Floats, blur_px: float = 0.0) -> None:
     """Draw one marker into a BGR image.
 
-    path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola; covariance: of
-    `compute_ellipse_covariance`, (2, 2) [px^2]; color_bgr: (3,), above 255 for a saturated reflection; blur_px: standard
-    deviation of the lens blur.
+    Args:
+        image: BGR, (H, W, 3); drawn into.
+        path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola.
+        covariance: of `compute_ellipse_covariance`, (2, 2) [px^2].
+        color_bgr: (3,), above 255 for a saturated reflection.
+        blur_px: standard deviation of the lens blur.
     """
     path_px, covariance, color_bgr = (np.ascontiguousarray(x, np.float64) for x in (path_px, covariance, color_bgr))
     _draw_marker(image, path_px, covariance, color_bgr, blur_px, _compute_taps(blur_px))
@@ -171,9 +179,15 @@ def draw_markers(
 ) -> None:
     """Draw the visible part of every marker into a BGR image, far ones first, as an ellipse of its area about its middle.
 
-    packed: the camera, (22,); path_m: centres at start, middle and end of the exposure, (3, M, 3) [m]; visible: share of each,
-    (M,), and middle of that part at mid-exposure, (M, 3) [m]; shift_px: added to each drawn centre, (M, 2); radius_m: of the
-    markers; color_bgr: (M, 3), and blur_px: as in `draw_marker`.
+    Args:
+        image: BGR, (H, W, 3); drawn into.
+        packed: the camera, (22,).
+        path_m: centres at start, middle and end of the exposure, (3, M, 3) [m].
+        visible: share of each, (M,), and middle of that part at mid-exposure, (M, 3) [m].
+        shift_px: added to each drawn centre, (M, 2).
+        radius_m: of the markers.
+        color_bgr: (M, 3), as in `draw_marker`.
+        blur_px: as in `draw_marker`.
     """
     shown, seen_m = visible
     _draw_spheres(image, packed, path_m, seen_m, shown, shift_px, radius_m, color_bgr, blur_px, _compute_taps(blur_px))
