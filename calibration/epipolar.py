@@ -63,7 +63,7 @@ def compute_epipolar_distances(cameras: tuple[Camera, Camera], first_px: ArrayLi
     """
     first, second = cameras[0].undistort(first_px), cameras[1].undistort(second_px)
     out = np.empty((len(first), len(second)))
-    write_epipolar_distances(pack_two_views(*cameras), first, second, out)
+    write_epipolar_distances(pack_two_views(cameras[0], cameras[1]), first, second, out)
     return out
 
 

@@ -79,7 +79,7 @@ def remove_frames(clip: Clip, ranges: Iterable[tuple[int, int]]) -> list[Clip]:
     kept = np.ones(clip.n_frames, bool)
     for start, stop in ranges:
         kept[max(start, 0) : max(stop, 0)] = False
-    return [slice_clip(clip, *run, clip.name if run[0] == 0 else f"{clip.name}+{run[0]}") for run in find_runs(kept)]
+    return [slice_clip(clip, start, stop, clip.name if start == 0 else f"{clip.name}+{start}") for start, stop in find_runs(kept)]
 
 
 def find_runs(flags: Bools) -> list[tuple[int, int]]:

@@ -18,10 +18,10 @@ from config.arrays import Floats
 from numerics.definite import solve_each_damped
 
 REACH = 0.42  # of a square, how far the window goes
-RADIUS_PX = (2, 8)  # least and most
+LEAST_RADIUS_PX, MOST_RADIUS_PX = 2, 8
 STEPS = 12
 MAX_MOVE_PX = 3.0
-BLUR_PX = (0.25, 8.0)
+LEAST_BLUR_PX, MOST_BLUR_PX = 0.25, 8.0
 MAX_RESIDUAL = 0.25  # of half the contrast: where an edge ends rather than crosses another it is 0.5
 MAX_NOISE = 3.0  # that a dim picture may add to it, in grey levels
 X, Y, ANGLE_1, ANGLE_2, BLUR_1, BLUR_2, LEVEL, SLOPE_X, SLOPE_Y, HALF = range(10)
@@ -57,7 +57,7 @@ def fit_corners(
         light: whether the square to the lower right is a light one, (N,), which matters for boards with markers.
     """
     span = np.abs(steps_px).max(axis=(1, 2))
-    radius = int(np.clip(np.ceil(REACH * np.percentile(span, 90) * 1.2), *RADIUS_PX))
+    radius = int(np.clip(np.ceil(REACH * np.percentile(span, 90) * 1.2), LEAST_RADIUS_PX, MOST_RADIUS_PX))
     pixel, inside = _collect_windows(corners_px, radius, image.shape)
     grey = image[pixel[..., 1], pixel[..., 0]].astype(float)
     offset = pixel - corners_px[:, None]
@@ -129,7 +129,7 @@ def _minimise_error(values: Floats, grey: Floats, offset: Floats, weight: Floats
         g = (J.transpose(0, 2, 1) @ error[..., None])[..., 0]
         step = solve_each_damped(A, g, damping, 1e-6)
         tried = values + step
-        tried[:, BLUR_1 : BLUR_2 + 1] = np.clip(tried[:, BLUR_1 : BLUR_2 + 1], *np.log(BLUR_PX))
+        tried[:, BLUR_1 : BLUR_2 + 1] = np.clip(tried[:, BLUR_1 : BLUR_2 + 1], np.log(LEAST_BLUR_PX), np.log(MOST_BLUR_PX))
         new_error, new_J = _compute_model(tried, grey, offset, weight)
         new_cost = (new_error**2).sum(axis=1)
         better = new_cost < cost

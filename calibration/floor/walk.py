@@ -89,7 +89,8 @@ def _gather_dwells(frames: Sequence[PointFrame]) -> FloorEvidence:
     points = np.concatenate([np.zeros((0, 3)), *(frame.points_m for frame in moving)])
     covariances = np.concatenate([np.zeros((0, 3, 3)), *(frame.covariance_m2 for frame in moving)])
     step = max(1, len(points) // MAX_POINTS)
-    return FloorEvidence(feet, points[::step], covariances[::step], *_stack_points(moving))
+    frames_m, valid = _stack_points(moving)
+    return FloorEvidence(feet, points[::step], covariances[::step], frames_m, valid)
 
 
 def _remove_lamps(frame: PointFrame, lamps_m: Floats) -> PointFrame:

@@ -38,7 +38,7 @@ class StoredValues:
                     return self._shaped(name, node, shapes)
         return None
 
-    def needed(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Floats:
+    def require_matrix(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Floats:
         """Return the same as `matrix`. Raises FileFormatError: it is missing."""
         found = self.matrix(names, shapes)
         if found is None:

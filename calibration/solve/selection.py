@@ -18,6 +18,7 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
 from config.arrays import Bools, Floats
+from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 
 Size = tuple[int, int]
@@ -107,8 +108,8 @@ def compute_moment_information(moment: BoardMoment, cameras: Sequence[Camera], b
     return np.asarray(0.5 * (information + information.T))
 
 
-def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats] | None:
-    """Return the board's pose in the camera's frame: rotation (3, 3), translation (3,) [m]; None where it cannot be found."""
+def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> RigidMotion | None:
+    """Return the motion from the board's frame to the camera's; None where it cannot be found."""
     points, pixels = board.points_m[view.seen], np.ascontiguousarray(view.corners_px[view.seen])
     try:
         ok, rotvec, translation = cv2.solvePnP(points, pixels, camera.matrix, None, flags=cv2.SOLVEPNP_IPPE)
@@ -116,20 +117,20 @@ def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> tuple[Flo
         return None
     if not ok or not np.all(np.isfinite(rotvec)) or translation[2, 0] <= 0.0:
         return None
-    return matrix_from_rotvec(rotvec[:, 0]), translation[:, 0]
+    return RigidMotion(matrix_from_rotvec(rotvec[:, 0]), translation[:, 0])
 
 
 def _compute_jacobians(
-    view: BoardView, camera: Camera, board: Board, pose: tuple[Floats, Floats], reference: tuple[Floats, Floats] | None
+    view: BoardView, camera: Camera, board: Board, pose: RigidMotion, reference: RigidMotion | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return derivatives of the corners by lens (2n, N_LENS), the board's, the camera's and the reference's pose, (2n, 6).
 
     reference: the board's pose in the frame of another camera that sees it, in which the board's pose is counted then.
     """
-    rotation, translation = pose
+    rotation = pose.rotation
     f = camera.focal_px
     rotated = board.points_m[view.seen] @ rotation.T
-    x = rotated + translation
+    x = rotated + pose.translation_m
     u, v = x[:, 0] / x[:, 2], x[:, 1] / x[:, 2]
     r2, zero, one = u * u + v * v, np.zeros(len(u)), np.ones(len(u))
     du = np.stack([u, one, zero, f * u, f * u * r2, f * u * r2**2, f * 2 * u * v, f * (r2 + 2 * u * u)], axis=1)
@@ -142,10 +143,10 @@ def _compute_jacobians(
     if reference is None:
         pose_J = _compute_pose_jacobian(projection, rotated, np.eye(3))
         return lens, pose_J, np.zeros_like(pose_J), np.zeros_like(pose_J)
-    to_camera = rotation @ reference[0].T
-    there = board.points_m[view.seen] @ reference[0].T
+    to_camera = rotation @ reference.rotation.T
+    there = board.points_m[view.seen] @ reference.rotation.T
     J = _compute_pose_jacobian(projection, there, to_camera)
-    by_reference = -_compute_pose_jacobian(projection, there + reference[1], to_camera)
+    by_reference = -_compute_pose_jacobian(projection, there + reference.translation_m, to_camera)
     return lens, J, _compute_pose_jacobian(projection, x, np.eye(3)), by_reference
 
 

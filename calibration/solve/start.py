@@ -88,7 +88,8 @@ def compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size
 
 def find_pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
     """Return the board poses as one camera with known intrinsics sees them."""
-    return PoseCandidates(*find_candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0])))
+    state, costs = find_candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0]))
+    return PoseCandidates(state, costs)
 
 
 def find_initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensModel) -> PoseCandidates:
@@ -105,7 +106,8 @@ def find_initial_camera(seen: CornerObservations, size: tuple[int, int], lens: L
     closed = float("nan") if lens.fisheye else compute_closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
     tried = [_adjust_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
     if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
-        focals = np.geomspace(*(FISHEYE_FOCALS if lens.fisheye else FOCALS), N_FOCALS) * max(size)
+        shortest, longest = FISHEYE_FOCALS if lens.fisheye else FOCALS
+        focals = np.geomspace(shortest, longest, N_FOCALS) * max(size)
         plain = [_make_undistorted_lens(f, size, lens.fisheye) for f in focals]
         costs = [float(np.median(find_pose_candidates(each, seen).costs[: seen.n_views])) for each in plain]
         tried += [_adjust_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]

@@ -190,7 +190,7 @@ def adjust_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSu
     torso = tuple(
         PoseMarkers(t.point_m, t.valid & markers.torso, t.covariance_m2, t.expected, t.sigma_rad, t.root_m) for t in problem.takes
     )
-    first = adjust_subject(SubjectProblem(problem.space, problem.worn, torso, problem.stature), max_steps=15)
+    first = adjust_subject(SubjectProblem(problem.space, problem.markers, torso, problem.stature), max_steps=15)
     return adjust_subject(problem, first.state)
 
 
@@ -231,14 +231,14 @@ def _build_fit(
 
 def compute_seen_offsets(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
     """Return where the markers were seen in their joints' frames, mean over the takes, (M, 3) [m], and which were seen, (M,)."""
-    joint = problem.worn.joint
+    joint = problem.markers.joint
     total, count = np.zeros((len(joint), 3)), np.zeros(len(joint))
     for take, body in zip(problem.takes, adjusted.placed, strict=True):
         local = np.einsum("mji,mj->mi", body.G[joint], take.point_m - body.p[joint])
         total += np.where(take.valid[:, None], local, 0.0)
         count += take.valid
     seen = count > 0
-    return np.where(seen[:, None], total / np.maximum(count, 1)[:, None], problem.worn.offset_m), seen
+    return np.where(seen[:, None], total / np.maximum(count, 1)[:, None], problem.markers.offset_m), seen
 
 
 def _check_offsets(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
@@ -340,6 +340,6 @@ def measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, bo
     asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)
     mean = np.concatenate([fit.adjusted.state.y, fit.adjusted.state.offset_m.ravel()])
     root = np.linalg.cholesky(np.linalg.inv(fit.adjusted.covariance)).T
-    alone = adjust_subject(SubjectProblem(asked.space, asked.worn, asked.takes, earlier=(mean, root)))
+    alone = adjust_subject(SubjectProblem(asked.space, asked.markers, asked.takes, earlier=(mean, root)))
     freedom = max(3 * int(tposes[index].valid.sum()) - 6, 1)
     return float((alone.cost - freedom) / np.sqrt(2.0 * freedom))

@@ -203,7 +203,7 @@ def _adjust_without_outliers(problem: SubjectProblem, start: SubjectState) -> tu
 def _place_take(problem: SubjectProblem, state: SubjectState, row: int) -> PosedBody:
     """Place the body of one take."""
     vectors, _ = problem.space.vectors(state.y)
-    return place_body(vectors, state.offset_m, problem.worn.joint, state.rotvec[row], state.root_m[row])
+    return place_body(vectors, state.offset_m, problem.markers.joint, state.rotvec[row], state.root_m[row])
 
 
 def _compute_median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int) -> float:
@@ -231,7 +231,7 @@ def _build_refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: Adjus
 
 def _compute_marker_errors_mm(problem: SubjectProblem, adjusted: AdjustedSubject, first: int) -> Floats:
     """Return every marker's median distance from where the body has it, over the takes from `first` on that show it, (M,)."""
-    far = np.full((len(problem.takes), len(problem.worn.joint)), np.nan)
+    far = np.full((len(problem.takes), len(problem.markers.joint)), np.nan)
     for row in range(first, len(problem.takes)):
         take, body = problem.takes[row], adjusted.placed[row]
         far[row, take.valid] = np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
@@ -320,7 +320,7 @@ def _judge_places(still: SubjectFit, fit: SubjectFit) -> list[str]:
     """Find markers that went far on the body, or off it."""
     moved = np.linalg.norm(fit.subject.offset_m - still.subject.offset_m, axis=1)
     nominal = np.linalg.norm(fit.subject.offset_m - fit.subject.markers.offset_m, axis=1)
-    may = np.minimum(MOVED_SIGMAS * still.problem.worn.sigma_m, MOVED_M)
+    may = np.minimum(MOVED_SIGMAS * still.problem.markers.sigma_m, MOVED_M)
     bad = np.flatnonzero(still.seen & ((moved > may) | (nominal > MOST_OFF_M)))
     return [f"{still.subject.markers.names[m]} would sit {1e3 * moved[m]:.0f} mm from where the T-pose has it" for m in bad[:1]]
 

@@ -128,13 +128,13 @@ class TposeContext:
     """Where the performer stood.
 
     viewpoint_m: middle of the cameras, (3,) or None; up_known: the world has Y up; free_height_m: what the markers alone say of
-    the height, and its standard deviation, where one was told, else None; told_height_m: what was told.
+    the height, and its standard deviation, where one was told, else None; given_height_m: what was told.
     """
 
     viewpoint_m: Floats | None = None
     up_known: bool = False
     free_height_m: tuple[float, float] | None = None
-    told_height_m: float | None = None
+    given_height_m: float | None = None
 
 
 def judge_subject(
@@ -172,7 +172,7 @@ def judge_subject(
 
 def _judge_markers(fit: SubjectFit) -> list[Finding]:
     """Judge which markers were seen and where they came out."""
-    names, worn = fit.subject.markers.names, fit.problem.worn
+    names, worn = fit.subject.markers.names, fit.problem.markers
     missing = [name for name, seen in zip(names, fit.seen, strict=True) if not seen]
     findings = [Finding(Grade.PASS, f"all {len(names)} markers seen")]
     if missing:
@@ -224,7 +224,7 @@ def _judge_pose(fit: SubjectFit) -> list[Finding]:
     """Judge whether the arms were level, or as oblique as they were taken for, as far as markers are worn on them."""
     slope, any_seen, level = np.zeros((len(fit.problem.takes), 2)), False, True
     for k, take in enumerate(fit.problem.takes):
-        worn = {JOINTS[j] for j in fit.problem.worn.joint[take.valid]}
+        worn = {JOINTS[j] for j in fit.problem.markers.joint[take.valid]}
         seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
         wanted_deg = float(np.degrees(take.expected[JOINT_INDEX["leftUpperArm"], 2]))
         slope[k] = np.where(seen, measure_arm_slopes_deg(fit, k) - wanted_deg, 0.0)
@@ -273,13 +273,13 @@ def _judge_size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
         text = (
             f"the markers lie as on a body of {implied_m:.2f} m, {100 * abs(np.expm1(beyond)):.0f} % {way} people of the database"
         )
-        told = setting.told_height_m is not None and abs(np.log(implied_m / setting.told_height_m)) < 0.1
+        told = setting.given_height_m is not None and abs(np.log(implied_m / setting.given_height_m)) < 0.1
         findings.append(Finding(Grade.POOR if told else grade, text, SCALE_FIX))
-    if setting.free_height_m is not None and setting.told_height_m is not None:
+    if setting.free_height_m is not None and setting.given_height_m is not None:
         free, sigma = setting.free_height_m
-        off = abs(free - setting.told_height_m) / float(np.hypot(sigma, 0.025 * setting.told_height_m))
+        off = abs(free - setting.given_height_m) / float(np.hypot(sigma, 0.025 * setting.given_height_m))
         grade = grade_figure(off, HEIGHT_SIGMAS)
-        text = f"the markers alone say {free:.2f} m, told were {setting.told_height_m:.2f} m"
+        text = f"the markers alone say {free:.2f} m, told were {setting.given_height_m:.2f} m"
         findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
     for joint in find_lengths_at_bounds(fit):
         text = f"the bone that ends at {JOINTS[joint].removeprefix('left')} is as long or short as nobody's in the database"
@@ -307,7 +307,9 @@ def _measure_beyond_people(fit: SubjectFit) -> tuple[float, float]:
     """
     problem = fit.problem
     space, take = problem.space, problem.takes[0]
-    mean = place_body(space.vectors(np.zeros(space.n_parameters))[0], problem.worn.offset_m, problem.worn.joint, REST, REST[0])
+    mean = place_body(
+        space.vectors(np.zeros(space.n_parameters))[0], problem.markers.offset_m, problem.markers.joint, REST, REST[0]
+    )
     spread = [np.sqrt(((x - x.mean(axis=0)) ** 2).sum()) for x in (take.point_m[take.valid], mean.marker_m[take.valid])]
     size = float(np.log(spread[0] / spread[1]))
     rows = space.mean > np.log(LEAST_M)

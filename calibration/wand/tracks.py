@@ -10,6 +10,7 @@ pictures taken one by one it cannot be followed: those of equal stamps are taken
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ class WandViews:
         order = np.argsort(~self.seen, axis=0, kind="stable")
         return order[0], order[1]
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64], n_cameras: int | None = None) -> "WandViews":
+    def select_moments(self, which: NDArray[np.bool_] | NDArray[np.int64], n_cameras: int | None = None) -> "WandViews":
         """Return some of the moments, as the first cameras see them, by default all."""
         some = slice(n_cameras)
         return WandViews(
@@ -200,30 +201,39 @@ def follow_markers(sightings: Sightings, points: tuple[Floats, ...], n_markers: 
         n_markers: of the wand.
     """
     usual_s = float(np.median(np.diff(sightings.t_s))) if len(sightings.t_s) > 1 else 1.0 / 30.0
-    rows: list[tuple[float, Floats, int]] = []
+    rows: list[_TrackRow] = []
     run = 0
     for t_s, spots in zip(sightings.t_s, points, strict=True):
         found = None
-        if rows and t_s - rows[-1][0] <= GAP * usual_s:
+        if rows and t_s - rows[-1].t_s <= GAP * usual_s:
             found = _continue_rows(rows, float(t_s), spots, n_markers)
         if found is None and len(spots) == n_markers:
             run, found = run + 1, spots
         if found is not None:
-            rows.append((float(t_s), found, run))
-    t = np.array([row[0] for row in rows])
-    px = np.array([row[1] for row in rows]).reshape(len(rows), n_markers, 2)
-    return WandTrack(t, px, np.array([row[2] for row in rows], np.int64))
+            rows.append(_TrackRow(float(t_s), found, run))
+    t = np.array([row.t_s for row in rows])
+    px = np.array([row.points_px for row in rows]).reshape(len(rows), n_markers, 2)
+    return WandTrack(t, px, np.array([row.run for row in rows], np.int64))
 
 
-def _continue_rows(rows: list[tuple[float, Floats, int]], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
+class _TrackRow(NamedTuple):
+    """The markers of a wand in one frame: its stamp, their places (K, 2) [px], and the number of the run."""
+
+    t_s: float
+    points_px: Floats
+    run: int
+
+
+def _continue_rows(rows: list[_TrackRow], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
     """Return the spots that go on from the last rows, in their order, (K, 2); None where any is missing."""
     if not n_markers <= len(spots) <= MOST_SPOTS:
         return None
-    last_s, last, run = rows[-1]
-    expected, reach = last, np.full(n_markers, 2.0 * JUMP_PX)
-    if len(rows) > 1 and rows[-2][2] == run:
-        step = (last - rows[-2][1]) * (t_s - last_s) / max(last_s - rows[-2][0], 1e-6)
-        expected, reach = last + step, JUMP_PX + JUMP_SHARE * np.linalg.norm(step, axis=1)
+    last = rows[-1]
+    expected, reach = last.points_px, np.full(n_markers, 2.0 * JUMP_PX)
+    if len(rows) > 1 and rows[-2].run == last.run:
+        before = rows[-2]
+        step = (last.points_px - before.points_px) * (t_s - last.t_s) / max(last.t_s - before.t_s, 1e-6)
+        expected, reach = last.points_px + step, JUMP_PX + JUMP_SHARE * np.linalg.norm(step, axis=1)
     far = np.linalg.norm(spots[:, None] - expected[None], axis=2)
     orders = list(itertools.permutations(range(len(spots)), n_markers))
     costs = [sum(far[i, k] ** 2 for k, i in enumerate(order)) for order in orders]
@@ -280,7 +290,7 @@ def _collect_camera_views(camera: int, moments: WandTrack, tracks: Sequence[Wand
             px[c, found], velocity[c, found] = px_there, slope
         seen[c, found] = True
     views = WandViews(moments.t_s - offset_s[camera], px, velocity, seen, np.full(F, camera))
-    return views.chosen(~seen[:camera].any(axis=0) & (seen.sum(axis=0) > 1))
+    return views.select_moments(~seen[:camera].any(axis=0) & (seen.sum(axis=0) > 1))
 
 
 def _interpolate_track(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:

@@ -69,7 +69,7 @@ def compute_wand_uncertainty(
     shared_by_lens, places_by_lens = compute_lens_influence(fit, problem)
     root = np.concatenate([np.linalg.cholesky(fit.covariance), shared_by_lens * lens_sigma], axis=1)  # columns of one sigma each
     J = _compute_pose_derivatives(fit.state, len(root), baseline_m, by_length) @ root
-    own = fit.place_by_shared @ root[:, : len(root)]  # the rest is in places_by_lens already
+    own = fit.place_derivatives @ root[:, : len(root)]  # the rest is in places_by_lens already
     places = np.concatenate([own, places_by_lens * lens_sigma], axis=2)
     used = problem.used.ravel()
     D = places.reshape(len(used), 3, -1)[used]
@@ -88,10 +88,10 @@ def compute_lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, 
     F, K = problem.used.shape
     H_cq = np.einsum("fk,sfkua,sfkuq->aq", w, shared, by_lens, optimize=True)
     H_pq = np.einsum("fk,sfkui,sfkuq->fkiq", w, place, by_lens, optimize=True).reshape(F, 3 * K, -1)
-    solved = fit.answer_of_places(H_pq)
+    solved = fit.solve_places(H_pq)
     S_cq = H_cq - np.einsum("fap,fpq->aq", fit.normal.groups[0].mixed, solved)
     shared_by_lens = -fit.covariance @ S_cq
-    return shared_by_lens, -solved + fit.place_by_shared @ shared_by_lens
+    return shared_by_lens, -solved + fit.place_derivatives @ shared_by_lens
 
 
 def _compute_lens_derivatives(state: WandState) -> Floats:

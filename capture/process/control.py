@@ -300,7 +300,8 @@ def _sync_from_fields(fields: _OrderFields) -> Order:
 
 
 def _clock_from_fields(fields: _OrderFields) -> Order:
-    return ClockOrder(*(read_int_field(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
+    t0_ns, t1_ns, t2_ns = (read_int_field(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns"))
+    return ClockOrder(t0_ns, t1_ns, t2_ns)
 
 
 def _detector_from_details(details: Details) -> DetectorSettings:

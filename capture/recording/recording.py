@@ -123,7 +123,8 @@ class CaptureRecording:
         found = []
         for source in self._open():
             if self.spec.background_s is not None:
-                found.append(learn_background(read_images_between(source, *self.spec.background_s)))
+                start_s, end_s = self.spec.background_s
+                found.append(learn_background(read_images_between(source, start_s, end_s)))
             else:
                 found.append(estimate_background(sample_images(source, N_BACKGROUND)))
             source.close()

@@ -87,7 +87,8 @@ class NodeAdmission:
             return WaitOrder(f"another node is the {report.text} camera of this run"), None
         slot.holder, slot.t_heard_ns = node, t_ns
         hello = Report(ReportKind.HELLO, self._session, "", report.counts, report.details)
-        return WelcomeOrder(self._session, *slot.settings), (report.text, hello)
+        detector, room = slot.settings
+        return WelcomeOrder(self._session, detector, room), (report.text, hello)
 
 
 def _answer_clock(report: Report, t_received_ns: int) -> Order:

@@ -24,9 +24,19 @@ def frame_from_view(views: Views, camera_index: int, blob_of_marker: Ints) -> Ma
     seen[camera_index] = found
     image[camera_index, found] = blobs.points_px[blob_of_marker[found]]
     sigma[camera_index, found] = blobs.sigma_px[blob_of_marker[found]]
-    no_points = (np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)))
-    times = (views.first.index, views.t_capture_ns, views.skew_ns)
-    return MarkerFrame(*times, *no_points, seen, image, sigma, np.zeros(n), np.zeros((0, 3)))
+    return MarkerFrame(
+        index=views.first.index,
+        t_capture_ns=views.t_capture_ns,
+        skew_ns=views.skew_ns,
+        valid=np.zeros(n, bool),
+        point_m=np.zeros((n, 3)),
+        covariance_m2=np.zeros((n, 3, 3)),
+        seen=seen,
+        image_px=image,
+        sigma_px=sigma,
+        epipolar_px=np.zeros(n),
+        extra_m=np.zeros((0, 3)),
+    )
 
 
 class LabelledPoints(NamedTuple):
@@ -55,9 +65,19 @@ def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFram
     for c, blobs in enumerate(views.blobs):
         if blobs is not None:
             _take_blobs(make_read_only(blobs.points_px), make_read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
-    times = (views.first.index, views.t_capture_ns, views.skew_ns)
-    valid, point, covariance, epipolar, blob = taken
-    return MarkerFrame(*times, valid, point, covariance, blob >= 0, image, sigma, epipolar, points.point_m[unused])
+    return MarkerFrame(
+        index=views.first.index,
+        t_capture_ns=views.t_capture_ns,
+        skew_ns=views.skew_ns,
+        valid=taken.valid,
+        point_m=taken.point_m,
+        covariance_m2=taken.covariance_m2,
+        seen=taken.blob >= 0,
+        image_px=image,
+        sigma_px=sigma,
+        epipolar_px=taken.epipolar_px,
+        extra_m=points.point_m[unused],
+    )
 
 
 @kernel

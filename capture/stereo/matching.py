@@ -4,6 +4,8 @@ Two views are matched by the assignment of least cost, an unpaired blob costing 
 with at most a blob of each view (`clusters`).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -145,6 +147,4 @@ def add_rig_error(views: Views, sigma_px: float) -> Views:
 
 def _add_sigma(blobs: Blobs, sigma_px: float) -> Blobs:
     """Return blobs with an error added to each."""
-    sigma = np.hypot(blobs.sigma_px, sigma_px)
-    same = (blobs.camera, blobs.index, blobs.t_capture_ns, blobs.points_px, blobs.area_px, blobs.color_rgb)
-    return Blobs(*same, sigma, blobs.light)
+    return replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px))

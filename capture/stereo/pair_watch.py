@@ -159,8 +159,8 @@ class PairWatch:
     """
 
     def __init__(self, rig: Rig, who: str = "a camera") -> None:
-        self._rig, self._essential = rig, compute_essential_matrix(*rig.cameras)
-        F = compute_fundamental_matrix(*rig.cameras)
+        self._rig, self._essential = rig, compute_essential_matrix(rig.cameras[0], rig.cameras[1])
+        F = compute_fundamental_matrix(rig.cameras[0], rig.cameras[1])
         middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
         lines = (F.T @ middles[1], F @ middles[0])
         self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)

@@ -124,8 +124,9 @@ class TimeOffsetEstimator:
         if rig is not self._rig or partner != self._partner:
             self._change_partner(rig, partner)
         pair = [partner, self._camera]
-        seen = (frame.image_px[pair], shared[partner], frame.sigma_px[pair])
-        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, used_s[self._camera], *seen)
+        timed = _TimedMarkers(
+            frame.t_capture_ns * 1e-9, used_s[self._camera], frame.image_px[pair], shared[partner], frame.sigma_px[pair]
+        )
         if self._frames and not (timed.t_s > self._frames[-1].t_s and len(timed.valid) == len(self._frames[-1].valid)):
             self._add_rows()
             self._frames.clear()

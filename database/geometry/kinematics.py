@@ -215,8 +215,8 @@ def compute_forward_kinematics(skeleton: Skeleton, rotvec: ArrayLike, root_m: Ar
         return G, p
     root = make_read_only(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
     G, p = np.empty((*shape, N_JOINTS, 3, 3)), np.empty((*shape, N_JOINTS, 3))
-    out = (G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))
-    _compute_forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _pack_chain(skeleton), *out)
+    flat_G, flat_p = G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3)  # share memory
+    _compute_forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _pack_chain(skeleton), flat_G, flat_p)
     return G, p
 
 

@@ -188,7 +188,8 @@ def _join_segments(poses: PoseRows, first_segment: int, table: PartnerTable, pro
     start = poses.segments.start
     spans = [(s, min(s + SPAN, len(start) - 1)) for s in range(first_segment, len(start) - 1, SPAN)]
     n_threads = max(1, min(os.cpu_count() or 1, MAX_THREADS, len(spans) // 8))
-    others = [_make_empty_table(*table.keys.shape) for _ in range(n_threads - 1)]
+    n_poses, degree = table.keys.shape
+    others = [_make_empty_table(n_poses, degree) for _ in range(n_threads - 1)]
     free: SimpleQueue[PartnerTable] = SimpleQueue()
     for each in (table, *others):
         free.put(each)
@@ -208,7 +209,7 @@ def _join_segments(poses: PoseRows, first_segment: int, table: PartnerTable, pro
         # When interrupted, only the spans that are being joined are finished.
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         # The last spans meet the most poses; begun first, they do not leave one thread alone with them at the end.
-        for future in as_completed([pool.submit(run, *span) for span in reversed(spans)]):
+        for future in as_completed([pool.submit(run, first, stop) for first, stop in reversed(spans)]):
             done += future.result()
             if progress is not None:
                 progress(done, total, "neighbours")
@@ -245,8 +246,7 @@ def make_graph_extender(path: str | Path, progress: Progress | None = None) -> D
     stored = find_graph(open_database(path))
     if stored is None:
         return None
-    rule = (stored.radius_rad, stored.degree, stored.seed, stored.camera_fps, stored.eps_rad)
-    graph = Graph(np.array(stored.start), np.array(stored.neighbour), np.array(stored.ball), *rule)
+    graph = replace(stored, start=np.array(stored.start), neighbour=np.array(stored.neighbour), ball=np.array(stored.ball))
     del stored
     return lambda rotvec, clip_start, fps: arrays_from_graph(extend_graph(graph, rotvec, clip_start, fps=fps, progress=progress))
 

@@ -170,11 +170,11 @@ def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: 
         offset_m: of the markers in their joints' frames, (M, 3).
         radius_m: of the markers.
     """
-    rest = _compute_rest_pose(skeleton)
-    cones = body.posed(*rest)
+    G, p = _compute_rest_pose(skeleton)
+    cones = body.posed(G, p)
     names, parts = list(JOINT_INDEX), []
     for m, joint in enumerate(markers.joint):
-        distance, _ = compute_surface_distance(cones, rest[1][joint] + offset_m[m])
+        distance, _ = compute_surface_distance(cones, p[joint] + offset_m[m])
         length = float(np.linalg.norm(offset_m[m]))
         if distance > PROP_GAP_M:
             end = offset_m[m] * (1.0 - (radius_m + PROP_RADIUS_M) / length)

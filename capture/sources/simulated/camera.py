@@ -107,7 +107,8 @@ class SimulatedCamera:
 
     def frame_at(self, index: int) -> Frame:
         """Draw frame `index`, whatever was read before."""
-        return self._draw(index, *self.view_at(index))
+        view, noise_at = self.view_at(index)
+        return self._draw(index, view, noise_at)
 
     def frame_with_truth(self, index: int) -> tuple[Frame, Floats, Floats]:
         """Return frame `index`, the exact image points, (M, 2) [px], and the visible shares, (M,), of the markers."""

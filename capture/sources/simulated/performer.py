@@ -225,7 +225,8 @@ class Performer:
     def distance_m(self) -> float:
         """From the middle of the motion to the middle between the first two cameras, along the floor."""
         centers_m = [self.camera_on_stage(camera).center_m for camera in self.rig.cameras[:2]]
-        return float(np.hypot(*np.mean(centers_m, axis=0)[[0, 2]]))
+        x, _, z = np.mean(centers_m, axis=0)
+        return float(np.hypot(x, z))
 
     def poses_at(self, seconds: Floats) -> tuple[Floats, Floats]:
         """Return rotvec (S, J, 3) [rad] and root (S, 3) [m] at any times, (S,) [s]: slerp between poses, constant beyond them."""
@@ -238,7 +239,8 @@ class Performer:
 
     def joints_at(self, seconds: Floats) -> tuple[Floats, Floats]:
         """Return orientations (S, J, 3, 3) and positions (S, J, 3) [m] of the joints, world."""
-        return compute_forward_kinematics(self.clip.skeleton, *self.poses_at(seconds))
+        rotvec, root_m = self.poses_at(seconds)
+        return compute_forward_kinematics(self.clip.skeleton, rotvec, root_m)
 
     def markers_of(self, G: Floats, p: Floats) -> Floats:
         """Return marker centres (S, M, 3) [m] from the joints' orientations and positions."""
@@ -312,9 +314,10 @@ def _find_rig_and_stage(scene: SimulatedScene, points_m: Floats) -> tuple[Rig, F
     """Return the rig, and rotation and translation of the stage in its world."""
     if scene.rig:
         rig = read_rig(scene.rig)
-        return rig, *place_stage(rig, points_m, scene.distance_m)
-    placed, height_m, given = (scene.size, scene.fov_deg), scene.camera_height_m, scene.distance_m
-    distance_m = given or find_distance_in_view(*placed, scene.baseline_m, height_m, points_m)
-    pair = make_facing_rig(*placed, distance_m, scene.baseline_m, height_m)
-    around_m = [given] * (scene.views - 2) if given else find_distances_around(*placed, height_m, scene.views, points_m)
+        R, t = place_stage(rig, points_m, scene.distance_m)
+        return rig, R, t
+    size, fov_deg, height_m, given = scene.size, scene.fov_deg, scene.camera_height_m, scene.distance_m
+    distance_m = given or find_distance_in_view(size, fov_deg, scene.baseline_m, height_m, points_m)
+    pair = make_facing_rig(size, fov_deg, distance_m, scene.baseline_m, height_m)
+    around_m = [given] * (scene.views - 2) if given else find_distances_around(size, fov_deg, height_m, scene.views, points_m)
     return add_cameras_around(pair, scene.views, scene.fov_deg, around_m, height_m), np.eye(3), np.zeros(3)
