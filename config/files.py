@@ -112,7 +112,7 @@ def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = Fi
 
 
 def _replace_file(temporary: Path, file: Path, error_type: type[DuocapError]) -> None:
-    """Let a whole file take another's place. Raises `error_type`."""
+    """Put a whole file in another's place. Raises `error_type`."""
     try:
         temporary.replace(file)
     except OSError as error:  # a folder of that name, or on Windows a file that another program has open

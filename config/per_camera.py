@@ -117,7 +117,7 @@ def read_tuned_values(file: Path) -> dict[str, Table]:
 
 
 def save_tuned_values(file: Path, tuned: Mapping[str, Table]) -> None:
-    """Store the tuned values of some cameras and keep those of the others; a camera without any is removed from the file.
+    """Save the tuned values of some cameras and keep those of the others; a camera without any is removed from the file.
 
     Raises SettingsError: the file there is no file of tuned values; FileFormatError: it cannot be written.
     """

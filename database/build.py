@@ -37,7 +37,7 @@ MAX_AHEAD = 6  # clips read ahead of the one that is written
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """One rule: a file stem, with * and ? as in file names, and a half-open range of frames, 0-based."""
+    """A rule for what is left out: a file stem, with * and ? as in file names, and a half-open range of frames, 0-based."""
 
     text: str
     stem: str
@@ -158,7 +158,7 @@ def check_rate(fps: float) -> None:
 
 
 def compute_skeleton_key(skeleton: Skeleton) -> str:
-    """Return what is the same for skeletons that count once among those whose median the T-poses have."""
+    """Return a key of a skeleton's lengths; equal ones count once in the median body of the T-poses."""
     return skeleton.offsets_m.round(6).tobytes().hex()
 
 

@@ -46,7 +46,7 @@ class Clip:
 
 
 def clip_from_local(name: str, skeleton: Skeleton, fps: float, local: Floats, root_m: Floats) -> Clip:
-    """Make a clip from rotations relative to the parent, (N, J, 3, 3), and hip positions, (N, 3) [m].
+    """Return a clip of rotations relative to the parents and positions of the hips.
 
     Args:
         name: of the clip.

@@ -138,7 +138,7 @@ def write_container(path: Path, kind: FileKind = DATABASE) -> Iterator[Container
 
 
 def open_container(path: Path, kind: FileKind = DATABASE) -> Container:
-    """Map a file into memory.
+    """Open a file, mapped into memory.
 
     Raises DatabaseError if it is missing, empty, foreign, truncated, damaged or of another version.
     """

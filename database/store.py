@@ -336,7 +336,7 @@ def _open_parts(path: Path, fields: Mapping[str, Any]) -> PoseDatabase:
 
 
 def compute_poses_checksum(path: str | Path) -> int:
-    """Return a number that tells a database's poses, and whether they are mirrored, from all others. Raises DatabaseError."""
+    """Return a checksum of a database's poses and of whether they are mirrored. Raises DatabaseError."""
     container = open_container(Path(path))
     if container.fields.get("schema") != SCHEMA_OF_PARTS:
         return container.checksums["rotvec"]

@@ -161,7 +161,7 @@ def solve_banded(blocks: Floats, right: Floats) -> Floats:
 
 
 def eliminate_leading(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats, float]:
-    """Return what a quadratic, least over all but the last B - 1 blocks, is of these: Hessian (W, W), gradient (W,), constant.
+    """Minimise a quadratic over all but the last B - 1 blocks; return what is left: Hessian (W, W), gradient (W,), constant.
 
     The quadratic is g'x + x'A x / 2. Raises LinAlgError.
     """

@@ -290,7 +290,9 @@ class _PlaneFit:
         self.middle_m = size * board.points_m.mean(axis=0)
 
     def _solved(self, start: Floats, free: bool) -> tuple[Floats, Floats, float]:
-        """Solve, with the board's size free or not; return parameters, covariance and the RMS of the corners [px]."""
+        """Solve for the poses, with the board's size free or not; return parameters, covariance and the RMS of the corners
+        [px].
+        """
 
         def residual(x: Floats) -> Floats:
             return self._residual(x[:-1], float(x[-1])) if free else self._residual(x)
@@ -334,7 +336,7 @@ def _compute_pose_in_plane(first: BoardPose, pose: BoardPose) -> Floats:
 
 
 def _build_floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, dropped: Sequence[str], thickness_m: float) -> Floor:
-    """Put the result together."""
+    """Return the floor under the board."""
     up = -fit.rotation[:, 2]
     touching = np.concatenate(fit.corners_m) - thickness_m * up
     middle = fit.middle_m

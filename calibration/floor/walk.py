@@ -235,7 +235,7 @@ def _space_heights(heights: FootHeights, over_m: Floats, kind: Ints) -> FootHeig
 
 
 def _build_floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPlane, chosen: Ints, kind: Ints) -> Floor:
-    """Put the result together."""
+    """Return the floor of the plane and what touched it."""
     contacts = scene.dwells.points_m[chosen]
     feet = contacts - heights.heights_m[kind][:, None] * plane.up
     origin = plane.nearest(np.median(contacts, axis=0))

@@ -88,7 +88,7 @@ def _format_shapes(shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def _open_storage(path: Path) -> cv2.FileStorage:
-    """Read a file."""
+    """Open a file of stored values."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -54,7 +54,7 @@ def sort_by_need(needs: Sequence[Requirement]) -> list[Requirement]:
 
 
 class SteadyText:
-    """Words that stay for a moment, so that they can be read; what is urgent is said at once."""
+    """Words that are shown for a moment, so that they can be read; urgent ones are shown at once."""
 
     def __init__(self, hold_ns: int = ARMED_NS) -> None:
         self._hold_ns, self._words, self._since_ns = hold_ns, "", 0

@@ -273,7 +273,7 @@ class RigGuide:
         )
 
     def _advice(self, words: str, good: bool = False, taken: bool = False) -> Advice:
-        """Put together what to tell."""
+        """Return what to tell the person who holds the board."""
         done = self.done
         shared = self.n_shared
         views = f"{shared} view" + ("" if shared == 1 else "s")

@@ -99,7 +99,7 @@ def measure_disagreement(evidence: Evidence, extra: Floats | None = None) -> flo
 
 
 def downweight_misfits(evidence: Evidence) -> Evidence:
-    """Reduce the weight of views that fit worse than noise explains, each by its own misfit.
+    """Return the evidence with less weight on views that fit worse than noise explains, each by its own misfit.
 
     A board that moved between two pictures spoils its view only; that must not look like a camera that was moved.
     """
@@ -141,7 +141,7 @@ def _measure_view_misfits(evidence: Evidence, extra: Floats | None) -> tuple[Flo
 
 
 def evaluate_alternative(evidence: Evidence, extra: Floats) -> Alternative:
-    """Free directions that were fixed, (G, e): how much better the views would fit, and how the rig would change."""
+    """Return how much better the views would fit with fixed directions free, (G, e), and how the rig would change."""
     D, total = evidence.free, evidence.information.sum(axis=0)
     both = np.concatenate([D, extra], axis=1)
     score = both.T @ _compute_scores_at_optimum(evidence, None).sum(axis=0)
@@ -169,7 +169,7 @@ def list_form_directions(evidence: Evidence) -> Floats:
 
 
 def evaluate_camera_moves(evidence: Evidence, views: Iterable[int], directions: Floats) -> list[Alternative]:
-    """Let a camera have another pose from a view on, for each of some views; their `extra` is the change of that pose, (6,).
+    """Return, for each of some views, the alternative that a camera has another pose from it on; `extra`: change of pose, (6,).
 
     Args:
         evidence: information and scores of the views.

@@ -98,7 +98,7 @@ def judge_pixels(solution: RigSolution) -> QualityReport:
 
 
 def _find_odd_views(solution: RigSolution) -> list[Finding]:
-    """Name views that fit much worse than the others."""
+    """Find the views that fit much worse than the others; return their names."""
     rms = compute_view_rms_px(solution)
     usual = float(np.nanmedian(rms)) if np.isfinite(rms).any() else 0.0
     odd = [

@@ -37,7 +37,7 @@ class SquareSides:
 
 
 def measure_square_sides(solution: RigSolution) -> SquareSides:
-    """Triangulate the corners that two cameras saw, and measure the sides of the squares; longer distances as parts of them."""
+    """Measure the sides of the squares from corners that two cameras saw; longer distances count as several sides."""
     board, shared = solution.board, find_shared_corners(solution)
     points = np.full((*shared.shape, 3), np.nan)
     if shared.any():
@@ -138,7 +138,7 @@ def _judge_lens(camera: Camera) -> Finding | None:
 
 
 def compute_lens_reach(camera: Camera) -> float:
-    """Return how far from the axis the lens model grows, over the depth, before it bends; inf: everywhere.
+    """Return how far from the axis the lens model grows, over the depth, before it folds back; inf: everywhere.
 
     Beyond, a ray and another nearer to the axis come to the same pixel.
     """

@@ -32,7 +32,7 @@ MIN_VIEWS = 3  # before and after a move
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An explanation that speaks against the solution. error: the largest relative change of a distance if it were true."""
+    """An explanation of the views other than the solution. error: the largest relative change of a distance if it were true."""
 
     error: float
     text: str

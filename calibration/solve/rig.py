@@ -276,7 +276,7 @@ def _remove_outliers(found: _Adjustment) -> _Adjustment:
 def _build_solution(
     board: Board, sizes: Sequence[Size], names: Sequence[str], found: _Adjustment, fixed_intrinsics: bool
 ) -> RigSolution:
-    """Put the result together with its covariances."""
+    """Return the solution with its covariances."""
     fit, freedom = found.fit, found.freedom
     state = fit.state
     uncertainty = compute_uncertainty(state, inflate_noise(fit, freedom), freedom, found.prior)

@@ -167,7 +167,7 @@ def build_subject_problem(
 
 
 def _make_take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floats | None) -> PoseMarkers:
-    """Lay the mean body on the torso's markers and expect a T-pose of it."""
+    """Return a take in which a T-pose is expected, the mean body laid on the torso's markers."""
     torso = tpose.valid & markers.torso
     if int(torso.sum()) < 3:
         missing = ", ".join(n for n, on, ok in zip(markers.names, markers.torso, tpose.valid, strict=True) if on and not ok)
@@ -220,7 +220,7 @@ def _build_fit(
     sigma_m: Floats | None,
     measured: NDArray[np.bool_],
 ) -> SubjectFit:
-    """Put the result together and check it."""
+    """Return the checked fit."""
     offset, seen = compute_seen_offsets(problem, adjusted)
     _check_offsets(markers, seen, offset)
     skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
@@ -242,7 +242,7 @@ def compute_seen_offsets(problem: SubjectProblem, adjusted: AdjustedSubject) -> 
 
 
 def _check_offsets(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
-    """Refuse a fit that puts a marker absurdly far from where the marker set says it sits."""
+    """Raise CalibrationError where a marker is absurdly far from where the marker set says it sits."""
     moved = np.where(seen, np.linalg.norm(offset - markers.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved))
     if moved[worst] > MOST_OFF_M:

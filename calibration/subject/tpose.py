@@ -253,7 +253,7 @@ def _average_pose(
     worn: Worn | None,
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Do so in one posture; also how badly it fits [m]."""
+    """Label and average in one posture; return the T-pose and how badly it fits [m]."""
     if worn is not None:
         return _average_part(frames, markers, skeletons, viewpoint_m, worn, posture)
     try:
@@ -278,7 +278,7 @@ def _average_part(
     worn: Worn,
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
+    """Label and average one side's markers; return the T-pose of the whole set and how badly it fits [m]."""
     chosen = find_worn_markers(markers, worn)
     tpose, cost_m = _average_worn(frames, select_marker_subset(markers, chosen), skeletons, viewpoint_m, posture)
     n = len(markers)
@@ -296,7 +296,7 @@ def _average_worn(
     viewpoint_m: Floats | None,
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Label and average the markers of a set all of which are worn; also how badly the T-pose fits [m]."""
+    """Label and average the markers of a set that is worn completely; return the T-pose and how badly it fits [m]."""
     usable = [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
@@ -358,7 +358,7 @@ def _compute_median(stack: Floats) -> Floats:
 
 
 def _remove_sway(stack: Floats) -> Floats:
-    """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
+    """Remove the sway of the body as a whole: every frame is laid on the median of all, (F, M, 3)."""
     for _ in range(2):
         middle = _compute_median(stack)
         laid = stack.copy()

@@ -105,7 +105,7 @@ def _name_shared_cameras(s: WandSolution) -> str:
 
 
 def _judge_links(s: WandSolution) -> list[Finding]:
-    """Name of more than two cameras the pair that shares fewest moments of those that hold the rig together."""
+    """Return a finding on the pair of more than two cameras that shares fewest moments of those that hold the rig together."""
     if len(s.rig) == 2:
         return []
     names = [camera.name for camera in s.rig.cameras]
@@ -123,7 +123,7 @@ def _estimate_spread(values: Floats) -> float:
 
 
 def _judge_observations(s: WandSolution) -> Finding:
-    """Count what both cameras saw."""
+    """Return a finding on how much both cameras saw."""
     grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
     lost = 1.0 - s.n_shared / max(s.used.size, 1)
     grade = max(grade, grade_figure(lost, LOST))
@@ -270,7 +270,7 @@ def _judge_unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
 
 
 def _judge_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
-    """Compare the cameras' distance with that measured, where the scale is the wand's."""
+    """Return a finding on the cameras' distance beside that measured, where the scale is the wand's."""
     if distance_m is None or not len(s.lengths_m):
         return []
     percent = 100.0 * (_measure_baseline_m(s) / distance_m - 1.0)
@@ -294,7 +294,7 @@ def _compare_with_earlier(s: WandSolution, earlier: Rig) -> tuple[float, float, 
 
 
 def _judge_earlier(s: WandSolution, earlier: Rig) -> Finding:
-    """Compare with a rig that these cameras had before."""
+    """Return findings on the difference from a rig that these cameras had before."""
     turn, aside, scale = _compare_with_earlier(s, earlier)
     percent, degrees = 100.0 * (scale - 1.0), np.degrees(turn)
     which = "right" if len(s.rig) == 2 else "second"

@@ -177,7 +177,9 @@ def solve_wand(
 def _drop_undetermined(
     given: WandInput, state: WandState, offset_s: Floats, free: WandFreedom
 ) -> tuple[RefinedWand, WandFreedom, tuple[str, ...]]:
-    """Adjust, and once more without what was not determined well: focal lengths, time offset; say so."""
+    """Adjust, and once more without focal lengths or time offsets that were not determined well; return what was free, and
+    notes.
+    """
     notes = list[str]()
     while True:
         found = refine_wand(given, state, offset_s, free)
@@ -209,7 +211,7 @@ class _Scale:
 
 
 def _find_scale(state: WandState, length_m: float | None, distance_m: float | None) -> _Scale:
-    """Settle the unit of length. Raises CalibrationError: nothing tells it."""
+    """Return what settles the unit of length. Raises CalibrationError: nothing does."""
     if length_m is not None and state.length > 0.0:
         return _Scale(length_m / state.length, f"the wand's length of {1e3 * length_m:g} mm", True)
     if distance_m is not None:
@@ -225,7 +227,7 @@ def _build_solution(
     assumed_lens: bool,
     notes: tuple[str, ...],
 ) -> WandSolution:
-    """Check what came out and give it in metres."""
+    """Check the result and return it in metres."""
     fit, views, used, C = found.fit, found.problem.views, found.problem.used, len(given.cameras)
     state, points_m = fit.state, scale.baseline_m * fit.state.points
     _check_fit(used, found.problem.sigma_px)

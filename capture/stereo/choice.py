@@ -57,7 +57,7 @@ def _measure_sight_distance(blobs: Blobs, camera: Camera, marker_m: Floats) -> F
 
 
 def choose_views(views: Views, rig: Rig, marker_m: Floats, n_views: int) -> Views:
-    """Return the moment with at most so many of its views, those that tell most of where the markers are.
+    """Return the moment with at most so many of its views, those that say most about where the markers are.
 
     One view after the other is left out, always the one without which the errors grow least; of equals the last.
 

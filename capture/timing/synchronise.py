@@ -177,7 +177,9 @@ class Synchroniser:
         return figures
 
     def _tell_reference(self, before: int) -> None:
-        """Note that a faster camera is the reference now; one that is so for want of the other is told as its silence."""
+        """Notify the user that a faster camera is the reference now; if only for want of the other, that one's silence is told
+        instead.
+        """
         camera = self.grouping.reference or 0
         if not 0.0 < self.grouping.rate_hz(before) < FASTER * self.grouping.rate_hz(camera):
             return

@@ -68,7 +68,7 @@ def _compute_level(hip: float, height: float) -> float:
 
 
 def _place_trunk(rest: Floats, tails: Floats, hip: float) -> None:
-    """Write the joints from the hips to the head as shares of the stature."""
+    """Place the joints from the hips to the head, as shares of the stature."""
     points = np.array([(0.0, _compute_level(hip, height), z) for height, z in zip(TRUNK.values(), TRUNK_AHEAD, strict=True)])
     _place_chain(rest, tails, list(TRUNK), np.concatenate([points, [(0.0, 1.0, TRUNK_AHEAD[-1])]]))
 
