@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
 from calibration.subject.adjust import compute_height
 from calibration.subject.coverage import judge_marker_coverage
 from calibration.subject.fit import MEASURED, ODD, SubjectFit, TakesFit, TPose
@@ -107,16 +107,16 @@ def measure_arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
     return np.array(found)
 
 
-SCATTER_MM = (8.0, 30.0)  # poor, fail
+SCATTER_MM = GradeLimits(8.0, 30.0)  # poor, fail
 LEVER_M = 0.2  # from the joint: markers farther away count by so much less
-SLOPE_DEG = (20.0, 40.0)
+SLOPE_DEG = GradeLimits(20.0, 40.0)
 OFF_SIGMAS, OFF_M = 3.5, 0.07
-BEYOND = (0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
-HEIGHT_SIGMAS = (2.0, 3.5)
+BEYOND = GradeLimits(0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
+HEIGHT_SIGMAS = GradeLimits(2.0, 3.5)
 HEIGHT_RANGE_M = (0.85, 2.3)
 DEPTH_MM = 20.0
 LIMB_SIGMA_MM = 35.0
-LEAN_DEG = (15.0, 35.0)
+LEAN_DEG = GradeLimits(15.0, 35.0)
 REST = np.zeros((N_JOINTS, 3))
 ARM = ("UpperArm", "LowerArm", "Hand")
 LIMBS = ("upper arms", "forearms", "thighs", "shins")

@@ -5,20 +5,20 @@ import numpy as np
 from calibration.camera import Rig, compute_relative_pose, format_camera_name
 from calibration.depth import compute_depth_sigma_m
 from calibration.quality.measures import list_camera_keys
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
 from calibration.solve.initial import find_spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
 from database.geometry.rotations import compute_geodesic_rad
 
 ENOUGH, FEW = 200, 80
-RMS_PX = (0.5, 1.0)  # here and below: good, and poor, up to
-WORLD_OFF = (0.006, 0.03)  # error of a place as a share of its distance
-BIAS = (0.005, 0.02)  # of the wand's length, near against far
+RMS_PX = GradeLimits(0.5, 1.0)  # here and below: good, and poor, up to
+WORLD_OFF = GradeLimits(0.006, 0.03)  # error of a place as a share of its distance
+BIAS = GradeLimits(0.005, 0.02)  # of the wand's length, near against far
 COVERED, BARELY = 0.35, 0.15  # share of a picture that the wand went through
 CELLS = (6, 4)
 NEAR_FAR = 1.5  # farthest by nearest place of the wand
-LOST = (0.1, 0.3)  # share of observations left out
+LOST = GradeLimits(0.1, 0.3)  # share of observations left out
 DEPTH_MM = 25.0
 SAME_RAD, SAME_SCALE = 0.02, 0.01  # an earlier rig is the same one up to scale, and of the same scale
 DISTANCE_OFF = 0.02  # share by which the cameras' distance may be off that measured lens to lens
