@@ -69,10 +69,9 @@ def _is_same_distance(d: float, e: float, scales: Floats, slack: float) -> bool:
 
 @kernel
 def _score_placement(
-    points: Floats, model: Floats, R: Floats, centers: tuple[Floats, Floats], scale: float, gate2: float
+    points: Floats, model: Floats, R: Floats, center: Floats, target: Floats, scale: float, gate2: float
 ) -> float:
     """Return the sum over markers of the squared distance to the nearest point, at most gate2 each."""
-    center, target = centers
     total = 0.0
     for m in range(model.shape[0]):
         x = np.empty(3)
@@ -126,7 +125,7 @@ def _search_placements(
                             R[r, s] = E[r, 0] * F[s, 0] + E[r, 1] * F[s, 1] + E[r, 2] * F[s, 2]
                         center[r] = (a[r] + b[r] + c[r]) / 3.0
                         target[r] = (points[i, r] + points[j, r] + points[k, r]) / 3.0
-                    score = _score_placement(points, model, R, (center, target), scale, gate2)
+                    score = _score_placement(points, model, R, center, target, scale, gate2)
                     worst = np.argmax(best)
                     if score < best[worst]:
                         best[worst] = score

@@ -108,6 +108,7 @@ def _compute_marker_cost(
     Args:
         blobs: of each view, whose rows in their order are those of the edges.
         cameras: of these views.
+        edges: the pairs.
         predicted_m: markers, (M, 3) [m] world.
         sigma_m: of each of them [m].
     """
@@ -179,9 +180,12 @@ def score_pairs(cameras: Floats, table: BlobTable, edges: BlobPairs, unseen: flo
 
     Args:
         cameras: (V, 22).
+        table: the blobs.
+        edges: the pairs.
         unseen: cost of a camera that does not see a point, which the cheapest two pairs with a blob of it save where they and the
             blob's distance from the image of the pair's point cost less.
         sigma_px: usual distance from that image, beside the point's own uncertainty.
+        score: (E,); written.
     """
     n_blobs = len(table.camera)
     of_two = np.full((n_blobs, n_blobs), np.inf)
