@@ -200,10 +200,15 @@ def _undistort_fisheye(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
 
 @kernel
 def undistort_points(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
-    """Invert the lens model by fixed-point iteration, as OpenCV does, to convergence: px (N, 2), intrinsics (10,) -> (N, 2).
+    """Invert the lens model by fixed-point iteration, as OpenCV does, but to convergence.
 
     OpenCV 4 stops after five steps, and only OpenCV 5 takes a criterion. Far outside the image, where the model folds back, the
     last point before that is returned. A fisheye is inverted by Newton's method, up to `MAX_FISHEYE_RAD`.
+
+    Args:
+        px: raw image points, (N, 2) [px].
+        intrinsics: of the lens, (10,).
+        ideal: undistorted, normalised points, (N, 2); written.
     """
     if intrinsics[FISHEYE] > 0.0:
         _undistort_fisheye(px, intrinsics, ideal)
@@ -230,7 +235,12 @@ def undistort_points(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
 
 @kernel
 def compute_pixel_magnification(intrinsics: Floats, x: float, y: float) -> float:
-    """Return `Camera.magnification` at an ideal point."""
+    """Return `Camera.magnification` at an ideal point.
+
+    Args:
+        intrinsics: of the lens, (10,).
+        x, y: the point, x/z and y/z.
+    """
     if intrinsics[FISHEYE] == 0.0:
         return 1.0
     k1, k2, k3, k4 = intrinsics[4], intrinsics[5], intrinsics[6], intrinsics[7]

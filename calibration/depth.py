@@ -21,10 +21,13 @@ VOLUME_M = (1.6, 1.9, 1.2)  # width, height and depth that a body takes which mo
 
 
 def compute_depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
-    """Return the standard deviation of a point along its worst direction, which is depth unless the cameras are wide apart [m].
+    """Return the standard deviation of a point along its worst direction [m], which is depth unless the cameras are wide apart.
 
-    The point lies `distance_m` in front of the middle between the cameras; sigma_px: noise of a marker's centre in either image.
-    Raises CalibrationError: a rig of one camera, which measures no depth.
+    Args:
+        rig: the cameras.
+        distance_m: of the point, in front of the middle between the cameras.
+        sigma_px: noise of a marker's centre in either image.
+    Raises: CalibrationError: a rig of one camera, which measures no depth.
     """
     if rig.is_monocular:
         raise CalibrationError("one camera alone measures no depth; calibrate it together with a second one")

@@ -52,19 +52,31 @@ def undistort_to_pixels(camera: Camera, points_px: ArrayLike) -> Floats:
 
 
 def compute_epipolar_distances(cameras: tuple[Camera, Camera], first_px: ArrayLike, second_px: ArrayLike) -> Floats:
-    """Return the symmetric epipolar distance of every first to every second point: (N, 2), (M, 2) raw [px] -> (N, M) [px].
+    """Return the symmetric epipolar distance of every first to every second point, (N, M) [px].
 
     The mean of the two distances of a point from the other's epipolar line (after Hartley & Zisserman 2004, eq. 11.10).
+
+    Args:
+        cameras: the first and the second.
+        first_px: points of the first camera, (N, 2) raw [px].
+        second_px: points of the second, (M, 2) raw [px].
     """
     first, second = cameras[0].undistort(first_px), cameras[1].undistort(second_px)
     out = np.empty((len(first), len(second)))
-    write_epipolar_distances(pack_two_views(*cameras), first, second, out)
+    write_epipolar_distances(pack_two_views(cameras[0], cameras[1]), first, second, out)
     return out
 
 
 @kernel
 def write_epipolar_distances(views: TwoViews, left: Floats, right: Floats, out: Floats) -> None:
-    """Write `compute_epipolar_distances`, (N, M), of ideal points, (N, 2) and (M, 2)."""
+    """Write `compute_epipolar_distances` of ideal points.
+
+    Args:
+        views: the two cameras.
+        left: points of the first camera, (N, 2).
+        right: points of the second, (M, 2).
+        out: the distances, (N, M) [px].
+    """
     F, (a, b) = views.fundamental, views.lenses
     for m in range(right.shape[0]):
         x, y = b[0] * right[m, 0] + b[2], b[1] * right[m, 1] + b[3]

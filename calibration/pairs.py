@@ -49,8 +49,13 @@ class CameraPair:
 def find_volume(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float, float, float] = VOLUME_M) -> Volume:
     """Return the volume where the cameras look: where their axes meet, or where a performer fits into the pictures.
 
-    sides_m: width, height and depth [m]. With a known floor the volume stands on it, its sides along the world's axes; without
-    one its height is along the mean upright of the pictures.
+    With a known floor the volume stands on it, its sides along the world's axes; without one its height is along the mean
+    upright of the pictures.
+
+    Args:
+        cameras: all of them.
+        floor_known: the world has its floor at 0 and Y up.
+        sides_m: width, height and depth [m].
     """
     center = _find_middle_m(cameras)
     up = (
@@ -69,7 +74,15 @@ def find_volume(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[flo
 
 
 def rank_pairs(cameras: Sequence[Camera], volume: Volume, floor_known: bool = False) -> list[CameraPair]:
-    """Return the pairs that measure in a volume, the best first: the error, the larger the less of the volume both see."""
+    """Return the pairs by how well they measure in a volume, the best first.
+
+    They are ranked by the error, which counts the more the less of the volume both see.
+
+    Args:
+        cameras: all of them.
+        volume: where the performer moves.
+        floor_known: the world has its floor at 0 and Y up.
+    """
     pairs = [pair for a, b in combinations(cameras, 2) if (pair := _make_pair(a, b, volume, floor_known)) is not None]
     return sorted(pairs, key=lambda pair: pair.error_m / pair.share)
 

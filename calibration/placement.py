@@ -50,7 +50,13 @@ def make_camera_looking_at(
 ) -> Camera:
     """Return the camera at `position_m` that looks at `target_m`, its image upright against world Y.
 
-    position_m, target_m: (3,) world [m]. Raises CalibrationError: it would look straight up or down.
+    Args:
+        name: of the camera.
+        size: width and height of the picture [px].
+        matrix: intrinsics, (3, 3) [px].
+        position_m, target_m: (3,) world [m].
+        distortions: of the lens; None: none.
+    Raises: CalibrationError: it would look straight up or down.
     """
     position = np.asarray(position_m, float)
     ahead = np.asarray(target_m, float) - position
@@ -71,9 +77,14 @@ def place_rig(
     target_m: ArrayLike,
     distorted: bool = True,
 ) -> Rig:
-    """Return cameras at `left_m` and `right_m` that look at `target_m`, (3,) each [m], world Y up, floor at 0.
+    """Return two cameras that look at a point, world Y up, floor at 0.
 
-    Raises CalibrationError: both in one position, or an impossible lens.
+    Args:
+        size: width and height of the picture [px].
+        fov_deg: horizontal field of view [degrees].
+        left_m, right_m, target_m: where the cameras and the point are, (3,) each [m].
+        distorted: the lenses have a usual distortion.
+    Raises: CalibrationError: both in one position, or an impossible lens.
     """
     if np.linalg.norm(np.asarray(left_m, float) - np.asarray(right_m, float)) < 0.01:
         raise CalibrationError("the two cameras stand in one place; give a baseline of at least 0.01 m")
@@ -94,7 +105,13 @@ def make_facing_rig(
 ) -> Rig:
     """Return two cameras side by side in front of a performer who faces +Z at `target_m`.
 
-    distance_m: from the target to the middle of the baseline, along Z; height_m: of both cameras above the floor.
+    Args:
+        size: width and height of the picture [px].
+        fov_deg: horizontal field of view [degrees].
+        distance_m: from the target to the middle of the baseline, along Z.
+        baseline_m: distance between the two cameras.
+        height_m: of both cameras above the floor.
+        target_m: where the performer stands, (3,) world [m].
     """
     x, _, z = np.asarray(target_m, float)
     left = (x - 0.5 * baseline_m, height_m, z + distance_m)
@@ -103,7 +120,7 @@ def make_facing_rig(
 
 
 def add_cameras_around(pair: Rig, n_cameras: int, fov_deg: float, distances_m: Sequence[float], height_m: float) -> Rig:
-    """Return the first of a `make_facing_rig` and of further cameras around its performer, at AROUND_DEG.
+    """Return the first cameras of a `make_facing_rig`, and further ones around its performer, at AROUND_DEG.
 
     Args:
         pair: before a performer at the origin.
@@ -128,9 +145,14 @@ def _make_camera_around(camera: int, size: tuple[int, int], fov_deg: float, dist
 
 
 def is_all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
-    """Return whether all cameras see every point, (..., 3) world [m], at least `margin_px` inside the image.
+    """Return whether all cameras see every point.
 
     The lens polynomial folds back far outside the image, so the angle is bounded too.
+
+    Args:
+        rig: the cameras.
+        points_m: the points, (..., 3) world [m].
+        margin_px: least distance from the edge of the image.
     """
     points = np.asarray(points_m, float).reshape(-1, 3)
     for camera in rig.cameras:
@@ -149,9 +171,16 @@ def is_all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> boo
 def find_distance_in_view(
     size: tuple[int, int], fov_deg: float, baseline_m: float, height_m: float, points_m: ArrayLike, margin: float = 0.05
 ) -> float:
-    """Return the smallest distance at which `make_facing_rig` sees all points, (..., 3) [m], to 1 cm.
+    """Return the smallest distance at which `make_facing_rig` sees all points, to 1 cm [m].
 
-    margin: share of the image width kept free at every edge. Raises CalibrationError: 30 m are not enough.
+    Args:
+        size: width and height of the picture [px].
+        fov_deg: horizontal field of view [degrees].
+        baseline_m: distance between the two cameras.
+        height_m: of all cameras above the floor.
+        points_m: the points, (..., 3) [m].
+        margin: share of the image width kept free at every edge.
+    Raises: CalibrationError: 30 m are not enough.
     """
     return _find_nearest_m(lambda distance_m: make_facing_rig(size, fov_deg, distance_m, baseline_m, height_m), points_m, margin)
 
@@ -159,7 +188,16 @@ def find_distance_in_view(
 def find_distances_around(
     size: tuple[int, int], fov_deg: float, height_m: float, n_cameras: int, points_m: ArrayLike, margin: float = 0.05
 ) -> list[float]:
-    """Return the smallest distance at which each camera from the third on sees all points, as `find_distance_in_view` does."""
+    """Return the smallest distance at which each camera from the third on sees all points, as `find_distance_in_view` does [m].
+
+    Args:
+        size: width and height of the picture [px].
+        fov_deg: horizontal field of view [degrees].
+        height_m: of all cameras above the floor.
+        n_cameras: of the rig.
+        points_m: the points, (..., 3) [m].
+        margin: share of the image width kept free at every edge.
+    """
     return [
         _find_nearest_m(partial(_make_one_camera_rig, camera, size, fov_deg, height_m), points_m, margin)
         for camera in range(2, n_cameras)

@@ -43,10 +43,14 @@ def triangulate(
 ) -> tuple[Floats, Floats]:
     """Triangulate points that both cameras see.
 
-    left_px, right_px: corresponding raw image points, (N, 2) [px]; sigma_left_px, sigma_right_px: their standard deviations, (N,)
-    or one for all [px]. Returns point_m (N, 3) world and covariance_m2 (N, 3, 3). A point whose rays do not meet in front of the
-    cameras may come out anywhere, but finite: check its depths. Raises CalibrationError: unequal lengths, or a
-    sigma that is not positive.
+    A point whose rays do not meet in front of the cameras may come out anywhere, but finite: check its depths.
+
+    Args:
+        rig: the cameras.
+        left_px, right_px: corresponding raw image points, (N, 2) [px].
+        sigma_left_px, sigma_right_px: their standard deviations, (N,) or one for all [px].
+    Returns: point_m (N, 3) world and covariance_m2 (N, 3, 3).
+    Raises: CalibrationError: unequal lengths, or a sigma that is not positive.
     """
     px = np.empty((2, np.shape(left_px)[0], 2))
     if np.shape(left_px) != np.shape(right_px):
@@ -64,9 +68,14 @@ def triangulate(
 
 
 def triangulate_views(rig: Rig, px: Floats, seen: Bools, sigma_px: ArrayLike = 1.0) -> tuple[Floats, Floats]:
-    """Triangulate points from all cameras that see them, two at least: point_m (N, 3) world and covariance_m2 (N, 3, 3).
+    """Triangulate points from all cameras that see them, two at least.
 
-    px: raw image points, (V, N, 2) [px], arbitrary where not seen; seen: (V, N); sigma_px: (V, N) or one for all.
+    Args:
+        rig: the cameras.
+        px: raw image points, (V, N, 2) [px], arbitrary where not seen.
+        seen: by which cameras, (V, N).
+        sigma_px: standard deviations, (V, N) or one for all [px].
+    Returns: point_m (N, 3) world and covariance_m2 (N, 3, 3).
     """
     ideal, sigma = np.zeros(px.shape), np.ascontiguousarray(np.broadcast_to(np.asarray(sigma_px, float), seen.shape))
     px = np.where(seen[..., None], px, 0.0)
@@ -98,7 +107,14 @@ def _write_jacobian(c: Floats, J: Floats, at: tuple[float, float, float], bent: 
 
 @kernel
 def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
-    """Project a world point to `uv` (2,) with its Jacobian `J` (2, 3); return False, and write neither, unless it is in front."""
+    """Project a world point with its Jacobian; return False, and write neither, unless it is in front of the camera.
+
+    Args:
+        c: the camera as `pack_camera` has it, (22,).
+        p: the point, (3,) [m].
+        uv: where it is in the image, (2,) [px]; written.
+        J: d uv / d p, (2, 3); written.
+    """
     X = c[9] * p[0] + c[10] * p[1] + c[11] * p[2] + c[18]
     Y = c[12] * p[0] + c[13] * p[1] + c[14] * p[2] + c[19]
     Z = c[15] * p[0] + c[16] * p[1] + c[17] * p[2] + c[20]
@@ -210,7 +226,14 @@ def _invert_3x3(H: Floats, out: Floats) -> None:
 
 @kernel
 def write_triangulated(cameras: Floats, sights: Sights, point: Floats, covariance: Floats) -> None:
-    """Triangulate each point from the two or more cameras, (V, 22), that see it: point (N, 3), covariance (N, 3, 3)."""
+    """Triangulate each point from the two or more cameras that see it.
+
+    Args:
+        cameras: as `pack_rig` has them, (V, 22).
+        sights: the points as the cameras see them.
+        point: (N, 3) [m]; written.
+        covariance: (N, 3, 3) [m^2]; written.
+    """
     n_views = len(cameras)
     rays, H, weight, projected = np.empty((n_views, 6)), np.empty((3, 4)), np.empty(n_views), np.empty((3, 3))
     for n in range(point.shape[0]):

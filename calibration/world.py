@@ -132,7 +132,13 @@ def project_to_floor(direction: Floats, up: Floats) -> Floats:
 
 
 def compute_facing_motion(up: Floats, ahead: Floats, ground_m: Floats) -> RigidMotion:
-    """Return the motion to a world with an up, (3,), where `ahead`, (3,), looks along +Z and a point, (3,) [m], is the origin."""
+    """Return the motion to a world that stands upright, in which the performer looks along +Z.
+
+    Args:
+        up: becomes +Y, (3,).
+        ahead: looks along +Z, (3,).
+        ground_m: becomes the origin, (3,) [m].
+    """
     z = project_to_floor(ahead, up)
     rotation = np.stack([np.cross(up, z), up, z])
     return RigidMotion(rotation, -rotation @ ground_m)

@@ -16,9 +16,14 @@ class NoticeLog:
         self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
 
     def add(self, key: str, text: str, t_ns: int) -> bool:
-        """Add a notice of the kind `key`, unless there were too many of that kind lately; return whether it was added.
+        """Add a notice, unless there were too many of its kind lately; return whether it was added.
 
         The number of suppressed notices comes with the next of their kind.
+
+        Args:
+            key: kind of the notice.
+            text: for the user.
+            t_ns: the time.
         """
         times_ns = self._times_ns.setdefault(key, deque(maxlen=BURST))
         if len(times_ns) == BURST and t_ns - times_ns[0] < PERIOD_NS:

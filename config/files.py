@@ -22,7 +22,12 @@ ABANDONED_S = 3600.0
 def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what: str = "", advice: str = "") -> dict[str, Any]:
     """Return the table of a TOML file.
 
-    what: the file is, and advice, in the message of an error. Raises `error_type`: no such file, not text, not TOML.
+    Args:
+        file: the file.
+        error_type: of the error that is raised.
+        what: what the file is, for the message of an error.
+        advice: what to do, for the message of an error.
+    Raises: `error_type`: no such file, not text, not TOML.
     """
     after = f"; {advice}" if advice else ""
     try:
@@ -91,7 +96,14 @@ def write_together() -> Iterator[None]:
 
 
 def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = FileFormatError) -> None:
-    """Let a whole file take another's place, at once or at the end of `write_together`. Raises `error_type`: it cannot."""
+    """Put a whole file in another's place, at once or at the end of `write_together`.
+
+    Args:
+        temporary: the whole file.
+        file: the one it replaces.
+        error_type: of the error that is raised.
+    Raises: `error_type`: it cannot be replaced.
+    """
     waiting = _WAITING.get()
     if waiting is None:
         _replace_file(temporary, file, error_type)
@@ -100,7 +112,7 @@ def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = Fi
 
 
 def _replace_file(temporary: Path, file: Path, error_type: type[DuocapError]) -> None:
-    """Let a whole file take another's place. Raises `error_type`."""
+    """Put a whole file in another's place. Raises `error_type`."""
     try:
         temporary.replace(file)
     except OSError as error:  # a folder of that name, or on Windows a file that another program has open
@@ -136,10 +148,15 @@ def mark_used(file: Path) -> None:
 
 
 def remove_least_used(folder: Path, pattern: str, count: int) -> None:
-    """Remove the files of a folder that match a pattern, such as `*.db`, except the `count` last used ones.
+    """Remove the files of a folder that match a pattern, except the last used ones.
 
-    What processes that were killed left of `open_atomically` goes, too, after an hour. A file that another process has open on
-    Windows, or that may not be removed, stays.
+    Temporary files that killed processes left behind (`open_atomically`) are removed, too, after an hour. A file that another
+    process has open on Windows, or that may not be removed, stays.
+
+    Args:
+        folder: the folder.
+        pattern: such as `*.db`.
+        count: how many are kept.
     """
     written = _sort_by_use(folder, f".{pattern}.*{PART}")
     abandoned = [file for used_s, file in written if used_s < time.time() - ABANDONED_S]

@@ -37,7 +37,7 @@ MAX_AHEAD = 6  # clips read ahead of the one that is written
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """One rule: a file stem, with * and ? as in file names, and a half-open range of frames, 0-based."""
+    """A rule for what is left out: a file stem, with * and ? as in file names, and a half-open range of frames, 0-based."""
 
     text: str
     stem: str
@@ -112,12 +112,20 @@ def build_database(
 ) -> BuildReport:
     """Read, clean, cut and resample motions and write them, with generated T-poses and the neighbour graph, to one file.
 
-    sources: files, or folders that are searched; fps: rate of the database; leave_out: rules of `parse_leave_out`, in source
-    frames; progress: called with files, then poses of the graph; skip_bad: leave out files that cannot be read, with a warning;
-    processes: that read files; thin_rad: distance to which captured poses are thinned (`database.thinning`), 0: all are kept.
     Equal files count once, and what is left out under one of their names is left out. Clips are streamed; only the graph takes
-    memory for all poses (450 bytes each; `database.parts` bounds it). Raises DatabaseError or another DuocapError; nothing is
-    then written.
+    memory for all poses (450 bytes each; `database.parts` bounds it).
+
+    Args:
+        sources: files, or folders that are searched.
+        out: the file to write.
+        fps: rate of the database.
+        leave_out: rules of `parse_leave_out`, in source frames.
+        progress: called with files, then poses of the graph.
+        skip_bad: leave out files that cannot be read, with a warning.
+        processes: that read files.
+        graph: with the neighbour graph.
+        thin_rad: distance to which captured poses are thinned (`database.thinning`), 0: all are kept.
+    Raises: DatabaseError or another DuocapError; nothing is then written.
     """
     check_rate(fps)
     report = BuildReport()
@@ -150,12 +158,18 @@ def check_rate(fps: float) -> None:
 
 
 def compute_skeleton_key(skeleton: Skeleton) -> str:
-    """Return what is the same for skeletons that count once among those whose median the T-poses have."""
+    """Return a key of a skeleton's lengths; equal ones count once in the median body of the T-poses."""
     return skeleton.offsets_m.round(6).tobytes().hex()
 
 
 def thin_clips(clips: Iterable[Clip], distance_rad: float, report: BuildReport) -> Iterator[Clip]:
-    """Return what is kept of clips, all where the distance is 0, and add a line to the report."""
+    """Return what is kept of clips, and add a line to the report.
+
+    Args:
+        clips: the clips, one by one.
+        distance_rad: to which poses are thinned; 0: all are kept.
+        report: gets a line on what was done.
+    """
     if distance_rad == 0.0:
         yield from clips
         return
@@ -169,7 +183,14 @@ def read_clips(
 ) -> Iterator[Clip]:
     """Return the clips of all files at one rate, and add what was done to them to the report.
 
-    Raises DuocapError: a file cannot be read and `skip_bad` is not set.
+    Args:
+        jobs: the files.
+        fps: frames a second.
+        report: gets a line on what was done.
+        progress: called with the files done.
+        skip_bad: leave out files that cannot be read, with a warning.
+        processes: that read files.
+    Raises: DuocapError: a file cannot be read and `skip_bad` is not set.
     """
     for done, (job, result) in enumerate(_read_all_jobs(jobs, fps, processes), start=1):
         if isinstance(result, DuocapError):
@@ -190,7 +211,14 @@ def read_clips(
 
 
 def plan_jobs(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[ReadJob]:
-    """Return the files to read, equal ones once, and what to leave out of each. Raises DatabaseError: there is none."""
+    """Return the files to read, equal ones once, and what to leave out of each.
+
+    Args:
+        sources: files, or folders that are searched.
+        rules: what to leave out.
+        report: gets a line on what was done.
+    Raises: DatabaseError: there is no file.
+    """
     files = list(dict.fromkeys(path for source in sources for path in _find_motion_files(Path(source))))
     by_content: dict[bytes, list[Path]] = {}
     for path in files:
@@ -270,8 +298,16 @@ def add_to_database(
 ) -> BuildReport:
     """Add motions at a database's own rate, also to its neighbour graph if it has one, and replace its file when all is done.
 
-    Arguments as of `build_database`. Motions it has already are left out; its T-poses stay. Raises DuocapError; the database is
-    then unchanged.
+    Motions it has already are left out; its T-poses stay.
+
+    Args:
+        path: the database.
+        sources: files, or folders that are searched.
+        leave_out: rules of `parse_leave_out`, in source frames.
+        progress: called with what is done, and of how much.
+        skip_bad: leave out files that cannot be read, with a warning.
+        processes: that read files.
+    Raises: DuocapError: as `build_database`; the database is then unchanged.
     """
     fps, known = read_known_clips([path])
     report = BuildReport()
@@ -298,7 +334,15 @@ def read_known_clips(files: Iterable[str | Path]) -> tuple[float, set[bytes]]:
 
 
 def select_new_clips(known: set[bytes], clips: Iterable[Clip], report: BuildReport, path: str | Path) -> Iterator[Clip]:
-    """Return the clips that are not known yet, each once. Raises DatabaseError, after the last: there was none."""
+    """Return the clips that are not known yet, each once.
+
+    Args:
+        known: digests of the clips that are known, to which the new ones are added.
+        clips: the clips, one by one.
+        report: gets a line on what was done.
+        path: the database, for messages.
+    Raises: DatabaseError: after the last, if there was none.
+    """
     added = 0
     for clip in clips:
         digest = digest_clip(clip)

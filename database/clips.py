@@ -46,12 +46,26 @@ class Clip:
 
 
 def clip_from_local(name: str, skeleton: Skeleton, fps: float, local: Floats, root_m: Floats) -> Clip:
-    """Make a clip from rotations relative to the parent, (N, J, 3, 3), and hip positions, (N, 3) [m]."""
+    """Return a clip of rotations relative to the parents and positions of the hips.
+
+    Args:
+        name: of the clip.
+        skeleton: of the performer.
+        fps: frames a second.
+        local: rotations relative to the parents, (N, J, 3, 3).
+        root_m: positions of the hips, (N, 3).
+    """
     return Clip(name, skeleton, fps, np.ascontiguousarray(charted_from_local(local)), np.array(root_m, np.float64, order="C"))
 
 
 def slice_clip(clip: Clip, start: int, stop: int, name: str | None = None) -> Clip:
-    """Return frames start..stop-1 (0-based) as a clip."""
+    """Return some poses as a clip.
+
+    Args:
+        clip: the clip.
+        start, stop: the first, and the one after the last, from 0.
+        name: of the new clip; None: that of the old one.
+    """
     return replace(
         clip,
         name=clip.name if name is None else name,
@@ -65,7 +79,7 @@ def remove_frames(clip: Clip, ranges: Iterable[tuple[int, int]]) -> list[Clip]:
     kept = np.ones(clip.n_frames, bool)
     for start, stop in ranges:
         kept[max(start, 0) : max(stop, 0)] = False
-    return [slice_clip(clip, *run, clip.name if run[0] == 0 else f"{clip.name}+{run[0]}") for run in find_runs(kept)]
+    return [slice_clip(clip, start, stop, clip.name if start == 0 else f"{clip.name}+{start}") for start, stop in find_runs(kept)]
 
 
 def find_runs(flags: Bools) -> list[tuple[int, int]]:

@@ -42,7 +42,13 @@ def label_database_contacts(database: PoseDatabase) -> Bytes:
 
 
 def compute_contact_points_m(skeleton: Skeleton, rotvec: Floats | Singles, root_m: Floats | Singles) -> Floats:
-    """Return ankles and balls of the feet, columns as `CONTACT_JOINTS`: (N, J, 3) [rad], (N, 3) [m] -> (N, 4, 3) [m] world."""
+    """Return ankles and balls of the feet, columns as `CONTACT_JOINTS`, (N, 4, 3) [m] world.
+
+    Args:
+        skeleton: of the performer.
+        rotvec: of the joints, (N, J, 3) [rad].
+        root_m: of the hips, (N, 3) [m].
+    """
     points = np.empty((len(root_m), len(CONTACT_INDEX), 3))
     for first in range(0, len(root_m), CHUNK):
         part = slice(first, first + CHUNK)

@@ -83,7 +83,14 @@ class ContainerWriter:
         self.stream(name, array.dtype, array.shape[1:], [array])
 
     def stream(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], blocks: Iterable[Array]) -> None:
-        """Write an array that comes in blocks (n, *shape)."""
+        """Write an array that comes in blocks.
+
+        Args:
+            name: of the array.
+            dtype: of its numbers.
+            shape: of one row.
+            blocks: (n, *shape) each.
+        """
         little = np.dtype(dtype).newbyteorder("<")
         self._file.write(bytes(-self._file.tell() % ALIGNMENT))
         start, length, checksum = self._file.tell(), 0, 0
@@ -131,7 +138,7 @@ def write_container(path: Path, kind: FileKind = DATABASE) -> Iterator[Container
 
 
 def open_container(path: Path, kind: FileKind = DATABASE) -> Container:
-    """Map a file into memory.
+    """Open a file, mapped into memory.
 
     Raises DatabaseError if it is missing, empty, foreign, truncated, damaged or of another version.
     """

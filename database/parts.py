@@ -101,9 +101,16 @@ def _digest_skeletons_beside(path: Path) -> str:
 def plan_parts(
     sources: Sequence[str | Path], out: Path, n_parts: int, options: BuildOptions, leave_out: Sequence[str], report: BuildReport
 ) -> list[PartTask]:
-    """Divide motions, in their order, among at most `n_parts` files of about equal size. Raises DatabaseError.
+    """Divide motions, in their order, among files of about equal size in a folder beside `out`.
 
-    They lie in a folder beside `out`; arguments as of `build_database`.
+    Args:
+        sources: files, or folders that are searched.
+        out: the file to write.
+        n_parts: number of files at most.
+        options: how motions become poses.
+        leave_out: rules of `parse_leave_out`, in source frames.
+        report: gets a line on what was done.
+    Raises: DatabaseError: there is no file to read.
     """
     check_rate(options.fps)
     jobs = plan_jobs(sources, [parse_leave_out(text) for text in leave_out], report)
@@ -148,7 +155,15 @@ def _write_part(path: Path, clips: Iterator[Clip], report: BuildReport, told: Ma
 
 
 def join_parts(tasks: Sequence[PartTask], out: Path, planned: BuildReport, mirrored: bool) -> BuildReport:
-    """Make the database of parts that are built, with generated T-poses; return what was done to all. Raises DatabaseError."""
+    """Make the database of parts that are built, with generated T-poses; return what was done to all.
+
+    Args:
+        tasks: the parts.
+        out: the file to write.
+        planned: what was done while planning.
+        mirrored: it is searched in the mirror images of its poses, too.
+    Raises: DatabaseError: as `write_parts`.
+    """
     report, skeletons, files = replace(planned, notes=list(planned.notes)), dict[str, Skeleton](), [task.out for task in tasks]
     for file in files:
         part, done = open_database(file), read_fields(file)[REPORT]
@@ -177,11 +192,18 @@ def build_in_parts(
     mirrored: bool = False,
     share: Share | None = None,
 ) -> BuildReport:
-    """Build a database of several files; arguments as of `build_database`.
+    """Build a database of several files.
 
-    mirrored: whether it is searched in the mirror images of its poses, too; share: who builds the files, by default this process,
-    one after the other. Raises DatabaseError or another DuocapError; what is
-    built stays, and the same call goes on from there.
+    Args:
+        sources: files, or folders that are searched.
+        out: the file to write.
+        n_parts: number of files at most.
+        options: how motions become poses.
+        leave_out: rules of `parse_leave_out`, in source frames.
+        progress: called with what is done, and of how much.
+        mirrored: it is searched in the mirror images of its poses, too.
+        share: who builds the files, by default this process, one after the other.
+    Raises: DatabaseError or another DuocapError; what is built stays, and the same call goes on from there.
     """
     report, file = BuildReport(), Path(out)
     tasks = plan_parts(sources, file, n_parts, options, leave_out, report)
@@ -210,7 +232,14 @@ def add_part(
 ) -> BuildReport:
     """Add motions to a database of several files as one more file; nothing that is there is read into memory or written again.
 
-    Arguments and errors as of `add_to_database`.
+    Args:
+        path: the database.
+        sources: files, or folders that are searched.
+        leave_out: rules of `parse_leave_out`, in source frames.
+        progress: called with what is done, and of how much.
+        skip_bad: leave out files that cannot be read, with a warning.
+        processes: that read files.
+    Raises: DatabaseError: as `add_to_database`.
     """
     file, parts = Path(path), list_database_files(path)
     fields, (fps, known) = read_fields(path), read_known_clips(parts)

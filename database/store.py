@@ -82,11 +82,18 @@ def write_database(
     derive: Derive | None = None,
     more: Callable[[], Mapping[str, Any]] = dict,
 ) -> None:
-    """Write clips, all at one rate, to a database. They are consumed one by one, so a generator keeps memory small.
+    """Write clips, all at one rate, to a database.
 
-    `generated`, `notes` and `more`, plain values to be kept with the file (`read_fields`), are consumed after the last clip.
-    Equal skeletons are stored once. `derive` computes more arrays from all poses. Raises DatabaseError: no clips, mixed rates,
-    NaN, or the file cannot be written; an old file is then unchanged.
+    Clips are consumed one by one, so a generator keeps memory small. Equal skeletons are stored once.
+
+    Args:
+        path: the file to write.
+        clips: the clips, one by one.
+        generated: clips that were made by rule; consumed after the last clip.
+        notes: what was done, for the user; consumed after the last clip.
+        derive: computes more arrays from all poses.
+        more: returns plain values to be kept with the file (`read_fields`); called after the last clip.
+    Raises: DatabaseError: no clips, mixed rates, NaN, or the file cannot be written; an old file is then unchanged.
     """
     _write_clips(Path(path), ((False, clips), (True, generated)), notes, derive, more)
 
@@ -94,8 +101,14 @@ def write_database(
 def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] = (), derive: Derive | None = None) -> None:
     """Add clips at the end of a database, atomically; on Windows nothing may have it open meanwhile.
 
-    Further arrays are removed, since they belong to the old poses; `derive` computes new ones. Raises DatabaseError as
-    `open_database` and `write_database`; the file is then unchanged.
+    Further arrays are removed, since they belong to the old poses.
+
+    Args:
+        path: the database.
+        clips: the clips, one by one.
+        notes: what was done, for the user.
+        derive: computes more arrays from all poses.
+    Raises: DatabaseError: as `open_database` and `write_database`; the file is then unchanged.
     """
     if is_of_parts(path):
         raise DatabaseError(f"{path}: is a database of several files; add another file to it instead of growing one")
@@ -248,8 +261,14 @@ def read_fields(path: str | Path) -> Mapping[str, Any]:
 def write_parts(path: str | Path, parts: Sequence[Path], mirrored: bool = False, notes: Iterable[str] = ()) -> None:
     """Make a database of several files, or change which they are, atomically; the files stay where and as they are.
 
-    They are named relative to `path`, so that all can be moved together. Raises DatabaseError: no parts, of different rates, one
-    that is itself of several files, or the file cannot be written.
+    They are named relative to `path`, so that all can be moved together.
+
+    Args:
+        path: the file to write.
+        parts: the files.
+        mirrored: it is searched in the mirror images of its poses, too.
+        notes: what was done, for the user.
+    Raises: DatabaseError: no parts, of different rates, one that is itself of several files, or the file cannot be written.
     """
     file, entries, rates = Path(path), [], dict[float, Path]()
     for part in parts:
@@ -317,7 +336,7 @@ def _open_parts(path: Path, fields: Mapping[str, Any]) -> PoseDatabase:
 
 
 def compute_poses_checksum(path: str | Path) -> int:
-    """Return a number that tells a database's poses, and whether they are mirrored, from all others. Raises DatabaseError."""
+    """Return a checksum of a database's poses and of whether they are mirrored. Raises DatabaseError."""
     container = open_container(Path(path))
     if container.fields.get("schema") != SCHEMA_OF_PARTS:
         return container.checksums["rotvec"]

@@ -123,7 +123,8 @@ class Thinner:
         self.distance_rad = distance_rad
         self.n_seen = self.n_kept = 0
         self._limit = np.array([(2.0 * math.sin(distance_rad / 4.0)) ** 2, (2.0 * math.sin(distance_rad / 2.0)) ** 2])
-        self._kept = KeptPoses(*_allocate_poses(0), np.full(BUCKETS, -1, np.int32), np.empty(0, np.int32))
+        quaternion, up = _allocate_poses(0)
+        self._kept = KeptPoses(quaternion, up, np.full(BUCKETS, -1, np.int32), np.empty(0, np.int32))
 
     def keep(self, clip: Clip) -> Bools:
         """Return which poses of a clip are kept, (N,)."""
@@ -134,8 +135,8 @@ class Thinner:
         self._make_room(clip.n_frames)
         keep = np.zeros(clip.n_frames, np.bool_)
         place = parts / (2.0 * SLACK * self.distance_rad)
-        arrays = (make_read_only(quaternion), make_read_only(up), make_read_only(place))
-        self.n_kept = _keep_poses(*arrays, self.n_kept, self._limit, self._kept, keep)
+        quaternion, up, place = make_read_only(quaternion), make_read_only(up), make_read_only(place)
+        self.n_kept = _keep_poses(quaternion, up, place, self.n_kept, self._limit, self._kept, keep)
         self.n_seen += clip.n_frames
         return keep
 

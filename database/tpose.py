@@ -63,7 +63,10 @@ def compute_median_skeleton(skeletons: Sequence[Skeleton]) -> Skeleton:
 def make_tpose_clips(skeleton: Skeleton, fps: float, seed: int = 0) -> Iterator[Clip]:
     """Return standing T-poses, arms lowered at several speeds by the side and by the front, and the same backwards.
 
-    fps: of the clips; seed: of their natural variations, so that a database is the same each time.
+    Args:
+        skeleton: of the performer.
+        fps: of the clips.
+        seed: of their natural variations, so that a database is the same each time.
     """
     rng = np.random.default_rng(seed)
     for k in range(STANDING_CLIPS):

@@ -9,7 +9,7 @@ IMPOSSIBLE = 1e6  # cost of what may not be
 
 
 def find_likeliest_assignments(cost: Floats, missed: Floats, count: int, margin: float) -> list[tuple[float, Ints]]:
-    """Return the columns of the rows that cost least together, -1 for none, and the cost; the least first (Murty 1968).
+    """Return the assignments of least cost, least first, each with its cost: the column of every row, -1 for none (Murty 1968).
 
     Args:
         cost: of every row at every column, (M, P).
@@ -62,7 +62,7 @@ def find_likeliest_assignments(cost: Floats, missed: Floats, count: int, margin:
 
 
 def find_clear_assignments(gain: Floats, margin: float) -> tuple[Ints, Ints]:
-    """Return the columns that rows have in every assignment that is not hopeless, (M,), -1 for none, and the other rows.
+    """Return the column that a row has in every assignment worth considering, (M,), -1 for none, and the rows where it is open.
 
     No assignment costs less than every row's least. With all but one row's least, and the least but one of that row, it bounds
     what all cost in which that row has something else.

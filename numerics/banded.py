@@ -1,7 +1,7 @@
 """Symmetric banded matrices of square blocks, such as the Hessian of consecutive frames: building, solution, tail and inverse.
 
-`BandedEquations` are built from residuals and solved by LAPACK. The functions take blocks: (N, B, V, V), [t, k] couples t with
-t - k; all is read from the columns of the Cholesky factor, one block after another.
+LAPACK solves them. The functions take blocks: (N, B, V, V), [t, k] couples t with t - k; what is left of a quadratic and the
+inverse are read from the columns of the Cholesky factor, one block after another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,14 +33,25 @@ class BandedEquations:
         return cls(np.zeros((n_frames, size)), (diagonal, following, second))
 
     def add_frames(self, J: Floats, e: Floats, frames: Ints | None = None) -> None:
-        """Add |J d_t + e|^2 / 2 of frames, each once, by default all: J (F, R, D), e (F, R)."""
+        """Add |J d_t + e|^2 / 2 of frames.
+
+        Args:
+            J: (F, R, D).
+            e: (F, R).
+            frames: which, each once; None: all.
+        """
         at = slice(None) if frames is None else frames
         Jt = J.swapaxes(1, 2)
         self.blocks[0][at] += Jt @ J
         self.gradient[at] += (Jt @ e[..., None])[..., 0]
 
     def add_pairs(self, before: Floats, after: Floats, e: Floats) -> None:
-        """Add residuals of each frame and the next: (N - 1, R, D) twice, (N - 1, R)."""
+        """Add residuals of each frame and the next.
+
+        Args:
+            before, after: derivatives by the first and the second frame, (N - 1, R, D).
+            e: residuals, (N - 1, R).
+        """
         bt, at = before.swapaxes(1, 2), after.swapaxes(1, 2)
         self.blocks[0][:-1] += bt @ before
         self.blocks[0][1:] += at @ after
@@ -63,7 +74,13 @@ class BandedEquations:
                 self.blocks[k - m][m : m + n] += H[:, part, parts[m]]
 
     def add_diagonal_triples(self, before: Floats, at: Floats, after: Floats, e: Floats, size: int) -> None:
-        """Add residuals of inner frames by matrices with blocks of `size` on their diagonals only: (N - 2, R, D) thrice."""
+        """Add residuals of inner frames by matrices with blocks on their diagonals only.
+
+        Args:
+            before, at, after: derivatives by the three frames, (N - 2, R, D).
+            e: residuals, (N - 2, R).
+            size: of a block.
+        """
         n, total = e.shape
         parts = [slice(k, k + size) for k in range(0, total, size)]
         three = [np.stack([J[:, part, part] for part in parts], axis=1) for J in (before, at, after)]
@@ -86,10 +103,9 @@ class BandedEquations:
         band = band_from_blocks([block[fixed:] for block in self.blocks], size)
         band[0] *= 1.0 + damping
         try:
-            solved = solveh_banded(band, -self.gradient[fixed:].ravel(), overwrite_ab=True, lower=True, check_finite=False)
+            out[fixed:] = solve_band(band, -self.gradient[fixed:])
         except LinAlgError:
             return None
-        out[fixed:] = solved.reshape(-1, size)
         return out
 
 
@@ -132,24 +148,20 @@ def factor_columns(blocks: Floats, count: int | None = None) -> Iterator[tuple[C
         yield Column(own, below), left
 
 
+def solve_band(band: Floats, right: Floats) -> Floats:
+    """Return x of A x = b, both (N, V), A in LAPACK's lower banded form, which is overwritten. Raises LinAlgError."""
+    solved = solveh_banded(band, right.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+    return np.asarray(solved).reshape(right.shape)
+
+
 def solve_banded(blocks: Floats, right: Floats) -> Floats:
-    """Return x of A x = b, both (N, V). Raises LinAlgError."""
-    n, width = right.shape
-    x, found = right.ravel().copy(), list[Column]()
-    for t, (column, _) in enumerate(factor_columns(blocks)):
-        here, after = slice(t * width, (t + 1) * width), slice((t + 1) * width, (t + 1) * width + len(column.below))
-        x[here] = solve_triangular(column.own, x[here], lower=True, check_finite=False)
-        x[after] -= column.below @ x[here]
-        found.append(column)
-    for t in range(n - 1, -1, -1):
-        here, after = slice(t * width, (t + 1) * width), slice((t + 1) * width, (t + 1) * width + len(found[t].below))
-        rest = x[here] - found[t].below.T @ x[after]
-        x[here] = solve_triangular(found[t].own, rest, lower=True, trans="T", check_finite=False)
-    return x.reshape(n, width)
+    """Return x of A x = b, both (N, V), A as blocks (N, B, V, V). Raises LinAlgError."""
+    n, bands, width, _ = blocks.shape
+    return solve_band(band_from_blocks([blocks[k:, k] for k in range(min(n, bands))], width), right)
 
 
 def eliminate_leading(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats, float]:
-    """Return what a quadratic, least over all but the last B - 1 blocks, is of these: Hessian (W, W), gradient (W,), constant.
+    """Minimise a quadratic over all but the last B - 1 blocks; return what is left: Hessian (W, W), gradient (W,), constant.
 
     The quadratic is g'x + x'A x / 2. Raises LinAlgError.
     """

@@ -28,6 +28,19 @@ def solve_triangle(L: Floats, B: Floats) -> Floats:
     return np.asarray(blas.dtrsm(1.0, L, B, side=1, lower=1, trans_a=1))
 
 
+def solve_each_damped(A: Floats, g: Floats, damping: Floats, floor: float = 0.0) -> Floats:
+    """Return -(A + damping diag A + floor)^-1 g of many small systems, (N, D).
+
+    Args:
+        A: of each, (N, D, D).
+        g: of each, (N, D).
+        damping: of each, the share of its diagonal that is added to it, (N,).
+        floor: is added to every diagonal, so that none is singular.
+    """
+    added = damping[:, None] * np.einsum("nii->ni", A) + floor
+    return np.asarray(-np.linalg.solve(A + added[:, :, None] * np.eye(A.shape[1]), g[..., None])[..., 0])
+
+
 def invert_definite(A: Floats) -> Floats | None:
     """Return the inverse of A by its lower triangle, (N, N); None where A is not positive definite or not finite."""
     factor, failed = lapack.dpotrf(A.T, lower=0, clean=0)  # the transpose is in LAPACK's order already
@@ -36,6 +49,16 @@ def invert_definite(A: Floats) -> Floats | None:
     inverse: Floats = lapack.dpotri(factor, lower=0, overwrite_c=1)[0].T
     _copy_lower_triangle(inverse)
     return inverse
+
+
+def invert_triangle_in_place(A: Floats) -> float:
+    """Replace the lower triangle of A, (N, N), by that of its inverse; return ln det A. Raises LinAlgError: A is not definite."""
+    _, failed = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)  # the transpose is in LAPACK's order already
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    log_det = 2.0 * float(np.log(np.diagonal(A)).sum())
+    lapack.dpotri(A.T, lower=0, overwrite_c=1)
+    return log_det
 
 
 def compute_variances(L: Floats) -> Floats:
@@ -67,11 +90,16 @@ def _copy_lower_triangle(A: Floats) -> None:
 
 @kernel
 def eliminate_rows(C: Floats, step: Floats, first: int) -> bool:
-    """Factor the rows of a lower triangle from `first` on, and step with them; return whether they are positive definite.
+    """Factor the last rows of a lower triangle, and step with them; return whether they are positive definite.
 
     C'C = A with C lower triangular, from the last row up: every inner loop then runs along rows from their first element and
-    sums nothing up, and becomes vector instructions. Four rows at a time, so that those before are read and written a quarter as
-    often. Before `first` stays the Schur complement of the rows that are eliminated.
+    sums nothing up, and becomes vector instructions. Four rows at a time, so that those before are read and written a quarter
+    as often.
+
+    Args:
+        C: the lower triangle of A, (N, N); overwritten by that of C with C'C = A.
+        step: right side, (N,); overwritten.
+        first: the first row to eliminate; before it stays the Schur complement.
     """
     end = step.shape[0]
     while end > first:
@@ -102,7 +130,15 @@ def eliminate_rows(C: Floats, step: Floats, first: int) -> bool:
 
 @kernel
 def solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
-    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle, C; return whether it is positive definite."""
+    """Solve (A + damping diag A) step = -g by a Cholesky decomposition; return whether the matrix is positive definite.
+
+    Args:
+        A: its lower triangle is read, (N, N).
+        g: (N,).
+        damping: share of the diagonal that is added to it.
+        C: scratch, (N, N).
+        step: (N,); written.
+    """
     n = g.shape[0]
     for i in range(n):
         for j in range(i + 1):
@@ -117,7 +153,13 @@ def solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) 
 
 @kernel
 def substitute_rows(C: Floats, step: Floats, first: int) -> None:
-    """Solve C y = step, in place, for the rows of a lower triangle from `first` on; those before are solved for."""
+    """Solve C y = step, in place, for the last rows of a lower triangle; those before are solved for.
+
+    Args:
+        C: the lower triangle, (N, N).
+        step: (N,); overwritten.
+        first: the first row to solve for.
+    """
     for i in range(first, step.shape[0]):
         s = step[i]
         for k in range(i):

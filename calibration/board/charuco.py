@@ -45,7 +45,11 @@ class CharucoDetection:
 def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", sharpen: bool = False, border: int = 1) -> MarkerDetections:
     """Return the markers of a dictionary in a picture, (H, W).
 
-    sharpen: also small or slightly blurred ones, more slowly; border: width of the markers' dark rim, in cells.
+    Args:
+        grey: the picture, (H, W).
+        dictionary: whose markers are looked for.
+        sharpen: also small or slightly blurred ones, more slowly.
+        border: width of the markers' dark rim, in cells.
     """
     parameters = cv2.aruco.DetectorParameters()
     parameters.markerBorderBits = border
@@ -71,9 +75,15 @@ def _run_detector(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float
 
 
 def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> CharucoDetection | None:
-    """Return the corners of a ChArUco board from the markers that were found in a picture, (H, W).
+    """Return the corners of a ChArUco board from the markers that were found in a picture; None where it is not clear which
+    they are.
 
-    None: too few markers, those of another board or of two, or an undecided layout.
+    There are too few markers then, those of another board or of two, or the layout is undecided.
+
+    Args:
+        grey: the picture, (H, W).
+        board: the board that is looked for.
+        markers: the markers that were found.
     """
     grown = []
     for legacy in (False, True) if board.rows % 2 else (False,):
@@ -97,10 +107,14 @@ def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> Charuc
 def grow_corners(
     grey: Image, board: Board, markers_m: Floats, markers_px: Floats, light: NDArray[np.bool_]
 ) -> tuple[CornerFit, NDArray[np.bool_]]:
-    """Fit corners outwards from what is known: over the whole board the lens bends more than a homography does.
+    """Fit corners from the known ones outwards: over the whole board the lens bends more than a homography can follow.
 
-    markers_m, markers_px: corners of markers on the board, (K, 2) [m], and in the picture, (K, 2) [px]; light: as of
-    `find_light_squares`. Returns the fit and which corners are reliable, (N,).
+    Args:
+        grey: the picture, (H, W).
+        board: the board that is looked for.
+        markers_m, markers_px: corners of markers on the board, (K, 2) [m], and in the picture, (K, 2) [px].
+        light: as of `find_light_squares`.
+    Returns: The fit and which corners are reliable, (N,).
     """
     fit, seen = _fit_all_corners(grey, board, markers_m, markers_px, light)
     for _ in range(ROUNDS):
@@ -116,6 +130,11 @@ def match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tupl
     """Return the markers' corners on the board, (4 M, 2) [m], and in the picture, (4 M, 2) [px], and which agree.
 
     Markers whose number the board does not have are left out.
+
+    Args:
+        board: the board that is looked for.
+        legacy: the layout is that from before OpenCV 4.6.
+        markers: the markers that were found.
     """
     corners_m = _compute_marker_corners_m(board, legacy, board.rows + 1)
     on_board = markers.ids < len(corners_m)
@@ -150,7 +169,13 @@ def _has_markers_below(board: Board, legacy: bool, markers: MarkerDetections, po
 
 
 def find_agreeing_markers(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:
-    """Return which markers fit one plane seen by one camera, allowing for its lens, (4 M,); a marker counts as a whole."""
+    """Return which markers fit one plane seen by one camera, allowing for its lens, (4 M,); a marker counts as a whole.
+
+    Args:
+        points_m: corners of markers on the board, (4 M, 2) [m].
+        points_px: the same in the picture, (4 M, 2) [px].
+        square_m: side of a square.
+    """
     if len(points_m) < 4 * MIN_MARKERS:
         return np.zeros(len(points_m), bool)
     # From the picture to the board, so that the limit is one of the board's squares at any distance.

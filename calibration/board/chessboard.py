@@ -36,7 +36,13 @@ class ChessboardDetection:
 
 
 def find_chessboard(grey: Image, board: Board, quick: bool = False) -> ChessboardDetection | None:
-    """Return the corners of a chessboard that is whole in a picture, (H, W); None if no finder returns one that looks like it."""
+    """Return the corners of a chessboard that is whole in a picture; None if no finder returns one that looks like it.
+
+    Args:
+        grey: the picture, (H, W).
+        board: the board that is looked for.
+        quick: for live use, where a few milliseconds must do.
+    """
     for grid in find_chessboard_grids(grey, board.columns, board.rows, quick):
         ordered = sort_in_board_order(grey, grid, board)
         if ordered is None:
@@ -53,7 +59,10 @@ def find_chessboard(grey: Image, board: Board, quick: bool = False) -> Chessboar
 def find_chessboard_grids(grey: Image, columns: int, rows: int, quick: bool = False) -> Iterator[Floats]:
     """Return what each finder takes for a chessboard's corners, in its own order, (rows, columns, 2) [px].
 
-    grey: (H, W); columns, rows: inner corners; quick: only finders that give up after a few milliseconds.
+    Args:
+        grey: (H, W).
+        columns, rows: inner corners.
+        quick: only finders that give up after a few milliseconds.
     """
     scale = min(1.0, (QUICK_WIDTH if quick else WORK_WIDTH) / grey.shape[1])
     for kind in ("classical", "half") if quick else ("plain", "equalised", "classical", "half"):
@@ -100,8 +109,16 @@ def _is_part_of_larger(grey: Image, board: Board, fit: CornerFit, light: NDArray
 
 
 def has_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: NDArray[np.bool_], half: Floats) -> bool:
-    """Return whether most positions show crossings as strong as their neighbours; the corner of a single square is half as
+    """Return whether most positions show crossings as strong as their neighbours; the corner of a lone square is half as
     strong.
+
+    Args:
+        grey: the picture, (H, W).
+        board: the board that is looked for.
+        at: positions, (N, 2) [px].
+        steps: from each to the next along the row and down, (N, 2, 2) [px].
+        light: whether the square to the lower right is a light one, (N,).
+        half: half the contrast of the neighbours, (N,) [grey levels].
     """
     inside = np.all((at > 3.0) & (at < np.array(grey.shape[::-1]) - 4.0), axis=1)
     if inside.sum() < 0.5 * len(at):
@@ -113,10 +130,15 @@ def has_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: N
 
 
 def sort_in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
-    """Return corners in the board's order, (N, 2) [px], and whether the square at the first is dark, as it is wherever it can be.
+    """Return corners in the board's order, (N, 2) [px], and whether the square at the first is dark; None if squares do not
+    alternate.
 
-    image: (H, W); grid_px: corners in any order of rows and columns, (rows, columns, 2) or rotated by a quarter. Returns None if
-    dark and light squares do not alternate.
+    The first square is dark wherever the board allows it.
+
+    Args:
+        image: (H, W).
+        grid_px: corners in any order of rows and columns, (rows, columns, 2) or rotated by a quarter.
+        board: the board that is looked for.
     """
     candidates = []
     for grid in _list_orders(grid_px, board):

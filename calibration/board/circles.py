@@ -13,7 +13,13 @@ MIN_CONTRAST = 15.0  # grey levels
 
 
 def find_circles(grey: Image, board: Board, quick: bool = False) -> TagDetection | None:
-    """Return the circles' centres in the board's order in a picture, (H, W); None unless all are in view."""
+    """Return the circles' centres in the board's order, (N, 2) [px]; None unless all are in view.
+
+    Args:
+        grey: the picture, (H, W).
+        board: the board that is looked for.
+        quick: for live use, where a few milliseconds must do.
+    """
     for picture in (grey, np.asarray(cv2.bitwise_not(grey))):
         corners = find_circle_grid(picture, board.columns, board.rows, quick=quick)
         if corners is not None:
@@ -22,7 +28,15 @@ def find_circles(grey: Image, board: Board, quick: bool = False) -> TagDetection
 
 
 def find_circle_grid(grey: Image, columns: int, rows: int, symmetric: bool = False, quick: bool = False) -> Floats | None:
-    """Return the rough centres of a grid of dark circles, row by row, (N, 2) [px]; None: no such grid."""
+    """Return the rough centres of a grid of dark circles, row by row, (N, 2) [px]; None where there is no such grid.
+
+    Args:
+        grey: the picture, (H, W).
+        columns: circles in a row.
+        rows: rows of circles.
+        symmetric: the circles of all rows are below each other.
+        quick: for live use, where a few milliseconds must do.
+    """
     kind = cv2.CALIB_CB_SYMMETRIC_GRID if symmetric else cv2.CALIB_CB_ASYMMETRIC_GRID
     for flags in (kind,) if quick else (kind, kind | cv2.CALIB_CB_CLUSTERING):
         found, centres = cv2.findCirclesGrid(grey, (columns, rows), flags=flags, blobDetector=make_blob_detector(grey))

@@ -15,12 +15,13 @@ from scipy.special import erf
 
 from calibration.board.pattern import Board
 from config.arrays import Floats
+from numerics.definite import solve_each_damped
 
 REACH = 0.42  # of a square, how far the window goes
-RADIUS_PX = (2, 8)  # least and most
+LEAST_RADIUS_PX, MOST_RADIUS_PX = 2, 8
 STEPS = 12
 MAX_MOVE_PX = 3.0
-BLUR_PX = (0.25, 8.0)
+LEAST_BLUR_PX, MOST_BLUR_PX = 0.25, 8.0
 MAX_RESIDUAL = 0.25  # of half the contrast: where an edge ends rather than crosses another it is 0.5
 MAX_NOISE = 3.0  # that a dim picture may add to it, in grey levels
 X, Y, ANGLE_1, ANGLE_2, BLUR_1, BLUR_2, LEVEL, SLOPE_X, SLOPE_Y, HALF = range(10)
@@ -48,11 +49,15 @@ def fit_corners(
 ) -> CornerFit:
     """Fit the crossing of two edges to the pixels around each of N corners.
 
-    image: (H, W); corners_px: start, (N, 2); steps_px: from the corner to the next along the row and down, (N, 2, 2); light:
-    whether the square to the lower right is a light one, (N,), which matters for boards with markers.
+    Args:
+        image: (H, W).
+        corners_px: start, (N, 2).
+        steps_px: from the corner to the next along the row and down, (N, 2, 2).
+        board: the board that is looked for.
+        light: whether the square to the lower right is a light one, (N,), which matters for boards with markers.
     """
     span = np.abs(steps_px).max(axis=(1, 2))
-    radius = int(np.clip(np.ceil(REACH * np.percentile(span, 90) * 1.2), *RADIUS_PX))
+    radius = int(np.clip(np.ceil(REACH * np.percentile(span, 90) * 1.2), LEAST_RADIUS_PX, MOST_RADIUS_PX))
     pixel, inside = _collect_windows(corners_px, radius, image.shape)
     grey = image[pixel[..., 1], pixel[..., 0]].astype(float)
     offset = pixel - corners_px[:, None]
@@ -122,10 +127,9 @@ def _minimise_error(values: Floats, grey: Floats, offset: Floats, weight: Floats
     for _ in range(STEPS):
         A = J.transpose(0, 2, 1) @ J
         g = (J.transpose(0, 2, 1) @ error[..., None])[..., 0]
-        diagonal = np.einsum("nii->ni", A)
-        step = np.linalg.solve(A + np.eye(10) * (damping[:, None] * diagonal + 1e-6)[:, :, None], g[..., None])[..., 0]
-        tried = values - step
-        tried[:, BLUR_1 : BLUR_2 + 1] = np.clip(tried[:, BLUR_1 : BLUR_2 + 1], *np.log(BLUR_PX))
+        step = solve_each_damped(A, g, damping, 1e-6)
+        tried = values + step
+        tried[:, BLUR_1 : BLUR_2 + 1] = np.clip(tried[:, BLUR_1 : BLUR_2 + 1], np.log(LEAST_BLUR_PX), np.log(MOST_BLUR_PX))
         new_error, new_J = _compute_model(tried, grey, offset, weight)
         new_cost = (new_error**2).sum(axis=1)
         better = new_cost < cost

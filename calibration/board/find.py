@@ -14,10 +14,14 @@ from config.arrays import Floats
 
 
 def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: int = 0, quick: bool = False) -> BoardView | None:
-    """Return the corners of a board in a picture; None if it shows no board, or two; chessboards and circles must be whole.
+    """Return the corners of a board in a picture; None if it shows no board, or two. Chessboards and circles must be whole.
 
-    image: (H, W) or (H, W, 3), blue first; quick: for live use, where a picture without a board must take a few milliseconds only
-    and a missed board is seen again.
+    Args:
+        image: (H, W) or (H, W, 3), blue first.
+        board: the board that is looked for.
+        name: of the picture, for messages.
+        t_ns: time of its capture.
+        quick: for live use, where a picture without a board must take a few milliseconds only and a missed board is seen again.
     """
     grey = convert_to_grey(image)
     if board.kind == "charuco":

@@ -54,7 +54,7 @@ def find_april_layout(tags: MarkerDetections) -> tuple[int, int, float] | None:
 
 
 def identify_aprilgrid(grey: Image) -> SeenBoard | None:
-    """Return the AprilGrid in a picture, (H, W); None: there is none."""
+    """Return the AprilGrid in a picture, (H, W); None where there is none."""
     layout = find_april_layout(find_tags(grey))
     if layout is None:
         return None
@@ -63,7 +63,13 @@ def identify_aprilgrid(grey: Image) -> SeenBoard | None:
 
 
 def identify_marker(name: str, markers: MarkerDetections, width: int) -> SeenBoard | None:
-    """Return the single large marker among those of a dictionary in a picture of a width [px]; None: none, or several."""
+    """Return the single large marker among those of a dictionary; None where there is none, or several.
+
+    Args:
+        name: of the dictionary.
+        markers: the markers that were found.
+        width: of the picture [px].
+    """
     if len(markers.ids) != 1:
         return None
     side = float(np.linalg.norm(np.diff(markers.corners_px[0], axis=0), axis=1).mean())
@@ -81,7 +87,7 @@ def count_spots(grey: Image) -> int:
 
 
 def identify_circles(grey: Image) -> SeenBoard | None:
-    """Return the grid of circles in a picture, (H, W); None: there is none."""
+    """Return the grid of circles in a picture, (H, W); None where there is none."""
     n = len(make_blob_detector(grey).detect(grey))
     for count in range(n, max(n - SPARE, CIRCLES[0]) - 1, -1):
         if count > CIRCLES[1]:
@@ -98,7 +104,13 @@ def identify_circles(grey: Image) -> SeenBoard | None:
 
 
 def describe_loose_markers(name: str, markers: MarkerDetections, fit_charuco: bool) -> str:
-    """Return what the markers of a dictionary are if no ChArUco board's; empty if they may be one's."""
+    """Return what the markers of a dictionary are if they are not a ChArUco board's; empty if they may be.
+
+    Args:
+        name: of the dictionary.
+        markers: the markers that were found.
+        fit_charuco: the markers lie as those of a ChArUco board do.
+    """
     if len(markers.ids) - len(np.unique(markers.ids)) >= MIN_TAGS:
         return "two boards with the same markers are in the picture: leave only one in view"
     grid = find_april_layout(markers)

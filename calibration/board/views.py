@@ -110,7 +110,13 @@ def measure_coverage(corners_px: Floats, size: tuple[int, int]) -> Coverage:
 
 
 def measure_outside_share(corners_px: Floats, size: tuple[int, int], points_px: Floats) -> float:
-    """Return the share of points, (M, 2) [px], outside of the convex hull of the corners seen and a margin."""
+    """Return the share of points that are outside of the convex hull of the corners seen and a margin.
+
+    Args:
+        corners_px: corners seen, (N, 2) [px].
+        size: width and height of the picture [px].
+        points_px: the points, (M, 2) [px].
+    """
     if len(corners_px) < 3 or not len(points_px):
         return 1.0
     hull = cv2.convexHull(np.asarray(corners_px, np.float32))

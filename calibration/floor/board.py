@@ -154,10 +154,14 @@ class BoardPose:
 
 
 def fit_floor_to_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thickness_m: float = 0.0) -> Floor:
-    """Return the floor under a board.
+    """Return the floor under a board that lies on it.
 
-    pairs: views of it, both cameras' at one time; of a board that does not move they are averaged; thickness_m: height of its
-    face above the floor. Raises CalibrationError: no usable view.
+    Args:
+        rig: the cameras.
+        board: the board.
+        pairs: views of it, both cameras' at one time; those of a board that does not move are averaged.
+        thickness_m: height of its face above the floor.
+    Raises: CalibrationError: no usable view.
     """
     positions = group_board_positions(board, pairs)
     if not positions:
@@ -190,7 +194,13 @@ def _describe_misfit(rms_px: float, swapped_px: float) -> str:
 
 
 def find_board_pose(rig: Rig, board: Board, position: BoardPosition) -> BoardPose:
-    """Return the board's pose, decided by all cameras that see it."""
+    """Return the board's pose, from all cameras that see it.
+
+    Args:
+        rig: the cameras.
+        board: the board.
+        position: where each camera saw its corners.
+    """
     found: list[BoardPose] = []
     for camera, px, seen in position.views(rig):
         for R, t in _compute_pose_candidates(camera, board, px, seen):
@@ -280,7 +290,9 @@ class _PlaneFit:
         self.middle_m = size * board.points_m.mean(axis=0)
 
     def _solved(self, start: Floats, free: bool) -> tuple[Floats, Floats, float]:
-        """Solve, with the board's size free or not; return parameters, covariance and the RMS of the corners [px]."""
+        """Solve for the poses, with the board's size free or not; return parameters, covariance and the RMS of the corners
+        [px].
+        """
 
         def residual(x: Floats) -> Floats:
             return self._residual(x[:-1], float(x[-1])) if free else self._residual(x)
@@ -324,7 +336,7 @@ def _compute_pose_in_plane(first: BoardPose, pose: BoardPose) -> Floats:
 
 
 def _build_floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, dropped: Sequence[str], thickness_m: float) -> Floor:
-    """Put the result together."""
+    """Return the floor under the board."""
     up = -fit.rotation[:, 2]
     touching = np.concatenate(fit.corners_m) - thickness_m * up
     middle = fit.middle_m

@@ -70,5 +70,11 @@ def _move_camera_to_floor(camera: Camera, floor: Floor) -> Camera:
 
 
 def find_direction_to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:
-    """Return the direction along the floor from a point to the middle between the cameras, (3,), unit."""
+    """Return the direction along the floor from a point to the middle between the cameras, a unit vector (3,).
+
+    Args:
+        rig: the cameras.
+        origin_m: the point, (3,) [m].
+        up: the floor's normal, (3,), unit.
+    """
     return project_to_floor(rig.middle_m - origin_m, up)

@@ -37,11 +37,14 @@ class LFrame:
 def fit_floor_to_markers(
     rig: Rig, points_m: Floats, covariance_m2: Floats, height_m: float = 0.0, distance_m: float | None = None
 ) -> Floor:
-    """Return the floor under markers.
+    """Return the floor under markers that lie on it.
 
-    points_m, covariance_m2: markers that do not move, (N, 3) [m] and (N, 3, 3); height_m: of their centres above the floor;
-    distance_m: the largest distance between two on the floor, as it was measured. Raises CalibrationError: fewer than three, all
-    on a line, or no plane that most of them lie on.
+    Args:
+        rig: the cameras.
+        points_m, covariance_m2: markers that do not move, (N, 3) [m] and (N, 3, 3).
+        height_m: of their centres above the floor.
+        distance_m: the largest distance between two on the floor, as it was measured.
+    Raises: CalibrationError: fewer than three, all on a line, or no plane that most of them lie on.
     """
     if len(points_m) < 3:
         raise CalibrationError(

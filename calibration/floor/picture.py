@@ -35,7 +35,15 @@ LABELS = ("left", "right")
 
 
 def draw_floor(rig: Rig, floor: Floor, report: QualityReport, path: str | Path) -> Path:
-    """Draw a floor found in a rig's frame as a PNG and return its path. Raises FileFormatError: it cannot be written."""
+    """Draw a floor found in a rig's frame as a PNG and return its path.
+
+    Args:
+        rig: the cameras.
+        floor: the floor that was found.
+        report: the findings to show beside it.
+        path: the file to write.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib
 
     world = place_on_floor(rig, floor)

@@ -61,10 +61,15 @@ def fit_plane(
     sigma_m: float = 0.001,
     robust: bool = True,
 ) -> FittedPlane:
-    """Fit a plane.
+    """Fit a plane, by Gauss-Newton steps with reduced weights for outliers.
 
-    points_m: (N, 3) with N >= 3; covariance_m2: (N, 3, 3); up: initial normal, (3,) unit; above_m: h, (N,) or one for all;
-    sigma_m: error of every point besides its covariance; robust: allow for outliers.
+    Args:
+        points_m: the points, (N, 3), N >= 3.
+        covariance_m2: of each, (N, 3, 3).
+        up: initial normal, (3,) unit.
+        above_m: how far each lies above the plane, (N,), or one for all.
+        sigma_m: error of every point besides its covariance.
+        robust: allow for outliers.
     """
     height = np.broadcast_to(np.asarray(above_m, float), len(points_m))
     up = up / np.linalg.norm(up)
@@ -106,7 +111,13 @@ def compute_tangents(up: Floats) -> Floats:
 
 
 def sample_triples(points_m: Floats, rng: np.random.Generator, n_max: int) -> NDArray[np.int64]:
-    """Return triples of points, (T, 3): all of them, or `n_max` random ones."""
+    """Return triples of points, (T, 3): all of them, or random ones where there are too many.
+
+    Args:
+        points_m: the points, (N, 3).
+        rng: draws the random ones.
+        n_max: how many at most.
+    """
     n = len(points_m)
     if n < 3:
         return np.zeros((0, 3), np.int64)
@@ -118,9 +129,15 @@ def sample_triples(points_m: Floats, rng: np.random.Generator, n_max: int) -> ND
 
 
 def compute_planes_through(points_m: Floats, chosen: NDArray[np.int64], up: Floats, max_tilt_rad: float) -> tuple[Floats, Floats]:
-    """Return the planes through triples that are within `max_tilt_rad` of `up`: normals (K, 3), offsets (K,) [m].
+    """Return the planes through triples that are nearly level: normals (K, 3) and offsets (K,) [m].
 
     Collinear triples are left out.
+
+    Args:
+        points_m: the points, (N, 3).
+        chosen: indices of the triples, (T, 3).
+        up: the expected normal, (3,), unit.
+        max_tilt_rad: largest angle between normals and `up`.
     """
     a, b, c = (points_m[chosen[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)

@@ -4,19 +4,19 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.floor.frame import Floor, FloorMethod, place_on_floor
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
 from config.arrays import Floats
 
-TILT_DEG = (0.7, 2.0)  # standard deviation up to which a floor is good, and poor
-HEIGHT_MM = (15.0, 60.0)
-RESIDUAL_MM = {"board": (3.0, 15.0), "markers": (8.0, 30.0), "walk": (15.0, 40.0)}
+TILT_DEG = GradeLimits(0.7, 2.0)  # standard deviation up to which a floor is good, and poor
+HEIGHT_MM = GradeLimits(15.0, 60.0)
+RESIDUAL_MM = {"board": GradeLimits(3.0, 15.0), "markers": GradeLimits(8.0, 30.0), "walk": GradeLimits(15.0, 40.0)}
 ROLL_DEG, LOWEST_CAMERA_M, HIGHEST_CAMERA_M = 45.0, 0.02, 4.0
-SIZE_PERCENT = (1.0, 4.0)
+SIZE_PERCENT = GradeLimits(1.0, 4.0)
 MAX_RESCALED_PERCENT = 20.0
 REACH_M = (0.3, 15.0)
 HIGHEST_POINT_M = ((0.9, 2.4), (0.5, 3.2))  # of a performer who walks: good, and poor
-STANDING_PERCENT = (90.0, 70.0)  # of the frames in which the lowest marker is that of a standing foot
-BELOW_PERCENT = (2.0, 10.0)
+MISSING_PERCENT = GradeLimits(10.0, 30.0)  # of the frames in which the lowest marker is not that of a standing foot
+BELOW_PERCENT = GradeLimits(2.0, 10.0)
 AGAIN = {
     "board": "lay the board flat on the floor, nearer to the cameras and whole in both pictures",
     "markers": "use more markers, spread over where the performer will be, nearer to the cameras",
@@ -177,7 +177,7 @@ def _judge_standing(floor: Floor) -> list[Finding]:
     standing = floor.figures.get("standing_percent", float("nan"))
     if not np.isfinite(standing):
         return []
-    grade = grade_figure(-standing, (-STANDING_PERCENT[0], -STANDING_PERCENT[1]))
+    grade = grade_figure(100.0 - standing, MISSING_PERCENT)
     if grade is Grade.PASS:
         return []
     text = f"a foot stands on this floor in {standing:.0f} % of the moments only"

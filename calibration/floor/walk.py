@@ -59,10 +59,14 @@ class FloorEvidence:
 
 
 def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeights, seed: int = 0) -> Floor:
-    """Return the floor under a performer who walks.
+    """Return the floor under a performer who walks on it.
 
-    frames: points that both cameras see, in order of time, in the rig's frame; heights: of the markers of standing feet. Raises
-    CalibrationError: too few dwells, or no plane that they lie on.
+    Args:
+        rig: the cameras.
+        frames: points that both cameras see, in order of time, in the rig's frame.
+        heights: of the markers of standing feet.
+        seed: of the random choices.
+    Raises: CalibrationError: too few dwells, or no plane that they lie on.
     """
     scene = _gather_dwells(frames)
     if len(scene.dwells) < MIN_DWELLS:
@@ -85,7 +89,8 @@ def _gather_dwells(frames: Sequence[PointFrame]) -> FloorEvidence:
     points = np.concatenate([np.zeros((0, 3)), *(frame.points_m for frame in moving)])
     covariances = np.concatenate([np.zeros((0, 3, 3)), *(frame.covariance_m2 for frame in moving)])
     step = max(1, len(points) // MAX_POINTS)
-    return FloorEvidence(feet, points[::step], covariances[::step], *_stack_points(moving))
+    frames_m, valid = _stack_points(moving)
+    return FloorEvidence(feet, points[::step], covariances[::step], frames_m, valid)
 
 
 def _remove_lamps(frame: PointFrame, lamps_m: Floats) -> PointFrame:
@@ -230,7 +235,7 @@ def _space_heights(heights: FootHeights, over_m: Floats, kind: Ints) -> FootHeig
 
 
 def _build_floor(rig: Rig, scene: FloorEvidence, heights: FootHeights, plane: FittedPlane, chosen: Ints, kind: Ints) -> Floor:
-    """Put the result together."""
+    """Return the floor of the plane and what touched it."""
     contacts = scene.dwells.points_m[chosen]
     feet = contacts - heights.heights_m[kind][:, None] * plane.up
     origin = plane.nearest(np.median(contacts, axis=0))

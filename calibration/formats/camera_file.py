@@ -68,7 +68,11 @@ def change_world_axes(camera: Camera, axes: Floats) -> Camera:
 def build_rig(where: str, content: CameraFile, options: ReadOptions) -> Rig:
     """Return the rig of the cameras asked for.
 
-    Raises FileFormatError: no such camera, too many and none named, an implausible camera or baseline; where: for messages.
+    Args:
+        where: the file, for messages.
+        content: the cameras of the file.
+        options: which cameras, and what the file leaves open.
+    Raises: FileFormatError: no such camera, too many and none named, an implausible camera or baseline.
     """
     cameras = _select_cameras(where, content.cameras, options.names)
     if options.unit_m != 1.0:

@@ -40,10 +40,10 @@ def _read_camera(values: StoredValues, name: str, options: ReadOptions) -> Camer
     return Camera(
         name,
         _read_size(values, name, options),
-        values.needed((f"K_{name}",), [(3, 3)]),
+        values.require_matrix((f"K_{name}",), [(3, 3)]),
         np.zeros(5) if lens is None else lens,
         _read_rotation(values, name),
-        values.needed((f"T_{name}",), [(3,)]),
+        values.require_matrix((f"T_{name}",), [(3,)]),
     )
 
 
@@ -52,7 +52,7 @@ def _read_rotation(values: StoredValues, name: str) -> Floats:
     matrix = values.matrix((f"Rot_{name}",), [(3, 3)])
     if matrix is not None and np.allclose(matrix @ matrix.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL):
         return matrix
-    return matrix_from_rotvec(values.needed((f"R_{name}",), [(3,)]))
+    return matrix_from_rotvec(values.require_matrix((f"R_{name}",), [(3,)]))
 
 
 def _read_size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, int]:

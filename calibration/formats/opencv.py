@@ -63,7 +63,7 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
         cameras = tuple(map(make_found_camera, _read_several(values, options)))
         return CameraFile(cameras, error_px, values.number(("floor_known",)) == 1.0)
     if any(name in values for name in SINGLE_MATRIX):
-        matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _read_lens(values, SINGLE_LENS)
+        matrix, lens = values.require_matrix(SINGLE_MATRIX, [(3, 3)]), _read_lens(values, SINGLE_LENS)
         name = values.text("camera_name") or "camera"
         camera = Camera(name, _read_size(values, options), matrix, lens, np.eye(3), np.zeros(3), _is_fisheye(values))
         return CameraFile((make_found_camera(camera),), error_px)
@@ -77,9 +77,9 @@ def _list_numbered_names(names: tuple[str, ...], number: int) -> tuple[str, ...]
 
 def _read_several(values: StoredValues, options: ReadOptions) -> list[Camera]:
     """Return two cameras or more."""
-    R = values.needed(("R",), [(3, 3), (3,)])
+    R = values.require_matrix(("R",), [(3, 3), (3,)])
     R = matrix_from_rotvec(R) if R.ndim == 1 else R
-    T = values.needed(("T",), [(3,)])
+    T = values.require_matrix(("T",), [(3,)])
     first, second = _read_world_pose(values, ""), _read_world_pose(values, "2")
     if first is None:
         first, second = (np.eye(3), np.zeros(3)), (R, T)
@@ -89,8 +89,8 @@ def _read_several(values: StoredValues, options: ReadOptions) -> list[Camera]:
     number = 3
     while any(name in values for name in _list_numbered_names(MATRICES, number)):
         pose = (
-            values.needed((f"world_R{number}",), [(3, 3)]),
-            values.needed((f"world_T{number}",), [(3,)]),
+            values.require_matrix((f"world_R{number}",), [(3, 3)]),
+            values.require_matrix((f"world_T{number}",), [(3,)]),
         )
         cameras.append(_read_camera(values, options, number, pose))
         number += 1
@@ -109,7 +109,7 @@ def _read_camera(values: StoredValues, options: ReadOptions, number: int, pose: 
     return Camera(
         values.text(f"name{number}") or {1: "left", 2: "right"}.get(number, f"camera {number}"),
         _read_size(values, options, which),
-        values.needed(_list_numbered_names(MATRICES, number), [(3, 3)]),
+        values.require_matrix(_list_numbered_names(MATRICES, number), [(3, 3)]),
         _read_lens(values, _list_numbered_names(LENSES, number)),
         pose[0],
         pose[1],

@@ -36,8 +36,11 @@ EXPECTED = (
 def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None = None) -> Rig:
     """Read the rig in a file or folder of any known program.
 
-    n_views: how many cameras it has to have; None: any number. Raises FileFormatError: unreadable, unknown, another number of
-    cameras, or implausible ones.
+    Args:
+        path: the file or folder.
+        options: what the file leaves open.
+        n_views: how many cameras it must have; None: any number.
+    Raises: FileFormatError: unreadable, unknown, another number of cameras, or implausible ones.
     """
     path = Path(path)
     ours = options == PLAIN and path.suffix.lower() == ".toml" and _is_duocap_rig(path)
@@ -52,10 +55,14 @@ def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None
 
 
 def read_rig_for_views(path: Path, n_views: int, names: Sequence[str] = ()) -> tuple[Rig, tuple[int, ...]]:
-    """Return the rig for so many views, and which cameras of its file these are.
+    """Return the rig for a number of views, and which cameras of its file these are.
 
-    names: which of its cameras they are of, by name, or by what cameras are called in their order: left, right, third and so
-    on; none: of all, in order, and a single view of the first. Raises FileFormatError as `read_rig`, and where a name is none.
+    Args:
+        path: the rig file.
+        n_views: how many views there are.
+        names: which of its cameras the views are of, by name, or by what cameras are called in their order: left, right, third
+            and so on; none: of all, in order, and a single view of the first.
+    Raises: FileFormatError: as `read_rig`, and where no camera has such a name.
     """
     if not names and n_views > 1:
         return read_rig(path, n_views=n_views), tuple(range(n_views))
@@ -141,8 +148,11 @@ def find_format(path: Path) -> str:
 def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
     """Write a rig in one of FORMATS, completely or not at all, and return the files written.
 
-    path: the file, or EasyMocap's folder, which is made. Raises FileFormatError: it cannot be written, or the format has no place
-    for a fisheye.
+    Args:
+        path: the file, or EasyMocap's folder, which is made.
+        rig: the cameras.
+        form: one of FORMATS.
+    Raises: FileFormatError: it cannot be written, or the format has no place for a fisheye.
     """
     if form in WITHOUT_FISHEYE and any(camera.fisheye for camera in rig.cameras):
         raise FileFormatError(f"{path}: {form} has no place for fisheye lenses; write toml, caliscope, opencv or kalibr")

@@ -6,6 +6,7 @@ camera) [m]; `[metadata]` with `adjusted`, `error` [px]. Files of other programs
 """
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
         listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
         raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
     camera = camera_from_table(f"{path}: [{table}]", tables[table])
-    return Rig((camera,), *read_metadata(f"{path}: [metadata]", tables.get("metadata", {})))
+    known = read_metadata(f"{path}: [metadata]", tables.get("metadata", {}))
+    return Rig((camera,), known.error_px, known.floor_known, known.grade)
 
 
 def read_rig_toml(path: str | Path) -> Rig:
@@ -59,7 +61,8 @@ def read_rig_toml(path: str | Path) -> Rig:
             f"expected {wanted}, got {listed or 'no camera'}"
         )
     cameras = tuple(camera_from_table(f"{path}: [{name}]", tables[name]) for name in expected)
-    rig = Rig(cameras, *read_metadata(f"{path}: [metadata]", tables.get("metadata", {})))
+    known = read_metadata(f"{path}: [metadata]", tables.get("metadata", {}))
+    rig = Rig(cameras, known.error_px, known.floor_known, known.grade)
     if not rig.is_monocular:
         check_baseline(str(path), rig)
     return rig
@@ -136,8 +139,17 @@ def _flatten_lists(value: object) -> list[object]:
     return [leaf for item in value for leaf in _flatten_lists(item)] if isinstance(value, list) else [value]
 
 
-def read_metadata(where: str, table: object) -> tuple[float, bool, str]:
-    """Return error [px], floor_known and grade, with defaults for missing keys."""
+@dataclass(frozen=True, slots=True)
+class RigMetadata:
+    """What a rig file says of all its cameras; fields as in `Rig`."""
+
+    error_px: float
+    floor_known: bool
+    grade: str
+
+
+def read_metadata(where: str, table: object) -> RigMetadata:
+    """Return what a rig file's metadata say, with defaults for missing keys."""
     if not isinstance(table, dict):
         raise FileFormatError(f"{where} must be a table, got {table!r}")
     error, floor = table.get("error", float("nan")), table.get("floor_known", False)
@@ -148,7 +160,7 @@ def read_metadata(where: str, table: object) -> tuple[float, bool, str]:
     grade = table.get("verdict", "")
     if not isinstance(grade, str):
         raise FileFormatError(f"{where} verdict must be a word such as pass or poor, got {grade!r}")
-    return float(error), floor, grade
+    return RigMetadata(float(error), floor, grade)
 
 
 OURS = "metadata"
@@ -165,13 +177,13 @@ def read_camera_tables(path: Path) -> CameraFile:
     found = {name: table for name, table in named.items() if isinstance(table, dict) and "matrix" in table}
     if not found:
         raise FileFormatError(f"{path}: no camera in it; expected a table for each, such as [cam_0], with a matrix")
-    error_px, floor_known, grade = read_metadata(f"{path}: [metadata]", tables.get(OURS, {}))
+    known = read_metadata(f"{path}: [metadata]", tables.get(OURS, {}))
     cameras = tuple(
         FoundCamera(str(table.get("name") or name), partial(_read_camera, f"{path}: [{name}]", name, table))
         for name, table in found.items()
         if not table.get("ignore")
     )
-    return CameraFile(cameras, error_px, floor_known, grade)
+    return CameraFile(cameras, known.error_px, known.floor_known, known.grade)
 
 
 def _read_camera(where: str, name: str, table: dict[str, Any]) -> Camera:

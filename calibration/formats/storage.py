@@ -38,7 +38,7 @@ class StoredValues:
                     return self._shaped(name, node, shapes)
         return None
 
-    def needed(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Floats:
+    def require_matrix(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Floats:
         """Return the same as `matrix`. Raises FileFormatError: it is missing."""
         found = self.matrix(names, shapes)
         if found is None:
@@ -88,7 +88,7 @@ def _format_shapes(shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def _open_storage(path: Path) -> cv2.FileStorage:
-    """Read a file."""
+    """Open a file of stored values."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

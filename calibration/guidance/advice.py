@@ -54,13 +54,19 @@ def sort_by_need(needs: Sequence[Requirement]) -> list[Requirement]:
 
 
 class SteadyText:
-    """Words that stay for a moment, so that they can be read; what is urgent is said at once."""
+    """Words that are shown for a moment, so that they can be read; urgent ones are shown at once."""
 
     def __init__(self, hold_ns: int = ARMED_NS) -> None:
         self._hold_ns, self._words, self._since_ns = hold_ns, "", 0
 
     def say(self, words: str, t_ns: int, urgent: bool = False) -> str:
-        """Take what would be said now; give what is to be shown."""
+        """Take what would be said now; return what is to be shown.
+
+        Args:
+            words: what would be said now.
+            t_ns: the time.
+            urgent: it is said at once.
+        """
         if words != self._words and (urgent or not self._words or not 0 <= t_ns - self._since_ns < self._hold_ns):
             self._words, self._since_ns = words, t_ns
         return self._words

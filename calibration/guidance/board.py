@@ -39,9 +39,14 @@ class ViewShape:
 
 
 def measure_view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShape | None:
-    """Return how a board lies in a picture of a size [px]; None where too few corners are seen, or in a line.
+    """Return how a board lies in a picture; None where too few corners are seen, or in a line.
 
     The corners' homography tells the plane's normal in the camera: 1/z is linear over the picture.
+
+    Args:
+        view: the board as it is seen.
+        board: the board.
+        size: width and height of the picture [px].
     """
     seen = view.seen
     if view.n_seen < min(MIN_CORNERS, len(board)):
@@ -82,7 +87,7 @@ class Stillness:
         self._past: deque[BoardView] = deque()
 
     def step(self, view: BoardView | None) -> tuple[float, float]:
-        """Take the newest view; give its speed [px/s] and how far it moved since the view before [px], NaN where unknown."""
+        """Take the newest view; return its speed [px/s] and how far it moved since the view before [px], NaN where unknown."""
         if view is None:
             self._past.clear()
             return np.nan, np.nan

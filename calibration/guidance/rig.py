@@ -86,7 +86,7 @@ class LinkedViews(NamedTuple):
 
 
 class RigGuide:
-    """What was seen of a board so far; call `add` for every moment, in order.
+    """The views of a board that were kept so far; call `add` for every moment, in order.
 
     sizes: of the pictures of each camera [px]; stills: the pictures are single ones, not a film: nothing is said of motion;
     names: of the cameras.
@@ -129,7 +129,7 @@ class RigGuide:
         return tuple(np.minimum(corners / CELL_CORNERS, 1.0) for corners in self._corners)
 
     def add(self, views: Sequence[BoardView | None]) -> Advice:
-        """Take what the cameras see of the board at one moment, None for nothing; give what to do."""
+        """Take what the cameras see of the board at one moment, None for nothing; return what to do."""
         speeds = [still.step(view) for still, view in zip(self._stillness, views, strict=True)]
         shapes = tuple(
             None if view is None else measure_view_shape(view, self.board, size)
@@ -273,7 +273,7 @@ class RigGuide:
         )
 
     def _advice(self, words: str, good: bool = False, taken: bool = False) -> Advice:
-        """Put together what to tell."""
+        """Return what to tell the person who holds the board."""
         done = self.done
         shared = self.n_shared
         views = f"{shared} view" + ("" if shared == 1 else "s")

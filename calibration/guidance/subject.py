@@ -159,7 +159,7 @@ class Stance:
 
 
 class SubjectGuide:
-    """A performer on the way to a T-pose; call `add` for every moment, in order.
+    """The way of a performer to a T-pose; call `add` for every moment, in order.
 
     since_ns: when the pose began that is being held, or was; None while there is none.
     """
@@ -182,7 +182,7 @@ class SubjectGuide:
         self.done = False
 
     def add(self, seen: UnlabelledPoints) -> Advice:
-        """Take what the cameras see at one moment; give what to do."""
+        """Take what the cameras see at one moment; return what to do."""
         t_ns = seen.t_ns
         if not 0 <= t_ns - self._last_ns < WINDOW_NS:
             self._past.clear()
@@ -223,7 +223,9 @@ class SubjectGuide:
         return self._stance(seen.point_m, best, slopes)
 
     def _placed(self, points: Floats, slopes: tuple[float, float]) -> ConstellationPlacement | None:
-        """Lay the marker set with arms of some slope on points: the best of the placements, rather one that faces the cameras."""
+        """Place the marker set with arms of some slope on points: the best of the placements, preferring one that faces the
+        cameras.
+        """
         found = place_constellation(
             points, self._models[slopes], preferred=self._markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M
         )
@@ -242,7 +244,7 @@ class SubjectGuide:
         return float(np.degrees(np.abs(np.arctan2(x, z))))
 
     def _stance(self, points: Floats, placement: ConstellationPlacement, slopes: tuple[float, float]) -> Stance:
-        """Measure the arms against level ones, in the body's own frame."""
+        """Return how the arms are held, measured in the body's own frame."""
         model = self._models[slopes]
         taken = placement.point_of_marker
         expected = placement.apply(model)
@@ -313,7 +315,7 @@ class SubjectGuide:
         return bool(len(rest) and np.median(rest) < STILL_M and (not len(arms) or np.median(arms) < ARMS_STILL_M))
 
     def _names(self, stance: Stance | None) -> list[str]:
-        """Name the markers that are not seen."""
+        """Return the names of the markers that are not seen."""
         return [] if stance is None else [self._markers.names[m] for m in np.flatnonzero(~stance.labelled)]
 
     def _needs(self, stance: Stance | None, held_ns: int) -> tuple[Requirement, ...]:

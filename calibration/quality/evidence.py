@@ -50,7 +50,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Something that was fixed, were it free. f_statistic: about 1 where nothing speaks for it.
+    """What freeing something that was fixed would change. f_statistic: about 1 where nothing speaks for it.
 
     step: change of all parameters, (G,); extra: change of what was fixed.
     """
@@ -77,8 +77,10 @@ def collect_evidence(solution: RigSolution) -> Evidence:
 def compute_parameter_covariance(evidence: Evidence, spread: float = 1.0, unmodelled: Floats | None = None) -> Floats:
     """Return the covariance of the G parameters for independent noise of the corners, (G, G); undetermined ones come out huge.
 
-    spread: factor on the variance of that noise; unmodelled: directions that were fixed but may be otherwise, each as long as its
-    standard deviation, (G, e).
+    Args:
+        evidence: information and scores of the views.
+        spread: factor on the variance of that noise.
+        unmodelled: directions that were fixed but may be otherwise, each as long as its standard deviation, (G, e).
     """
     D = evidence.free if unmodelled is None else np.concatenate([evidence.free, unmodelled], axis=1)
     prior = np.zeros(D.shape[1])
@@ -97,7 +99,7 @@ def measure_disagreement(evidence: Evidence, extra: Floats | None = None) -> flo
 
 
 def downweight_misfits(evidence: Evidence) -> Evidence:
-    """Reduce the weight of views that fit worse than noise explains, each by its own misfit.
+    """Return the evidence with less weight on views that fit worse than noise explains, each by its own misfit.
 
     A board that moved between two pictures spoils its view only; that must not look like a camera that was moved.
     """
@@ -139,7 +141,7 @@ def _measure_view_misfits(evidence: Evidence, extra: Floats | None) -> tuple[Flo
 
 
 def evaluate_alternative(evidence: Evidence, extra: Floats) -> Alternative:
-    """Free directions that were fixed, (G, e): how much better the views would fit, and how the rig would change."""
+    """Return how much better the views would fit with fixed directions free, (G, e), and how the rig would change."""
     D, total = evidence.free, evidence.information.sum(axis=0)
     both = np.concatenate([D, extra], axis=1)
     score = both.T @ _compute_scores_at_optimum(evidence, None).sum(axis=0)
@@ -167,9 +169,12 @@ def list_form_directions(evidence: Evidence) -> Floats:
 
 
 def evaluate_camera_moves(evidence: Evidence, views: Iterable[int], directions: Floats) -> list[Alternative]:
-    """Let a camera have another pose from a view on, for each of some views; extra: change of that pose, (6,).
+    """Return, for each of some views, the alternative that a camera has another pose from it on; `extra`: change of pose, (6,).
 
-    directions: of the camera, as `compute_move_directions` gives them, (G, 6).
+    Args:
+        evidence: information and scores of the views.
+        views: from which on, one alternative each.
+        directions: of the camera, as `compute_move_directions` gives them, (G, 6).
     """
     D, total, (apart, spare) = evidence.free, evidence.information.sum(axis=0), measure_misfit(evidence)
     scores, found = _compute_scores_at_optimum(evidence, None), []
@@ -189,6 +194,11 @@ def compute_move_directions(evidence: Evidence, rig: Rig, camera: int) -> Floats
     """Return how the parameters change when one camera moves: turn [rad], then shift [m], (G, 6).
 
     The first camera is the world: when it moves, all others move the other way.
+
+    Args:
+        evidence: information and scores of the views.
+        rig: the cameras.
+        camera: the one that moves.
     """
     out, start = np.zeros((len(evidence.free), 6)), evidence.n_rig - 6 * (len(rig) - 1)
     for c in range(1, len(rig)) if camera == 0 else [camera]:

@@ -16,7 +16,7 @@ from calibration.quality.measures import (
     list_camera_keys,
     measure_square_sides,
 )
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
 from calibration.solve.solution import BoardForm, RigSolution, describe_dropped
 from config.arrays import Floats
 
@@ -25,10 +25,10 @@ MIN_DROPPED, AT_END = 3, 0.8  # dropped views, and the share of them at one end 
 MOVED_SHARE = 0.1  # of all views: fewer at an end may have other reasons
 MIN_VIEWS, FEW_VIEWS = 3, 8
 MIN_CORNERS, FEW_CORNERS = 60, 200  # seen by both cameras
-RMS_PX = (1.0, 3.0)  # poor and fail, in pictures up to 640 px wide; in proportion above
+RMS_PX = GradeLimits(1.0, 3.0)  # poor and fail, in pictures up to 640 px wide; in proportion above
 HELD_OUT = 1.5  # times the error in the views that were fitted
 ODD_VIEW = 3.0  # times the usual error
-BIAS = (0.005, 0.03)  # of the square
+BIAS = GradeLimits(0.005, 0.03)  # of the square
 TILT_RAD, FAR_NEAR = np.radians(12.0), 2.0  # less than both: focal length and distance cannot be told apart
 MANY_MISSING = 7
 SIGNIFICANT_SIGMAS, MIN_STRETCH, MIN_BEND_M = 4.0, 0.002, 5e-4  # from which a board's form is reported
@@ -98,7 +98,7 @@ def judge_pixels(solution: RigSolution) -> QualityReport:
 
 
 def _find_odd_views(solution: RigSolution) -> list[Finding]:
-    """Name views that fit much worse than the others."""
+    """Find the views that fit much worse than the others; return their names."""
     rms = compute_view_rms_px(solution)
     usual = float(np.nanmedian(rms)) if np.isfinite(rms).any() else 0.0
     odd = [

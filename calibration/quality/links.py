@@ -33,7 +33,12 @@ class CameraLink:
 
 
 def measure_camera_link(solution: RigSolution, first: int, second: int) -> CameraLink:
-    """Return how well two cameras are linked."""
+    """Return how well two cameras are linked.
+
+    Args:
+        solution: the calibration.
+        first, second: indices of the cameras.
+    """
     sees = np.asarray(solution.used.any(axis=2))
     J = _compute_pair_derivatives(solution.rig, first, second)
     C = J @ solution.pose_covariance @ J.T
@@ -43,7 +48,7 @@ def measure_camera_link(solution: RigSolution, first: int, second: int) -> Camer
 
 
 def find_weakest_link(solution: RigSolution) -> CameraLink:
-    """Return of the links that hold the rig together the one that is known worst.
+    """Return the link that is known worst of those that hold the rig together.
 
     These are the pairs of cameras that share most views (a spanning tree); worst is the largest angle's error.
     """

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, MAX_FISHEYE_RAD, Camera, Rig
-from calibration.quality.report import Finding, Grade
+from calibration.quality.report import Finding, Grade, GradeLimits
 from calibration.solve.solution import RigSolution
 from calibration.triangulate import triangulate_views
 from config.arrays import Bools, Floats
 from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_rotvec
 
-ASPECT = (0.05, 0.2)  # relative difference of fx and fy that is unusual, and that no camera has
-OFF_CENTER = (0.15, 0.35)  # of the picture's length: distance of the principal point that is unusual, and impossible
+ASPECT = GradeLimits(0.05, 0.2)  # relative difference of fx and fy that is unusual, and that no camera has
+OFF_CENTER = GradeLimits(0.15, 0.35)  # of the picture's length: distance of the principal point that is unusual, and impossible
 SIDEWAYS = 0.3  # of the baseline, on the wrong side: the cameras are exchanged
 
 
@@ -37,7 +37,7 @@ class SquareSides:
 
 
 def measure_square_sides(solution: RigSolution) -> SquareSides:
-    """Triangulate the corners that two cameras saw, and measure the sides of the squares; longer distances as parts of them."""
+    """Measure the sides of the squares from corners that two cameras saw; longer distances count as several sides."""
     board, shared = solution.board, find_shared_corners(solution)
     points = np.full((*shared.shape, 3), np.nan)
     if shared.any():
@@ -128,17 +128,17 @@ def _judge_lens(camera: Camera) -> Finding | None:
         return Finding(Grade.FAIL, text, "take views with the board tilted, near and far")
     aspect = abs(fx / fy - 1.0)
     off = float((np.abs(K[:2, 2] - 0.5 * (size - 1.0)) / side).max())
-    if aspect > ASPECT[1] or off > OFF_CENTER[1]:
+    if aspect > ASPECT.poor or off > OFF_CENTER.poor:
         text = f"{who} lens came out as no lens is: fx/fy = {fx / fy:.2f}, its axis {off * side:.0f} px off the picture's middle"
         return Finding(Grade.FAIL, text, "take views with the board tilted, near and far, all over the picture")
-    if aspect > ASPECT[0] or off > OFF_CENTER[0]:
+    if aspect > ASPECT.passed or off > OFF_CENTER.passed:
         text = f"{who} lens is unusual: fx/fy = {fx / fy:.2f}, its axis {off * side:.0f} px off the picture's middle"
         return Finding(Grade.POOR, text, "were the pictures cut or stretched? add views all over the picture, the board tilted")
     return None
 
 
 def compute_lens_reach(camera: Camera) -> float:
-    """Return how far from the axis the lens model grows, over the depth, before it bends; inf: everywhere.
+    """Return how far from the axis the lens model grows, over the depth, before it folds back; inf: everywhere.
 
     Beyond, a ray and another nearer to the axis come to the same pixel.
     """

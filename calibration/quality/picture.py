@@ -45,12 +45,12 @@ HEAD_IN, LINE_IN, GAP = 0.52, 0.168, 0.45  # of a report: above its findings, of
 
 
 def choose_style() -> Any:
-    """Return the settings to draw with: `with matplotlib.rc_context(style()):` around the making of axes and text."""
+    """Return the settings to draw with: `with matplotlib.rc_context(choose_style()):` around the making of axes and text."""
     return dict(STYLE)
 
 
 def make_figure(width_in: float, height_in: float) -> Figure:
-    """Return an empty figure that needs no screen [inches]; make its axes within `matplotlib.rc_context(style())`."""
+    """Return an empty figure that needs no screen [inches]; make its axes within `matplotlib.rc_context(choose_style())`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -60,8 +60,13 @@ def make_figure(width_in: float, height_in: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: str | Path, dpi: int = DPI) -> Path:
-    """Write a figure, PNG unless its name ends in .svg or .pdf, and return its path. Raises FileFormatError: it cannot be
-    written.
+    """Write a figure, PNG unless its name ends in .svg or .pdf, and return its path.
+
+    Args:
+        figure: the figure.
+        path: the file to write.
+        dpi: resolution of a PNG.
+    Raises: FileFormatError: it cannot be written.
     """
     content, kind = io.BytesIO(), Path(path).suffix.lower().removeprefix(".")
     figure.savefig(content, format=kind if kind in ("svg", "pdf") else "png", dpi=dpi)
@@ -70,7 +75,14 @@ def save_figure(figure: Figure, path: str | Path, dpi: int = DPI) -> Path:
 
 
 def draw_report_panel(ax: Axes, report: QualityReport, title: str = "", width: int = 84) -> None:
-    """Fill an axis with a report: the grade as a badge, then the findings, the worst first. width: letters a line."""
+    """Fill an axis with a report: the grade as a badge, then the findings, the worst first.
+
+    Args:
+        ax: the axis.
+        report: what is shown.
+        title: above it.
+        width: letters in a line.
+    """
     ax.set_axis_off()
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.0)

@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 class Grade(enum.IntEnum):
@@ -55,9 +56,16 @@ class QualityReport:
         return [f"verdict: {self.grade.word}", *(f"  {finding.grade.word:<4} {finding.line}" for finding in ordered)]
 
 
-def grade_figure(value: float, limits: tuple[float, float]) -> Grade:
+class GradeLimits(NamedTuple):
+    """The largest figures that are good enough to pass, and that are poor."""
+
+    passed: float
+    poor: float
+
+
+def grade_figure(value: float, limits: GradeLimits) -> Grade:
     """Grade a figure that is better the smaller it is: pass and poor up to the limits; fail beyond them, or if it is NaN."""
-    return Grade.PASS if value <= limits[0] else Grade.POOR if value <= limits[1] else Grade.FAIL
+    return Grade.PASS if value <= limits.passed else Grade.POOR if value <= limits.poor else Grade.FAIL
 
 
 def join_reports(reports: Sequence[QualityReport]) -> QualityReport:

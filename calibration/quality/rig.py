@@ -30,7 +30,7 @@ from calibration.quality.findings import (
 )
 from calibration.quality.links import find_weakest_link
 from calibration.quality.measures import is_within_reach, judge_sanity, list_camera_keys
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure, join_reports
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, join_reports
 from calibration.quality.suspects import Suspect, find_suspects, list_unmodelled_directions
 from calibration.quality.world_error import compute_error_derivatives
 from calibration.solve.solution import RigSolution
@@ -171,12 +171,12 @@ def _judge_world_error(error: float, spread: float, distance_m: float, suspects:
         fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of the pictures"
     else:
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the pictures"
-    return Finding(grade_figure(error, (PASS_ERROR, FAIL_ERROR)), text, fix)
+    return Finding(grade_figure(error, GradeLimits(PASS_ERROR, FAIL_ERROR)), text, fix)
 
 
 def _judge_suspect(suspect: Suspect) -> Finding:
     """Judge an explanation that speaks against the solution."""
-    grade = grade_figure(suspect.error, (REMARK_ERROR, FAIL_ERROR))
+    grade = grade_figure(suspect.error, GradeLimits(REMARK_ERROR, FAIL_ERROR))
     return Finding(grade, f"{suspect.text}, which would change distances by {_format_percent(suspect.error)}", suspect.fix)
 
 

@@ -51,7 +51,14 @@ BARE, COVERED = "#fbe3df", "#e3f1e8"
 
 
 def draw_rig(solution: RigSolution, report: QualityReport, path: Path | str) -> Path:
-    """Draw the calibration into a PNG and return its path. Raises FileFormatError: it cannot be written."""
+    """Draw the calibration as a PNG and return its path.
+
+    Args:
+        solution: the calibration.
+        report: the findings to show beside it.
+        path: the file to write.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib as mpl
 
     n = len(solution.rig)

@@ -32,7 +32,7 @@ MIN_VIEWS = 3  # before and after a move
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An explanation that speaks against the solution. error: the largest relative change of a distance if it were true."""
+    """An explanation of the views other than the solution. error: the largest relative change of a distance if it were true."""
 
     error: float
     text: str
@@ -40,7 +40,13 @@ class Suspect:
 
 
 def find_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
-    """Return the significant explanations, the worst first. derivatives: of distances by the rig's parameters, (P, n)."""
+    """Return the significant explanations that speak against a solution, the worst first.
+
+    Args:
+        solution: the calibration.
+        evidence: information and scores of the views.
+        derivatives: of distances by the rig's parameters, (P, n).
+    """
     evidence = downweight_misfits(evidence)
     found = [*_test_lenses(solution, evidence, derivatives), *_test_board_form(solution, evidence, derivatives)]
     found += _test_camera_moves(solution, evidence, derivatives)

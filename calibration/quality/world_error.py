@@ -30,7 +30,13 @@ def list_point_pairs(points_m: Floats) -> tuple[NDArray[np.intp], NDArray[np.int
 
 
 def remeasure_points(points_m: Floats, true_rig: Rig, rig: Rig) -> Floats:
-    """Return where `rig` puts the points that `true_rig` sees, (N, 3) [m]; the depth is given to a single camera."""
+    """Return where one rig puts the points that another one sees, (N, 3) [m]; a single camera is given their depth.
+
+    Args:
+        points_m: the points, (N, 3) [m].
+        true_rig: sees the points.
+        rig: measures them.
+    """
     if true_rig.is_monocular:
         x = true_rig.cameras[0].to_camera(points_m)
         return np.asarray(rig.cameras[0].rays(true_rig.cameras[0].project(points_m)) * x[:, 2:])

@@ -103,7 +103,16 @@ def adjust_bundle(
     max_steps: int = MAX_STEPS,
     smallest_gain: float = MIN_GAIN,
 ) -> LeastSquaresFit[BundleState]:
-    """Minimise the cost from a state on, until a step gains less than a share of it; the cost never rises."""
+    """Minimise the cost until a step gains less than a share of it; the cost never rises.
+
+    Args:
+        state: where to begin.
+        seen: the corners seen, with their weights.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
+        max_steps: number of steps at most.
+        smallest_gain: of the cost in one step, relative.
+    """
     return minimise_cost(BundleProblem(seen, freedom, prior), state, DAMPING, max_steps, smallest_gain)
 
 
@@ -140,8 +149,12 @@ def adjust_robustly(
 ) -> RobustFit:
     """Alternate adjustment and estimation of noise and weights until the noise changes little.
 
-    seen: with weight 1 where a corner was seen and 0 elsewhere; motion_px: of the board between pictures, by camera (C, V), 0
-    where it was still or both cameras expose together.
+    Args:
+        state: where to begin.
+        seen: the corners, with weight 1 where one was seen and 0 elsewhere.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
+        motion_px: of the board between pictures, by camera (C, V), 0 where it was still or both cameras expose together.
     """
     mask = seen.weight > 0
     weighed, sigma, used = compute_robust_weights(state, seen, mask, freedom, motion_px)
@@ -158,7 +171,15 @@ def adjust_robustly(
 def compute_robust_weights(
     state: BundleState, seen: CornerObservations, mask: NDArray[np.bool_], freedom: FreeParameters, motion_px: Floats | None
 ) -> tuple[CornerObservations, Floats, NDArray[np.bool_]]:
-    """Return the observations with robust weights [px^-2], sigma (C,) and which corners are in use, (C, V, N)."""
+    """Return the observations with robust weights [px^-2], the noise (C,) [px] and which corners are in use, (C, V, N).
+
+    Args:
+        state: what is fitted.
+        seen: the corners seen, with their weights.
+        mask: which corners were seen, (C, V, N).
+        freedom: what may change besides the board's poses.
+        motion_px: of the board between pictures, by camera (C, V).
+    """
     distance = np.where(mask, np.linalg.norm(compute_residual_px(state, seen), axis=-1), 0.0)
     motion = np.zeros(mask.shape[:2]) if motion_px is None else motion_px
     still = mask & (LAG_SHARE * motion < 0.5)[..., None]
@@ -173,8 +194,14 @@ def compute_robust_weights(
 def estimate_view_noise_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: Floats, motion_px: Floats) -> Floats:
     """Return the expected noise of each view, (C, V) [px]: its camera's, and more where the view as a whole does not fit.
 
-    A board that moved while two cameras took it one after the other, or was bent by a hand, is off as a whole; so is a view of a
-    moving board, by as much as the others in motion show.
+    A board that moved while two cameras took it one after the other, or was bent by a hand, is off as a whole; so is a view of
+    a moving board, by as much as the others in motion show.
+
+    Args:
+        distance: of the corners from their predictions, (C, V, N) [px].
+        mask: which corners were seen, (C, V, N).
+        sigma_px: noise by camera, (C,).
+        motion_px: of the board between pictures, by camera (C, V).
     """
     own = np.zeros(mask.shape[:2])
     for c, v in zip(*np.nonzero(mask.any(axis=2)), strict=True):
@@ -191,7 +218,13 @@ def estimate_view_noise_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: 
 
 
 def estimate_noise_px(distance: Floats, freedom: FreeParameters, mask: NDArray[np.bool_]) -> float:
-    """Estimate the noise of a coordinate from the corners' distances, corrected for the degrees of freedom."""
+    """Return the noise of a coordinate from the corners' distances, corrected for the degrees of freedom [px].
+
+    Args:
+        distance: of the corners from their predictions, (K,) [px].
+        freedom: what may change besides the board's poses.
+        mask: which corners were seen, (V, N).
+    """
     if not len(distance) or not np.isfinite(distance).all():
         return 0.5 if not len(distance) else max(float(np.median(distance)), MIN_SIGMA_PX)
     numbers = 2.0 * len(distance)

@@ -20,6 +20,7 @@ from calibration.solve.equations import (
 )
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
+from numerics.definite import solve_each_damped
 
 MIN_CORNERS = 6  # of a view; a single marker has four
 MIN_INFORMATION = 1e-12  # second smallest over largest eigenvalue: less for points on a line
@@ -33,9 +34,12 @@ def count_least_corners(n_board: int) -> int:
 
 
 def compute_homography(points: Floats, px: Floats, weight: Floats) -> Floats:
-    """Return the homography that fits best.
+    """Return the homography that takes (x, y, 1) to the picture and fits best, (3, 3) of unit norm.
 
-    points, px: (N, 2); weight: (N,), 0 where not to be used; returns (3, 3) of unit norm, which takes (x, y, 1) to the picture.
+    Args:
+        points: on the plane, (N, 2).
+        px: in the picture, (N, 2).
+        weight: (N,), 0 where a point is not to be used.
     """
     used = weight > 0
     return _fit_homography(points[used], px[used])[0]
@@ -78,9 +82,12 @@ def pose_from_homography(H: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
 
 
 def mirror_board_pose(rotation: Floats, translation: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
-    """Return the other pose that looks alike: the board mirrored across the plane through its centre that faces the camera.
+    """Return the other pose that looks alike: the board mirrored in the plane through its centre that faces the camera.
 
-    rotation: (..., 3, 3); translation: (..., 3) [m], both board to camera; centre_m: of the board, (3,).
+    Args:
+        rotation: (..., 3, 3).
+        translation: (..., 3) [m], both board to camera.
+        centre_m: of the board, (3,).
     """
     middle = rotation @ centre_m + translation
     d = middle / np.linalg.norm(middle, axis=-1, keepdims=True)
@@ -101,9 +108,7 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
     damping, costs = np.full(seen.n_views, 1e-6), compute_view_costs(state, seen)
     for _ in range(POSE_STEPS):
         (pose,) = BundleProblem(seen, poses_only).linearise(state).groups
-        diagonal = np.einsum("vii->vi", pose.own)
-        damped = pose.own + np.einsum("vi,ij->vij", damping[:, None] * diagonal + 1e-12, np.eye(6))
-        step = -np.linalg.solve(damped, pose.gradient[..., None])[..., 0]
+        step = solve_each_damped(pose.own, pose.gradient, damping, 1e-12)
         tried = apply_step(state, poses_only, np.zeros(0), step)
         new = compute_view_costs(tried, seen)
         better = new < costs
@@ -120,8 +125,12 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
 def find_candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats) -> tuple[BundleState, Floats]:
     """Return both board poses of every view as one camera sees it, refined, the better first.
 
-    intrinsics: (10,); seen: of one camera; ideal: the corners as x/z, y/z, (V, N, 2). Returns a state with 2 V poses, first the
-    better of each view, then the others, and their costs (2 V,); views with fewer than `count_least_corners` have infinite cost.
+    Args:
+        intrinsics: of the camera, (10,).
+        seen: the corners of that camera.
+        ideal: the corners as x/z, y/z, (V, N, 2).
+    Returns: A state with 2 V poses, first the better of each view, then the others, and their costs (2 V,); views with fewer
+        corners than `count_least_corners` have infinite cost.
     """
     V, centre = seen.n_views, seen.points_m.mean(axis=0)
     R, t = np.tile(np.eye(3), (V, 1, 1)), np.tile([0.0, 0.0, 1.0], (V, 1))

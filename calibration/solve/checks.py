@@ -23,7 +23,14 @@ UNKNOWN_FOCAL = 0.2  # relative sigma
 
 
 def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int], name: str) -> None:
-    """Raise CalibrationError: corners that do not fit the board or the picture, or that are not finite."""
+    """Raise CalibrationError where corners do not fit the board or the picture, or are not finite.
+
+    Args:
+        board: the board that is looked for.
+        views: what the camera saw.
+        size: width and height of the picture [px].
+        name: of the camera.
+    """
     for view in views:
         where = f"{format_camera_name(name)}, {view.name or 'a view'}"
         if view.corners_px.shape != (len(board), 2) or view.seen.shape != (len(board),):
@@ -42,7 +49,13 @@ def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int],
 
 
 def check_enough(board: Board, views: Sequence[BoardView], name: str) -> None:
-    """Raise CalibrationError: too few views to calibrate a camera, or all the same."""
+    """Raise CalibrationError where there are too few views to calibrate a camera, or all are the same.
+
+    Args:
+        board: the board that is looked for.
+        views: what the camera saw.
+        name: of the camera.
+    """
     useful = [view for view in views if view.n_seen >= count_least_corners(len(board))]
     if len(useful) < MIN_VIEWS:
         raise CalibrationError(
@@ -58,7 +71,7 @@ def check_enough(board: Board, views: Sequence[BoardView], name: str) -> None:
 
 
 def check_linked(n_shared: Ints, names: Sequence[str]) -> None:
-    """Raise CalibrationError: some cameras share too few views with the others.
+    """Raise CalibrationError where some cameras share too few views with the others.
 
     n_shared: number of views that two cameras share, (C, C).
     """
@@ -94,7 +107,14 @@ def _find_linked_groups(n_shared: Ints) -> list[list[int]]:
 
 
 def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -> None:
-    """Raise CalibrationError: the corners are not those of a flat board of this kind."""
+    """Raise CalibrationError where the corners are not those of a flat board of this kind.
+
+    Args:
+        fit: of the camera.
+        size: width and height of the picture [px].
+        name: of the camera.
+        board: the board that is looked for.
+    """
     off = float(np.median(compute_view_distances_px(fit)))
     if off > MAX_OFF * max(size):
         raise CalibrationError(
@@ -104,9 +124,12 @@ def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -
 
 
 def check_tilt(normals: Floats, name: str, focal_sigma: float) -> None:
-    """Raise CalibrationError: views too alike in tilt to determine the focal length, or it came out with an absurd uncertainty.
+    """Raise CalibrationError where the views are too alike in tilt to determine the focal length, or its uncertainty is absurd.
 
-    normals: of the boards in the camera's frame, (V, 3); focal_sigma: relative.
+    Args:
+        normals: of the boards in the camera's frame, (V, 3).
+        name: of the camera.
+        focal_sigma: standard deviation of the focal length, relative.
     """
     mean = normals.mean(axis=0)
     spread = float(np.degrees(np.arccos(np.clip(normals @ (mean / max(np.linalg.norm(mean), 1e-12)), -1.0, 1.0)).max()))
@@ -119,7 +142,14 @@ def check_tilt(normals: Floats, name: str, focal_sigma: float) -> None:
 
 
 def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board: Board) -> None:
-    """Raise CalibrationError: an impossible lens."""
+    """Raise CalibrationError where no lens has such intrinsics.
+
+    Args:
+        intrinsics: of the camera, (10,).
+        size: width and height of the picture [px].
+        name: of the camera.
+        board: the board that is looked for.
+    """
     side, (fx, fy, cx, cy) = max(size), intrinsics[:4]
     if not all(FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side for focal in (fx, fy)):
         raise CalibrationError(
@@ -136,7 +166,9 @@ def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board
 
 
 def check_sides(centre_m: Floats) -> None:
-    """Raise CalibrationError: of two cameras the right one is to the left of the left one. centre_m: of the right one, (3,)."""
+    """Raise CalibrationError where the right one of two cameras is to the left of the left one. centre_m: of the right one,
+    (3,).
+    """
     if centre_m[0] < -0.5 * np.linalg.norm(centre_m):
         raise CalibrationError(
             f"the camera given as right stands {-100 * centre_m[0]:.1f} cm to the left of the one given as left: "

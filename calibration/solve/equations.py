@@ -47,7 +47,13 @@ class BundleState:
 def make_flat_board_state(
     intrinsics: Floats, rotation: Floats, translation: Floats, board_rotation: Floats, board_translation: Floats
 ) -> BundleState:
-    """Return a state with a flat board and stamps that are right."""
+    """Return a state with a flat board and timestamps that are right.
+
+    Args:
+        intrinsics: of the cameras, (C, 10).
+        rotation, translation: first to each camera, (C, 3, 3) and (C, 3) [m].
+        board_rotation, board_translation: board to first camera, (V, 3, 3) and (V, 3) [m].
+    """
     return BundleState(
         intrinsics, rotation, translation, board_rotation, board_translation, np.zeros(N_FORM), np.zeros(len(intrinsics))
     )
@@ -65,10 +71,10 @@ def state_from_rig(rig: Rig, board_to_world: ArrayLike) -> BundleState:
 
 @dataclass(frozen=True, slots=True)
 class CornerMotion:
-    """How the corners moved while the pictures of a view were taken, to tell by how much cameras' stamps are late.
+    """How the corners moved while the pictures of a view were taken, which tells by how much cameras' timestamps are late.
 
-    velocity_px_s: (C, V, N, 2), 0 where unknown and of the reference; lag_s: by which a picture's stamp is later than that of the
-    view's reference, (C, V); reference: the first camera that sees the board, (V,).
+    velocity_px_s: (C, V, N, 2), 0 where unknown and of the reference; lag_s: by which a picture's stamp is later than that of
+    the view's reference, (C, V); reference: the first camera that sees the board, (V,).
     """
 
     velocity_px_s: Floats
@@ -268,9 +274,14 @@ def compute_residual_px(state: BundleState, seen: CornerObservations) -> Floats:
 
 
 def compute_jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParameters) -> tuple[Floats, Floats]:
-    """Return d predicted / d shared parameters and d predicted / d pose: (C, V, N, 2, G) and (C, V, N, 2, 6).
+    """Return d predicted / d shared parameters, (C, V, N, 2, G), and d predicted / d pose, (C, V, N, 2, 6).
 
     Pose: rotation and translation of the board in the first camera's frame.
+
+    Args:
+        state: where to linearise.
+        seen: the corners seen, with their weights.
+        freedom: what may change besides the board's poses.
     """
     C, V, N = seen.weight.shape
     shared, pose = np.zeros((C, V, N, 2, freedom.n_shared)), np.empty((C, V, N, 2, 6))
@@ -286,7 +297,11 @@ def compute_view_equations(
 ) -> tuple[Floats, Floats]:
     """Return J' W J (V, G + 6, G + 6) and J' W r (V, G + 6) of every view, shared parameters first, then the board's pose.
 
-    residual: (C, V, N, 2) [px]; corners where it is not finite do not count.
+    Args:
+        state: where to linearise.
+        seen: the corners seen, with their weights.
+        freedom: what may change besides the board's poses.
+        residual: (C, V, N, 2) [px]; corners where it is not finite do not count.
     """
     G, (C, V, _) = freedom.n_shared, seen.weight.shape
     H, b = np.zeros((V, G + 6, G + 6)), np.zeros((V, G + 6))
@@ -355,7 +370,14 @@ def _list_indices(columns: slice) -> range:
 
 
 def apply_step(state: BundleState, freedom: FreeParameters, shared: Floats, poses: Floats) -> BundleState:
-    """Return the state after a step: shared (G,), poses (V, 6)."""
+    """Return the state after a step: shared (G,), poses (V, 6).
+
+    Args:
+        state: before the step.
+        freedom: what may change besides the board's poses.
+        shared: change of the shared parameters, (G,).
+        poses: change of the board's poses, (V, 6).
+    """
     intrinsics, rotation, translation = state.intrinsics.copy(), state.rotation.copy(), state.translation.copy()
     for c, lens in enumerate(freedom.lenses):
         intrinsics[c, :N_INTRINSICS] += lens.directions @ shared[freedom.lens_columns(c)]

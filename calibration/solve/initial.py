@@ -65,9 +65,16 @@ class SingleCamera:
 def solve_single_camera(
     board: Board, seen: CornerObservations, size: tuple[int, int], name: str, fisheye: bool = False
 ) -> SingleCamera:
-    """Solve for one camera with a plain lens model: seen is of that camera, weight 1 where a corner was seen.
+    """Solve for one camera with a plain lens model.
 
-    Raises CalibrationError: the corners are not those of the board, the views do not determine the focal length, an absurd lens.
+    Args:
+        board: the board that is looked for.
+        seen: corners of that camera, weight 1 where a corner was seen.
+        size: width and height of the picture [px].
+        name: of the camera.
+        fisheye: it has a fisheye lens.
+    Raises: CalibrationError: the corners are not those of the board, the views do not determine the focal length, an absurd
+        lens.
     """
     views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= count_least_corners(len(board)))
     mine, prior = seen.at(views), make_weak_prior(size, fisheye)
@@ -89,7 +96,15 @@ def adjust_unmirrored(
     prior: IntrinsicsPrior | None,
     motion_px: Floats | None = None,
 ) -> RobustFit:
-    """Adjust robustly, and again for as long as some pose of the board fits better mirrored."""
+    """Adjust robustly, and again for as long as some pose of the board fits better mirrored.
+
+    Args:
+        state: where to begin.
+        seen: the corners seen, with their weights.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
+        motion_px: of the board between pictures, by camera (C, V).
+    """
     fit = adjust_robustly(state, seen, freedom, prior, motion_px)
     for _ in range(3):
         state, n_changed = unmirror_poses(fit.state, fit.seen)
@@ -142,7 +157,16 @@ def find_initial_lens(
     known: KnownLens | None,
     fisheye: bool = False,
 ) -> InitialLens:
-    """Solve for one camera's lens, or take it from an earlier calibration."""
+    """Return one camera's lens, solved for or taken from an earlier calibration.
+
+    Args:
+        board: the board that is looked for.
+        seen: corners of that camera, weight 1 where a corner was seen.
+        size: width and height of the picture [px].
+        name: of the camera.
+        known: the lens of an earlier calibration; None: there is none.
+        fisheye: it has a fisheye lens.
+    """
     if known is None:
         single = solve_single_camera(board, seen, size, name, fisheye)
         return InitialLens(single.fit.state.intrinsics[0], single.lens, make_weak_prior(size, fisheye))
@@ -157,7 +181,13 @@ def find_initial_lens(
 
 
 def pack_observations(board: Board, moments: Sequence[BoardMoment], solve_offset: bool) -> CornerObservations:
-    """Return all corners as arrays, weight 1 where seen; with velocities and lags if offsets are to be solved for."""
+    """Return all corners as arrays, weight 1 where seen.
+
+    Args:
+        board: the board that is looked for.
+        moments: what the cameras saw together.
+        solve_offset: velocities and lags are wanted too, as time offsets are solved for.
+    """
     C, V, N = len(moments[0].views), len(moments), len(board)
     px, weight = np.zeros((C, V, N, 2)), np.zeros((C, V, N))
     for v, moment in enumerate(moments):
@@ -209,10 +239,15 @@ def compute_motion_px(moments: Sequence[BoardMoment]) -> Floats:
 def find_initial_state(
     lenses: Sequence[InitialLens], seen: CornerObservations, moments: Sequence[BoardMoment], names: Sequence[str]
 ) -> tuple[BundleState, NDArray[np.intp], tuple[DroppedMoment, ...]]:
-    """Find the poses of the cameras and the board's pose in every view; leave out views that are inconsistent.
+    """Return the poses of the cameras and the board's pose in every view, without views that are inconsistent.
 
-    Returns the state of the views kept, their indices, and the views left out. Raises CalibrationError: too many were, or no
-    chain of views links all cameras.
+    Args:
+        lenses: of the cameras.
+        seen: the corners seen, with their weights.
+        moments: what the cameras saw together.
+        names: of the cameras.
+    Returns: The state of the views kept, their indices, and the views left out.
+    Raises: CalibrationError: too many were, or no chain of views links all cameras.
     """
     seen_by = (seen.weight > 0).sum(axis=2) >= count_least_corners(len(seen.points_m))
     candidates = [find_pose_candidates(lens.intrinsics, seen.of_camera(c)) for c, lens in enumerate(lenses)]

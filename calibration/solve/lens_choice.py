@@ -72,8 +72,13 @@ def choose_lenses(
     """Choose what is free: the form of the board, each camera's distortion coefficients, pixels that are not square.
 
     First, with the richest lenses, form and pixels; then the simplest level of coefficients that serves all cameras; then fewer
-    for each alone. Otherwise coefficients would make up for what is wrong elsewhere. state, seen: of all cameras, weights
-    final; freedom: what else is free.
+    for each alone. Otherwise coefficients would make up for what is wrong elsewhere.
+
+    Args:
+        state: of all cameras.
+        seen: of all cameras, with their final weights.
+        prior: what is known of the intrinsics.
+        freedom: what else is free.
     """
     trial, C, fisheye = _Trial(seen, prior), seen.n_cameras, freedom.lenses[0].fisheye
     seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
@@ -102,6 +107,12 @@ def compute_held_out_errors(
     """Return the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
 
     A held-out view's own board pose is fitted to it: six parameters against two for every corner of a camera.
+
+    Args:
+        state: where to begin.
+        seen: the corners seen, with their weights.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
     """
     fold = np.arange(seen.n_views) % min(FOLDS, seen.n_views)
     out = np.empty(seen.n_views)

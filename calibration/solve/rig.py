@@ -192,7 +192,16 @@ def _solve_cameras(problem: RigProblem, fisheye: bool) -> RigSolution:
 def solve_camera(
     board: Board, views: Sequence[BoardView], size: Size, *, name: str = "left", lens: LensKind = "auto"
 ) -> RigSolution:
-    """Solve for one camera alone: a rig of one camera, whose frame is the world. Raises CalibrationError as `solve_rig` does."""
+    """Solve for one camera alone: a rig of one camera, whose frame is the world.
+
+    Args:
+        board: the board that is looked for.
+        views: what the camera saw.
+        size: width and height of the picture [px].
+        name: of the camera.
+        lens: the model.
+    Raises: CalibrationError: as `solve_rig`.
+    """
     check_views(board, views, size, name)
     usable = [view for view in views if determines_pose(board, view)]
     check_enough(board, usable, name)
@@ -267,7 +276,7 @@ def _remove_outliers(found: _Adjustment) -> _Adjustment:
 def _build_solution(
     board: Board, sizes: Sequence[Size], names: Sequence[str], found: _Adjustment, fixed_intrinsics: bool
 ) -> RigSolution:
-    """Put the result together with its covariances."""
+    """Return the solution with its covariances."""
     fit, freedom = found.fit, found.freedom
     state = fit.state
     uncertainty = compute_uncertainty(state, inflate_noise(fit, freedom), freedom, found.prior)
@@ -313,7 +322,14 @@ class BundleUncertainty:
 def compute_uncertainty(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior | None = None
 ) -> BundleUncertainty:
-    """Return the uncertainty at a state, for observations whose weights are inverse variances."""
+    """Return the uncertainty at a state.
+
+    Args:
+        state: the fitted one.
+        seen: the corners seen, whose weights are inverse variances.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
+    """
     covariance = compute_shared_covariance(BundleProblem(seen, freedom, prior).linearise(state))
     sigma = np.zeros((state.n_cameras, N_INTRINSICS))
     for c, lens in enumerate(freedom.lenses):
@@ -340,9 +356,14 @@ def _compute_rotvec_derivative(rotvec: Floats) -> Floats:
 
 
 def estimate_board_form(fit: RobustFit, freedom: FreeParameters, prior: IntrinsicsPrior | None) -> BoardForm:
-    """Estimate how the board is stretched and bent: the adjustment from the fit on, with the board's form free.
+    """Return how the board is stretched and bent: the adjustment goes on from the fit, with the board's form free.
 
     The board's size cannot be estimated: a board, a room and a baseline all twice as large give the same pictures.
+
+    Args:
+        fit: with the form fixed.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
     """
     seen, flat, formed = inflate_noise(fit, freedom), replace(freedom, form=False), replace(freedom, form=True)
     state = adjust_bundle(replace(fit.state, form=np.zeros(N_FORM)), seen, flat, prior, FORM_STEPS).state

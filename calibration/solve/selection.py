@@ -18,6 +18,7 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
 from config.arrays import Bools, Floats
+from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 
 Size = tuple[int, int]
@@ -42,7 +43,13 @@ def estimate_corner_sigma_px(view: BoardView) -> float:
 
 
 def estimate_nominal_cameras(moments: Sequence[BoardMoment], sizes: Sequence[Size], board: Board) -> tuple[Camera, ...]:
-    """Estimate the cameras from their views: focal length by the homographies, the centre in the middle, no distortion."""
+    """Return cameras from their views alone: focal length by the homographies, the centre in the middle, no distortion.
+
+    Args:
+        moments: what the cameras saw together.
+        sizes: width and height of each camera's pictures [px].
+        board: the board that is looked for.
+    """
     return tuple(
         _estimate_nominal_camera([moment.views[c] for moment in moments if moment.views[c] is not None], size, board)
         for c, size in enumerate(sizes)
@@ -68,6 +75,11 @@ def compute_moment_information(moment: BoardMoment, cameras: Sequence[Camera], b
 
     The cameras share the board's pose; a camera that does not see the board contributes nothing. Their poses are linearised at
     those that this view shows, in the frame of the first camera that sees it.
+
+    Args:
+        moment: the views of one moment.
+        cameras: about how they are.
+        board: the board that is looked for.
     """
     n = N_LENS * len(cameras) + 6 * (len(cameras) - 1)
     A, B, C = np.zeros((n, n)), np.zeros((n, 6)), 1e-9 * np.eye(6)
@@ -96,8 +108,8 @@ def compute_moment_information(moment: BoardMoment, cameras: Sequence[Camera], b
     return np.asarray(0.5 * (information + information.T))
 
 
-def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats] | None:
-    """Return the board's pose in the camera's frame: rotation (3, 3), translation (3,) [m]; None where it cannot be found."""
+def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> RigidMotion | None:
+    """Return the motion from the board's frame to the camera's; None where it cannot be found."""
     points, pixels = board.points_m[view.seen], np.ascontiguousarray(view.corners_px[view.seen])
     try:
         ok, rotvec, translation = cv2.solvePnP(points, pixels, camera.matrix, None, flags=cv2.SOLVEPNP_IPPE)
@@ -105,20 +117,20 @@ def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> tuple[Flo
         return None
     if not ok or not np.all(np.isfinite(rotvec)) or translation[2, 0] <= 0.0:
         return None
-    return matrix_from_rotvec(rotvec[:, 0]), translation[:, 0]
+    return RigidMotion(matrix_from_rotvec(rotvec[:, 0]), translation[:, 0])
 
 
 def _compute_jacobians(
-    view: BoardView, camera: Camera, board: Board, pose: tuple[Floats, Floats], reference: tuple[Floats, Floats] | None
+    view: BoardView, camera: Camera, board: Board, pose: RigidMotion, reference: RigidMotion | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return derivatives of the corners by lens (2n, N_LENS), the board's, the camera's and the reference's pose, (2n, 6).
 
     reference: the board's pose in the frame of another camera that sees it, in which the board's pose is counted then.
     """
-    rotation, translation = pose
+    rotation = pose.rotation
     f = camera.focal_px
     rotated = board.points_m[view.seen] @ rotation.T
-    x = rotated + translation
+    x = rotated + pose.translation_m
     u, v = x[:, 0] / x[:, 2], x[:, 1] / x[:, 2]
     r2, zero, one = u * u + v * v, np.zeros(len(u)), np.ones(len(u))
     du = np.stack([u, one, zero, f * u, f * u * r2, f * u * r2**2, f * 2 * u * v, f * (r2 + 2 * u * u)], axis=1)
@@ -131,10 +143,10 @@ def _compute_jacobians(
     if reference is None:
         pose_J = _compute_pose_jacobian(projection, rotated, np.eye(3))
         return lens, pose_J, np.zeros_like(pose_J), np.zeros_like(pose_J)
-    to_camera = rotation @ reference[0].T
-    there = board.points_m[view.seen] @ reference[0].T
+    to_camera = rotation @ reference.rotation.T
+    there = board.points_m[view.seen] @ reference.rotation.T
     J = _compute_pose_jacobian(projection, there, to_camera)
-    by_reference = -_compute_pose_jacobian(projection, there + reference[1], to_camera)
+    by_reference = -_compute_pose_jacobian(projection, there + reference.translation_m, to_camera)
     return lens, J, _compute_pose_jacobian(projection, x, np.eye(3)), by_reference
 
 
@@ -199,8 +211,13 @@ def select_views(
 ) -> Selection:
     """Choose at most `n_views` moments for two cameras, in proportion for more.
 
-    sizes: of the cameras' images [px]; still_only: leave out views in motion where enough others are there (not where the
-    cameras' time offset is to be solved for, which takes motion).
+    Args:
+        moments: what the cameras saw together.
+        sizes: of the cameras' images [px].
+        board: the board that is looked for.
+        n_views: how many moments of two cameras at most.
+        still_only: leave out views in motion where enough others are there (not where the cameras' time offset is to be solved
+            for, which takes motion).
     """
     n_views = n_views * max(len(sizes), 2) // 2
     usable, rejected = _remove_poor_views(moments, still_only, n_views)

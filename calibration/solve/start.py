@@ -34,7 +34,14 @@ class PoseCandidates:
 
 
 def make_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
-    """Return intrinsics, (10,), and a pose as a Camera."""
+    """Return intrinsics, (10,), and a pose as a Camera.
+
+    Args:
+        name: of the camera.
+        size: width and height of the picture [px].
+        intrinsics: of the lens, (10,).
+        rotation, translation: world to camera, (3, 3) and (3,) [m].
+    """
     fx, fy, cx, cy = intrinsics[:4]
     matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
     fisheye = bool(intrinsics[FISHEYE])
@@ -57,7 +64,14 @@ def undistort_pixels(intrinsics: Floats, px: Floats) -> Floats:
 
 
 def compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
-    """Return the focal length from the homographies of all views, NaN if undetermined: px (V, N, 2), weight (V, N)."""
+    """Return the focal length from the homographies of all views [px], NaN if undetermined.
+
+    Args:
+        points_m: the board's corners, (N, 3) [m].
+        px: where they were seen, (V, N, 2) [px].
+        weight: (V, N), 0 where not seen.
+        size: width and height of the picture [px].
+    """
     centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
     coefficient, constant = [], []
     for corners, w in zip(px, weight, strict=True):
@@ -74,19 +88,26 @@ def compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size
 
 def find_pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
     """Return the board poses as one camera with known intrinsics sees them."""
-    return PoseCandidates(*find_candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0])))
+    state, costs = find_candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0]))
+    return PoseCandidates(state, costs)
 
 
 def find_initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensModel) -> PoseCandidates:
-    """Find a camera's intrinsics and the board poses without prior knowledge: seen is of one camera, views it sees, weight 1.
+    """Return a camera's intrinsics and the board poses without prior knowledge.
 
     The closed form's focal length is tried first. Where noise spoils it (small boards, far away), or it leads to a bad fit, a
     range of focal lengths is tried, and those at which the poses fit best are adjusted; of fisheyes always.
+
+    Args:
+        seen: corners of that camera in the views it sees, weight 1.
+        size: width and height of the picture [px].
+        lens: the model.
     """
     closed = float("nan") if lens.fisheye else compute_closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
     tried = [_adjust_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
     if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
-        focals = np.geomspace(*(FISHEYE_FOCALS if lens.fisheye else FOCALS), N_FOCALS) * max(size)
+        shortest, longest = FISHEYE_FOCALS if lens.fisheye else FOCALS
+        focals = np.geomspace(shortest, longest, N_FOCALS) * max(size)
         plain = [_make_undistorted_lens(f, size, lens.fisheye) for f in focals]
         costs = [float(np.median(find_pose_candidates(each, seen).costs[: seen.n_views])) for each in plain]
         tried += [_adjust_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]
@@ -137,7 +158,11 @@ class PoseVote:
 def vote_relative_pose(first: PoseCandidates, second: PoseCandidates, shared: NDArray[np.bool_]) -> PoseVote:
     """Find the relative pose of two cameras on which most views agree, and which of the first one's two poses belongs to it.
 
-    shared: which views both cameras see, (V,) bool. Every pairing of a first with a second pose of one view votes.
+    Every pairing of a first with a second pose of one view votes.
+
+    Args:
+        first, second: the poses of the board as each camera sees it.
+        shared: which views both cameras see, (V,).
     """
     V = len(shared)
     views = np.flatnonzero(shared)

@@ -97,12 +97,12 @@ class AdjustedSubject:
 class SubjectProblem:
     """What is asked: a body of the space that wears these markers in these takes.
 
-    stature: if it is known; earlier: what earlier takes said of y and the offsets, taken instead of what space, wearing and
-    stature let expect: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
+    stature: the height, if it is known; earlier: what earlier takes said of y and the offsets, taken instead of space, markers
+    and stature: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
     """
 
     space: SkeletonSpace
-    worn: MarkerPriors
+    markers: MarkerPriors
     takes: tuple[PoseMarkers, ...]
     stature: HeightPrior | None = None
     earlier: tuple[Floats, Floats] | None = None
@@ -110,7 +110,7 @@ class SubjectProblem:
     @property
     def n_common(self) -> int:
         """Count the numbers all takes have in common."""
-        return self.space.n_parameters + 3 * len(self.worn.joint)
+        return self.space.n_parameters + 3 * len(self.markers.joint)
 
     def cost(self, state: SubjectState) -> float:
         """Return the sum of squares."""
@@ -122,7 +122,7 @@ class SubjectProblem:
         vectors, vector_slopes = self.space.vectors(state.y)
         blocks = []
         for take, rotvec, root_m in zip(self.takes, state.rotvec, state.root_m, strict=True):
-            body = place_body(vectors, state.offset_m, self.worn.joint, rotvec, root_m)
+            body = place_body(vectors, state.offset_m, self.markers.joint, rotvec, root_m)
             common, gradient, own = _compute_take_blocks(self, take, body, vector_slopes, rotvec)
             A += common
             a += gradient
@@ -145,7 +145,13 @@ class SubjectProblem:
 
 
 def adjust_subject(problem: SubjectProblem, start: SubjectState | None = None, max_steps: int = MAX_STEPS) -> AdjustedSubject:
-    """Find the state of the least sum of squares from a start, by default what is expected of everything."""
+    """Return the state of the least sum of squares.
+
+    Args:
+        problem: what is asked.
+        start: where to begin; None: what is expected of everything.
+        max_steps: number of steps at most.
+    """
     fit = minimise_cost(
         problem, _make_expected_state(problem) if start is None else start, max_steps=max_steps, smallest_gain=MIN_GAIN
     )
@@ -171,7 +177,7 @@ def _make_expected_state(problem: SubjectProblem) -> SubjectState:
     takes = problem.takes
     return SubjectState(
         np.zeros(problem.space.n_parameters),
-        problem.worn.offset_m.copy(),
+        problem.markers.offset_m.copy(),
         tuple(take.expected.copy() for take in takes),
         tuple(take.root_m.copy() for take in takes),
     )
@@ -182,7 +188,7 @@ def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[tuple[Po
     vectors = problem.space.vectors(state.y)[0]
     placed, costs = [], []
     for take, rotvec, root_m in zip(problem.takes, state.rotvec, state.root_m, strict=True):
-        body = place_body(vectors, state.offset_m, problem.worn.joint, rotvec, root_m)
+        body = place_body(vectors, state.offset_m, problem.markers.joint, rotvec, root_m)
         e, z = _compute_marker_errors(take, body)[1], _compute_pose_errors(take, rotvec)[1]
         placed.append(body)
         costs.append(float(e @ e + z @ z))
@@ -224,7 +230,7 @@ def _compute_marker_rows(
     problem: SubjectProblem, take: PoseMarkers, body: PosedBody, vector_slopes: Floats, rotvec: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return the whitened rows of a take's markers: by the common numbers, by its own (root, free angles), and errors."""
-    joint, n = problem.worn.joint, problem.space.n_parameters
+    joint, n = problem.markers.joint, problem.space.n_parameters
     slope = compute_marker_jacobians(body, vector_slopes, joint, rotvec)
     seen = np.flatnonzero(take.valid)
     W, e = _compute_marker_errors(take, body)
@@ -240,7 +246,7 @@ def _compute_marker_rows(
 
 def _compute_prior(problem: SubjectProblem, state: SubjectState) -> tuple[Floats, Floats, float]:
     """Return the normal equations and the cost of what is expected of the common numbers."""
-    space, worn = problem.space, problem.worn
+    space, worn = problem.space, problem.markers
     n = space.n_parameters
     if problem.earlier is None:
         moved = state.offset_m - worn.offset_m

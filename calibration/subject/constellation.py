@@ -69,10 +69,9 @@ def _is_same_distance(d: float, e: float, scales: Floats, slack: float) -> bool:
 
 @kernel
 def _score_placement(
-    points: Floats, model: Floats, R: Floats, centers: tuple[Floats, Floats], scale: float, gate2: float
+    points: Floats, model: Floats, R: Floats, center: Floats, target: Floats, scale: float, gate2: float
 ) -> float:
     """Return the sum over markers of the squared distance to the nearest point, at most gate2 each."""
-    center, target = centers
     total = 0.0
     for m in range(model.shape[0]):
         x = np.empty(3)
@@ -126,7 +125,7 @@ def _search_placements(
                             R[r, s] = E[r, 0] * F[s, 0] + E[r, 1] * F[s, 1] + E[r, 2] * F[s, 2]
                         center[r] = (a[r] + b[r] + c[r]) / 3.0
                         target[r] = (points[i, r] + points[j, r] + points[k, r]) / 3.0
-                    score = _score_placement(points, model, R, (center, target), scale, gate2)
+                    score = _score_placement(points, model, R, center, target, scale, gate2)
                     worst = np.argmax(best)
                     if score < best[worst]:
                         best[worst] = score
@@ -146,7 +145,13 @@ def _choose_triples(model: Floats, preferred: NDArray[np.bool_]) -> NDArray[np.i
 
 
 def assign_points(points: Floats, expected: Floats, gate_m: float) -> NDArray[np.int64]:
-    """Return each expected marker (M, 3) its own nearest point (P, 3), -1 where none lies within the gate."""
+    """Return for each expected marker its own nearest point, (M,), -1 where none lies within the gate.
+
+    Args:
+        points: the points, (P, 3) [m].
+        expected: where the markers are expected, (M, 3) [m].
+        gate_m: largest distance.
+    """
     d2 = np.sum((expected[:, None] - points[None]) ** 2, axis=2)
     cost = np.hstack([d2, np.full((len(expected), len(expected)), gate_m**2)])
     rows, columns = linear_sum_assignment(cost)
@@ -189,8 +194,13 @@ def place_constellation(
 ) -> list[ConstellationPlacement]:
     """Return the distinct placements of `model` on `points`, best first.
 
-    points: unlabelled, (P, 3) [m], any frame; model: constellation, (M, 3) [m]; preferred: markers to build on (the torso), (M,);
-    scale_range: sizes allowed; slack_m: how far distances may differ; gate_m: how far a marker may be from its point.
+    Args:
+        points: unlabelled, (P, 3) [m], any frame.
+        model: constellation, (M, 3) [m].
+        preferred: markers whose triples are tried first (the torso), (M,).
+        scale_range: least and largest size.
+        slack_m: how far distances may differ.
+        gate_m: how far a marker may be from its point.
     """
     points, model = np.ascontiguousarray(points, float), np.ascontiguousarray(model, float)
     if len(points) < 3 or len(model) < 3:

@@ -12,7 +12,7 @@ CARRIED_M = 0.3  # from its joint: what is farther is on something that is carri
 
 
 def judge_marker_coverage(markers: MarkerSet) -> list[Finding]:
-    """Return a finding for each part of the body that the markers leave to chance.
+    """Return a finding for each part of the body whose movement the markers do not determine.
 
     Fewer markers are the performer's choice and no fault of the calibration; a torso that swings is.
     """
@@ -20,7 +20,7 @@ def judge_marker_coverage(markers: MarkerSet) -> list[Finding]:
 
 
 def _judge_limbs(markers: MarkerSet) -> list[Finding]:
-    """Find limbs without a marker: they move as in similar motions."""
+    """Return findings on limbs without a marker, which then move as in similar motions."""
     limbs = [LIMBS[first] for first in find_unmarked_chains(markers.joint) if first in LIMBS]
     if not limbs:
         return []
@@ -30,7 +30,7 @@ def _judge_limbs(markers: MarkerSet) -> list[Finding]:
 
 
 def _judge_trunk(markers: MarkerSet) -> list[Finding]:
-    """Find a trunk whose bending no marker tells: all markers of the torso on the hips, or none on them."""
+    """Return findings on a trunk whose bending no marker shows: all markers of the torso are on the hips, or none."""
     on_hips = markers.joint == JOINT_INDEX["hips"]
     torso = markers.torso
     if (torso & on_hips).any() and (torso & ~on_hips).any():
@@ -41,7 +41,7 @@ def _judge_trunk(markers: MarkerSet) -> list[Finding]:
 
 
 def _judge_torso(markers: MarkerSet) -> list[Finding]:
-    """Find markers of the torso that do not move with it."""
+    """Return findings on markers of the torso that do not move with it."""
     off_trunk = ~np.isin(markers.joint, [JOINT_INDEX[joint] for joint in TRUNK])
     carried = np.linalg.norm(markers.offset_m, axis=1) > CARRIED_M
     swinging = [

@@ -105,12 +105,17 @@ def fit_takes(
     standing: Floats | None = None,
     height_m: float | None = None,
 ) -> SubjectFit:
-    """Fit one performer to T-poses: one skeleton, one offset a marker, of every take its own root and pose.
+    """Fit one performer to T-poses: one skeleton, one offset for each marker, a root and a pose for each take.
 
-    standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default straight;
-    height_m: the performer's height, shoes off, if it is known.
-
-    Raises CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
+    Args:
+        name: of the performer.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        skeletons: of other people, whose mean size is taken.
+        standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default
+            straight.
+        height_m: the performer's height, shoes off, if it is known.
+    Raises: CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
     """
     space = learn_skeleton_space(skeletons)
     stature = None if height_m is None else HeightPrior(height_m, HEIGHT_SIGMA * height_m)
@@ -122,7 +127,15 @@ def fit_takes(
 
 
 def fit_markers(old: Subject, markers: MarkerSet, tposes: Sequence[TPose], standing: Floats | None = None) -> SubjectFit:
-    """Fit the marker offsets of a performer whose skeleton is known and kept. Raises CalibrationError as `fit_takes`."""
+    """Fit the marker offsets of a performer whose skeleton is known and kept.
+
+    Args:
+        old: the performer as calibrated before.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        standing: how legs and trunk are held, (J, 3) [rad]; None: straight.
+    Raises: CalibrationError: as `fit_takes`.
+    """
     space = make_fixed_space(old.skeleton)
     problem = build_subject_problem(space, markers, tposes, standing)
     adjusted = adjust_from_torso(problem, markers)
@@ -137,7 +150,16 @@ def build_subject_problem(
     standing: Floats | None = None,
     stature: HeightPrior | None = None,
 ) -> SubjectProblem:
-    """Ask for a body that wears the markers, each T-pose a take. Raises CalibrationError: fewer than three torso markers."""
+    """Return the problem of a body that wears the markers, each T-pose a take.
+
+    Args:
+        space: the skeletons that are possible.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        standing: how legs and trunk are held, (J, 3) [rad]; None: straight.
+        stature: the height, if it is known.
+    Raises: CalibrationError: fewer than three torso markers.
+    """
     names = [JOINTS[j].removeprefix("left").removeprefix("right") for j in markers.joint]
     sigma_m = np.array([OFFSET_SIGMA_M.get(name, OFFSET_SIGMA_ELSE_M) for name in names])
     worn = MarkerPriors(markers.joint, markers.offset_m, sigma_m)
@@ -145,7 +167,7 @@ def build_subject_problem(
 
 
 def _make_take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floats | None) -> PoseMarkers:
-    """Lay the mean body on the torso's markers and expect a T-pose of it."""
+    """Return a take in which a T-pose is expected, the mean body laid on the torso's markers."""
     torso = tpose.valid & markers.torso
     if int(torso.sum()) < 3:
         missing = ", ".join(n for n, on, ok in zip(markers.names, markers.torso, tpose.valid, strict=True) if on and not ok)
@@ -164,11 +186,11 @@ def _make_take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing:
 
 
 def adjust_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSubject:
-    """Adjust to the torso's markers first, then to all: from afar a whole body sticks in a wrong valley."""
+    """Adjust to the torso's markers first, then to all: from a far start a whole body ends in a wrong minimum."""
     torso = tuple(
         PoseMarkers(t.point_m, t.valid & markers.torso, t.covariance_m2, t.expected, t.sigma_rad, t.root_m) for t in problem.takes
     )
-    first = adjust_subject(SubjectProblem(problem.space, problem.worn, torso, problem.stature), max_steps=15)
+    first = adjust_subject(SubjectProblem(problem.space, problem.markers, torso, problem.stature), max_steps=15)
     return adjust_subject(problem, first.state)
 
 
@@ -198,7 +220,7 @@ def _build_fit(
     sigma_m: Floats | None,
     measured: NDArray[np.bool_],
 ) -> SubjectFit:
-    """Put the result together and check it."""
+    """Return the checked fit."""
     offset, seen = compute_seen_offsets(problem, adjusted)
     _check_offsets(markers, seen, offset)
     skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
@@ -209,18 +231,18 @@ def _build_fit(
 
 def compute_seen_offsets(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
     """Return where the markers were seen in their joints' frames, mean over the takes, (M, 3) [m], and which were seen, (M,)."""
-    joint = problem.worn.joint
+    joint = problem.markers.joint
     total, count = np.zeros((len(joint), 3)), np.zeros(len(joint))
     for take, body in zip(problem.takes, adjusted.placed, strict=True):
         local = np.einsum("mji,mj->mi", body.G[joint], take.point_m - body.p[joint])
         total += np.where(take.valid[:, None], local, 0.0)
         count += take.valid
     seen = count > 0
-    return np.where(seen[:, None], total / np.maximum(count, 1)[:, None], problem.worn.offset_m), seen
+    return np.where(seen[:, None], total / np.maximum(count, 1)[:, None], problem.markers.offset_m), seen
 
 
 def _check_offsets(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
-    """Refuse a fit that puts a marker absurdly far from where the marker set says it sits."""
+    """Raise CalibrationError where a marker is absurdly far from where the marker set says it sits."""
     moved = np.where(seen, np.linalg.norm(offset - markers.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved))
     if moved[worst] > MOST_OFF_M:
@@ -264,7 +286,15 @@ class TakesFit:
 
 
 def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> SubjectFit:
-    """Fit all T-poses given. Raises CalibrationError as `fit_takes`."""
+    """Fit a performer to all T-poses given.
+
+    Args:
+        name: of the performer.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        body: what is known of the performer.
+    Raises: CalibrationError: as `fit_takes`.
+    """
     if body.old is not None:
         return fit_markers(replace(body.old, name=name), markers, tposes, body.standing)
     return fit_takes(name, markers, tposes, body.skeletons, body.standing, body.height_m)
@@ -273,7 +303,14 @@ def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyP
 def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> TakesFit:
     """Fit a performer to the takes that agree, leaving out the oddest while three or more are there.
 
-    Of two that do not agree nobody can tell which is wrong: both are used. Raises CalibrationError as `fit_takes`.
+    Of two that do not agree nobody can tell which is wrong: both are used.
+
+    Args:
+        name: of the performer.
+        markers: the marker set that is worn.
+        tposes: the T-poses that were taken.
+        body: what is known of the performer.
+    Raises: CalibrationError: as `fit_takes`.
     """
     used = list(range(len(tposes)))
     oddity = np.full(len(tposes), np.nan)
@@ -290,12 +327,19 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
 
 
 def measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
-    """Return by how many standard deviations a take costs more than the others let expect."""
+    """Return by how many standard deviations a take costs more than the others predict.
+
+    Args:
+        index: of the take.
+        tposes: the T-poses that were taken.
+        markers: the marker set that is worn.
+        body: what is known of the performer.
+    """
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
     asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)
     mean = np.concatenate([fit.adjusted.state.y, fit.adjusted.state.offset_m.ravel()])
     root = np.linalg.cholesky(np.linalg.inv(fit.adjusted.covariance)).T
-    alone = adjust_subject(SubjectProblem(asked.space, asked.worn, asked.takes, earlier=(mean, root)))
+    alone = adjust_subject(SubjectProblem(asked.space, asked.markers, asked.takes, earlier=(mean, root)))
     freedom = max(3 * int(tposes[index].valid.sum()) - 6, 1)
     return float((alone.cost - freedom) / np.sqrt(2.0 * freedom))

@@ -45,8 +45,9 @@ class PosedBody:
 
 @dataclass(frozen=True, slots=True)
 class MarkerJacobians:
-    """Derivatives of the markers: by the parameters of the skeleton (M, 3, P), by each one's own offset (M, 3, 3), by the
-    rotation vectors of all joints (M, 3, J, 3); by the root's place it is the identity."""
+    """Derivatives of the markers by the parameters of the skeleton, (M, 3, P), each marker's own offset, (M, 3, 3), and the
+    rotation vectors of all joints, (M, 3, J, 3); by the root's place they are the identity.
+    """
 
     shape: Floats
     offset: Floats
@@ -54,7 +55,15 @@ class MarkerJacobians:
 
 
 def place_body(vectors: Floats, offset_m: Floats, joint: NDArray[np.int64], rotvec: Floats, root_m: Floats) -> PosedBody:
-    """Place a body: vectors (>= J, 3) offsets of joints [m], offset_m (M, 3), joint (M,), rotvec (J, 3) [rad], root_m (3,)."""
+    """Return a body in a pose.
+
+    Args:
+        vectors: offsets of the joints, (>= J, 3) [m].
+        offset_m: of the markers in their joints' frames, (M, 3).
+        joint: of each marker, (M,).
+        rotvec: of the joints, (J, 3) [rad].
+        root_m: place of the root, (3,).
+    """
     L = matrix_from_rotvec(rotvec)
     G, p = np.empty((N_JOINTS, 3, 3)), np.empty((N_JOINTS, 3))
     G[0], p[0] = L[0], root_m
@@ -67,7 +76,14 @@ def place_body(vectors: Floats, offset_m: Floats, joint: NDArray[np.int64], rotv
 def compute_marker_jacobians(
     placed: PosedBody, vector_slopes: Floats, joint: NDArray[np.int64], rotvec: Floats
 ) -> MarkerJacobians:
-    """Return the derivatives of the markers of a placed body; vector_slopes: of the offsets by the parameters, (>= J, 3, P)."""
+    """Return the derivatives of the markers of a body in a pose.
+
+    Args:
+        placed: the body.
+        vector_slopes: of the offsets by the parameters, (>= J, 3, P).
+        joint: of each marker, (M,).
+        rotvec: of the joints, (J, 3) [rad].
+    """
     n_parameters = vector_slopes.shape[2]
     by_shape = np.zeros((N_JOINTS, 3, n_parameters))
     turning = compute_left_jacobian(rotvec)

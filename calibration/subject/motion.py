@@ -156,7 +156,7 @@ def rest_rotvec_from_charted(rotvec: Floats) -> Floats:
 
 
 def find_bending_joints(poses: Floats) -> tuple[str, ...]:
-    """Name the joints that turn enough over the movement to tell lengths, by geodesic spread from their middle pose."""
+    """Find the joints that turn enough over the movement to determine lengths, by geodesic spread from their middle pose."""
     names = []
     for joint in range(1, N_JOINTS):
         R = matrix_from_rotvec(poses[:, joint])
@@ -178,7 +178,7 @@ def choose_spread_rows(poses: Floats, count: int) -> NDArray[np.int64]:
 
 
 def _make_take(frame: MotionFrame, pose: Floats, n_frames: int) -> PoseMarkers:
-    """Expect the pose the estimator gave, in one of so many frames."""
+    """Return a take in which the estimator's pose is expected, one of so many frames."""
     fewer = max(1.0, n_frames / WORTH)
     covariance = fewer * (frame.covariance_m2 + SKIN_M**2 * np.eye(3))
     return PoseMarkers(frame.point_m, frame.valid, covariance, pose, np.sqrt(fewer) * SIGMA_RAD, frame.root_m)
@@ -203,7 +203,7 @@ def _adjust_without_outliers(problem: SubjectProblem, start: SubjectState) -> tu
 def _place_take(problem: SubjectProblem, state: SubjectState, row: int) -> PosedBody:
     """Place the body of one take."""
     vectors, _ = problem.space.vectors(state.y)
-    return place_body(vectors, state.offset_m, problem.worn.joint, state.rotvec[row], state.root_m[row])
+    return place_body(vectors, state.offset_m, problem.markers.joint, state.rotvec[row], state.root_m[row])
 
 
 def _compute_median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int) -> float:
@@ -216,7 +216,7 @@ def _compute_median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], fir
 
 
 def _build_refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSubject) -> SubjectFit:
-    """Put the refined subject together; what is said of the T-pose stays, and what is known of lengths that were kept."""
+    """Return the refined subject; what is said of the T-pose stays, and what is known of lengths that were kept."""
     old = fit.subject
     seen = np.any([take.valid for take in problem.takes], axis=0)
     offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
@@ -231,7 +231,7 @@ def _build_refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: Adjus
 
 def _compute_marker_errors_mm(problem: SubjectProblem, adjusted: AdjustedSubject, first: int) -> Floats:
     """Return every marker's median distance from where the body has it, over the takes from `first` on that show it, (M,)."""
-    far = np.full((len(problem.takes), len(problem.worn.joint)), np.nan)
+    far = np.full((len(problem.takes), len(problem.markers.joint)), np.nan)
     for row in range(first, len(problem.takes)):
         take, body = problem.takes[row], adjusted.placed[row]
         far[row, take.valid] = np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
@@ -250,7 +250,7 @@ FIX = "did a marker slip between the T-pose and the movement? record both anew, 
 
 
 def judge_refinement(still: SubjectFit, refined: RefinedSubject) -> tuple[list[Finding], bool]:
-    """Judge a refinement; give what was found, and whether it is kept instead of the T-pose's fit.
+    """Judge a refinement; return the findings, and whether it is kept instead of the T-pose's fit.
 
     still: the fit to the T-poses alone.
     """
@@ -290,7 +290,7 @@ def describe_objections(still: SubjectFit, refined: RefinedSubject) -> list[str]
 
 
 def _judge_held_out(refined: RefinedSubject) -> list[str]:
-    """Look at the frames that were not used."""
+    """Return objections from the frames that were not used."""
     before, after = refined.held_out
     if after <= WORSE * before:
         return []
@@ -298,7 +298,7 @@ def _judge_held_out(refined: RefinedSubject) -> list[str]:
 
 
 def _judge_lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
-    """Find bones that changed more than the T-pose leaves open."""
+    """Return objections from bones that changed more than the T-pose leaves open."""
     sigma = still.subject.length_sigma_m
     if sigma is None or not still.problem.space.n_parameters:
         return []
@@ -311,22 +311,22 @@ def _judge_lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
 
 
 def _judge_bounds(still: SubjectFit, fit: SubjectFit) -> list[str]:
-    """Find lengths that only the movement drove to the bounds of what people are."""
+    """Return objections from lengths that only the movement moved to the bounds of what people are."""
     new = [joint for joint in find_lengths_at_bounds(fit) if joint not in find_lengths_at_bounds(still)]
     return [f"the bone that ends at {JOINTS[joint]} would be as long or short as nobody's in the database" for joint in new[:1]]
 
 
 def _judge_places(still: SubjectFit, fit: SubjectFit) -> list[str]:
-    """Find markers that went far on the body, or off it."""
+    """Return objections from markers that moved far on the body, or off it."""
     moved = np.linalg.norm(fit.subject.offset_m - still.subject.offset_m, axis=1)
     nominal = np.linalg.norm(fit.subject.offset_m - fit.subject.markers.offset_m, axis=1)
-    may = np.minimum(MOVED_SIGMAS * still.problem.worn.sigma_m, MOVED_M)
+    may = np.minimum(MOVED_SIGMAS * still.problem.markers.sigma_m, MOVED_M)
     bad = np.flatnonzero(still.seen & ((moved > may) | (nominal > MOST_OFF_M)))
     return [f"{still.subject.markers.names[m]} would sit {1e3 * moved[m]:.0f} mm from where the T-pose has it" for m in bad[:1]]
 
 
 def _judge_tposes(still: SubjectFit, fit: SubjectFit) -> list[str]:
-    """Look at whether the refined body still explains the T-poses."""
+    """Return objections from T-poses that the refined body no longer explains."""
     n = len(still.problem.takes)
     freedom = np.array([max(3 * int(take.valid.sum()) - 6, 1) for take in still.problem.takes])
     rise = (fit.adjusted.cost_of_take[:n] - still.adjusted.cost_of_take) / np.sqrt(2.0 * freedom)

@@ -55,7 +55,14 @@ class _DrawnBody:
 
 
 def draw_subject(found: TakesFit, report: QualityReport, path: str | Path) -> Path:
-    """Draw a fitted subject to a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    """Draw a fitted subject as a PNG and return its path.
+
+    Args:
+        found: the fit.
+        report: the findings to show beside it.
+        path: the file to write.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib
 
     with matplotlib.rc_context(choose_style()):
@@ -78,7 +85,8 @@ def _extract_body(found: TakesFit) -> _DrawnBody:
     joint = subject.joint
     end = p + np.einsum("jik,jk->ji", G, subject.skeleton.tails_m)
     marker, nominal = (p[joint] + np.einsum("mij,mj->mi", G[joint], o) for o in (subject.offset_m, subject.markers.offset_m))
-    return _DrawnBody(*((x - p[0]) @ G[0] for x in (p, end, marker, nominal)))
+    joint_m, end_m, marker_m, nominal_m = ((x - p[0]) @ G[0] for x in (p, end, marker, nominal))
+    return _DrawnBody(joint_m, end_m, marker_m, nominal_m)
 
 
 def _draw_view(ax: Axes, found: TakesFit, body: _DrawnBody, view: _ViewSide) -> None:

@@ -57,9 +57,14 @@ def make_relaxed_rotvec() -> Floats:
 
 
 def make_pose_markers(point_m: Floats, valid: Bools, rotation: Floats, root_m: Floats, weight: float = 1.0) -> PoseMarkers:
-    """Return markers of a frame, (M, 3), with a relaxed pose expected, the root beginning at `rotation` (3, 3) and `root_m` (3,).
+    """Return the markers of a frame with a relaxed pose expected.
 
-    weight: how many such frames are worth one: neighbouring frames err alike.
+    Args:
+        point_m: the markers, (M, 3) world.
+        valid: which were seen, (M,).
+        rotation: where the root begins, (3, 3).
+        root_m: where the root begins, (3,).
+        weight: how many such frames are worth one: neighbouring frames err alike.
     """
     expected = make_relaxed_rotvec()
     expected[0] = rotvec_from_matrix(rotation)
@@ -68,7 +73,15 @@ def make_pose_markers(point_m: Floats, valid: Bools, rotation: Floats, root_m: F
 
 
 def place_torso(skeleton: Skeleton, joint: Ints, offset_m: Floats, torso: Bools, point_m: Floats) -> tuple[Floats, Floats]:
-    """Return the root's rotation (3, 3) and position (3,) that lay the rest pose's torso on its markers, at least three."""
+    """Return the root's rotation (3, 3) and position (3,) that lay the rest pose's torso on its markers.
+
+    Args:
+        skeleton: of the body.
+        joint: of each marker, (M,).
+        offset_m: of the markers in their joints' frames, (M, 3).
+        torso: which markers are used, (M,), at least three.
+        point_m: where these were seen, (M, 3) world.
+    """
     rest = skeleton.rest_positions_m()
     return fit_rigid_motion((rest[joint] + offset_m)[torso], point_m[torso])
 
@@ -82,8 +95,14 @@ def fit_poses_to_markers(
 ) -> MarkerPoses:
     """Return the poses of a body whose markers were seen.
 
-    worn: joint (M,), offset (M, 3) [m] and whether it is of the torso (M,) of each marker; point_m: (N, M, 3) [m] world; valid:
-    (N, M). A frame with fewer than three markers of the torso begins, and one without markers stays, where the one before is.
+    A frame with fewer than three markers of the torso begins where the one before is; one without markers stays there.
+
+    Args:
+        skeleton: of the body.
+        worn: joint (M,), offset (M, 3) [m] and whether it is of the torso (M,) of each marker.
+        point_m: (N, M, 3) [m] world.
+        valid: (N, M).
+        progress: receives the number of frames done, and of all.
     """
     joint, offset_m, torso = worn
     space = make_fixed_space(skeleton)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
 from calibration.subject.adjust import compute_height
 from calibration.subject.coverage import judge_marker_coverage
 from calibration.subject.fit import MEASURED, ODD, SubjectFit, TakesFit, TPose
@@ -78,7 +78,7 @@ def compute_height_sigma_m(fit: SubjectFit) -> float:
 
 
 def describe_lengths(fit: SubjectFit) -> list[str]:
-    """Return in words how long the bones are, those that were measured first."""
+    """Return in words how long the bones are, the measured ones first."""
     found = collect_lengths(fit)
     told = ", ".join(length.words for length in found if length.measured)
     guessed = ", ".join(length.words for length in found if not length.measured)
@@ -107,16 +107,16 @@ def measure_arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
     return np.array(found)
 
 
-SCATTER_MM = (8.0, 30.0)  # poor, fail
+SCATTER_MM = GradeLimits(8.0, 30.0)  # poor, fail
 LEVER_M = 0.2  # from the joint: markers farther away count by so much less
-SLOPE_DEG = (20.0, 40.0)
+SLOPE_DEG = GradeLimits(20.0, 40.0)
 OFF_SIGMAS, OFF_M = 3.5, 0.07
-BEYOND = (0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
-HEIGHT_SIGMAS = (2.0, 3.5)
+BEYOND = GradeLimits(0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
+HEIGHT_SIGMAS = GradeLimits(2.0, 3.5)
 HEIGHT_RANGE_M = (0.85, 2.3)
 DEPTH_MM = 20.0
 LIMB_SIGMA_MM = 35.0
-LEAN_DEG = (15.0, 35.0)
+LEAN_DEG = GradeLimits(15.0, 35.0)
 REST = np.zeros((N_JOINTS, 3))
 ARM = ("UpperArm", "LowerArm", "Hand")
 LIMBS = ("upper arms", "forearms", "thighs", "shins")
@@ -128,13 +128,13 @@ class TposeContext:
     """Where the performer stood.
 
     viewpoint_m: middle of the cameras, (3,) or None; up_known: the world has Y up; free_height_m: what the markers alone say of
-    the height, and its standard deviation, where one was told, else None; told_height_m: what was told.
+    the height, and its standard deviation, where one was told, else None; given_height_m: what was told.
     """
 
     viewpoint_m: Floats | None = None
     up_known: bool = False
     free_height_m: tuple[float, float] | None = None
-    told_height_m: float | None = None
+    given_height_m: float | None = None
 
 
 def judge_subject(
@@ -146,8 +146,13 @@ def judge_subject(
 ) -> QualityReport:
     """Judge a subject.
 
-    tposes: all that were taken; names: what each is called; setting: where the performer stood; refined: the fit over movement,
-    by which the body is judged instead, the T-poses being judged by themselves.
+    Args:
+        found: the fit.
+        tposes: all that were taken.
+        names: what each is called.
+        setting: where the performer stood.
+        refined: the fit over movement, by which the body is judged instead, the T-poses being judged by themselves; None: there
+            is none.
     """
     setting = TposeContext() if setting is None else setting
     held, used = found.fit, [tposes[k] for k in found.used]
@@ -167,7 +172,7 @@ def judge_subject(
 
 def _judge_markers(fit: SubjectFit) -> list[Finding]:
     """Judge which markers were seen and where they came out."""
-    names, worn = fit.subject.markers.names, fit.problem.worn
+    names, worn = fit.subject.markers.names, fit.problem.markers
     missing = [name for name, seen in zip(names, fit.seen, strict=True) if not seen]
     findings = [Finding(Grade.PASS, f"all {len(names)} markers seen")]
     if missing:
@@ -219,7 +224,7 @@ def _judge_pose(fit: SubjectFit) -> list[Finding]:
     """Judge whether the arms were level, or as oblique as they were taken for, as far as markers are worn on them."""
     slope, any_seen, level = np.zeros((len(fit.problem.takes), 2)), False, True
     for k, take in enumerate(fit.problem.takes):
-        worn = {JOINTS[j] for j in fit.problem.worn.joint[take.valid]}
+        worn = {JOINTS[j] for j in fit.problem.markers.joint[take.valid]}
         seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
         wanted_deg = float(np.degrees(take.expected[JOINT_INDEX["leftUpperArm"], 2]))
         slope[k] = np.where(seen, measure_arm_slopes_deg(fit, k) - wanted_deg, 0.0)
@@ -268,13 +273,13 @@ def _judge_size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
         text = (
             f"the markers lie as on a body of {implied_m:.2f} m, {100 * abs(np.expm1(beyond)):.0f} % {way} people of the database"
         )
-        told = setting.told_height_m is not None and abs(np.log(implied_m / setting.told_height_m)) < 0.1
+        told = setting.given_height_m is not None and abs(np.log(implied_m / setting.given_height_m)) < 0.1
         findings.append(Finding(Grade.POOR if told else grade, text, SCALE_FIX))
-    if setting.free_height_m is not None and setting.told_height_m is not None:
+    if setting.free_height_m is not None and setting.given_height_m is not None:
         free, sigma = setting.free_height_m
-        off = abs(free - setting.told_height_m) / float(np.hypot(sigma, 0.025 * setting.told_height_m))
+        off = abs(free - setting.given_height_m) / float(np.hypot(sigma, 0.025 * setting.given_height_m))
         grade = grade_figure(off, HEIGHT_SIGMAS)
-        text = f"the markers alone say {free:.2f} m, told were {setting.told_height_m:.2f} m"
+        text = f"the markers alone say {free:.2f} m, told were {setting.given_height_m:.2f} m"
         findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
     for joint in find_lengths_at_bounds(fit):
         text = f"the bone that ends at {JOINTS[joint].removeprefix('left')} is as long or short as nobody's in the database"
@@ -302,7 +307,9 @@ def _measure_beyond_people(fit: SubjectFit) -> tuple[float, float]:
     """
     problem = fit.problem
     space, take = problem.space, problem.takes[0]
-    mean = place_body(space.vectors(np.zeros(space.n_parameters))[0], problem.worn.offset_m, problem.worn.joint, REST, REST[0])
+    mean = place_body(
+        space.vectors(np.zeros(space.n_parameters))[0], problem.markers.offset_m, problem.markers.joint, REST, REST[0]
+    )
     spread = [np.sqrt(((x - x.mean(axis=0)) ** 2).sum()) for x in (take.point_m[take.valid], mean.marker_m[take.valid])]
     size = float(np.log(spread[0] / spread[1]))
     rows = space.mean > np.log(LEAST_M)

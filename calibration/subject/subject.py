@@ -156,8 +156,8 @@ def _subject_from_document(path: Path, document: dict[str, Any]) -> Subject:
         for name, table in tables.items()
     }
     markers: MarkerSet = marker_set_from_tables(str(path), plain)
-    parts = [_read_joint_vectors(document["skeleton"][part]) for part in PARTS]
-    skeleton = Skeleton(str(document["skeleton"]["name"]), *parts)
+    offsets_m, tails_m = (_read_joint_vectors(document["skeleton"][part]) for part in PARTS)
+    skeleton = Skeleton(str(document["skeleton"]["name"]), offsets_m, tails_m)
     offset = np.array([table["offset_m"] for table in tables.values()], float).reshape(-1, 3)
     residual = np.array([table["residual_mm"] for table in tables.values()], float)
     if not (np.isfinite(offset).all() and 0.5 < skeleton.height_m < 2.6):

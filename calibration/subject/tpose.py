@@ -62,8 +62,13 @@ class _Guess:
 
 
 def build_tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tuple[float, float] = (0.0, 0.0)) -> Floats:
-    """Return the marker set on the mean skeleton, (M, 3) [m], hips at the origin, facing +Z; slope_deg: of the left and the right
-    arm."""
+    """Return the marker set on the mean skeleton, (M, 3) [m], hips at the origin, facing +Z.
+
+    Args:
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        slope_deg: of the left and the right arm, above level.
+    """
     space = learn_skeleton_space(skeletons)
     rotvec = np.zeros((N_JOINTS, 3))
     rotvec[JOINT_INDEX["leftUpperArm"], 2] = np.radians(slope_deg[0])
@@ -75,9 +80,14 @@ def build_tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_d
 def explain_missing_tpose(
     points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float, others_tried: bool = False
 ) -> str:
-    """Return in words what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
+    """Return in words what points that are no T-pose look like, and what to do; empty if they look like nothing known.
 
-    cost_m: how badly the best T-pose fits them [m]; others_tried: the other postures were, too.
+    Args:
+        points: the points, (P, 3) [m].
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        cost_m: how badly the best T-pose fits them [m].
+        others_tried: other postures were tried, too.
     """
     if len(points) < max(4, len(markers) - 3):
         return ""
@@ -148,10 +158,15 @@ def label_tpose(
     viewpoint_m: Floats | None = None,
     posture: StartingPosture = POSTURES["t"],
 ) -> ConstellationPlacement:
-    """Label the points of one frame, (P, 3) [m].
+    """Return which point each marker of a standing performer is.
 
-    viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown;
-    posture: in which somebody stands. Raises CalibrationError: no placement fits, with what was expected and seen.
+    Args:
+        points: of one frame, (P, 3) [m].
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown.
+        posture: in which somebody stands.
+    Raises: CalibrationError: no placement fits; the message says what was expected and what seen.
     """
     model = build_tpose_model(markers, skeletons, (posture.slope_deg, posture.slope_deg))
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
@@ -202,10 +217,15 @@ def average_tpose(
 ) -> TPose:
     """Label and average a T-pose held over several frames.
 
-    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it;
-    viewpoint_m: as in `label_tpose`; worn: which limbs' markers are worn; None: all, or those of one
-    side if no T-pose of all fits and no more points are seen; pose: how the arms are held; None: level, or as they fit best.
-    Raises CalibrationError: too few frames, or no such pose in them.
+    Args:
+        frames: points (P, 3) [m] and covariances (P, 3, 3) of each frame; the fullest is labelled first, the others by it.
+        markers: the marker set that is worn.
+        skeletons: of other people, whose mean size is taken.
+        viewpoint_m: as in `label_tpose`.
+        worn: which limbs' markers are worn; None: all, or those of one side if no T-pose of all fits and no more points are
+            seen.
+        pose: how the arms are held; None: level, or as they fit best.
+    Raises: CalibrationError: too few frames, or no such pose in them.
     """
     if not has_arms(markers):
         return _average_pose(frames, markers, skeletons, viewpoint_m, worn, NO_ARMS)[0]
@@ -233,7 +253,7 @@ def _average_pose(
     worn: Worn | None,
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Do so in one posture; also how badly it fits [m]."""
+    """Label and average in one posture; return the T-pose and how badly it fits [m]."""
     if worn is not None:
         return _average_part(frames, markers, skeletons, viewpoint_m, worn, posture)
     try:
@@ -258,7 +278,7 @@ def _average_part(
     worn: Worn,
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
+    """Label and average one side's markers; return the T-pose of the whole set and how badly it fits [m]."""
     chosen = find_worn_markers(markers, worn)
     tpose, cost_m = _average_worn(frames, select_marker_subset(markers, chosen), skeletons, viewpoint_m, posture)
     n = len(markers)
@@ -276,7 +296,7 @@ def _average_worn(
     viewpoint_m: Floats | None,
     posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Label and average the markers of a set all of which are worn; also how badly the T-pose fits [m]."""
+    """Label and average the markers of a set that is worn completely; return the T-pose and how badly it fits [m]."""
     usable = [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
@@ -338,7 +358,7 @@ def _compute_median(stack: Floats) -> Floats:
 
 
 def _remove_sway(stack: Floats) -> Floats:
-    """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
+    """Remove the sway of the body as a whole: every frame is laid on the median of all, (F, M, 3)."""
     for _ in range(2):
         middle = _compute_median(stack)
         laid = stack.copy()

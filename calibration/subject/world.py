@@ -66,7 +66,13 @@ def find_world(fit: SubjectFit, rig: Rig) -> World:
 
 
 def refine_world(world: World, fit: SubjectFit, frames: Sequence[MotionFrame]) -> World:
-    """Return a performer's world levelled by the feet that stand during free movement; frames: in the rig's frame, in order."""
+    """Return a performer's world levelled by the feet that stand during free movement.
+
+    Args:
+        world: as the T-pose has it.
+        fit: the performer.
+        frames: in the rig's frame, in order.
+    """
     if world.tilt_sigma_deg == 0.0 or not frames:
         return world
     rotvec, root_m = np.stack([frame.rotvec for frame in frames]), np.stack([frame.root_m for frame in frames])
@@ -120,7 +126,13 @@ def compute_support_m(joint_m: Floats, foot: tuple[int, int]) -> Floats:
 
 
 def compute_sole_heights_m(joint_m: Floats, up: Floats, offsets_m: Floats) -> Floats:
-    """Return where the soles are along up by ankle and ball of each foot, left and right, (2,) [m]."""
+    """Return the heights of the soles by ankle and ball of each foot, left and right, (2,) [m].
+
+    Args:
+        joint_m: the joints, (J, 3) [m].
+        up: unit vector, (3,).
+        offsets_m: of the skeleton's joints, (J, 3).
+    """
     return np.array([
         0.5 * (joint_m[ankle] @ up - BALL_M + offsets_m[ball, 1]) + 0.5 * (joint_m[ball] @ up - BALL_M) for ankle, ball in FEET
     ])  # fmt: skip

@@ -50,6 +50,14 @@ class WandState:
 
 
 @dataclass(frozen=True, slots=True)
+class WandFreedom:
+    """Which further unknowns may move: the focal lengths, what is left of the time offsets."""
+
+    focal: bool = False
+    offset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WandProblem:
     """What was measured and what may move.
 
@@ -61,8 +69,7 @@ class WandProblem:
     used: NDArray[np.bool_]
     sigma_px: float
     length_sigma: float = 1.0
-    focal: bool = False
-    offset: bool = False
+    free: WandFreedom = WandFreedom()
     robust: bool = True
 
     @property
@@ -79,13 +86,13 @@ class WandProblem:
     def focal_columns(self) -> slice:
         """Where the focal lengths are among the shared unknowns, after turn, direction and the other cameras' poses."""
         C = self.views.n_cameras
-        return slice(6 * C - 7, 6 * C - 7 + C * self.focal)
+        return slice(6 * C - 7, 6 * C - 7 + C * self.free.focal)
 
     @property
     def offset_columns(self) -> slice:
         """Where the offsets of all cameras but the first are."""
         start = self.focal_columns.stop
-        return slice(start, start + (self.views.n_cameras - 1) * self.offset)
+        return slice(start, start + (self.views.n_cameras - 1) * self.free.offset)
 
     @property
     def n_shared(self) -> int:
@@ -149,14 +156,14 @@ class WandFit:
         """Of the shared unknowns, the places being unknown too, (p, p)."""
         return compute_shared_covariance(self.normal)
 
-    def answer_of_places(self, B: Floats) -> Floats:
+    def solve_places(self, B: Floats) -> Floats:
         """Return H_pp^-1 B of every moment's places, (F, 3K, n)."""
         return np.asarray(np.linalg.solve(self.normal.groups[0].own, B))
 
     @property
-    def place_by_shared(self) -> Floats:
+    def place_derivatives(self) -> Floats:
         """How the places move with the shared unknowns, (F, 3K, p)."""
-        return -self.answer_of_places(self.normal.groups[0].mixed.swapaxes(1, 2))
+        return -self.solve_places(self.normal.groups[0].mixed.swapaxes(1, 2))
 
 
 def compute_tangents(direction: Floats) -> Floats:
@@ -198,9 +205,9 @@ def compute_wand_jacobians(state: WandState, problem: WandProblem) -> tuple[Floa
             turned, at = points - state.translation[c], max(6 * c - 7, 0)
             shared[c, ..., at : at + 3] = -np.cross(turned[:, :, None], P)
             shared[c, ..., at + 3 : at + (5 if c == 1 else 6)] = -P @ compute_tangents(state.translation[1]) if c == 1 else -P
-        if problem.focal:
+        if problem.free.focal:
             shared[c, ..., problem.focal_columns.start + c] = -(project_points(intrinsics, points) - intrinsics[2:4])
-        if problem.offset:
+        if problem.free.offset:
             later = np.zeros((F, C))
             later[:, c] += 1.0
             later[np.arange(F), views.reference] -= 1.0
@@ -219,9 +226,9 @@ def compute_observation_weights(residual_px: Floats, problem: WandProblem) -> Fl
 def _compute_prior(state: WandState, problem: WandProblem) -> tuple[float, Floats, Floats]:
     """Return the priors' cost, curvature (p,) and gradient (p,)."""
     curvature, value = np.zeros(problem.n_shared), np.zeros(problem.n_shared)
-    if problem.focal:
+    if problem.free.focal:
         curvature[problem.focal_columns], value[problem.focal_columns] = FOCAL_PRIOR**-2, state.log_focal
-    if problem.offset:
+    if problem.free.offset:
         curvature[problem.offset_columns], value[problem.offset_columns] = OFFSET_PRIOR_S**-2, state.delta_s[1:]
     return float(curvature @ value**2), curvature, curvature * value
 
@@ -243,7 +250,14 @@ def _add_lengths(state: WandState, problem: WandProblem, stretch: Floats, normal
 
 
 def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> WandState:
-    """Take a step: shared (p,), places (F, 3K)."""
+    """Return the state after a step.
+
+    Args:
+        state: before the step.
+        problem: what was measured and what may move.
+        shared: change of the shared unknowns, (p,).
+        places: change of the markers' places, (F, 3K).
+    """
     rotation, translation = state.rotation.copy(), state.translation.copy()
     poses = shared[5 : problem.focal_columns.start].reshape(-1, 6)
     turns, shifts = np.vstack([shared[None, :3], poses[:, :3]]), poses[:, 3:]
@@ -252,12 +266,12 @@ def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Fl
     translation[1] = second / np.linalg.norm(second)
     translation[2:] += shifts
     log_focal, intrinsics, delta_s = state.log_focal, state.intrinsics, state.delta_s
-    if problem.focal:
+    if problem.free.focal:
         grown = shared[problem.focal_columns]
         intrinsics = intrinsics.copy()
         intrinsics[:, :2] *= np.exp(grown)[:, None]
         log_focal = log_focal + grown
-    if problem.offset:
+    if problem.free.offset:
         delta_s = delta_s + np.append(0.0, shared[problem.offset_columns])
     return WandState(
         intrinsics=intrinsics,
@@ -271,6 +285,12 @@ def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Fl
 
 
 def adjust_wand(state: WandState, problem: WandProblem, max_steps: int = MAX_STEPS) -> WandFit:
-    """Minimise by Levenberg-Marquardt; the cost never rises."""
+    """Minimise the cost by Levenberg-Marquardt; it never rises.
+
+    Args:
+        state: where to begin.
+        problem: what was measured and what may move.
+        max_steps: number of steps at most.
+    """
     fit = minimise_cost(problem, state, max_steps=max_steps)
     return WandFit(fit.state, fit.cost, problem.linearise(fit.state))

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from calibration.camera import Camera
-from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust_wand
+from calibration.wand.adjust import WandFit, WandFreedom, WandProblem, WandState, adjust_wand
 from calibration.wand.start import (
     LEAST_SHARED,
     POINT_PX,
@@ -37,12 +37,24 @@ class WandInput:
 
 
 def fit_quickly(
-    views: WandViews, state: WandState, sigma_px: float, focal: bool = False, offset: bool = False, max_steps: int = 40
+    views: WandViews,
+    state: WandState,
+    sigma_px: float,
+    free: WandFreedom = WandFreedom(),  # noqa: B008 - immutable
+    max_steps: int = 40,
 ) -> WandFit:
-    """Adjust robustly, everything in use."""
+    """Adjust robustly with all observations in use.
+
+    Args:
+        views: the wand in the cameras.
+        state: where to begin.
+        sigma_px: noise of a coordinate.
+        free: which further unknowns may move.
+        max_steps: number of steps at most.
+    """
     used = np.ones(views.points_px.shape[1:3], bool)
     rigid = max(STIFFNESS, 0.02 * min(sigma_px / 5.0, 1.0)) if sigma_px > POINT_PX else STIFFNESS
-    return adjust_wand(state, WandProblem(views, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset), max_steps)
+    return adjust_wand(state, WandProblem(views, used, sigma_px, max(rigid * state.length, 1e-9), free), max_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +66,26 @@ class _LinkStart:
     offset_s: float
 
 
-def chain_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[WandState, Floats]:
-    """Chain the cameras' poses along the pairs that share most moments; return the state and the offsets, (C,).
+@dataclass(frozen=True, slots=True)
+class _PlacedCameras:
+    """The cameras that are placed, `linked`: poses by camera, (C, 3, 3), (C, 3), and by how much their stamps are late, (C,)."""
 
-    The lengths of pairs compare by that of the wand, or, of one marker, by places that a camera before them saw, too. Raises
-    CalibrationError: no chain of pairs reaches all cameras.
+    rotation: Floats
+    translation: Floats
+    late_s: Floats
+    linked: list[int]
+
+
+def chain_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[WandState, Floats]:
+    """Chain the cameras' poses along the pairs that share most moments; return the state and the offsets, (C,) [s].
+
+    The lengths of pairs are compared by that of the wand, or, of one marker, by places that a camera before them saw, too.
+
+    Args:
+        given: what is solved from.
+        synchronised: no time offset beyond `about_s` is looked for.
+        about_s: by which the timestamps of all cameras but the first are late, about.
+    Raises: CalibrationError: no chain of pairs reaches all cameras.
     """
     C = len(given.cameras)
     R, t, late_s = np.tile(np.eye(3), (C, 1, 1)), np.zeros((C, 3)), np.zeros(C)
@@ -72,7 +99,7 @@ def chain_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[W
         elif length > 0.0:
             unit = length / link.state.length
         else:
-            unit = _measure_unit(given, (a, b), link, (R, t, late_s, linked))
+            unit = _measure_unit(given, (a, b), link, _PlacedCameras(R, t, late_s, linked))
         R[b] = link.state.rotation[1] @ R[a]
         t[b] = link.state.rotation[1] @ t[a] + unit * link.state.translation[1]
         linked.append(b)
@@ -116,14 +143,12 @@ def _solve_link_start(given: WandInput, pair: tuple[int, int], synchronised: boo
     return _LinkStart(views, min(fits, key=lambda fit: fit.cost).state, offset_s)
 
 
-def _measure_unit(
-    given: WandInput, pair: tuple[int, int], link: _LinkStart, placed_so_far: tuple[Floats, Floats, Floats, list[int]]
-) -> float:
+def _measure_unit(given: WandInput, pair: tuple[int, int], link: _LinkStart, placed: _PlacedCameras) -> float:
     """Return the length of a pair's unit by places of a single marker that a camera which stands already saw, too."""
-    R, t, late_s, linked = placed_so_far
+    R, t, late_s = placed.rotation, placed.translation, placed.late_s
     a, b = pair
     ratios = []
-    for other in linked:
+    for other in placed.linked:
         if other == a:
             continue
         cameras = (given.cameras[a], given.cameras[other])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibration.camera import Camera
 from calibration.depth import compute_view_axes
 from calibration.quality.measures import list_camera_keys
 from calibration.quality.picture import (
@@ -31,7 +32,14 @@ ENLARGED = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def draw_wand(solution: WandSolution, report: QualityReport, path: str | Path) -> Path:
-    """Draw a solution as a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    """Draw a solution as a PNG and return its path.
+
+    Args:
+        solution: the calibration.
+        report: the findings to show beside it.
+        path: the file to write.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib
 
     n_cameras = len(solution.rig)
@@ -63,7 +71,7 @@ def _draw_room(ax: Axes, solution: WandSolution, above: bool) -> None:
     ax.plot(seen @ ahead, seen @ across, ".", color=ACCENT, ms=2.5, zorder=2)
     reach = 0.12 * float(np.median(seen @ ahead))
     for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, list_camera_keys(solution.rig), strict=False):
-        _draw_camera(ax, (camera.center_m, camera.rotation), (ahead, across), reach, color)
+        _draw_camera(ax, camera, np.stack([ahead, across]), reach, color)
         at = camera.center_m
         ax.annotate(name, (at @ ahead, at @ across), (0, 9), textcoords="offset points", ha="center", color=color)
     ax.set_title("from above" if above else "from the side")
@@ -74,9 +82,9 @@ def _draw_room(ax: Axes, solution: WandSolution, above: bool) -> None:
     ax.grid(True)
 
 
-def _draw_camera(ax: Axes, camera: tuple[Floats, Floats], axes: tuple[Floats, Floats], reach: float, color: str) -> None:
-    """Draw a camera as a wedge."""
-    center, R = camera
+def _draw_camera(ax: Axes, camera: Camera, axes: Floats, reach: float, color: str) -> None:
+    """Draw a camera as a wedge; axes: what is to the right and up in the picture, (2, 3), world."""
+    center, R = camera.center_m, camera.rotation
     for side in (-0.5, 0.5):
         for row in (0, 1):
             end = center + reach * (R[2] + side * R[row])

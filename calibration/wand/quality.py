@@ -5,20 +5,20 @@ import numpy as np
 from calibration.camera import Rig, compute_relative_pose, format_camera_name
 from calibration.depth import compute_depth_sigma_m
 from calibration.quality.measures import list_camera_keys
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
 from calibration.solve.initial import find_spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
 from database.geometry.rotations import compute_geodesic_rad
 
 ENOUGH, FEW = 200, 80
-RMS_PX = (0.5, 1.0)  # here and below: good, and poor, up to
-WORLD_OFF = (0.006, 0.03)  # error of a place as a share of its distance
-BIAS = (0.005, 0.02)  # of the wand's length, near against far
+RMS_PX = GradeLimits(0.5, 1.0)  # here and below: good, and poor, up to
+WORLD_OFF = GradeLimits(0.006, 0.03)  # error of a place as a share of its distance
+BIAS = GradeLimits(0.005, 0.02)  # of the wand's length, near against far
 COVERED, BARELY = 0.35, 0.15  # share of a picture that the wand went through
 CELLS = (6, 4)
 NEAR_FAR = 1.5  # farthest by nearest place of the wand
-LOST = (0.1, 0.3)  # share of observations left out
+LOST = GradeLimits(0.1, 0.3)  # share of observations left out
 DEPTH_MM = 25.0
 SAME_RAD, SAME_SCALE = 0.02, 0.01  # an earlier rig is the same one up to scale, and of the same scale
 DISTANCE_OFF = 0.02  # share by which the cameras' distance may be off that measured lens to lens
@@ -33,10 +33,14 @@ def judge_wand(
     earlier: Rig | None = None,
     distance_m: float | None = None,
 ) -> QualityReport:
-    """Judge a solution.
+    """Judge a calibration by a wand.
 
-    assumed_lens: the intrinsics come from a field of view, not from a calibration; focal_asked: focal lengths were to be solved;
-    earlier: a rig that these cameras had before, and distance_m: between them as measured, to compare with.
+    Args:
+        solution: the calibration.
+        assumed_lens: the intrinsics come from a field of view, not from a calibration.
+        focal_asked: focal lengths were to be solved.
+        earlier: a rig that these cameras had before.
+        distance_m: between the first two cameras as measured, to compare with.
     """
     checks = [
         _judge_observations(solution),
@@ -101,7 +105,7 @@ def _name_shared_cameras(s: WandSolution) -> str:
 
 
 def _judge_links(s: WandSolution) -> list[Finding]:
-    """Name of more than two cameras the pair that shares fewest moments of those that hold the rig together."""
+    """Return a finding on the pair of more than two cameras that shares fewest moments of those that hold the rig together."""
     if len(s.rig) == 2:
         return []
     names = [camera.name for camera in s.rig.cameras]
@@ -119,7 +123,7 @@ def _estimate_spread(values: Floats) -> float:
 
 
 def _judge_observations(s: WandSolution) -> Finding:
-    """Count what both cameras saw."""
+    """Return a finding on how much both cameras saw."""
     grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
     lost = 1.0 - s.n_shared / max(s.used.size, 1)
     grade = max(grade, grade_figure(lost, LOST))
@@ -266,7 +270,7 @@ def _judge_unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
 
 
 def _judge_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
-    """Compare the cameras' distance with that measured, where the scale is the wand's."""
+    """Return a finding on the cameras' distance beside that measured, where the scale is the wand's."""
     if distance_m is None or not len(s.lengths_m):
         return []
     percent = 100.0 * (_measure_baseline_m(s) / distance_m - 1.0)
@@ -290,7 +294,7 @@ def _compare_with_earlier(s: WandSolution, earlier: Rig) -> tuple[float, float, 
 
 
 def _judge_earlier(s: WandSolution, earlier: Rig) -> Finding:
-    """Compare with a rig that these cameras had before."""
+    """Return findings on the difference from a rig that these cameras had before."""
     turn, aside, scale = _compare_with_earlier(s, earlier)
     percent, degrees = 100.0 * (scale - 1.0), np.degrees(turn)
     which = "right" if len(s.rig) == 2 else "second"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibration.camera import Camera, Rig
 from calibration.solve.start import make_camera
 from calibration.triangulate import triangulate_views
-from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust_wand, compute_wand_residuals
+from calibration.wand.adjust import WandFit, WandFreedom, WandProblem, WandState, adjust_wand, compute_wand_residuals
 from calibration.wand.links import STIFFNESS, WandInput, chain_start, fit_quickly
 from calibration.wand.start import (
     LEAST_SHARED,
@@ -46,11 +46,15 @@ class RefinedWand:
     offset_s: Floats
 
 
-def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]) -> RefinedWand:
+def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: WandFreedom) -> RefinedWand:
     """Adjust in rounds: read the tracks anew at the offsets found, tell the markers apart, leave out what does not fit.
 
-    free: whether focal lengths and the time offsets may move. Raises CalibrationError: at the offsets found hardly anything is
-    seen.
+    Args:
+        given: what is solved from.
+        state: where to begin.
+        offset_s: by which each camera's timestamps are late, (C,).
+        free: which further unknowns may move.
+    Raises: CalibrationError: at the offsets found hardly anything is seen.
     """
     for _ in range(ROUNDS):
         offset_s, state = offset_s + state.delta_s, replace(state, delta_s=np.zeros(len(offset_s)))
@@ -58,11 +62,9 @@ def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: tupl
         views = _sort_markers_rigidly(views, given.cameras, state)
         points = place_markers(views, state.intrinsics, given.cameras, state.rotation, state.translation)
         state = replace(state, points=points, length=measure_usual_length(points))
-        state = fit_quickly(views, state, _estimate_noise(state, views), *free, max_steps=20).state
+        state = fit_quickly(views, state, _estimate_noise(state, views), free, max_steps=20).state
     all_used = np.ones(views.points_px.shape[1:3], bool)
-    problem = WandProblem(
-        views, all_used, _estimate_noise(state, views), max(STIFFNESS * state.length, 1e-9), *free, robust=False
-    )
+    problem = WandProblem(views, all_used, _estimate_noise(state, views), max(STIFFNESS * state.length, 1e-9), free, robust=False)
     for _ in range(2):
         problem = replace(problem, used=_find_fitting(state, problem))
         fit = adjust_wand(state, problem, 20)
@@ -80,7 +82,7 @@ def _sort_markers_rigidly(views: WandViews, cameras: Sequence[Camera], state: Wa
         which = np.flatnonzero(views.seen[c] & views.seen[:c].any(axis=0))
         costs = []
         for one in (views, exchange_markers(views, c, np.ones(len(views), bool))):
-            part = one.chosen(which, c + 1)
+            part = one.select_moments(which, c + 1)
             n = slice(c + 1)
             points = place_markers(part, state.intrinsics[n], cameras[n], state.rotation[n], state.translation[n])
             here = replace(
@@ -168,33 +170,35 @@ def solve_wand(
     given = WandInput(tuple(cameras), names, tuple(tracks), tuple(thin_track(track, most) for track in tracks))
     synchronised |= given.moments[0].of_stills
     state, late_s = chain_start(given, synchronised, offset_s)
-    found, free, notes = _drop_undetermined(given, state, late_s, (focal, not synchronised))
+    found, free, notes = _drop_undetermined(given, state, late_s, WandFreedom(focal, not synchronised))
     return _build_solution(given, found, free, _find_scale(found.fit.state, length_m, distance_m), assumed_lens, notes)
 
 
 def _drop_undetermined(
-    given: WandInput, state: WandState, offset_s: Floats, free: tuple[bool, bool]
-) -> tuple[RefinedWand, tuple[bool, bool], tuple[str, ...]]:
-    """Adjust, and once more without what was not determined well: focal lengths, time offset; say so."""
-    (focal, offset), notes = free, list[str]()
+    given: WandInput, state: WandState, offset_s: Floats, free: WandFreedom
+) -> tuple[RefinedWand, WandFreedom, tuple[str, ...]]:
+    """Adjust, and once more without focal lengths or time offsets that were not determined well; return what was free, and
+    notes.
+    """
+    notes = list[str]()
     while True:
-        found = refine_wand(given, state, offset_s, (focal, offset))
+        found = refine_wand(given, state, offset_s, free)
         sigmas = np.sqrt(np.diag(found.fit.covariance))
         offsets, focals = sigmas[found.problem.offset_columns], sigmas[found.problem.focal_columns]
-        if offset and offsets.max() > OFFSET_KNOWN_S:
+        if free.offset and offsets.max() > OFFSET_KNOWN_S:
             what = "the time offset is" if len(offsets) == 1 else "the time offsets are"
             held = "is held" if len(offsets) == 1 else "are held"
             notes.append(f"{what} known to {1e3 * offsets.max():.1f} ms only and {held}: wave faster")
-            offset = False
-        elif focal and focals.max() > FOCAL_KNOWN:
+            free = replace(free, offset=False)
+        elif free.focal and focals.max() > FOCAL_KNOWN:
             *first, last = (f"{100.0 * one:.1f}" for one in focals)
             notes.append(
                 f"the focal lengths are known to {', '.join(first)} and {last} % only and are held as given: "
                 "wave nearer and farther, in all of the picture, with a wand of two markers"
             )
-            focal = False
+            free = replace(free, focal=False)
         else:
-            return found, (focal, offset), tuple(notes)
+            return found, free, tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +211,7 @@ class _Scale:
 
 
 def _find_scale(state: WandState, length_m: float | None, distance_m: float | None) -> _Scale:
-    """Settle the unit of length. Raises CalibrationError: nothing tells it."""
+    """Return what settles the unit of length. Raises CalibrationError: nothing does."""
     if length_m is not None and state.length > 0.0:
         return _Scale(length_m / state.length, f"the wand's length of {1e3 * length_m:g} mm", True)
     if distance_m is not None:
@@ -218,12 +222,12 @@ def _find_scale(state: WandState, length_m: float | None, distance_m: float | No
 def _build_solution(
     given: WandInput,
     found: RefinedWand,
-    free: tuple[bool, bool],
+    free: WandFreedom,
     scale: _Scale,
     assumed_lens: bool,
     notes: tuple[str, ...],
 ) -> WandSolution:
-    """Check what came out and give it in metres."""
+    """Check the result and return it in metres."""
     fit, views, used, C = found.fit, found.problem.views, found.problem.used, len(given.cameras)
     state, points_m = fit.state, scale.baseline_m * fit.state.points
     _check_fit(used, found.problem.sigma_px)
@@ -231,9 +235,9 @@ def _build_solution(
     rig = _build_rig(state, given.cameras, scale.baseline_m)
     if C == 2:
         _check_sides(rig)
-    problem = WandProblem(views, used, found.problem.sigma_px, 1.0, *free)
+    problem = WandProblem(views, used, found.problem.sigma_px, 1.0, free)
     px, _ = compute_wand_residuals(state, problem)
-    lens_sigma = choose_lens_sigmas([camera.size[0] for camera in given.cameras], assumed_lens, free[0])
+    lens_sigma = choose_lens_sigmas([camera.size[0] for camera in given.cameras], assumed_lens, free.focal)
     unsure = compute_wand_uncertainty(fit, problem, scale.baseline_m, scale.by_length, lens_sigma)
     sigmas = np.sqrt(np.diag(fit.covariance))
     return WandSolution(
@@ -248,9 +252,9 @@ def _build_solution(
         length_m=scale.baseline_m * state.length if state.length > 0.0 else float("nan"),
         scale=scale.words,
         pose_covariance=unsure.pose_covariance,
-        focal_sigma=sigmas[problem.focal_columns] if free[0] else np.zeros(C),
+        focal_sigma=sigmas[problem.focal_columns] if free.focal else np.zeros(C),
         offset_s=found.offset_s,
-        offset_sigma_s=np.append(0.0, sigmas[problem.offset_columns]) if free[1] else np.zeros(C),
+        offset_sigma_s=np.append(0.0, sigmas[problem.offset_columns]) if free.offset else np.zeros(C),
         world_sigma=unsure.world_sigma,
         notes=notes,
     )

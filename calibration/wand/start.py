@@ -45,7 +45,12 @@ class RelativePose:
 
 
 def compute_sampson2(E: Floats, left: Floats, right: Floats) -> Floats:
-    """Return squared Sampson distances of points to an essential matrix: (3, 3), (N, 3), (N, 3) -> (N,), normalised units."""
+    """Return squared Sampson distances of points to an essential matrix, (N,), in normalised units.
+
+    Args:
+        E: essential matrix, (3, 3).
+        left, right: homogeneous normalised points, (N, 3).
+    """
     to_right, to_left = left @ E.T, right @ E
     algebraic = (to_right * right).sum(axis=1)
     slope2 = (to_right[:, :2] ** 2).sum(axis=1) + (to_left[:, :2] ** 2).sum(axis=1)
@@ -53,11 +58,17 @@ def compute_sampson2(E: Floats, left: Floats, right: Floats) -> Floats:
 
 
 def find_relative_poses(left: Floats, right: Floats, sigma: float, n_samples: int, n_starts: int = 1) -> list[RelativePose]:
-    """Return relative poses that explain most points, (N, 3) normalised by camera, best first; none where none does.
+    """Return relative poses that explain most points, best first; none where none does.
 
-    Five points a sample (Nister 2004), judged by truncated distances (MSAC, Torr & Zisserman 2000); sigma: of a distance, in
-    normalised units. Every start draws other samples, the same in every run, whatever else draws from OpenCV's random numbers.
-    Several starts are for several poses: these are not refined on the way, since linear least squares fail in a flat scene.
+    Five points a sample (Nister 2004), judged by truncated distances (MSAC, Torr & Zisserman 2000). Every start draws other
+    samples, the same in every run, whatever else draws from OpenCV's random numbers. Several starts are for several poses:
+    these are not refined on the way, since linear least squares fail in a flat scene.
+
+    Args:
+        left, right: homogeneous normalised points of each camera, (N, 3).
+        sigma: of a distance, in normalised units.
+        n_samples: random samples of five points.
+        n_starts: runs of the sampling, of which each may add a pose.
     """
     params, eye, none = cv2.UsacParams(), np.eye(3), np.zeros(5)
     params.sampler, params.score = cv2.SAMPLING_UNIFORM, cv2.SCORE_METHOD_MSAC
@@ -87,14 +98,19 @@ def _is_same_pose(R: Floats, t: Floats, other: RelativePose) -> bool:
 
 
 def compute_depths(R: Floats, t: Floats, left: Floats, right: Floats) -> Floats:
-    """Return how far along its left ray every point lies, by least squares: (N, 3) twice -> (N,), in baselines."""
+    """Return how far along its left ray every point lies, by least squares, (N,), in baselines.
+
+    Args:
+        R, t: left to right camera, (3, 3) and (3,).
+        left, right: homogeneous normalised points, (N, 3).
+    """
     a, b = left @ R.T, -right
     aa, bb, ab = (a * a).sum(axis=1), (b * b).sum(axis=1), (a * b).sum(axis=1)
     return np.asarray((ab * (b @ t) - bb * (a @ t)) / np.maximum(aa * bb - ab * ab, 1e-12))
 
 
 def thin_track(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
-    """Keep moments between which the wand moved, evenly, at most so many: a wand at rest tells one thing again and again."""
+    """Return moments between which the wand moved, evenly chosen, at most `most`: a wand at rest adds nothing."""
     kept: list[int] = []
     for f in range(len(track.t_s)):
         if not kept or np.abs(track.points_px[f] - track.points_px[kept[-1]]).max() >= LEAST_MOVE_PX:
@@ -116,9 +132,15 @@ def check_enough_moments(views: WandViews) -> WandViews:
 
 
 def estimate_rough_offset(left: WandTrack, right: WandTrack, cameras: tuple[Camera, Camera], about_s: float) -> float:
-    """Return the time offset at which the wand's middle agrees best with any relative pose; about_s unless another is better.
+    """Return the time offset at which the wand's middle agrees best with any relative pose; `about_s` unless another is better
+    [s].
 
     Videos that were begun by hand are seconds apart: where nothing near fits, it is sought farther away.
+
+    Args:
+        left, right: the wand in each camera.
+        cameras: left and right.
+        about_s: where to look first.
     """
     few, frame_s = thin_track(left, 150), float(np.median(np.diff(right.t_s)))
 
@@ -186,14 +208,26 @@ def _sort_markers(views: WandViews, cameras: tuple[Camera, Camera], pose: Relati
 
 
 def exchange_markers(views: WandViews, camera: int, which: NDArray[np.bool_]) -> WandViews:
-    """Exchange the two markers of a camera's view at some moments."""
+    """Return the views with the two markers of a camera's view exchanged at some moments.
+
+    Args:
+        views: the wand in the cameras.
+        camera: its index.
+        which: moments, (F,).
+    """
     px, velocity = views.points_px.copy(), views.velocity_px_s.copy()
     px[camera, which], velocity[camera, which] = px[camera, which, ::-1], velocity[camera, which, ::-1]
     return replace(views, points_px=px, velocity_px_s=velocity)
 
 
 def build_first_state(views: WandViews, cameras: Sequence[Camera], pose: RelativePose) -> WandState:
-    """Return the state of two cameras to adjust from."""
+    """Return the state of two cameras from which the adjustment starts.
+
+    Args:
+        views: the wand in the cameras.
+        cameras: both.
+        pose: of the second camera.
+    """
     R, t = np.stack([np.eye(3), pose.rotation]), np.stack([np.zeros(3), pose.translation])
     intrinsics = np.stack([camera.intrinsics for camera in cameras])
     points = place_markers(views, intrinsics, cameras, R, t)
@@ -201,9 +235,14 @@ def build_first_state(views: WandViews, cameras: Sequence[Camera], pose: Relativ
 
 
 def place_markers(views: WandViews, intrinsics: Floats, cameras: Sequence[Camera], R: Floats, t: Floats) -> Floats:
-    """Return places of the markers, (F, K, 3): where the rays of the first two cameras that see them come nearest, before both.
+    """Return places of the markers, (F, K, 3): where the rays of the first two cameras that see them come nearest, in front of
+    both.
 
-    R, t: first to each camera, (C, 3, 3), (C, 3).
+    Args:
+        views: the wand in the cameras.
+        intrinsics: of the cameras, (C, 10).
+        cameras: all of them.
+        R, t: first to each camera, (C, 3, 3), (C, 3).
     """
     F, K = views.points_px.shape[1:3]
     now = [replace_focal_lengths(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]

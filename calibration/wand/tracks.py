@@ -10,6 +10,7 @@ pictures taken one by one it cannot be followed: those of equal stamps are taken
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ class WandViews:
         order = np.argsort(~self.seen, axis=0, kind="stable")
         return order[0], order[1]
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64], n_cameras: int | None = None) -> "WandViews":
+    def select_moments(self, which: NDArray[np.bool_] | NDArray[np.int64], n_cameras: int | None = None) -> "WandViews":
         """Return some of the moments, as the first cameras see them, by default all."""
         some = slice(n_cameras)
         return WandViews(
@@ -192,32 +193,47 @@ def count_usual_spots(points: tuple[Floats, ...]) -> int:
 
 
 def follow_markers(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
-    """Follow the markers of a wand: a run begins with a frame that shows just them and goes on by where each was going."""
+    """Return the tracks of a wand's markers: a run begins with a frame that shows just them.
+
+    Args:
+        sightings: of one camera.
+        points: the spots that move, by frame, (N_f, 2) [px] each.
+        n_markers: of the wand.
+    """
     usual_s = float(np.median(np.diff(sightings.t_s))) if len(sightings.t_s) > 1 else 1.0 / 30.0
-    rows: list[tuple[float, Floats, int]] = []
+    rows: list[_TrackRow] = []
     run = 0
     for t_s, spots in zip(sightings.t_s, points, strict=True):
         found = None
-        if rows and t_s - rows[-1][0] <= GAP * usual_s:
+        if rows and t_s - rows[-1].t_s <= GAP * usual_s:
             found = _continue_rows(rows, float(t_s), spots, n_markers)
         if found is None and len(spots) == n_markers:
             run, found = run + 1, spots
         if found is not None:
-            rows.append((float(t_s), found, run))
-    t = np.array([row[0] for row in rows])
-    px = np.array([row[1] for row in rows]).reshape(len(rows), n_markers, 2)
-    return WandTrack(t, px, np.array([row[2] for row in rows], np.int64))
+            rows.append(_TrackRow(float(t_s), found, run))
+    t = np.array([row.t_s for row in rows])
+    px = np.array([row.points_px for row in rows]).reshape(len(rows), n_markers, 2)
+    return WandTrack(t, px, np.array([row.run for row in rows], np.int64))
 
 
-def _continue_rows(rows: list[tuple[float, Floats, int]], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
+class _TrackRow(NamedTuple):
+    """The markers of a wand in one frame: its stamp, their places (K, 2) [px], and the number of the run."""
+
+    t_s: float
+    points_px: Floats
+    run: int
+
+
+def _continue_rows(rows: list[_TrackRow], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
     """Return the spots that go on from the last rows, in their order, (K, 2); None where any is missing."""
     if not n_markers <= len(spots) <= MOST_SPOTS:
         return None
-    last_s, last, run = rows[-1]
-    expected, reach = last, np.full(n_markers, 2.0 * JUMP_PX)
-    if len(rows) > 1 and rows[-2][2] == run:
-        step = (last - rows[-2][1]) * (t_s - last_s) / max(last_s - rows[-2][0], 1e-6)
-        expected, reach = last + step, JUMP_PX + JUMP_SHARE * np.linalg.norm(step, axis=1)
+    last = rows[-1]
+    expected, reach = last.points_px, np.full(n_markers, 2.0 * JUMP_PX)
+    if len(rows) > 1 and rows[-2].run == last.run:
+        before = rows[-2]
+        step = (last.points_px - before.points_px) * (t_s - last.t_s) / max(last.t_s - before.t_s, 1e-6)
+        expected, reach = last.points_px + step, JUMP_PX + JUMP_SHARE * np.linalg.norm(step, axis=1)
     far = np.linalg.norm(spots[:, None] - expected[None], axis=2)
     orders = list(itertools.permutations(range(len(spots)), n_markers))
     costs = [sum(far[i, k] ** 2 for k, i in enumerate(order)) for order in orders]
@@ -228,8 +244,11 @@ def _continue_rows(rows: list[tuple[float, Floats, int]], t_s: float, spots: Flo
 
 
 def interpolate_views(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
-    """Return the wand at the left camera's moments, the right one's stamps being late by offset_s; markers in order as
-    tracked.
+    """Return the wand at the left camera's moments; markers in order as tracked.
+
+    Args:
+        left, right: the wand in each camera.
+        offset_s: by which the right camera's timestamps are late.
     """
     return collect_shared_views((left, right), (left, right), np.array([0.0, offset_s]))
 
@@ -237,7 +256,10 @@ def interpolate_views(left: WandTrack, right: WandTrack, offset_s: float) -> Wan
 def collect_shared_views(moments: Sequence[WandTrack], tracks: Sequence[WandTrack], offset_s: Floats) -> WandViews:
     """Return the wand at moments that two cameras share, read from the others' tracks; markers in order as tracked.
 
-    moments: of each camera, taken where no camera before it sees the wand; offset_s: by which its stamps are late, (C,).
+    Args:
+        moments: of each camera, taken where no camera before it sees the wand.
+        tracks: of each camera, all of it.
+        offset_s: by which each camera's timestamps are late, (C,).
     """
     found = [_collect_camera_views(c, moments[c], tracks, offset_s) for c in range(len(tracks) - 1)]
     return WandViews(
@@ -268,7 +290,7 @@ def _collect_camera_views(camera: int, moments: WandTrack, tracks: Sequence[Wand
             px[c, found], velocity[c, found] = px_there, slope
         seen[c, found] = True
     views = WandViews(moments.t_s - offset_s[camera], px, velocity, seen, np.full(F, camera))
-    return views.chosen(~seen[:camera].any(axis=0) & (seen.sum(axis=0) > 1))
+    return views.select_moments(~seen[:camera].any(axis=0) & (seen.sum(axis=0) > 1))
 
 
 def _interpolate_track(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
@@ -323,7 +345,11 @@ def find_wand_tracks(
 ) -> tuple[WandTrack, ...]:
     """Find the wand in all cameras.
 
-    Raises CalibrationError: nothing moves, or another number of markers than the wand has.
+    Args:
+        sightings: of each camera.
+        n_markers: of the wand.
+        names: of the cameras.
+    Raises: CalibrationError: nothing moves, or another number of markers than the wand has.
     """
     tracks, stills = [], []
     for name, one in zip(names, sightings, strict=True):

@@ -43,7 +43,13 @@ class WandUncertainty:
 
 
 def choose_lens_sigmas(widths_px: Sequence[int], assumed: bool, focal_solved: bool) -> Floats:
-    """Return the standard deviations of what is held of the lenses: ln focal length, centre [px], k1 of each camera, (4 C,)."""
+    """Return the standard deviations of what is held of the lenses, (4 C,): ln focal length, centre [px] and k1 of each camera.
+
+    Args:
+        widths_px: of the pictures.
+        assumed: only a field of view is known of the lenses.
+        focal_solved: focal lengths were solved for.
+    """
     focal, x, y, k1 = GUESSED_LENS if assumed else OWN_LENS
     return np.array([v for width in widths_px for v in (0.0 if focal_solved else focal, x * width, y * width, k1)])
 
@@ -51,11 +57,19 @@ def choose_lens_sigmas(widths_px: Sequence[int], assumed: bool, focal_solved: bo
 def compute_wand_uncertainty(
     fit: WandFit, problem: WandProblem, baseline_m: float, by_length: bool, lens_sigma: Floats
 ) -> WandUncertainty:
-    """Return what is uncertain of a fit; by_length: the scale is that of the wand; lens_sigma: of `choose_lens_sigmas`."""
+    """Return what is uncertain of a fit.
+
+    Args:
+        fit: the adjusted state.
+        problem: what was measured and what may move.
+        baseline_m: distance of the first two cameras.
+        by_length: the scale is that of the wand.
+        lens_sigma: of `choose_lens_sigmas`.
+    """
     shared_by_lens, places_by_lens = compute_lens_influence(fit, problem)
     root = np.concatenate([np.linalg.cholesky(fit.covariance), shared_by_lens * lens_sigma], axis=1)  # columns of one sigma each
     J = _compute_pose_derivatives(fit.state, len(root), baseline_m, by_length) @ root
-    own = fit.place_by_shared @ root[:, : len(root)]  # the rest is in places_by_lens already
+    own = fit.place_derivatives @ root[:, : len(root)]  # the rest is in places_by_lens already
     places = np.concatenate([own, places_by_lens * lens_sigma], axis=2)
     used = problem.used.ravel()
     D = places.reshape(len(used), 3, -1)[used]
@@ -66,7 +80,7 @@ def compute_wand_uncertainty(
 
 
 def compute_lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
-    """Return how the shared unknowns, (p, 4 C), and the places, (F, 3K, 4 C), answer to a change of the lenses that are held."""
+    """Return how the shared unknowns, (p, 4 C), and the places, (F, 3K, 4 C), change with the lenses that are held."""
     shared, place = compute_wand_jacobians(fit.state, problem)
     by_lens = _compute_lens_derivatives(fit.state)
     residual = np.zeros((problem.views.n_cameras, *problem.used.shape, 2))
@@ -74,10 +88,10 @@ def compute_lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, 
     F, K = problem.used.shape
     H_cq = np.einsum("fk,sfkua,sfkuq->aq", w, shared, by_lens, optimize=True)
     H_pq = np.einsum("fk,sfkui,sfkuq->fkiq", w, place, by_lens, optimize=True).reshape(F, 3 * K, -1)
-    solved = fit.answer_of_places(H_pq)
+    solved = fit.solve_places(H_pq)
     S_cq = H_cq - np.einsum("fap,fpq->aq", fit.normal.groups[0].mixed, solved)
     shared_by_lens = -fit.covariance @ S_cq
-    return shared_by_lens, -solved + fit.place_by_shared @ shared_by_lens
+    return shared_by_lens, -solved + fit.place_derivatives @ shared_by_lens
 
 
 def _compute_lens_derivatives(state: WandState) -> Floats:

@@ -101,7 +101,16 @@ def write_cell_bounds(
     first_row: int,
     last_row: int,
 ) -> None:
-    """Write the bounds of rows of cells, (2, H, 3 W); in unknown cells everything but black is out of bounds."""
+    """Write the bounds of rows of cells; in unknown cells everything but black is out of bounds.
+
+    Args:
+        model: mean and sigma of every pixel, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        k: standard deviations between mean and bound.
+        least: least difference between them [grey levels].
+        bounds: (2, H, 3 W); written.
+        first_row, last_row: of cells, the last included.
+    """
     height, n_bytes, size = model.shape[1], model.shape[2], 3 * CELL_PX
     for r in range(first_row, last_row + 1):
         y0, y1 = r * CELL_PX, min((r + 1) * CELL_PX, height)
@@ -116,7 +125,13 @@ def write_cell_bounds(
 
 @kernel
 def accumulate_image(image: NDArray[np.uint8], total: NDArray[np.uint32], squares: NDArray[np.uint32]) -> None:
-    """Add an image and its squares to sums; all flat, at most 66,000 times."""
+    """Add an image and its squares to sums, at most 66,000 times.
+
+    Args:
+        image: the values, flat.
+        total: sum of the images, flat.
+        squares: sum of their squares, flat.
+    """
     for i in range(len(image)):
         value = np.uint32(image[i])
         total[i] += value
@@ -137,6 +152,16 @@ def watch_row(
     """Update OCCUPIED and MOVED of one row of cells: whether foreground is in or beside them, whether their image changed.
 
     image (H, 3 W); recent (2, H, 3 W), followed over memory_s; counts (rows, C) of foreground pixels.
+
+    Args:
+        image: (H, 3 W).
+        row: number of the row of cells.
+        t_s: time of the image.
+        recent: image followed over `memory_s`, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        counts: pixels of foreground by cell, (rows, C).
+        memory_s: time over which `recent` follows the image.
+        scratch: work arrays.
     """
     height, n_bytes = image.shape
     y0, y1, size = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX
@@ -175,9 +200,19 @@ def learn_row(
     scratch: RowScratch,
     drift: NDArray[np.float64],
 ) -> None:
-    """Follow the image in the free cells of one row, and adopt what is in those marked in `absorb` (C,) as background.
+    """Follow the image in the free cells of one row, and adopt what is in those marked in `absorb` as background.
 
-    Covered cells get brighter as the free ones did. drift (4,): MEMORY .. AFTER.
+    Covered cells get brighter as the free ones did.
+
+    Args:
+        image: BGR, (H, 3 W).
+        row: number of the row of cells.
+        t_s: time of the image.
+        model: mean and sigma of every pixel, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        absorb: marks cells, (C,).
+        scratch: work arrays.
+        drift: sums of the light, (4,): MEMORY .. AFTER.
     """
     height, n_bytes = image.shape
     y0, y1, size = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX
@@ -211,9 +246,14 @@ def learn_row(
 def count_foreground(
     runs: NDArray[np.int32], row: int, cells: NDArray[np.float64], everywhere: bool, counts: NDArray[np.int32]
 ) -> None:
-    """Count pixels of foreground by cell in rows of cells `row` - 1 to `row` + 1: runs (R, 3) sorted by row, counts (rows, C).
+    """Count pixels of foreground by cell in rows of cells `row` - 1 to `row` + 1.
 
-    everywhere: also in unknown cells, where in the light all is foreground.
+    Args:
+        runs: (row, first column, last), (R, 3), sorted by row.
+        row: number of the row of cells.
+        cells: state of every cell, by the columns at the top of the module.
+        everywhere: also in unknown cells, where in the light all is foreground.
+        counts: (rows, C); written.
     """
     first, last = (row - 1) * CELL_PX, (row + 2) * CELL_PX
     counts[max(row - 1, 0) : row + 2] = 0
@@ -245,10 +285,18 @@ def recall_row(
     moving: NDArray[np.float64],
     wait_s: float,
 ) -> None:
-    """Find cells of a row that look as they did when the body was elsewhere: they are no part of the body.
+    """Find cells of a row that look as they did when the body was elsewhere: these are no part of the body.
 
-    kept: stored images, (H, 3 W); moving (2,): first and last column of cells in which something moved in the last seconds,
-    first > last where nothing did; wait_s: how long ago the image must have been stored where a background is known.
+    Args:
+        image: BGR, (H, 3 W).
+        row: number of the row of cells.
+        t_s: time of the image.
+        kept: stored images, (H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        body: 1 where a cell is the body's, (rows, C).
+        moving: first and last column of cells in which something moved in the last seconds, (2,), first > last where nothing
+            did.
+        wait_s: how long ago the image must have been stored where a background is known.
     """
     height, n_bytes = image.shape
     y0, y1, size, n_columns = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX, cells.shape[2]
@@ -283,10 +331,17 @@ def recall_row(
 def find_body(
     cells: NDArray[np.float64], t_s: float, body: NDArray[np.uint8], stack: NDArray[np.int32], moving: NDArray[np.float64]
 ) -> int:
-    """Mark the cells of the body, (rows, C): those that changed, and all foreground connected with them that is not far.
+    """Mark the cells of the body: those that changed, and all foreground connected with them that is not far.
 
-    Where nothing is known, the surroundings of movement count as well. stack: (rows * C,), scratch; moving (2,): written, first
-    and last column in which something moved in the last seconds. Returns the number of cells that moved.
+    Where nothing is known, the surroundings of movement count as well.
+
+    Args:
+        cells: state of every cell, by the columns at the top of the module.
+        t_s: time of the image.
+        body: 1 where a cell is the body's, (rows, C); written.
+        stack: scratch, (rows * C,).
+        moving: first and last column in which something moved in the last seconds, (2,); written.
+    Returns: The number of cells that moved.
     """
     n_rows, n_columns = body.shape
     body[:, :] = 0
@@ -334,6 +389,14 @@ def compare_light(
     """Compare the image with the background at the middle of every free, known cell.
 
     sums (2, 4): of the left and the right half, N_CELLS .. MEAN_SUM.
+
+    Args:
+        image: BGR, (H, 3 W).
+        t_s: time of the image.
+        mean: of the background, (H, 3 W).
+        bounds: of the background, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        sums: of the left and the right half, (2, 4): N_CELLS .. MEAN_SUM; written.
     """
     height, width = image.shape
     n_rows, n_columns = cells.shape[1:]
@@ -365,9 +428,19 @@ def decide_row(
     dark: bool,
     absorb: NDArray[np.uint8],
 ) -> int:
-    """Mark the cells of a row whose image has stayed long enough to be background, (C,); return their number.
+    """Mark the cells of a row whose image has stayed long enough to be background; return their number.
 
     In the dark only cells without bright spots are marked: a planted foot may stay for long.
+
+    Args:
+        row: number of the row of cells.
+        t_s: time of the image.
+        cells: state of every cell, by the columns at the top of the module.
+        body: 1 where a cell is the body's, (rows, C).
+        counts: pixels of foreground by cell, (rows, C).
+        waits: for how long a cell has to wait.
+        dark: the room is dark.
+        absorb: marks of the cells, (C,); written.
     """
     n = 0
     for c in range(cells.shape[2]):

@@ -59,8 +59,12 @@ def compute_gain_field(
 ) -> NDArray[np.float32] | None:
     """Return the gain of brightness of each cell, (rows, C, 3) BGR; None where too few cells are free.
 
-    image, mean of the background: (H, 3 W); free: cells without the performer, (rows, C); the others take their neighbours'
-    gain. The gain of a cell is the median over its pixels, which is robust to edges of the performer.
+    The gain of a cell is the median over its pixels, which is robust to edges of the performer. Cells with the performer take
+    their neighbours' gain.
+
+    Args:
+        image, mean: the image and the mean of the background, (H, 3 W).
+        free: cells without the performer, (rows, C).
     """
     log_gain = _compute_log_gains(image, mean, free.shape)
     log_gain[~free] = np.nan
@@ -99,7 +103,13 @@ def _compute_log_gains(image: NDArray[np.uint8], mean: NDArray[np.float32], shap
 
 
 def scale_planes(planes: NDArray[np.float32], field: NDArray[np.float32], size: tuple[int, int]) -> None:
-    """Multiply planes (K, H, 3 W) by a field of gains (rows, C, 3), interpolated between cells; size: width, height."""
+    """Multiply planes by a field of gains, interpolated between cells.
+
+    Args:
+        planes: (K, H, 3 W); written.
+        field: gain of each cell, (rows, C, 3).
+        size: width, height.
+    """
     width, height = size
     rows, columns = field.shape[:2]
     full = cv2.resize(field, (columns * CELL_PX, rows * CELL_PX), interpolation=cv2.INTER_LINEAR)
@@ -174,9 +184,13 @@ class LiveBackground:
             other.observe(image, runs, index * 1_000_000_000)
 
     def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool = False) -> None:
-        """Learn from an image (H, W, 3) whose foreground is in runs (R, 3), sorted by row, taken at t_ns.
+        """Learn from an image.
 
-        dark: the foreground is only bright spots, above the detector's threshold.
+        Args:
+            image: BGR, (H, W, 3).
+            runs: its foreground as (row, first column, last), (R, 3), sorted by row.
+            t_ns: when it was taken.
+            dark: the foreground is only bright spots, above the detector's threshold.
         """
         t_s = 1e-9 * t_ns
         height, width = image.shape[:2]

@@ -46,12 +46,26 @@ class BlobMaker:
         self._sums = np.empty((MAX_RUNS, N_SUMS))
 
     def bright_blobs(self, image: Image, runs: NDArray[np.int32], level: float, gap_px: int = 0) -> RawBlobs:
-        """Join runs (R, 3); the weight of a pixel is its brightest channel minus `level`, which is below all pixels of runs."""
+        """Join runs to blobs; the weight of a pixel is its brightest channel minus `level`.
+
+        Args:
+            image: BGR, (H, W, 3).
+            runs: (row, first column, last), (R, 3).
+            level: grey level below that of all pixels of runs.
+            gap_px: runs up to so far apart are joined.
+        """
         n = _sum_blobs(image, runs, self._kinds[: len(runs)], float(level), NO_COLORS, gap_px, self._blob, self._sums)
         return RawBlobs(self._sums[:n].copy())
 
     def colored_blobs(self, image: Image, runs: NDArray[np.int32], kinds: NDArray[np.uint8], weights: Image) -> RawBlobs:
-        """Join runs (R, 3) of one kind (R,); the weight of a pixel is from the table (32, 32, 32) of colours BGR."""
+        """Join runs of one kind to blobs; the weight of a pixel is that of its colour.
+
+        Args:
+            image: BGR, (H, W, 3).
+            runs: (row, first column, last), (R, 3).
+            kinds: of the runs, (R,).
+            weights: of colours BGR, (32, 32, 32).
+        """
         n = _sum_blobs(image, runs, kinds, 0.0, weights, GAP_PX, self._blob, self._sums)
         return RawBlobs(self._sums[:n].copy())
 
@@ -59,15 +73,29 @@ class BlobMaker:
 def split_colored_runs(
     image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]
 ) -> int:
-    """Split foreground runs into runs of one marker colour by a table (32, 32, 32) of kinds, 0 for none.
+    """Split foreground runs into runs of one marker colour; return their number.
 
     Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
+
+    Args:
+        image: BGR, (H, W, 3).
+        runs: runs of foreground as (row, first column, last), (R, 3).
+        kinds: kind of each colour, (32, 32, 32), 0 for none.
+        out: the runs, (K, 3), as many as fit; written.
+        out_kinds: their kinds, (K,); written.
     """
     return int(_write_colored_runs(image, runs, kinds, out, out_kinds))
 
 
 def split_brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
-    """Split foreground runs into runs brighter than a threshold; write as many as fit to out (K, 3), return their number."""
+    """Split foreground runs into runs brighter than a threshold; return their number.
+
+    Args:
+        image: BGR, (H, W, 3).
+        runs: runs of foreground as (row, first column, last), (R, 3).
+        threshold: grey level.
+        out: the runs, (K, 3), as many as fit; written.
+    """
     return int(_write_brighter_runs(image, runs, threshold, out))
 
 

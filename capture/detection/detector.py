@@ -56,7 +56,14 @@ class BackgroundLearner(Protocol):
         ...
 
     def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool) -> None:
-        """Learn from an image whose foreground is in runs (R, 3), in the dark only bright spots, taken at t_ns."""
+        """Learn from an image.
+
+        Args:
+            image: BGR, (H, W, 3).
+            runs: its foreground as (row, first column, last), (R, 3), in the dark only bright spots.
+            t_ns: when it was taken.
+            dark: the foreground is only bright spots.
+        """
         ...
 
     def tune(self, k_sigma: float, min_difference: float) -> None:

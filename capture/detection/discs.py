@@ -36,9 +36,15 @@ def fit_discs(
 ) -> tuple[Floats, Floats] | None:
     """Return the centres (K, 2) and their sigmas (K,) [px] of K discs in a blob, None where they do not fit well.
 
-    box: first and last column, first and last row of the blob; blob_px: its area; expected_px: positions, (K, 2); area_px: of
-    each disc above `level`, (K,); peak: of each above `level`, (K,); table: weights of colours (32, 32, 32), None: the brightest
-    channel is fitted.
+    Args:
+        image: BGR, (H, W, 3).
+        box: first and last column, first and last row of the blob.
+        blob_px: its area.
+        expected_px: positions, (K, 2).
+        area_px: of each disc above `level`, (K,).
+        peak: of each above `level`, (K,).
+        table: weights of colours (32, 32, 32), None: the brightest channel is fitted.
+        level: threshold of the blobs.
     """
     height, width = image.shape[:2]
     x0, y0 = max(int(box[0]) - AROUND_PX, 0), max(int(box[2]) - AROUND_PX, 0)

@@ -41,16 +41,28 @@ class ForegroundRuns:
         self._marks, self._pixels = np.zeros(SIZE, np.uint8), np.zeros(CHUNK, np.uint8)
 
     def outside(self, image: Image, bounds: BackgroundBounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
-        """Return runs of pixels outside the bounds in some channel. Raises CalibrationError: another size of image."""
+        """Return runs of pixels outside the bounds in some channel.
+
+        Args:
+            image: BGR, (H, W, 3).
+            bounds: of the background.
+            gap_px: pixels up to so far apart are joined.
+        Raises: CalibrationError: another size of image.
+        """
         rows = self._rows(image)
         return self._found(_write_outside_runs(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
 
     def brighter(
         self, image: Image, threshold: int, bounds: BackgroundBounds | None = None, gap_px: int = 0
     ) -> NDArray[np.int32]:
-        """Return runs of pixels brighter, in some channel, than a threshold 0-255 and the background, if its bounds are given.
+        """Return runs of pixels brighter, in some channel, than a threshold and the background.
 
-        Raises CalibrationError: another size of image.
+        Args:
+            image: BGR, (H, W, 3).
+            threshold: grey level, 0-255.
+            bounds: of the background; None: unknown.
+            gap_px: pixels up to so far apart are joined.
+        Raises: CalibrationError: another size of image.
         """
         rows, level = self._rows(image), np.uint8(min(max(threshold, 0), 255))
         hi = NO_BOUNDS if bounds is None else bounds.hi

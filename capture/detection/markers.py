@@ -51,7 +51,13 @@ class DetectedMarkers:
 
 
 def find_compact_blobs(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray[np.bool_]:
-    """Return which blobs have a marker's size and shape, (N,). size: of the image, width, height."""
+    """Return which blobs have a marker's size and shape, (N,).
+
+    Args:
+        raw: the blobs.
+        size: width and height of the image [px].
+        min_area_px: least area of a marker.
+    """
     keep = np.empty(len(raw), np.bool_)
     _mark_compact_blobs(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
     return keep
@@ -65,11 +71,19 @@ def choose_markers(
     speck_share: float = SPECK_SHARE,
     sampling_px: float = SAMPLING_PX,
 ) -> DetectedMarkers:
-    """Return the compact blobs whose largest weight is at least min_peak, without specks (speck_share of the median area).
+    """Return the compact blobs that are bright enough, without specks.
 
-    Standard deviation of a centre: pixel noise s moves the weighted centre of a disc of area A and total weight W by
-    s A / (sqrt(4 pi) W), to first order; a floor, sampling, uneven lighting, the edge of the image and a shape like that of two
+    Standard deviation of a centre: pixel noise s moves the weighted centre of a disc of area A and total weight W by s A /
+    (sqrt(4 pi) W), to first order; a floor, sampling, uneven lighting, the edge of the image and a shape like that of two
     markers in one are added in quadrature. The constants are from drawn markers and a real recording (docs/decisions/0029).
+
+    Args:
+        raw: the blobs.
+        size: width and height of the image [px].
+        min_area_px: least area of a marker.
+        min_peak: least value of a blob's largest weight.
+        speck_share: of the median area, below which a blob is a speck.
+        sampling_px: error of a centre by sampling.
     """
     n = len(raw)
     points, area, color, sigma = np.empty((n, 2)), np.empty(n), np.empty((n, 3)), np.empty(n)
@@ -163,8 +177,14 @@ def split_blobs(
 ) -> RawBlobs:
     """Return the blobs, with those that hold several large parts replaced by these if they are elongated enough.
 
-    single: marks blobs known to be one marker, (N,), None for none. A part belongs to the first blob whose bounding box contains
-    its own.
+    A part belongs to the first blob whose bounding box contains its own.
+
+    Args:
+        raw: the blobs.
+        parts: the parts that some of them have.
+        elongated: ratio of a blob's sides from which it is split.
+        min_area_px: least area of a part.
+        single: marks blobs known to be one marker, (N,); None: none.
     """
     if not 0 < len(raw) < len(parts) + len(raw) <= MAX_BLOBS:
         return raw

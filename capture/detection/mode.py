@@ -47,7 +47,14 @@ class Mode(StrEnum):
 
 
 def choose_mode(setting: str, image: Image, has_colors: bool) -> Mode:
-    """Return the mode of a setting, by the image where it is `auto`. Raises SettingsError: not auto, dark or background."""
+    """Return the mode of a setting, by the image where it is `auto`.
+
+    Args:
+        setting: `auto`, `dark` or `background`.
+        image: BGR, (H, W, 3).
+        has_colors: the markers have colours.
+    Raises: SettingsError: another setting.
+    """
     if setting not in ("auto", "dark", "background"):
         raise SettingsError(f"detector.mode is {setting!r}; expected auto, dark or background")
     if setting == "dark" or (setting == "auto" and is_dark(image)):
@@ -108,9 +115,12 @@ class Threshold:
         if other.stability > BETTER * self.stability:
             return other
         share = FOLLOW if self.stability < BETTER * other.stability else 0.25 * FOLLOW
-        a, b = self, other
-        pairs = ((a.pixel, b.pixel), (a.peak, b.peak), (a.level, b.level), (a.stability, b.stability))
-        return Threshold(*(old + share * (new - old) for old, new in pairs))
+        return Threshold(
+            self.pixel + share * (other.pixel - self.pixel),
+            self.peak + share * (other.peak - self.peak),
+            self.level + share * (other.level - self.level),
+            self.stability + share * (other.stability - self.stability),
+        )
 
 
 def find_stable_threshold(blobs_above: Callable[[int], RawBlobs], min_markers: int = MIN_MARKERS) -> Threshold | None:

@@ -33,7 +33,7 @@ Why = Callable[[Frame, Board], str]
 
 
 def find_board_quickly(frame: Frame, board: Board) -> BoardView | None:
-    """Find a board in a frame, in time for the next."""
+    """Return a board in a frame, in time for the next."""
     return find_board(frame.image, board, name=f"frame {frame.index}", t_ns=frame.t_capture_ns, quick=True)
 
 
@@ -74,7 +74,13 @@ class BoardWatch:
         self._thread.start()
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
-        """Take the first frame after a tick; ignore others."""
+        """Take the first frame after a tick; ignore others.
+
+        Args:
+            frame: the frame.
+            blobs: the markers detected in it.
+            t_read_ns: when it was in memory.
+        """
         t_ns = frame.t_capture_ns
         step_ns = self._step_ns
         if 0 < self._due_ns - t_ns <= step_ns:
@@ -144,7 +150,14 @@ class BoardWatch:
 
 
 def open_board_watch(board: Board, address: str, tick_ns: int, source: Source) -> BoardWatch:
-    """Make a board watch in a camera's process."""
+    """Return a board watch in a camera's process.
+
+    Args:
+        board: to be found.
+        address: to which it sends what it sees.
+        tick_ns: time between two frames that may be searched.
+        source: the camera.
+    """
     return BoardWatch(board, address, tick_ns)
 
 
@@ -159,5 +172,5 @@ class NullDetector:
 
 
 def open_null_detector(source: Source) -> NullDetector:
-    """Make a detector that finds nothing."""
+    """Return a detector that finds nothing."""
     return NullDetector()

@@ -95,7 +95,7 @@ class RecentreOrder:
 
 @dataclass(frozen=True, slots=True)
 class RoomSettings:
-    """What the detectors are to know of the room.
+    """What the detectors need to know of the room.
 
     colors_rgb: of the markers, 0-255, where they have some; learn_s: for so long the performer is out of view at the start, and
     the background is learned; 0: it is not.
@@ -166,7 +166,9 @@ _REPORTS = {kind.value: kind for kind in ReportKind}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a process tells. session: the run it belongs to; counts: figures by name; details: facts such as `preview`."""
+    """A message of a process to its run. session: the run it belongs to; counts: figures by name; details: facts such as
+    `preview`.
+    """
 
     kind: ReportKind
     session: str
@@ -298,7 +300,8 @@ def _sync_from_fields(fields: _OrderFields) -> Order:
 
 
 def _clock_from_fields(fields: _OrderFields) -> Order:
-    return ClockOrder(*(read_int_field(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
+    t0_ns, t1_ns, t2_ns = (read_int_field(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns"))
+    return ClockOrder(t0_ns, t1_ns, t2_ns)
 
 
 def _detector_from_details(details: Details) -> DetectorSettings:

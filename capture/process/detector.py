@@ -11,9 +11,13 @@ from config.settings import DetectorSettings
 def open_detector(
     settings: DetectorSettings, source: Source, colors_rgb: Sequence[Sequence[float]] = (), learn_s: float = 0.0
 ) -> Detector:
-    """Make the detector of a live source, with a background that is learned meanwhile.
+    """Return the detector of a live source, with a background that is learned meanwhile.
 
-    colors_rgb: of the markers, 0-255, empty where they are bright; learn_s: for so long the performer is out of view at first.
+    Args:
+        settings: of the detector.
+        source: the camera.
+        colors_rgb: of the markers, 0-255, empty where they are bright.
+        learn_s: for so long the performer is out of view at first.
     """
     live = LiveBackground(settings.k_sigma, settings.min_difference, learn_s)
     live.warm()

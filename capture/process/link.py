@@ -54,7 +54,14 @@ class ReportSender:
     def report(
         self, kind: ReportKind, text: str = "", counts: dict[str, int] | None = None, details: Details | None = None
     ) -> None:
-        """Send a report; never waits, and is lost if nobody takes it."""
+        """Send a report; never waits, and is lost if nobody takes it.
+
+        Args:
+            kind: what it says.
+            text: in words.
+            counts: figures by name.
+            details: facts.
+        """
         try:
             self._socket.send(encode_report(Report(kind, self.session, text, counts or {}, details or {})), zmq.NOBLOCK)
         except zmq.Again:

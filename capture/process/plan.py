@@ -21,7 +21,13 @@ class FrameSink(Protocol):
     """Takes every frame with its blobs, in the reading thread; never waits."""
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
-        """Take a frame, whose image does not change any more. t_read_ns: when it was in memory."""
+        """Take a frame, whose image does not change any more.
+
+        Args:
+            frame: the frame.
+            blobs: the markers detected in it.
+            t_read_ns: when it was in memory.
+        """
 
     def close(self) -> None:
         """Finish; no more frames come."""

@@ -123,7 +123,8 @@ class CaptureRecording:
         found = []
         for source in self._open():
             if self.spec.background_s is not None:
-                found.append(learn_background(read_images_between(source, *self.spec.background_s)))
+                start_s, end_s = self.spec.background_s
+                found.append(learn_background(read_images_between(source, start_s, end_s)))
             else:
                 found.append(estimate_background(sample_images(source, N_BACKGROUND)))
             source.close()
@@ -177,8 +178,10 @@ class CaptureRecording:
         """Detect markers and bring the cameras' views together; return those of each time, and how long decoding and detecting
         took [ns].
 
-        watch: receives each frame with its blobs; synchroniser: of this recording, to follow the cameras' time offsets; None:
-        views by the timestamps as they are.
+        Args:
+            clock: tells the time [ns].
+            watch: receives each frame with its blobs.
+            synchroniser: of this recording, to follow the cameras' time offsets; None: views by the timestamps as they are.
         """
         detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)

@@ -202,9 +202,9 @@ class CameraNode:
             self._notify(words)
 
 
-def find_blobs_address(told: str, control: str) -> str:
-    """Return where to send blobs: the port of the run's address `told`, at the host of its control address.
+def find_blobs_address(advertised: str, control: str) -> str:
+    """Return where to send blobs: the port of the run's own address, at the host of its control address.
 
     The name by which a machine knows itself may lead nowhere.
     """
-    return f"{control.rpartition(':')[0]}:{told.rpartition(':')[2]}"
+    return f"{control.rpartition(':')[0]}:{advertised.rpartition(':')[2]}"

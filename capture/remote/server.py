@@ -58,7 +58,13 @@ class NodeAdmission:
         return self._slots[name].holder if name in self._slots else b""
 
     def take(self, node: bytes, report: Report, t_ns: int) -> tuple[Order | None, tuple[str, Report] | None]:
-        """Take a report of a node; return the answer, and (camera, report) to pass on."""
+        """Take a report of a node; return the answer, and (camera, report) to pass on.
+
+        Args:
+            node: identity of its connection.
+            report: of the node.
+            t_ns: the time.
+        """
         if report.kind is ReportKind.CLOCK:
             return _answer_clock(report, t_ns), None
         if report.kind is ReportKind.HELLO:
@@ -81,7 +87,8 @@ class NodeAdmission:
             return WaitOrder(f"another node is the {report.text} camera of this run"), None
         slot.holder, slot.t_heard_ns = node, t_ns
         hello = Report(ReportKind.HELLO, self._session, "", report.counts, report.details)
-        return WelcomeOrder(self._session, *slot.settings), (report.text, hello)
+        detector, room = slot.settings
+        return WelcomeOrder(self._session, detector, room), (report.text, hello)
 
 
 def _answer_clock(report: Report, t_received_ns: int) -> Order:

@@ -52,7 +52,14 @@ def unpack_map(payload: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> dict[str, 
 
 
 def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
-    """Return content[key]. Raises MalformedMessageError unless it is of `kind` (a bool is no number)."""
+    """Return a field of a message.
+
+    Args:
+        content: of the message.
+        key: the field's name.
+        kind: type it must have; a bool is no number.
+    Raises: MalformedMessageError: missing, or of another type.
+    """
     value = content.get(key)
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
@@ -62,7 +69,14 @@ def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[typ
 
 
 def read_int_field(content: dict[str, Any], key: str, low: int = 0, high: int = INT64_MAX) -> int:
-    """Return an integer field within [low, high]. Raises MalformedMessageError."""
+    """Return an integer field of a message.
+
+    Args:
+        content: of the message.
+        key: the field's name.
+        low, high: range, ends included.
+    Raises: MalformedMessageError: missing, of another type or out of range.
+    """
     value: int = read_message_field(content, key, int)
     if not low <= value <= high:
         raise MalformedMessageError(f"field {key!r} must be within {low} and {high}, got {value}; the message was dropped")
@@ -70,7 +84,15 @@ def read_int_field(content: dict[str, Any], key: str, low: int = 0, high: int = 
 
 
 def read_float_field(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8") -> Floats:
-    """Return a packed array field, (n, columns) float64. Raises MalformedMessageError: an incomplete or non-finite one."""
+    """Return a packed array field of a message, (n, columns) float64.
+
+    Args:
+        content: of the message.
+        key: the field's name.
+        columns: of the array.
+        dtype: of its packed numbers.
+    Raises: MalformedMessageError: missing, incomplete or non-finite.
+    """
     data: bytes = read_message_field(content, key, bytes)
     row_bytes = columns * np.dtype(dtype).itemsize
     if len(data) % row_bytes:

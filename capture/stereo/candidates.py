@@ -69,7 +69,15 @@ class MatchedBlobs(NamedTuple):
 
 
 def find_candidates(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> Candidates:
-    """Return the possible pairs of blobs of two views, ordered by the first, then the second; predicted_m: (M, 3)."""
+    """Return the possible pairs of blobs of two views, ordered by the first, then the second.
+
+    Args:
+        views: what the cameras saw at one time.
+        pair: numbers of the two cameras.
+        rig: the cameras.
+        s: of the matching.
+        predicted_m: (M, 3).
+    """
     first, second = views[pair[0]], views[pair[1]]
     most = len(first) * len(second)
     limits = compute_match_limits(abs(first.t_capture_ns - second.t_capture_ns), s)

@@ -24,9 +24,15 @@ NEAR_M = 0.1  # from where a marker was to the line of sight of a blob that may 
 
 
 def drop_outvoted_views(views: Views, rig: Rig, expected_m: Floats) -> Views:
-    """Return the moment without views that the others outvote: two at least, and all but the outvoted, are as expected.
+    """Return the moment without views that the others outvote.
 
-    Where the prediction is wrong, no two views are as expected, and all stay. expected_m: markers, (M, 3) [m] world.
+    Views are only left out where two at least, and all but the outvoted, are as expected: where the prediction is wrong, no two
+    views are, and all stay.
+
+    Args:
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        expected_m: predicted markers, (M, 3) world.
     """
     judged = [blobs for blobs in views.present if len(blobs) >= MIN_BLOBS]
     if len(judged) < 3:
@@ -51,7 +57,7 @@ def _measure_sight_distance(blobs: Blobs, camera: Camera, marker_m: Floats) -> F
 
 
 def choose_views(views: Views, rig: Rig, marker_m: Floats, n_views: int) -> Views:
-    """Return the moment with at most so many of its views, those that tell most of where the markers are.
+    """Return the moment with at most so many of its views, those that say most about where the markers are.
 
     One view after the other is left out, always the one without which the errors grow least; of equals the last.
 

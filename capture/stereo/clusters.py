@@ -53,7 +53,15 @@ class BlobPairs(NamedTuple):
 
 
 def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> MatchedBlobs:
-    """Match three views or more, `seeing` of the rig's."""
+    """Return the points of three views or more.
+
+    Args:
+        views: what the cameras saw at one time.
+        seeing: numbers of the cameras that see something.
+        rig: the cameras.
+        s: of the matching.
+        predicted_m: predicted markers, (M, 3) world [m].
+    """
     blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
     table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
     edges = _find_blob_pairs(views, seeing, rig, s, predicted_m)
@@ -100,6 +108,7 @@ def _compute_marker_cost(
     Args:
         blobs: of each view, whose rows in their order are those of the edges.
         cameras: of these views.
+        edges: the pairs.
         predicted_m: markers, (M, 3) [m] world.
         sigma_m: of each of them [m].
     """
@@ -171,9 +180,12 @@ def score_pairs(cameras: Floats, table: BlobTable, edges: BlobPairs, unseen: flo
 
     Args:
         cameras: (V, 22).
+        table: the blobs.
+        edges: the pairs.
         unseen: cost of a camera that does not see a point, which the cheapest two pairs with a blob of it save where they and the
             blob's distance from the image of the pair's point cost less.
         sigma_px: usual distance from that image, beside the point's own uncertainty.
+        score: (E,); written.
     """
     n_blobs = len(table.camera)
     of_two = np.full((n_blobs, n_blobs), np.inf)
@@ -251,9 +263,15 @@ def _join_clusters(clusters: Clusters, table: BlobTable, i: int, j: int, row: In
 def grow_clusters(
     cameras: Floats, table: BlobTable, first: Ints, second: Ints, order: Ints, limit_px: float, clusters: Clusters
 ) -> None:
-    """Join pairs of blobs, first and second (E,), in an order, to clusters whose blobs meet in one point.
+    """Join pairs of blobs, in an order, to clusters whose blobs meet in one point.
 
-    cameras: (V, 22); order: numbers of pairs, (K,); limit_px: farthest that a blob may be from the image of its point.
+    Args:
+        cameras: (V, 22).
+        table: the blobs.
+        first, second: rows of the pairs' blobs, (E,).
+        order: numbers of pairs, (K,).
+        limit_px: farthest that a blob may be from the image of its point.
+        clusters: grown in place.
     """
     row = np.empty(len(cameras), np.int64)
     for e in order:
@@ -277,7 +295,13 @@ def grow_clusters(
 
 
 def triangulate_clusters(cameras: Floats, table: BlobTable, member: Ints) -> tuple[Floats, Floats]:
-    """Return the points of clusters and their covariances, (P, 3) [m] and (P, 3, 3) [m^2]; member: rows of the table, (P, V)."""
+    """Return the points of clusters, (P, 3) [m], and their covariances, (P, 3, 3) [m^2].
+
+    Args:
+        cameras: (V, 22).
+        table: the blobs.
+        member: rows of the table, (P, V), -1 for none.
+    """
     seen: Bools = np.ascontiguousarray(member.T >= 0)
     row = np.where(seen, member.T, 0)
     sigma = np.where(seen, table.sigma_px[row], 1.0)

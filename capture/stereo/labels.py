@@ -11,16 +11,32 @@ from config.jit import kernel
 
 
 def frame_from_view(views: Views, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
-    """Return the marker frame of one view, without triangulation. blob_of_marker: (M,), -1 for none."""
+    """Return the marker frame of one view, without triangulation.
+
+    Args:
+        views: what the cameras saw at one time.
+        camera_index: number of the view's camera.
+        blob_of_marker: (M,), -1 for none.
+    """
     n, blobs, n_views = len(blob_of_marker), views[camera_index], len(views)
     found = blob_of_marker >= 0
     seen, image, sigma = np.zeros((n_views, n), bool), np.zeros((n_views, n, 2)), np.zeros((n_views, n))
     seen[camera_index] = found
     image[camera_index, found] = blobs.points_px[blob_of_marker[found]]
     sigma[camera_index, found] = blobs.sigma_px[blob_of_marker[found]]
-    no_points = (np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)))
-    times = (views.first.index, views.t_capture_ns, views.skew_ns)
-    return MarkerFrame(*times, *no_points, seen, image, sigma, np.zeros(n), np.zeros((0, 3)))
+    return MarkerFrame(
+        index=views.first.index,
+        t_capture_ns=views.t_capture_ns,
+        skew_ns=views.skew_ns,
+        valid=np.zeros(n, bool),
+        point_m=np.zeros((n, 3)),
+        covariance_m2=np.zeros((n, 3, 3)),
+        seen=seen,
+        image_px=image,
+        sigma_px=sigma,
+        epipolar_px=np.zeros(n),
+        extra_m=np.zeros((0, 3)),
+    )
 
 
 class LabelledPoints(NamedTuple):
@@ -36,7 +52,10 @@ class LabelledPoints(NamedTuple):
 def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFrame:
     """Return the marker frame of labelled points.
 
-    choice: point of each marker, (M,), -1 for none.
+    Args:
+        views: what the cameras saw at one time.
+        points: of the views.
+        choice: point of each marker, (M,), -1 for none.
     """
     n = len(choice)
     taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((len(views), n), -1))
@@ -46,9 +65,19 @@ def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFram
     for c, blobs in enumerate(views.blobs):
         if blobs is not None:
             _take_blobs(make_read_only(blobs.points_px), make_read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
-    times = (views.first.index, views.t_capture_ns, views.skew_ns)
-    valid, point, covariance, epipolar, blob = taken
-    return MarkerFrame(*times, valid, point, covariance, blob >= 0, image, sigma, epipolar, points.point_m[unused])
+    return MarkerFrame(
+        index=views.first.index,
+        t_capture_ns=views.t_capture_ns,
+        skew_ns=views.skew_ns,
+        valid=taken.valid,
+        point_m=taken.point_m,
+        covariance_m2=taken.covariance_m2,
+        seen=taken.blob >= 0,
+        image_px=image,
+        sigma_px=sigma,
+        epipolar_px=taken.epipolar_px,
+        extra_m=points.point_m[unused],
+    )
 
 
 @kernel

@@ -4,6 +4,8 @@ Two views are matched by the assignment of least cost, an unpaired blob costing 
 with at most a blob of each view (`clusters`).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -24,8 +26,14 @@ NO_PREDICTION = make_read_only(np.zeros((0, 3)))
 def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLike | None = None) -> Points:
     """Return the points that two cameras see at least, and the blobs that only one sees.
 
-    predicted_m: predicted markers, (M, 3) [m] world, None or empty without a prediction. Points behind a camera or outside
-    min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows by skew_px_s.
+    Points behind a camera or outside min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows
+    by skew_px_s.
+
+    Args:
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        settings: of the matching.
+        predicted_m: predicted markers, (M, 3) world [m]; None or empty: no prediction.
     """
     predicted = make_read_only(NO_PREDICTION if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))
     seeing = [camera for camera, blobs in enumerate(views.blobs) if blobs is not None and len(blobs)]
@@ -139,6 +147,4 @@ def add_rig_error(views: Views, sigma_px: float) -> Views:
 
 def _add_sigma(blobs: Blobs, sigma_px: float) -> Blobs:
     """Return blobs with an error added to each."""
-    sigma = np.hypot(blobs.sigma_px, sigma_px)
-    same = (blobs.camera, blobs.index, blobs.t_capture_ns, blobs.points_px, blobs.area_px, blobs.color_rgb)
-    return Blobs(*same, sigma, blobs.light)
+    return replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px))

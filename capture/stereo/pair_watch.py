@@ -57,9 +57,12 @@ def make_empty_segment() -> VoteSegment:
 
 
 def find_agreed_distance(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
-    """Return the distance on which most votes agree, above the level of wrong partners. votes: (bins,) of n markers.
+    """Return the distance on which most votes agree, above the level of wrong partners.
 
-    start: the result at the start of the run, None at the start itself.
+    Args:
+        votes: by distance, (bins,).
+        n: number of markers that voted.
+        start: the result at the start of the run, None at the start itself.
     """
     width = round(2 * NEAR_PX / BIN_PX)
     windows = np.convolve(votes, np.ones(width), "valid")
@@ -79,7 +82,12 @@ def find_agreed_distance(votes: Floats, n: int, start: VoteResult | None) -> Vot
 
 
 def select_slow_blobs(before: Blobs, now: Blobs, across: Floats) -> Floats:
-    """Return the blobs of a view that have hardly moved in direction `across` since the last one, (N, 2) raw pixels."""
+    """Return the blobs of a view that have hardly moved in one direction since the last one, (N, 2) raw [px].
+
+    Args:
+        before, now: the blobs of the last view and of this one.
+        across: the direction, (2,), a unit vector.
+    """
     if not len(before) or not len(now):
         return np.zeros((0, 2))
     elapsed_s = abs(now.t_capture_ns - before.t_capture_ns) * 1e-9
@@ -151,8 +159,8 @@ class PairWatch:
     """
 
     def __init__(self, rig: Rig, who: str = "a camera") -> None:
-        self._rig, self._essential = rig, compute_essential_matrix(*rig.cameras)
-        F = compute_fundamental_matrix(*rig.cameras)
+        self._rig, self._essential = rig, compute_essential_matrix(rig.cameras[0], rig.cameras[1])
+        F = compute_fundamental_matrix(rig.cameras[0], rig.cameras[1])
         middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
         lines = (F.T @ middles[1], F @ middles[0])
         self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)

@@ -135,7 +135,10 @@ class StartCheck:
 
 
 def find_moved_cameras(disagreeing: Iterable[Pair], agreeing: Iterable[Pair]) -> tuple[int, ...]:
-    """Return the fewest cameras that explain why pairs no longer agree: those in most of them and fewest that do, in order."""
+    """Return the fewest cameras whose movement explains which pairs no longer agree, in order.
+
+    Of several such sets it is the one in most of these pairs and in fewest that do agree.
+    """
     left, well, moved = set(disagreeing), list(agreeing), list[int]()
     while left:
         cameras = {camera for pair in left for camera in pair}

@@ -149,17 +149,17 @@ def estimate_flash_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurem
     The result is the mean of all, within the bounds of each unless timestamps jitter by more than JITTER_S. With shutters of
     constant phase a change falls into one of two pairs of frames, hence a standard deviation of at most half a frame.
     """
-    frames, signs = zip(*(find_light_changes(series) for series in (left, right)), strict=True)
+    (left_frames, left_signs), (right_frames, right_signs) = find_light_changes(left), find_light_changes(right)
     frame_s = _find_frame_time_s(left, right)
-    pairs = _match_changes(left.t_s[frames[0]], signs[0], right.t_s[frames[1]], signs[1], frame_s)
+    pairs = _match_changes(left.t_s[left_frames], left_signs, right.t_s[right_frames], right_signs, frame_s)
     if len(pairs) < 2:
         return None
-    i, j = frames[0][[a for a, _ in pairs]], frames[1][[b for _, b in pairs]]
+    i, j = left_frames[[a for a, _ in pairs]], right_frames[[b for _, b in pairs]]
     low, high = right.t_s[j - 1] - left.t_s[i], right.t_s[j] - left.t_s[i - 1]
     mean_s, sigma_s = float(np.mean(0.5 * (low + high))), 0.5 * frame_s / np.sqrt(len(pairs))
-    bounds = float(low.max()) - JITTER_S, float(high.min()) + JITTER_S
-    if bounds[0] < bounds[1]:
-        mean_s, sigma_s = float(np.clip(mean_s, *bounds)), min(sigma_s, (bounds[1] - bounds[0]) / np.sqrt(12.0))
+    least_s, most_s = float(low.max()) - JITTER_S, float(high.min()) + JITTER_S
+    if least_s < most_s:
+        mean_s, sigma_s = float(np.clip(mean_s, least_s, most_s)), min(sigma_s, (most_s - least_s) / np.sqrt(12.0))
     return OffsetMeasurement(mean_s, float(sigma_s))
 
 

@@ -112,14 +112,21 @@ class TimeOffsetEstimator:
         )
 
     def add(self, frame: MarkerFrame, rig: Rig, used_s: tuple[float, ...]) -> None:
-        """Add the labelled markers of one frame, brought to one time with corrections of `used_s`, by camera."""
+        """Add the labelled markers of one frame.
+
+        Args:
+            frame: brought to one time with the corrections of `used_s`.
+            rig: the cameras.
+            used_s: the corrections, by camera.
+        """
         shared = frame.seen & frame.seen[self._camera] & frame.valid
         partner = next((camera for camera in range(len(rig)) if camera != self._camera and shared[camera].any()), self._partner)
         if rig is not self._rig or partner != self._partner:
             self._change_partner(rig, partner)
         pair = [partner, self._camera]
-        seen = (frame.image_px[pair], shared[partner], frame.sigma_px[pair])
-        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, used_s[self._camera], *seen)
+        timed = _TimedMarkers(
+            frame.t_capture_ns * 1e-9, used_s[self._camera], frame.image_px[pair], shared[partner], frame.sigma_px[pair]
+        )
         if self._frames and not (timed.t_s > self._frames[-1].t_s and len(timed.valid) == len(self._frames[-1].valid)):
             self._add_rows()
             self._frames.clear()
@@ -239,8 +246,12 @@ class TimeOffsetEstimator:
 def compute_signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats, Floats]:
     """Return signed Sampson distances [px], their growth with the right view's delay, and the noise of that [px/s], (M,) each.
 
-    ideal_px, velocity_px_s: undistorted, (2, M, 2). As the distance of one moving point stays 0, moving the right view forward
-    is moving the left one back: either view's velocity gives the growth; the mean is returned, half the difference is its noise.
+    As the distance of one moving point stays 0, moving the right view forward is moving the left one back: either view's
+    velocity gives the growth; the mean is returned, half the difference is its noise.
+
+    Args:
+        F: fundamental matrix, (3, 3).
+        ideal_px, velocity_px_s: undistorted points and their velocities, (2, M, 2).
     """
     left, right = (np.concatenate([px, np.ones((len(px), 1))], axis=1) for px in ideal_px)
     to_right, to_left = left @ F.T, right @ F
@@ -253,10 +264,14 @@ def compute_signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) ->
 
 
 def fit_slope_robustly(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[float, float] | None:
-    """Return k of y = k x + noise by iteratively reweighted least squares (Cauchy), and its variance; None if x is mostly noise.
+    """Return k of y = k x + noise by iteratively reweighted least squares (Cauchy), and its variance; None if x is mostly
+    noise.
 
-    sigma: of every row, up to a common scale, which comes from the residuals and is at least 0.1; x_noise: samples of the noise
-    in x, whose squares are subtracted from those of x, which would otherwise make k too small.
+    Args:
+        x, y: (K,).
+        sigma: of every row, up to a common scale, which comes from the residuals and is at least 0.1.
+        x_noise: samples of the noise in x, whose squares are subtracted from those of x, which would otherwise make k too
+            small.
     """
     k, weight0, least = 0.0, 1.0 / sigma**2, 1e-300
     weight, scale = weight0, 1.0
@@ -273,7 +288,12 @@ def fit_slope_robustly(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> 
 
 
 def subtract_running_means(track: Floats, error: Floats, slope: Floats) -> tuple[Floats, Floats]:
-    """Subtract from every row the running means of its track's earlier rows; rows in order of time, (K,)."""
+    """Subtract from every row the running means of its track's earlier rows; rows are in order of time.
+
+    Args:
+        track: of each row, (K,).
+        error, slope: (K,).
+    """
     means: dict[float, tuple[float, float, float]] = {}
     out = np.zeros((2, len(track)))
     for k in range(len(track)):

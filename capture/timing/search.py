@@ -32,7 +32,7 @@ class _SeenFrame:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found: of each camera but the first, how late its stamps are, None where nothing told."""
+    """The result of a search: of each camera but the first, how late its timestamps are, None where unknown."""
 
     method: OffsetMethod
     found: tuple[tuple[int, OffsetMeasurement | None], ...]
@@ -127,6 +127,11 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
 
     Where there are as many blobs as in the frame before, the downward speed comes from the two sorted lists of heights, which
     needs no links: many are missed at a take-off.
+
+    Args:
+        before: blobs of the frame before; None: there is none.
+        blobs: of this frame.
+        history: where the blobs were before.
     """
     old = history.known > 1
     alike = before is not None and len(before) == len(blobs) and blobs.t_capture_ns > before.t_capture_ns
@@ -142,7 +147,13 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
 
 
 def describe_result(method: OffsetMethod, camera: int, found: OffsetMeasurement | None) -> str:
-    """Return the result of a search for one camera, for the user."""
+    """Return the result of a search for one camera, for the user.
+
+    Args:
+        method: by which it was searched.
+        camera: number of the camera.
+        found: None: nothing was found.
+    """
     name = CAMERA_NAMES[camera]
     if found is None:
         do = "switch a light on and off five times" if method is OffsetMethod.FLASH else "stand still, jump once, stand still"

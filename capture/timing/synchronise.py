@@ -49,12 +49,23 @@ class _Clock:
         return replace(found, offset_ms=self.setting_ms + 1e3 * self.in_use_s, estimate_ms=self.setting_ms + found.estimate_ms)
 
     def correct(self, offset_ms: float, sigma_ms: float) -> None:
-        """Use an offset that was found by other means, from now on."""
+        """Use an offset of a camera's timestamps that was found by other means, from now on.
+
+        Args:
+            offset_ms: by which they are late.
+            sigma_ms: its standard deviation.
+        """
         self.offset.set(1e-3 * (offset_ms - self.setting_ms), 1e-3 * sigma_ms)
         self.in_use_s, self.pending = self.offset.applied_s, None
 
     def learn(self, frame: MarkerFrame, rig: Rig, used_s: tuple[float, ...]) -> None:
-        """Estimate the offset from labelled markers. used_s: the offsets in use for them, by camera."""
+        """Estimate the offset from labelled markers.
+
+        Args:
+            frame: the labelled markers.
+            rig: the cameras.
+            used_s: the offsets in use for them, by camera.
+        """
         self.offset.add(frame, rig, used_s)
         wanted = self.offset.applied_s
         if wanted != (self.in_use_s if self.pending is None else self.pending[1]):
@@ -98,7 +109,13 @@ class Synchroniser:
         return self._clocks[camera].estimate
 
     def correct(self, offset_ms: float, sigma_ms: float = 0.5, camera: int = 1) -> None:
-        """Use an offset of a camera's timestamps that was found by other means, from now on."""
+        """Use an offset of a camera's timestamps that was found by other means, from now on.
+
+        Args:
+            offset_ms: by which they are late.
+            sigma_ms: its standard deviation.
+            camera: number of the camera.
+        """
         if 0 < camera < len(self._clocks):
             self._clocks[camera].correct(offset_ms, sigma_ms)
 
@@ -121,7 +138,12 @@ class Synchroniser:
         return views
 
     def learn(self, frame: MarkerFrame | None, rig: Rig) -> None:
-        """Estimate the offsets from the labelled markers of a moment."""
+        """Estimate the offset from labelled markers.
+
+        Args:
+            frame: the labelled markers.
+            rig: the cameras.
+        """
         if frame is None or not self._settings.estimate:
             return
         used_s = next((used_s for t_ns, used_s in self._made if t_ns == frame.t_capture_ns), None)
@@ -155,7 +177,9 @@ class Synchroniser:
         return figures
 
     def _tell_reference(self, before: int) -> None:
-        """Note that a faster camera is the reference now; one that is so for want of the other is told as its silence."""
+        """Notify the user that a faster camera is the reference now; if only for want of the other, that one's silence is told
+        instead.
+        """
         camera = self.grouping.reference or 0
         if not 0.0 < self.grouping.rate_hz(before) < FASTER * self.grouping.rate_hz(camera):
             return

@@ -36,10 +36,15 @@ def build_person_skeleton(
     hip_ratio: float = 1.0,
     name: str | None = None,
 ) -> Skeleton:
-    """Return the skeleton of a person of `height_m` [m]; a ratio of 1 is the average adult's share of the stature.
+    """Return the skeleton of a person; a ratio of 1 is the average adult's share of the stature.
 
-    leg_ratio: hip height (the trunk takes up the rest); arm_ratio: arm length; shoulder_ratio, hip_ratio: widths.
-    Raises DuocapError: a height or ratio that no person has.
+    Args:
+        height_m: stature.
+        leg_ratio: hip height (the trunk takes up the rest).
+        arm_ratio: arm length.
+        shoulder_ratio, hip_ratio: widths.
+        name: of the person; None: the height.
+    Raises: DuocapError: a height or ratio that no person has.
     """
     if not 0.6 <= height_m <= 2.4:
         raise DuocapError(f"a body of {height_m:g} m was asked for; heights are in metres, from 0.6 to 2.4")
@@ -63,7 +68,7 @@ def _compute_level(hip: float, height: float) -> float:
 
 
 def _place_trunk(rest: Floats, tails: Floats, hip: float) -> None:
-    """Write the joints from the hips to the head as shares of the stature."""
+    """Place the joints from the hips to the head, as shares of the stature."""
     points = np.array([(0.0, _compute_level(hip, height), z) for height, z in zip(TRUNK.values(), TRUNK_AHEAD, strict=True)])
     _place_chain(rest, tails, list(TRUNK), np.concatenate([points, [(0.0, 1.0, TRUNK_AHEAD[-1])]]))
 

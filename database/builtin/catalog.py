@@ -159,8 +159,14 @@ DATABASE_MOTIONS: Final[dict[str, Callable[[MotionPlan], None]]] = {
 def make_builtin_clip(name: str, skeleton: Skeleton | None = None, fps: float = 60.0, seed: int = 0, **parameters: float) -> Clip:
     """Return one built-in motion, some seconds long, from the origin facing +Z.
 
-    skeleton: of the performer, default an adult of 1.75 m; parameters: fields of `MovementStyle` (speed, amplitude, ...).
-    Equal arguments give equal clips. Raises DuocapError: no such motion or parameter, a value out of range.
+    Equal arguments give equal clips. Further arguments are fields of `MovementStyle` (speed, amplitude, ...).
+
+    Args:
+        name: of the motion.
+        skeleton: of the performer; None: an adult of 1.75 m.
+        fps: frames a second.
+        seed: of the variations.
+    Raises: DuocapError: no such motion or parameter, a value out of range.
     """
     if name not in MOTIONS:
         raise DuocapError(f"there is no built-in motion {name!r}; choose one of: {', '.join(MOTIONS)}")

@@ -19,7 +19,14 @@ def wrap_angle(angle_rad: float) -> float:
 
 
 def add_walk_steps(plan: MotionPlan, n_steps: int, speed_m_s: float = 1.25, turn_rad: float = 0.0) -> None:
-    """Walk `n_steps`, turning left by `turn_rad` each, then bring the feet together."""
+    """Walk some steps, then bring the feet together.
+
+    Args:
+        plan: the plan, to which it is added.
+        n_steps: number of steps.
+        speed_m_s: speed.
+        turn_rad: turn to the left at each.
+    """
     _begin_walk(plan, speed_m_s)
     for k in range(n_steps):
         _add_walk_step(plan, speed_m_s * (0.75 if k == 0 else 0.55 if k == n_steps - 1 else 1.0), turn_rad + plan.style.turn_rad)
@@ -29,7 +36,14 @@ def add_walk_steps(plan: MotionPlan, n_steps: int, speed_m_s: float = 1.25, turn
 def add_walk_to(
     plan: MotionPlan, waypoints: list[tuple[float, float]], speed_m_s: float = 1.1, max_turn_rad: float = 0.7
 ) -> None:
-    """Walk through waypoints (x, z) [m], turning by at most `max_turn_rad` a step, then bring the feet together."""
+    """Walk through waypoints, then bring the feet together.
+
+    Args:
+        plan: the plan, to which it is added.
+        waypoints: x, z of each [m].
+        speed_m_s: speed.
+        max_turn_rad: largest turn at a step.
+    """
     _begin_walk(plan, speed_m_s)
     for index, (x, z) in enumerate(waypoints, start=1):
         for _ in range(40):
@@ -104,7 +118,14 @@ def add_rest(plan: MotionPlan, seconds: float) -> None:
 
 
 def add_stand_at(plan: MotionPlan, feet: dict[str, Floats], seconds: float = 0.5, lift_m: float = 0.05) -> None:
-    """Step one foot after the other to the given pose2d; one that is there already stays."""
+    """Step with one foot after the other to given places; one that is there already stays.
+
+    Args:
+        plan: the plan, to which it is added.
+        feet: pose2d of each, by side.
+        seconds: duration of a step.
+        lift_m: height of a step.
+    """
     for side, target in feet.items():
         away = target - plan.feet[side].pose2d
         if np.hypot(away[0], away[1]) > 0.02 or abs(away[2]) > 0.05:
@@ -140,7 +161,14 @@ def turn_in_place(plan: MotionPlan, angle_rad: float) -> None:
 
 
 def add_side_steps(plan: MotionPlan, n_steps: int, left: bool = True, length_m: float = 0.36) -> None:
-    """Step `n_steps` times to the side, closing the feet after each."""
+    """Step to the side, closing the feet after each step.
+
+    Args:
+        plan: the plan, to which it is added.
+        n_steps: number of steps.
+        left: to the left, else to the right.
+        length_m: of a step.
+    """
     lead = "left" if left else "right"
     plan.move(0.4, drop=0.03 * plan.style.bounce, gait=0.5)
     plan.arm("both", 0.4, abduct=0.3, elbow=0.7)
@@ -158,7 +186,14 @@ def add_side_steps(plan: MotionPlan, n_steps: int, left: bool = True, length_m: 
 
 
 def add_run_steps(plan: MotionPlan, n_steps: int, speed_m_s: float = 2.6, turn_rad: float = 0.0) -> None:
-    """Run `n_steps` with flights between them, on the spot at a speed of 0, and end standing."""
+    """Run with flights between the steps, and end standing.
+
+    Args:
+        plan: the plan, to which it is added.
+        n_steps: number of steps.
+        speed_m_s: speed, 0 on the spot.
+        turn_rad: turn to the left at each.
+    """
     style = plan.style
     plan.move(
         0.5,

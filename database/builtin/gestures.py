@@ -7,7 +7,13 @@ from database.builtin.plan import HANGING, LEVEL, UPRIGHT, MotionPlan
 
 
 def add_t_pose(plan: MotionPlan, seconds: float = 3.0, raise_s: float = 1.2) -> None:
-    """Raise the arms level to the sides and keep them there; at the start of a plan, begin with them there."""
+    """Raise the arms level to the sides and keep them there; at the start of a plan, begin with them there.
+
+    Args:
+        plan: the plan, to which it is added.
+        seconds: how long they are kept there.
+        raise_s: how long raising them takes.
+    """
     if plan.time == 0.0:
         for side in ("left", "right"):
             for channel, value in LEVEL.items():
@@ -48,7 +54,13 @@ def add_idle(plan: MotionPlan, seconds: float = 4.0) -> None:
 
 
 def add_wave(plan: MotionPlan, side: str = "right", n_waves: int = 4) -> None:
-    """Raise a hand and wave it."""
+    """Raise a hand and wave it.
+
+    Args:
+        plan: the plan, to which it is added.
+        side: `left` or `right`.
+        n_waves: how often it waves.
+    """
     plan.move(0.6, head_yaw=0.1 if side == "left" else -0.1, aside=0.02 if side == "left" else -0.02)
     plan.arm(side, 0.7, flex=0.35, abduct=plan.vary(1.35), twist=1.35, elbow=1.7, pronate=0.4)
     plan.wait(0.65)
@@ -62,7 +74,13 @@ def add_wave(plan: MotionPlan, side: str = "right", n_waves: int = 4) -> None:
 
 
 def add_squat(plan: MotionPlan, n_squats: int = 2, depth: float = 0.34) -> None:
-    """Bend the knees, arms held forward, and come up again."""
+    """Bend the knees, arms held forward, and come up again.
+
+    Args:
+        plan: the plan, to which it is added.
+        n_squats: how often.
+        depth: by how much the hips go down, in leg lengths.
+    """
     for _ in range(n_squats):
         down, up = plan.seconds(0.9), plan.seconds(0.8)
         plan.move(down, drop=plan.vary(depth), spine_pitch=0.35, pelvis_pitch=0.45, ahead=-0.06)
@@ -73,7 +91,14 @@ def add_squat(plan: MotionPlan, n_squats: int = 2, depth: float = 0.34) -> None:
 
 
 def add_reach(plan: MotionPlan, side: str = "right", up: float = 1.0, across: float = 0.0) -> None:
-    """Reach out with one hand: `up` 1 overhead, 0 forward at shoulder height, -1 to the floor; `across` to the other side."""
+    """Reach out with one hand.
+
+    Args:
+        plan: the plan, to which it is added.
+        side: `left` or `right`.
+        up: 1 overhead, 0 forward at shoulder height, -1 to the floor.
+        across: to the other side.
+    """
     seconds, sign = plan.seconds(0.9), 1.0 if side == "left" else -1.0
     low = max(-up, 0.0)
     bend = {

@@ -7,7 +7,14 @@ from database.builtin.plan import GRAVITY, SIDES, MotionPlan
 
 
 def add_jump(plan: MotionPlan, height_m: float = 0.28, ahead_m: float = 0.0, turn_rad: float = 0.0) -> None:
-    """Crouch, swing the arms, leap `height_m` up and `ahead_m` forward, land on the toes and bend the knees."""
+    """Crouch, swing the arms, leap, land on the toes and bend the knees.
+
+    Args:
+        plan: the plan, to which it is added.
+        height_m: of the leap.
+        ahead_m: distance forward.
+        turn_rad: turn to the left in the air.
+    """
     bring_feet_together(plan)
     height = plan.vary(height_m) * plan.size
     speed = float(np.sqrt(2.0 * GRAVITY * height))
@@ -55,7 +62,14 @@ def _add_landing(plan: MotionPlan) -> None:
 
 
 def add_hops(plan: MotionPlan, n_hops: int = 4, ahead_m: float = 0.0, side: str = "left") -> None:
-    """Hop on one leg, the other held up behind."""
+    """Hop on one leg, the other held up behind.
+
+    Args:
+        plan: the plan, to which it is added.
+        n_hops: how often.
+        ahead_m: distance forward of each.
+        side: `left` or `right`.
+    """
     free = find_other_side(side)
     bring_feet_together(plan)
     plan.move(0.5, drop=0.06, spine_pitch=0.12, pelvis_pitch=0.08, gait=0.0)

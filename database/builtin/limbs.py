@@ -28,7 +28,11 @@ def compute_bend_angle(upper: Floats, lower: Floats, hinge: Floats, distance_m: 
     """Return the hinge angle at which a limb's end is at a distance from its beginning.
 
     |a + R_k(theta) b|^2 = d^2 with a the upper bone, b the lower, k the hinge: C1 cos + C2 sin = (d^2 - a^2 - b^2) / 2 - C0.
-    upper, lower, hinge: (3,); distance_m: (N,) [m]. Returns the angle of positive bend, (N,) [rad], clamped where out of reach.
+
+    Args:
+        upper, lower, hinge: (3,).
+        distance_m: (N,) [m].
+    Returns: The angle of positive bend, (N,) [rad], clamped where out of reach.
     """
     c0 = float((upper @ hinge) * (lower @ hinge))
     c1, c2 = float(upper @ lower) - c0, float(upper @ np.cross(hinge, lower))
@@ -42,8 +46,12 @@ def compute_bend_angle(upper: Floats, lower: Floats, hinge: Floats, distance_m: 
 def solve_two_bones(upper: Floats, lower: Floats, hinge: Floats, target: Floats, pole: Floats) -> tuple[Floats, Floats]:
     """Return the rotations of a limb whose end is at `target` and whose middle joint points to `pole`.
 
-    upper, lower: bones at rest, (3,) [m]; hinge: axis of positive bend at rest, (3,); target: end from beginning, (N, 3) [m];
-    pole: (N, 3); target and pole in the frame of the limb's parent. Returns upper and lower rotation, (N, 3, 3) each.
+    Args:
+        upper, lower: bones at rest, (3,) [m].
+        hinge: axis of positive bend at rest, (3,).
+        target: end from beginning, (N, 3) [m].
+        pole: (N, 3); target and pole in the frame of the limb's parent.
+    Returns: Upper and lower rotation, (N, 3, 3) each.
     """
     angle = compute_bend_angle(upper, lower, hinge, np.linalg.norm(target, axis=-1))
     bend = matrix_from_rotvec(angle[:, None] * hinge)
@@ -67,9 +75,15 @@ SWAY: Final = {"flex": 0.03, "abduct": 0.02, "twist": 0.05, "elbow": 0.04, "pron
 
 
 def write_arm_rotations(local: Floats, plan: MotionPlan, side: str, stride: Floats, trunk: dict[str, Floats], t: Floats) -> None:
-    """Write shoulder, upper arm, forearm and hand of one side into `local` (N, J, 3, 3).
+    """Write shoulder, upper arm, forearm and hand of one side.
 
-    stride: how far the right foot is ahead, in leg lengths, (N,); trunk: channels at the times t, (N,).
+    Args:
+        local: rotations relative to the parents, (N, J, 3, 3); written.
+        plan: of the motion.
+        side: `left` or `right`.
+        stride: how far the right foot is ahead, in leg lengths, (N,).
+        trunk: channels at the times t, (N,).
+        t: times, (N,) [s].
     """
     value = {channel: plan.tracks[f"{side}.{channel}"].sample(t) for channel in ARM}
     for channel, size in SWAY.items():

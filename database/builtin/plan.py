@@ -64,7 +64,13 @@ def interpolate_hermite(keys: list[tuple[float, float, float, float]], t: Floats
 
 
 def make_slow_noise(name: str, seed: int, t: Floats) -> Floats:
-    """Return a smooth random value of unit deviation: six sines of 0.1 to 0.9 Hz drawn from `seed` and `name`. (N,) -> (N,)."""
+    """Return a smooth random value of unit deviation, (N,): six sines of 0.1 to 0.9 Hz.
+
+    Args:
+        name: of the value; another name gives another one.
+        seed: of what is random.
+        t: times, (N,) [s].
+    """
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     hertz, phase = rng.uniform(0.1, 0.9, 6), rng.uniform(0.0, 2.0 * np.pi, 6)
     return np.asarray(np.sin(2.0 * np.pi * hertz * t[:, None] + phase).sum(axis=1) / np.sqrt(3.0))
@@ -172,14 +178,28 @@ class MotionPlan:
             self.feet[side] = Foot(KeyedValue(x), KeyedValue(z), KeyedValue(yaw), pose2d=np.array((x, z, yaw)))
 
     def footprint(self, side: str, pose2d: Floats, width: float = 1.0, ahead_m: float = 0.0) -> Floats:
-        """Return where a foot stands for a body at `pose2d`; `width` 1 is below the hip."""
+        """Return where a foot stands, (3,).
+
+        Args:
+            side: `left` or `right`.
+            pose2d: of the body, (3,).
+            width: of the stance; 1 is below the hip.
+            ahead_m: of the body.
+        """
         sign = 1.0 if side == "left" else -1.0
         hip = abs(float(self.skeleton.offsets_m[JOINT_INDEX["leftUpperLeg"], 0]))
         return self.offset_pose(pose2d, sign * hip * width * self.style.width, ahead_m, sign * 0.09)
 
     @staticmethod
     def offset_pose(pose2d: Floats, left_m: float, ahead_m: float, yaw: float = 0.0) -> Floats:
-        """Return the pose2d `left_m` to the left and `ahead_m` ahead of another, rotated by `yaw`."""
+        """Return a pose2d beside another, (3,).
+
+        Args:
+            pose2d: the other, (3,).
+            left_m: to its left.
+            ahead_m: ahead of it.
+            yaw: rotation relative to it [rad].
+        """
         sine, cosine = np.sin(pose2d[2]), np.cos(pose2d[2])
         return np.array(
             (pose2d[0] + left_m * cosine + ahead_m * sine, pose2d[1] - left_m * sine + ahead_m * cosine, pose2d[2] + yaw)
@@ -198,7 +218,13 @@ class MotionPlan:
         self._move("", seconds, delay, targets)
 
     def arm(self, side: str, seconds: float, delay: float = 0.0, **targets: float) -> None:
-        """Move channels of an arm ("left", "right" or "both") to targets over the next `seconds`; `time` stays."""
+        """Move channels of an arm to targets; `time` stays.
+
+        Args:
+            side: `left`, `right` or `both`.
+            seconds: duration.
+            delay: by which it begins later [s].
+        """
         for name in SIDES if side == "both" else (side,):
             self._move(f"{name}.", seconds, delay, targets)
 
@@ -209,7 +235,14 @@ class MotionPlan:
             self.tracks[prefix + channel].moves.append((start, start + seconds, float(target)))
 
     def add_bump(self, channel: str, seconds: float, height: float, delay: float = 0.0) -> None:
-        """Add a bump to a channel: there and back within `seconds`."""
+        """Add a bump to a channel: there and back.
+
+        Args:
+            channel: its name.
+            seconds: duration.
+            height: of the bump.
+            delay: by which it begins later [s].
+        """
         start = self.time + delay
         self.tracks[channel].bumps.append((start, start + seconds, height))
 
@@ -227,9 +260,16 @@ class MotionPlan:
         push_rad: float = 0.25,
         strike_rad: float = 0.0,
     ) -> None:
-        """Swing a foot to the pose2d `target` from time `start` on.
+        """Swing a foot to a new place.
 
-        push_rad: pitch when the toes leave the ground; strike_rad: toes up when the heel lands.
+        Args:
+            side: `left` or `right`.
+            target: where it lands, pose2d (3,).
+            start: when it takes off [s].
+            seconds: duration.
+            lift_m: height of the foot.
+            push_rad: pitch when the toes leave the ground.
+            strike_rad: toes up when the heel lands.
         """
         foot = self.feet[side]
         end, rise = start + seconds, min(0.3, 0.55 * seconds)
@@ -251,7 +291,16 @@ class MotionPlan:
         lift_m: float | None = None,
         pitch_rad: float | None = None,
     ) -> None:
-        """Move a foot in the air to a pose2d, a height, a pitch; the caller adds its swing by `airborne`."""
+        """Move a foot in the air; the caller adds its swing by `airborne`.
+
+        Args:
+            side: `left` or `right`.
+            start: when it begins [s].
+            seconds: duration.
+            pose2d: where to, (3,); None: it stays.
+            lift_m: height; None: it stays.
+            pitch_rad: pitch; None: it stays.
+        """
         foot = self.feet[side]
         targets = [(foot.lift, lift_m), (foot.pitch, pitch_rad)]
         if pose2d is not None:
@@ -262,10 +311,21 @@ class MotionPlan:
                 track.moves.append((start, start + seconds, value))
 
     def fly(self, side: str, start: float, seconds: float) -> None:
-        """Move a foot up and down with a body in free flight."""
+        """Move a foot up and down with a body in free flight.
+
+        Args:
+            side: `left` or `right`.
+            start: when it begins [s].
+            seconds: duration.
+        """
         speed = GRAVITY * seconds / 2.0
         self.feet[side].flights.append([(start, 0.0, speed, -GRAVITY), (start + seconds, 0.0, -speed, -GRAVITY)])
 
     def airborne(self, side: str, start: float, end: float) -> None:
-        """Add a swing: a foot is off the ground between two times."""
+        """Add a swing: a foot is off the ground between two times.
+
+        Args:
+            side: `left` or `right`.
+            start, end: the times [s].
+        """
         self.feet[side].swings.append((start, end))

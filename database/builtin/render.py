@@ -41,7 +41,14 @@ class FootPath:
 
 
 def render_plan(plan: MotionPlan, name: str, fps: float, seconds: float | None = None) -> Clip:
-    """Return a plan as a clip at `fps` frames a second, up to its end or for `seconds`."""
+    """Return a plan as a clip.
+
+    Args:
+        plan: the plan.
+        name: of the clip.
+        fps: frames a second.
+        seconds: duration; None: up to the plan's end.
+    """
     t = np.arange(max(round((plan.time if seconds is None else seconds) * fps), 1)) / fps
     trunk = {channel: plan.tracks[channel].sample(t) for channel in TRUNK}
     for channel, size in SWAY.items():
@@ -61,7 +68,15 @@ def render_plan(plan: MotionPlan, name: str, fps: float, seconds: float | None =
 
 
 def compute_foot_path(plan: MotionPlan, side: str, t: Floats) -> FootPath:
-    """Return a foot's path. It rolls over the ball when its heel is up, over the heel when its toes are up."""
+    """Return a foot's path.
+
+    It rolls over the ball when its heel is up, over the heel when its toes are up.
+
+    Args:
+        plan: the plan.
+        side: `left` or `right`.
+        t: times, (N,) [s].
+    """
     foot, skeleton = plan.feet[side], plan.skeleton
     ankle_height = _compute_sole_height_m(skeleton)
     ball = skeleton.offsets_m[JOINT_INDEX[f"{side}Toes"]]

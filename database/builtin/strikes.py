@@ -106,7 +106,15 @@ def _load_punch(plan: MotionPlan, kind: str, side: str) -> None:
 def move_to_grip(
     plan: MotionPlan, seconds: float, x: float, y: float, z: float, delay: float = 0.0, apart: float = 0.045
 ) -> None:
-    """Move both hands to one handle: x to the performer's left, y above the shoulders, z ahead [m, of a 1.75 m body]."""
+    """Move both hands to one handle.
+
+    Args:
+        plan: the plan, to which it is added.
+        seconds: duration.
+        x, y, z: to the performer's left, above the shoulders, ahead [m, of a 1.75 m body].
+        delay: by which it begins later [s].
+        apart: distance between the hands.
+    """
     plan.arm("left", seconds, delay, reach=1.0, x=x + apart, y=y - apart, z=z - 0.5 * apart, pronate=0.2, wrist=0.1)
     plan.arm("right", seconds, delay, reach=1.0, x=-x + apart, y=y + apart, z=z + 0.5 * apart, pronate=0.2, wrist=0.1)
 
@@ -184,7 +192,13 @@ def release_handle(plan: MotionPlan) -> None:
 
 
 def add_kick(plan: MotionPlan, side: str = "right", height: float = 0.6, ahead: float = 0.84) -> None:
-    """Kick forward: lift the knee, stretch the leg to `height` and `ahead` (leg lengths), draw it back, put it down."""
+    """Kick forward: lift the knee, stretch the leg, draw it back, put it down.
+
+    Args:
+        plan: the plan, to which it is added.
+        side: `left` or `right`.
+        height, ahead: of the foot, in leg lengths.
+    """
     leg, start = plan.leg_m, plan.time
     home = plan.feet[side].pose2d.copy()
     lift_s, out_s, back_s, down_s = (plan.seconds(seconds) for seconds in (0.38, 0.2, 0.24, 0.4))

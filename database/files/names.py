@@ -32,7 +32,10 @@ TRAILING_SIDE = re.compile(r"(?:[_. ]?((?i:left|right))|[_. ]([lrLR]))$")
 def match_joints(where: str, names: Sequence[str], parents: Sequence[int]) -> list[int]:
     """Return the file's joint for each of ours, (J,), -1 for one it does not have.
 
-    names, parents: the file's joints, parents first. Raises FileFormatError: hips, arms or legs are not recognised.
+    Args:
+        where: the file, for messages.
+        names, parents: the file's joints, parents first.
+    Raises: FileFormatError: hips, arms or legs are not recognised.
     """
     found = [-1] * N_JOINTS
     plain = [_split_joint_name(name) for name in names]

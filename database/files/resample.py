@@ -64,6 +64,7 @@ def mirror_clip(clip: Clip) -> Clip:
     """
     name = clip.name.removesuffix(SUFFIX) if clip.name.endswith(SUFFIX) else clip.name + SUFFIX
     rotvec = mirror_rotvec(clip.rotvec)
-    body = (clip.skeleton.offsets_m, clip.skeleton.tails_m)
-    skeleton = Skeleton(clip.skeleton.name, *(np.ascontiguousarray(array[OTHER_SIDE] * _POSITION_SIGN) for array in body))
+    body = clip.skeleton
+    offsets_m, tails_m = (np.ascontiguousarray(array[OTHER_SIDE] * _POSITION_SIGN) for array in (body.offsets_m, body.tails_m))
+    skeleton = Skeleton(body.name, offsets_m, tails_m)
     return replace(clip, name=name, skeleton=skeleton, rotvec=rotvec, root_m=clip.root_m * _POSITION_SIGN)

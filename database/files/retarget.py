@@ -67,7 +67,13 @@ def map_source_joints(where: str, motion: SourceMotion) -> JointMapping:
 
 
 def find_joint_path(motion: SourceMotion, mapping: JointMapping, joint: int) -> list[int]:
-    """Return the file's joints whose rotations together are that of our joint relative to our parent, outermost first."""
+    """Return the file's joints whose rotations together are that of our joint relative to our parent, outermost first.
+
+    Args:
+        motion: of the file.
+        mapping: of its joints to ours.
+        joint: ours.
+    """
     if mapping.source[joint] < 0:
         return []
     return _find_path_below(motion.parents, mapping.source[joint], mapping.source[_find_mapped_parent(mapping.source, joint)])

@@ -201,8 +201,11 @@ def _pack_chain(skeleton: Skeleton) -> KinematicChain:
 def compute_forward_kinematics(skeleton: Skeleton, rotvec: ArrayLike, root_m: ArrayLike) -> tuple[Floats, Floats]:
     """Return world orientations and positions of all joints.
 
-    rotvec: (..., J, 3) [rad], row 0 the root's orientation, charted as in `database.geometry.skeleton`; root_m: (..., 3) [m].
-    Returns G (..., J, 3, 3) and p (..., J, 3) [m], world frame.
+    Args:
+        skeleton: of the performer.
+        rotvec: (..., J, 3) [rad], row 0 the root's orientation, charted as in `database.geometry.skeleton`.
+        root_m: (..., 3) [m].
+    Returns: G (..., J, 3, 3) and p (..., J, 3) [m], world frame.
     """
     r = make_read_only(np.asarray(rotvec, np.float64))
     shape = r.shape[:-2]
@@ -212,16 +215,20 @@ def compute_forward_kinematics(skeleton: Skeleton, rotvec: ArrayLike, root_m: Ar
         return G, p
     root = make_read_only(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
     G, p = np.empty((*shape, N_JOINTS, 3, 3)), np.empty((*shape, N_JOINTS, 3))
-    out = (G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))
-    _compute_forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _pack_chain(skeleton), *out)
+    flat_G, flat_p = G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3)  # share memory
+    _compute_forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _pack_chain(skeleton), flat_G, flat_p)
     return G, p
 
 
 def compute_local_markers(skeleton: Skeleton, rotvec: ArrayLike, joint: Ints, offset_m: Floats) -> Floats:
-    """Return c_n = f(q_n; s, v, z0), the markers with the root at the origin and unrotated (Chai & Hodgins 2005, eq. 1).
+    """Return the markers with the root at the origin and unrotated, c_n = f(q_n; s, v, z0), (N, M, 3) [m] (Chai & Hodgins 2005,
+    eq. 1).
 
-    rotvec: (N, J, 3) [rad]; joint: joint of each marker, (M,); offset_m: marker in its joint's frame, (M, 3) [m].
-    Returns (N, M, 3) [m].
+    Args:
+        skeleton: of the performer.
+        rotvec: (N, J, 3) [rad].
+        joint: joint of each marker, (M,).
+        offset_m: marker in its joint's frame, (M, 3) [m].
     """
     r = make_read_only(np.asarray(rotvec, np.float64))
     out = np.empty((len(r), len(joint), 3))
@@ -245,7 +252,15 @@ def _write_world_markers(
 
 
 def compute_world_markers(skeleton: Skeleton, rotvec: Floats, root_m: Floats, joint: Ints, offset_m: Floats) -> Floats:
-    """Return the markers of a pose, (M, 3) [m]: rotvec (J, 3) [rad], root_m (3,) [m]; markers as in `compute_local_markers`."""
+    """Return the markers of a pose, (M, 3) world [m].
+
+    Args:
+        skeleton: of the performer.
+        rotvec: (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+        joint: joint of each marker, (M,).
+        offset_m: marker in its joint's frame, (M, 3) [m].
+    """
     out = np.empty((len(joint), 3))
     _write_world_markers(
         make_read_only(rotvec),
@@ -263,8 +278,13 @@ def compute_markers_and_jacobian(
 ) -> tuple[Floats, Floats]:
     """Return markers and their derivatives along directions in the space of poses, the root's position at the origin.
 
-    rotvec: (J, 3) [rad], row 0 the root's orientation; directions: (J, 3, B), change of `rotvec` per unit of each coordinate.
-    Returns points (M, 3) [m] and jacobian (M, 3, B) [m per unit].
+    Args:
+        skeleton: of the performer.
+        rotvec: (J, 3) [rad], row 0 the root's orientation.
+        directions: (J, 3, B), change of `rotvec` per unit of each coordinate.
+        joint: joint of each marker, (M,).
+        offset_m: marker in its joint's frame, (M, 3) [m].
+    Returns: Points (M, 3) [m] and jacobian (M, 3, B) [m per unit].
     """
     U = make_read_only(np.asarray(directions, np.float64))
     B = U.shape[2]

@@ -146,8 +146,12 @@ def _fit_robust(a: Floats, b: Floats, weight: Floats, scale2: float, rounds: int
 def fit_rigid_motion(source: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None) -> tuple[Floats, Floats]:
     """Return R, t minimising sum w |R a + t - b|^2 (Horn 1987, without scale).
 
-    source, target: corresponding points, (n, 3) [m], n >= 3; weights: (n,), default equal. Returns R (3, 3), t (3,) [m]. Where
-    the points do not determine the rotation (all on one line or in one place), it is one of the best motions.
+    Where the points do not determine the rotation (all on one line or in one place), it is one of the best motions.
+
+    Args:
+        source, target: corresponding points, (n, 3) [m], n >= 3.
+        weights: (n,), default equal.
+    Returns: R (3, 3), t (3,) [m].
     """
     a, b = np.ascontiguousarray(source, np.float64), np.ascontiguousarray(target, np.float64)
     w = np.ones(len(a)) if weights is None else np.ascontiguousarray(weights, np.float64)
@@ -161,8 +165,13 @@ def fit_rigid_motion_robustly(
 ) -> tuple[Floats, Floats]:
     """Return R, t minimising sum rho(w |R a + t - b|^2), rho(s) = c^2 ln(1 + s / c^2), by iteratively reweighted fits.
 
-    source, target: (n, 3) [m], n >= 3; weights: 1 / variance, (n,) [1/m^2]; sigmas: c; rounds: number of fits; start: motion
-    for the first weights, without which the first fit is a plain one. Returns R (3, 3), t (3,) [m].
+    Args:
+        source, target: (n, 3) [m], n >= 3.
+        weights: 1 / variance, (n,) [1/m^2].
+        sigmas: c.
+        rounds: number of fits.
+        start: motion for the first weights, without which the first fit is a plain one.
+    Returns: R (3, 3), t (3,) [m].
     """
     R, t = np.empty((3, 3)), np.empty(3)
     if start is not None:

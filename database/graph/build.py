@@ -50,8 +50,15 @@ MAX_THREADS = 4  # each has a table of its own, 132 bytes a pose
 def compute_limit_rad(rotvec: Singles, clip_start: Ints, fps: float, camera_fps: float, eps_rad: float = EPS_RAD) -> float:
     """Return the L1 distance below which poses are joined: max(f_m dd / f_c, eps) of eq. 4, over all joint angles [rad].
 
-    In the paper dd is the largest L1 distance of consecutive poses. One bad frame among thousands would then join all poses with
-    each other, so the 2 largest steps (away and back) and one in a thousand do not count. Rounded up to `LIMIT_STEP_RAD`.
+    In the paper dd is the largest L1 distance of consecutive poses. One bad frame among thousands would then join all poses
+    with each other, so the 2 largest steps (away and back) and one in a thousand do not count. Rounded up to `LIMIT_STEP_RAD`.
+
+    Args:
+        rotvec: charted rotation vectors, row 0 the root, (N, J, 3) [rad].
+        clip_start: first pose of each clip and N, (C + 1,).
+        fps: f_m.
+        camera_fps: f_c.
+        eps_rad: eps, the least limit.
     """
     steps = np.sort(np.concatenate([np.zeros(1), *_compute_steps_rad(rotvec, clip_start)]))
     counted = max(len(steps) - 1 - (2 + len(steps) // 1000), 0)
@@ -78,10 +85,18 @@ def build_graph(
 ) -> Graph:
     """Join every pose with a sample of its ball: the poses whose L1 distance from it, without the root, is below that of eq. 4.
 
-    rotvec: charted rotation vectors, row 0 the root, (N, J, 3) [rad]; clip_start: first pose of each clip and N; fps, camera_fps:
-    f_m and f_c; degree: size of the samples. They are drawn uniformly and for each pose independently, so that edges have a
-    direction. The previous and next pose of the clip are added at any distance. The balls are exact for coordinates rounded to
-    `UNIT_RAD`, and never all in memory. Raises DatabaseError: coordinates that are no rotation vectors.
+    The samples are drawn uniformly and for each pose independently, so that edges have a direction. The previous and next pose
+    of the clip are added at any distance. The balls are exact for coordinates rounded to `UNIT_RAD`, and never all in memory.
+
+    Args:
+        rotvec: charted rotation vectors, row 0 the root, (N, J, 3) [rad].
+        clip_start: first pose of each clip and N.
+        fps, camera_fps: f_m and f_c.
+        degree: size of the samples.
+        eps_rad: eps of eq. 4.
+        seed: of the samples.
+        progress: called with what is done, and of how much.
+    Raises: DatabaseError: coordinates that are no rotation vectors.
     """
     limit = compute_limit_rad(rotvec, clip_start, fps, camera_fps, eps_rad)
     poses = pack_pose_rows(rotvec, clip_start, fps, limit, seed)
@@ -94,9 +109,13 @@ def build_graph(
 def extend_graph(graph: Graph, rotvec: Singles, clip_start: Ints, *, fps: float, progress: Progress | None = None) -> Graph:
     """Return the graph of a database to whose end clips were added, equal to that of a new build.
 
-    graph: of the first poses, which end where a clip ends; rotvec, clip_start, fps: of all poses. Only new poses are compared
-    with all others, unless they change the limit (see `limit_rad`), which needs a new build. Raises DatabaseError: the graph ends
-    within a clip, and as `build_graph`.
+    Only new poses are compared with all others, unless they change the limit (see `limit_rad`), which needs a new build.
+
+    Args:
+        graph: of the first poses, which end where a clip ends.
+        rotvec, clip_start, fps: of all poses.
+        progress: called with what is done, and of how much.
+    Raises: DatabaseError: the graph ends within a clip, and as `build_graph`.
     """
     old_n, degree, seed = graph.n_poses, graph.degree, graph.seed
     if old_n not in clip_start:
@@ -115,7 +134,15 @@ def extend_graph(graph: Graph, rotvec: Singles, clip_start: Ints, *, fps: float,
 
 
 def pack_pose_rows(rotvec: Singles, clip_start: Ints, fps: float, radius_rad: float, seed: int) -> PoseRows:
-    """Return a database's poses as the kernels take them."""
+    """Return a database's poses as the kernels take them.
+
+    Args:
+        rotvec: charted rotation vectors, row 0 the root, (N, J, 3) [rad].
+        clip_start: first pose of each clip and N, (C + 1,).
+        fps: frames a second.
+        radius_rad: L1 distance up to which poses are joined.
+        seed: of the samples.
+    """
     rows = _quantise_rows(rotvec)
     start = _compute_segment_starts(clip_start, max(2, round(SEGMENT_S * fps)))
     centre = np.empty((len(start) - 1, rows.shape[1]), np.int32)
@@ -161,7 +188,8 @@ def _join_segments(poses: PoseRows, first_segment: int, table: PartnerTable, pro
     start = poses.segments.start
     spans = [(s, min(s + SPAN, len(start) - 1)) for s in range(first_segment, len(start) - 1, SPAN)]
     n_threads = max(1, min(os.cpu_count() or 1, MAX_THREADS, len(spans) // 8))
-    others = [_make_empty_table(*table.keys.shape) for _ in range(n_threads - 1)]
+    n_poses, degree = table.keys.shape
+    others = [_make_empty_table(n_poses, degree) for _ in range(n_threads - 1)]
     free: SimpleQueue[PartnerTable] = SimpleQueue()
     for each in (table, *others):
         free.put(each)
@@ -181,7 +209,7 @@ def _join_segments(poses: PoseRows, first_segment: int, table: PartnerTable, pro
         # When interrupted, only the spans that are being joined are finished.
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         # The last spans meet the most poses; begun first, they do not leave one thread alone with them at the end.
-        for future in as_completed([pool.submit(run, *span) for span in reversed(spans)]):
+        for future in as_completed([pool.submit(run, first, stop) for first, stop in reversed(spans)]):
             done += future.result()
             if progress is not None:
                 progress(done, total, "neighbours")
@@ -218,8 +246,7 @@ def make_graph_extender(path: str | Path, progress: Progress | None = None) -> D
     stored = find_graph(open_database(path))
     if stored is None:
         return None
-    rule = (stored.radius_rad, stored.degree, stored.seed, stored.camera_fps, stored.eps_rad)
-    graph = Graph(np.array(stored.start), np.array(stored.neighbour), np.array(stored.ball), *rule)
+    graph = replace(stored, start=np.array(stored.start), neighbour=np.array(stored.neighbour), ball=np.array(stored.ball))
     del stored
     return lambda rotvec, clip_start, fps: arrays_from_graph(extend_graph(graph, rotvec, clip_start, fps=fps, progress=progress))
 
@@ -227,9 +254,17 @@ def make_graph_extender(path: str | Path, progress: Progress | None = None) -> D
 def store_graph(
     path: str | Path, camera_fps: float = 60.0, degree: int = DEGREE, seed: int = 0, progress: Progress | None = None
 ) -> None:
-    """Build the graph of a database and store it in its file, atomically, in place of an old one; of several files, in each.
+    """Build the graph of a database and store it in its file, atomically, in place of an old one.
 
-    Raises DatabaseError.
+    Of a database of several files it is stored in each.
+
+    Args:
+        path: the database.
+        camera_fps: f_c.
+        degree: size of the samples.
+        seed: of the samples.
+        progress: called with what is done, and of how much.
+    Raises: DatabaseError: as `open_database` and `build_graph`.
     """
     for file in list_database_files(path):
         database = open_database(file)

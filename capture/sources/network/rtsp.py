@@ -64,7 +64,13 @@ class AccessUnitJoiner:
         self._usual = self._n_same = 0
 
     def feed(self, data: bytes, pts: int | None, t_ns: int) -> list[AccessUnit]:
-        """Take a piece that came at t_ns; return the images that are complete now: the one before, this one, both or none."""
+        """Take a piece of the stream; return the images that are complete now: the one before, this one, both or none.
+
+        Args:
+            data: the piece.
+            pts: its timestamp in the stream's unit, or None.
+            t_ns: when it came.
+        """
         if self._is_slice is None:
             return [AccessUnit(data, pts, t_ns)]
         units = self._end_image() if pts != self._pts else []

@@ -1,6 +1,7 @@
 """A body with volume around a skeleton: round cones along the bones, as thick as those of a person of that height."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,15 @@ class ConeBody(ReadOnlyArrays):
         return Cones(a, np.einsum("...cij,cj->...ci", R, self.b) + t, self.radii)
 
 
-Part = tuple[str, Floats, Floats, float, float, tuple[int, int, int]]
+class BodyPart(NamedTuple):
+    """A round cone of a joint: its ends in the joint's frame, (3,) [m], the radii at both, and its colour RGB."""
+
+    joint: str
+    a: Floats
+    b: Floats
+    radius_a_m: float
+    radius_b_m: float
+    color_rgb: tuple[int, int, int]
 
 
 def build_body_around(skeleton: Skeleton) -> ConeBody:
@@ -64,35 +73,36 @@ def build_body_around(skeleton: Skeleton) -> ConeBody:
     return _arrays_from_parts(parts)
 
 
-def _arrays_from_parts(parts: list[Part]) -> ConeBody:
+def _arrays_from_parts(parts: list[BodyPart]) -> ConeBody:
     """Return parts as arrays."""
     return ConeBody(
-        np.array([JOINT_INDEX[part[0]] for part in parts], np.int64),
-        np.array([part[1] for part in parts], float),
-        np.array([part[2] for part in parts], float),
-        np.array([part[3:5] for part in parts], float),
-        np.array([part[5] for part in parts], float),
+        np.array([JOINT_INDEX[part.joint] for part in parts], np.int64),
+        np.array([part.a for part in parts], float),
+        np.array([part.b for part in parts], float),
+        np.array([(part.radius_a_m, part.radius_b_m) for part in parts], float),
+        np.array([part.color_rgb for part in parts], float),
     )
 
 
-def _build_limbs(skeleton: Skeleton, side: str, scale: float) -> list[Part]:
+def _build_limbs(skeleton: Skeleton, side: str, scale: float) -> list[BodyPart]:
     """Return one side's leg and arm."""
-    parts: list[Part] = []
+    parts: list[BodyPart] = []
     for name, end, r_a, r_b, color in LIMBS:
         tip = skeleton.offsets_m[JOINT_INDEX[side + end]] if end else skeleton.tails_m[JOINT_INDEX[side + name]]
-        parts.append((side + name, np.zeros(3), tip, r_a * scale, r_b * scale, color))
+        parts.append(BodyPart(side + name, np.zeros(3), tip, r_a * scale, r_b * scale, color))
     # The heel: behind and below the ankle, as low as the toes.
     down = min(float(skeleton.offsets_m[JOINT_INDEX[side + "Toes"]][1]), -0.03)
-    parts.append((side + "Foot", np.zeros(3), np.array([0.0, down, -0.035 * scale]), 0.040 * scale, 0.032 * scale, SHOES))
+    heel = np.array([0.0, down, -0.035 * scale])
+    parts.append(BodyPart(side + "Foot", np.zeros(3), heel, 0.040 * scale, 0.032 * scale, SHOES))
     return parts
 
 
-def _build_trunk(skeleton: Skeleton, scale: float) -> list[Part]:
+def _build_trunk(skeleton: Skeleton, scale: float) -> list[BodyPart]:
     """Return pelvis, belly, chest, neck and head: cones across the spine make an oval trunk."""
 
-    def across(joint: str, middle: Floats, half_width_m: float, radius_m: float, color: tuple[int, int, int]) -> Part:
+    def across(joint: str, middle: Floats, half_width_m: float, radius_m: float, color: tuple[int, int, int]) -> BodyPart:
         side = np.array([half_width_m * scale, 0.0, 0.0])
-        return joint, middle - side, middle + side, radius_m * scale, radius_m * scale, color
+        return BodyPart(joint, middle - side, middle + side, radius_m * scale, radius_m * scale, color)
 
     offset = {name: skeleton.offsets_m[index] for name, index in JOINT_INDEX.items()}
     crotch = 0.5 * (offset["leftUpperLeg"] + offset["rightUpperLeg"])
@@ -106,21 +116,29 @@ def _build_trunk(skeleton: Skeleton, scale: float) -> list[Part]:
         across("chest", 0.35 * offset["upperChest"], 0.060, 0.100, SHIRT),
         across("chest", 0.85 * offset["upperChest"], 0.070, 0.102, SHIRT),
         across("upperChest", 0.5 * offset["leftShoulder"] * [0, 1, 1] + 0.25 * offset["neck"], 0.080, 0.098, SHIRT),
-        ("upperChest", 0.4 * offset["neck"], offset["neck"], 0.070 * scale, 0.056 * scale, SHIRT),
-        ("neck", np.zeros(3), offset["upperNeck"], 0.055 * scale, 0.053 * scale, SKIN),
-        ("upperNeck", np.zeros(3), offset["head"], 0.053 * scale, 0.055 * scale, SKIN),
-        ("head", top - 0.155 * scale * up, top - 0.092 * scale * up, 0.072 * scale, 0.092 * scale, SKIN),
+        BodyPart("upperChest", 0.4 * offset["neck"], offset["neck"], 0.070 * scale, 0.056 * scale, SHIRT),
+        BodyPart("neck", np.zeros(3), offset["upperNeck"], 0.055 * scale, 0.053 * scale, SKIN),
+        BodyPart("upperNeck", np.zeros(3), offset["head"], 0.053 * scale, 0.055 * scale, SKIN),
+        BodyPart("head", top - 0.155 * scale * up, top - 0.092 * scale * up, 0.072 * scale, 0.092 * scale, SKIN),
     ]
 
 
 def draw_worn_offsets(
     skeleton: Skeleton, body: ConeBody, markers: MarkerSet, radius_m: float, sigma_m: float, seed: int
 ) -> Floats:
-    """Return the true offsets of the worn markers: nominal offset plus a random error, on the surface of the body.
+    """Return the true offsets of the worn markers, (M, 3) [m] in each joint's frame: nominal offset plus a random error, on the
+    surface of the body.
 
-    radius_m: of the marker; sigma_m: standard deviation of the placement in each axis. A marker less than its radius above the
-    surface (T-pose) is moved outward from its bone; one that would float is moved to the surface, unless it is so far away that
-    it must be on a prop. Returns (M, 3) [m] in each joint's frame.
+    A marker less than its radius above the surface (T-pose) is moved outward from its bone; one that would float is moved to
+    the surface, unless it is so far away that it must be on a prop.
+
+    Args:
+        skeleton: of the performer.
+        body: the body around it.
+        markers: the set that is worn.
+        radius_m: of the markers.
+        sigma_m: standard deviation of the placement in each axis.
+        seed: of the random errors.
     """
     G, p = _compute_rest_pose(skeleton)
     cones = body.posed(G, p)
@@ -153,21 +171,34 @@ def _find_outward_direction(nominal_m: Floats, bone_m: Floats) -> Floats:
 
 
 def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: Floats, radius_m: float) -> ConeBody:
-    """Return the body with a stick from the joint to every marker far outside it, ending short of the marker."""
-    rest = _compute_rest_pose(skeleton)
-    cones = body.posed(*rest)
+    """Return the body with a stick from the joint to every marker far outside it, ending short of the marker.
+
+    Args:
+        skeleton: of the performer.
+        body: the body around it.
+        markers: the set that is worn.
+        offset_m: of the markers in their joints' frames, (M, 3).
+        radius_m: of the markers.
+    """
+    G, p = _compute_rest_pose(skeleton)
+    cones = body.posed(G, p)
     names, parts = list(JOINT_INDEX), []
     for m, joint in enumerate(markers.joint):
-        distance, _ = compute_surface_distance(cones, rest[1][joint] + offset_m[m])
+        distance, _ = compute_surface_distance(cones, p[joint] + offset_m[m])
         length = float(np.linalg.norm(offset_m[m]))
         if distance > PROP_GAP_M:
             end = offset_m[m] * (1.0 - (radius_m + PROP_RADIUS_M) / length)
-            parts.append((names[joint], np.zeros(3), end, PROP_RADIUS_M, PROP_RADIUS_M, PROP))
+            parts.append(BodyPart(names[joint], np.zeros(3), end, PROP_RADIUS_M, PROP_RADIUS_M, PROP))
     if not parts:
         return body
     extra = _arrays_from_parts(parts)
-    fields = ("joint", "a", "b", "radii", "color_rgb")
-    return ConeBody(*(np.concatenate([getattr(body, name), getattr(extra, name)]) for name in fields))
+    return ConeBody(
+        np.concatenate([body.joint, extra.joint]),
+        np.concatenate([body.a, extra.a]),
+        np.concatenate([body.b, extra.b]),
+        np.concatenate([body.radii, extra.radii]),
+        np.concatenate([body.color_rgb, extra.color_rgb]),
+    )
 
 
 def _compute_rest_pose(skeleton: Skeleton) -> tuple[Floats, Floats]:

@@ -22,9 +22,14 @@ PHASES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625)  # of each camera, fro
 
 
 def draw_shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
-    """Return the middle of every exposure of a camera, by its number, that is not dropped, (N,) [s], increasing.
+    """Return the middle of every exposure of a camera that is not dropped, (N,) [s], increasing.
 
     t_k = offset + k / fps (1 + drift) + jitter_k. The latest camera has the whole skew, so no time is negative.
+
+    Args:
+        scene: the scene.
+        camera: number of the camera.
+        duration_s: of the motion.
     """
     count = math.floor(duration_s * scene.fps + 1e-6) + 1
     offset = 0.001 * (PHASES[camera] * scene.skew_ms - min(scene.skew_ms, 0.0))
@@ -102,7 +107,8 @@ class SimulatedCamera:
 
     def frame_at(self, index: int) -> Frame:
         """Draw frame `index`, whatever was read before."""
-        return self._draw(index, *self.view_at(index))
+        view, noise_at = self.view_at(index)
+        return self._draw(index, view, noise_at)
 
     def frame_with_truth(self, index: int) -> tuple[Frame, Floats, Floats]:
         """Return frame `index`, the exact image points, (M, 2) [px], and the visible shares, (M,), of the markers."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import Camera
 from calibration.triangulate import pack_camera
-from capture.sources.simulated.marker import draw_markers
+from capture.sources.simulated.marker import DrawnMarkers, draw_markers
 from capture.sources.simulated.rays import Cones, draw_body
 from config.arrays import Bytes, Floats
 from config.jit import kernel
@@ -195,12 +195,18 @@ class Renderer:
         self._pool = np.asarray(np.rint(256.0 * rng.standard_normal(empty.size + POOL_EXTRA, np.float32)), np.int16)
 
     def image(self, view: CameraView, radius_m: float, noise_at: int) -> Bytes:
-        """Return one frame, BGR. radius_m: of the markers; noise_at: offset of the noise, any integer >= 0."""
+        """Return one frame, BGR.
+
+        Args:
+            view: what the camera sees.
+            radius_m: of the markers.
+            noise_at: offset of the noise, any integer >= 0.
+        """
         image = self.background.copy()
         if view.body is not None and not self.sensor.dark:
             self._draw_body(image, view.body)
-        visible = (view.shown, view.seen_m)
-        draw_markers(image, self._packed, view.path_m, visible, view.shift_px, radius_m, self._marker_bgr, self.sensor.blur_px)
+        markers = DrawnMarkers(view.path_m, view.shown, view.seen_m, view.shift_px, radius_m, self._marker_bgr)
+        draw_markers(image, self._packed, markers, self.sensor.blur_px)
         if self.sensor.noise > 0 or self.sensor.shot > 0:
             start = noise_at % POOL_EXTRA
             flat = image.reshape(-1)

@@ -7,6 +7,7 @@ that of square pixels, 2 J1(2 pi r) / (2 pi r) / pi (0.02 px at r = 1); 0.5 px o
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -93,26 +94,31 @@ def _draw_marker(image: Bytes, path: Floats, Q: Floats, color: Floats, blur_px: 
     _blend_patch(image, fine, left, top, taps, color)
 
 
+class DrawnMarkers(NamedTuple):
+    """Markers as a camera sees them.
+
+    path_m: centres at start, middle and end of the exposure, (3, M, 3) [m]; shown: visible share, (M,); seen_m: middle of the
+    visible part at mid-exposure, (M, 3) [m]; shift_px: added to each drawn centre, (M, 2); radius_m: of all; color_bgr: (M, 3).
+    """
+
+    path_m: Floats
+    shown: Floats
+    seen_m: Floats
+    shift_px: Floats
+    radius_m: float
+    color_bgr: Floats
+
+
 @kernel
-def _draw_spheres(
-    image: Bytes,
-    camera: Floats,
-    path_m: Floats,
-    seen_m: Floats,
-    shown: Floats,
-    shift_px: Floats,
-    radius_m: float,
-    color_bgr: Floats,
-    blur_px: float,
-    taps: Floats32,
-) -> None:
+def _draw_spheres(image: Bytes, camera: Floats, markers: DrawnMarkers, blur_px: float, taps: Floats32) -> None:
     """Draw the visible part of every marker as `draw_markers` does; camera: packed, (22,)."""
+    path_m, shown, shift_px, radius_m = markers.path_m, markers.shown, markers.shift_px, markers.radius_m
     n = len(shown)
     depth = camera[15] * path_m[1, :, 0] + camera[16] * path_m[1, :, 1] + camera[17] * path_m[1, :, 2] + camera[20]
     px, seen, J, Q = np.empty((3, 2)), np.empty(2), np.empty((2, 3)), np.empty((2, 2))
     for _ in range(n):
         m = int(np.argmax(depth))  # far ones first
-        in_front = depth[m] > 0.0 and shown[m] > 0.0 and project_point(camera, seen_m[m], seen, J)
+        in_front = depth[m] > 0.0 and shown[m] > 0.0 and project_point(camera, markers.seen_m[m], seen, J)
         depth[m] = -np.inf
         for k in (0, 2, 1):  # the derivative at the middle of the exposure stays
             in_front = in_front and project_point(camera, path_m[k, m], px[k], J)
@@ -124,7 +130,7 @@ def _draw_spheres(
                 px[k, i] += moved
             for j in range(2):
                 Q[i, j] = radius_m * radius_m * shown[m] * (J[i, 0] * J[j, 0] + J[i, 1] * J[j, 1] + J[i, 2] * J[j, 2])
-        _draw_marker(image, px, Q, color_bgr[m], blur_px, taps)
+        _draw_marker(image, px, Q, markers.color_bgr[m], blur_px, taps)
 
 
 @cache
@@ -138,9 +144,14 @@ def _compute_taps(blur_px: float) -> Floats32:
 def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Floats:
     """Return Q with the outline of a small sphere u' Q^-1 u = 1 about its projected centre, (M, 2, 2) [px^2].
 
-    First order: Q = r^2 J J', J the derivative of the projection (distortion included) by the point. Moving a point along
-    its ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's
-    middle, at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
+    First order: Q = r^2 J J', J the derivative of the projection (distortion included) by the point. Moving a point along its
+    ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's middle,
+    at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
+
+    Args:
+        camera: that sees them.
+        points_m: centres of the spheres, (M, 3) world.
+        radius_m: of the spheres.
     """
     packed, J = pack_camera(camera), np.zeros((len(points_m), 2, 3))
     for point, derivative in zip(np.asarray(points_m, float), J, strict=True):
@@ -151,29 +162,24 @@ def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float
 def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Floats, blur_px: float = 0.0) -> None:
     """Draw one marker into a BGR image.
 
-    path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola; covariance: of
-    `compute_ellipse_covariance`, (2, 2) [px^2]; color_bgr: (3,), above 255 for a saturated reflection; blur_px: standard
-    deviation of the lens blur.
+    Args:
+        image: BGR, (H, W, 3); drawn into.
+        path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola.
+        covariance: of `compute_ellipse_covariance`, (2, 2) [px^2].
+        color_bgr: (3,), above 255 for a saturated reflection.
+        blur_px: standard deviation of the lens blur.
     """
     path_px, covariance, color_bgr = (np.ascontiguousarray(x, np.float64) for x in (path_px, covariance, color_bgr))
     _draw_marker(image, path_px, covariance, color_bgr, blur_px, _compute_taps(blur_px))
 
 
-def draw_markers(
-    image: Bytes,
-    packed: Floats,
-    path_m: Floats,
-    visible: tuple[Floats, Floats],
-    shift_px: Floats,
-    radius_m: float,
-    color_bgr: Floats,
-    blur_px: float = 0.0,
-) -> None:
+def draw_markers(image: Bytes, packed: Floats, markers: DrawnMarkers, blur_px: float = 0.0) -> None:
     """Draw the visible part of every marker into a BGR image, far ones first, as an ellipse of its area about its middle.
 
-    packed: the camera, (22,); path_m: centres at start, middle and end of the exposure, (3, M, 3) [m]; visible: share of each,
-    (M,), and middle of that part at mid-exposure, (M, 3) [m]; shift_px: added to each drawn centre, (M, 2); radius_m: of the
-    markers; color_bgr: (M, 3), and blur_px: as in `draw_marker`.
+    Args:
+        image: BGR, (H, W, 3); drawn into.
+        packed: the camera, (22,).
+        markers: what is drawn; colours as in `draw_marker`.
+        blur_px: as in `draw_marker`.
     """
-    shown, seen_m = visible
-    _draw_spheres(image, packed, path_m, seen_m, shown, shift_px, radius_m, color_bgr, blur_px, _compute_taps(blur_px))
+    _draw_spheres(image, packed, markers, blur_px, _compute_taps(blur_px))

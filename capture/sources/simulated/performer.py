@@ -38,7 +38,12 @@ TURN_S_PER_RAD = 0.6  # added for the rotation to the motion's first heading
 
 
 def slerp_to_rotvecs(first: Floats, second: Floats, u: Floats) -> Floats:
-    """Return rotation vectors between unit quaternions of one hemisphere: (S, J, 4) xyzw twice, u (S, 1) -> (S, J, 3)."""
+    """Return rotation vectors between unit quaternions of one hemisphere, (S, J, 3) [rad].
+
+    Args:
+        first, second: xyzw, (S, J, 4).
+        u: share of the way from first to second, (S, 1).
+    """
     angle = np.arccos(np.clip(np.sum(first * second, axis=-1), -1.0, 1.0))
     small = angle < 1e-4
     sine = np.where(small, 1.0, np.sin(angle))
@@ -60,7 +65,12 @@ def align_quaternion_signs(matrices: Floats) -> Floats:
 
 
 def move_clip(clip: Clip, R: Floats, t: Floats) -> Clip:
-    """Return a clip moved by x -> R x + t."""
+    """Return a clip moved by x -> R x + t.
+
+    Args:
+        clip: the motion.
+        R, t: rotation, (3, 3), and translation, (3,) [m].
+    """
     rotvec = clip.rotvec.copy()
     local = local_from_charted(rotvec)[:, 0]
     full = np.broadcast_to(np.eye(3), (len(rotvec), N_JOINTS, 3, 3)).copy()
@@ -94,7 +104,13 @@ def _measure_lowest(clip: Clip, body: ConeBody) -> Floats:
 
 
 def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
-    """Return a clip rotated to face +Z on average (plus turn_rad), its floor at 0 and its middle at the origin."""
+    """Return a clip rotated to face +Z on average, its floor at 0 and its middle at the origin.
+
+    Args:
+        clip: the motion.
+        body: the body around it.
+        turn_rad: further rotation about the vertical.
+    """
     clip = move_clip(clip, _rotation_about_y(turn_rad - _measure_facing_rad(clip)), np.zeros(3))
     _, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     middle = 0.5 * (p.min(axis=(0, 1)) + p.max(axis=(0, 1)))
@@ -104,7 +120,13 @@ def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
 
 
 def prepend_tpose(clip: Clip, body: ConeBody, tpose_s: float) -> Clip:
-    """Return a clip on the stage with a T-pose of `tpose_s` that faces the cameras, and a blend to the first pose, before it."""
+    """Return a clip on the stage with a T-pose that faces the cameras, and a blend to the first pose, before it.
+
+    Args:
+        clip: the motion.
+        body: the body around it.
+        tpose_s: duration of the T-pose.
+    """
     if tpose_s <= 0.0:
         return clip
     pose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
@@ -133,6 +155,11 @@ def sample_extent(clip: Clip) -> Floats:
 def place_stage(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, Floats]:
     """Return rotation and translation of the stage in the world of a rig: upright in its images, facing its first two cameras,
     all in view.
+
+    Args:
+        rig: the cameras.
+        points_m: that the motion reaches, (S, 3), scene.
+        distance_m: from the cameras; 0: the least at which they see all.
     """
     facing = rig.cameras[:2]
     up = np.array([0.0, 1.0, 0.0])
@@ -198,7 +225,8 @@ class Performer:
     def distance_m(self) -> float:
         """From the middle of the motion to the middle between the first two cameras, along the floor."""
         centers_m = [self.camera_on_stage(camera).center_m for camera in self.rig.cameras[:2]]
-        return float(np.hypot(*np.mean(centers_m, axis=0)[[0, 2]]))
+        x, _, z = np.mean(centers_m, axis=0)
+        return float(np.hypot(x, z))
 
     def poses_at(self, seconds: Floats) -> tuple[Floats, Floats]:
         """Return rotvec (S, J, 3) [rad] and root (S, 3) [m] at any times, (S,) [s]: slerp between poses, constant beyond them."""
@@ -211,7 +239,8 @@ class Performer:
 
     def joints_at(self, seconds: Floats) -> tuple[Floats, Floats]:
         """Return orientations (S, J, 3, 3) and positions (S, J, 3) [m] of the joints, world."""
-        return compute_forward_kinematics(self.clip.skeleton, *self.poses_at(seconds))
+        rotvec, root_m = self.poses_at(seconds)
+        return compute_forward_kinematics(self.clip.skeleton, rotvec, root_m)
 
     def markers_of(self, G: Floats, p: Floats) -> Floats:
         """Return marker centres (S, M, 3) [m] from the joints' orientations and positions."""
@@ -285,9 +314,10 @@ def _find_rig_and_stage(scene: SimulatedScene, points_m: Floats) -> tuple[Rig, F
     """Return the rig, and rotation and translation of the stage in its world."""
     if scene.rig:
         rig = read_rig(scene.rig)
-        return rig, *place_stage(rig, points_m, scene.distance_m)
-    placed, height_m, given = (scene.size, scene.fov_deg), scene.camera_height_m, scene.distance_m
-    distance_m = given or find_distance_in_view(*placed, scene.baseline_m, height_m, points_m)
-    pair = make_facing_rig(*placed, distance_m, scene.baseline_m, height_m)
-    around_m = [given] * (scene.views - 2) if given else find_distances_around(*placed, height_m, scene.views, points_m)
+        R, t = place_stage(rig, points_m, scene.distance_m)
+        return rig, R, t
+    size, fov_deg, height_m, given = scene.size, scene.fov_deg, scene.camera_height_m, scene.distance_m
+    distance_m = given or find_distance_in_view(size, fov_deg, scene.baseline_m, height_m, points_m)
+    pair = make_facing_rig(size, fov_deg, distance_m, scene.baseline_m, height_m)
+    around_m = [given] * (scene.views - 2) if given else find_distances_around(size, fov_deg, height_m, scene.views, points_m)
     return add_cameras_around(pair, scene.views, scene.fov_deg, around_m, height_m), np.eye(3), np.zeros(3)

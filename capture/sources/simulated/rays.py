@@ -250,11 +250,15 @@ def compute_surface_distance(cones: Cones, point: Floats) -> tuple[float, Floats
 
 
 def compute_visibility(center_m: Floats, markers_m: Floats, radius_m: float, cones: Cones) -> tuple[Floats, Floats]:
-    """Return how much of each marker a camera sees past the body, and the mean visible point.
+    """Return the visible share of each marker past the body, (M,) in 0..1, and the mean visible point, (M, 3) [m].
 
-    center_m: optical centre, (3,); markers_m: (M, 3); all [m] world.
     A marker inside the body by less than `SKIN_M` towards the camera is not hidden by it.
-    Returns share (M,) in 0..1 and visible centre (M, 3) [m].
+
+    Args:
+        center_m: optical centre, (3,) world.
+        markers_m: centres, (M, 3) world.
+        radius_m: of the markers.
+        cones: of the body.
     """
     out = np.empty((len(markers_m), 4))
     points = np.ascontiguousarray(markers_m, np.float64)
@@ -272,8 +276,13 @@ def draw_body(
 ) -> None:
     """Draw round cones given in the camera's frame into a layer of zeros: shaded colour and cover (0 or 1).
 
-    boxes: columns and rows that a cone may touch, (C, 4), exclusive ends; rays: x/z and y/z of every
-    pixel, (h, w, 2); light: direction towards the light, (3,); color: (C, 3); layer: (h, w, 4), written.
+    Args:
+        cones: in the camera's frame.
+        boxes: columns and rows that a cone may touch, (C, 4), exclusive ends.
+        rays: x/z and y/z of every pixel, (h, w, 2).
+        light: direction towards the light, (3,).
+        color: (C, 3).
+        layer: (h, w, 4), written.
     """
     depth = np.full(layer.shape[:2], np.float32(FAR))
     _shade_cones(cones, boxes, rays, light, color, depth, layer)

@@ -67,7 +67,14 @@ PROC, DEV = Path("/proc"), Path("/dev")
 
 
 def describe_open_failure(index: int, backend: Backend, dev: Path = DEV, proc: Path = PROC, platform: str = sys.platform) -> str:
-    """Return why a listed camera cannot be opened, and what the user can do."""
+    """Return why a listed camera cannot be opened, and what the user can do.
+
+    Args:
+        index: of the camera.
+        backend: by which it is opened.
+        dev, proc: the system's folders of devices and processes.
+        platform: name of the system, as `sys.platform`.
+    """
     if backend is V4L2 and platform.startswith("linux"):
         device = dev / f"video{index}"
         if not device.exists():

@@ -80,7 +80,13 @@ def format_fourcc(value: float) -> str:
 
 
 def set_format(device: Device, backend: Backend, settings: CameraSettings) -> None:
-    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result."""
+    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result.
+
+    Args:
+        device: the open camera.
+        backend: by which it is opened.
+        settings: what is asked of the camera.
+    """
     code = float(cv2.VideoWriter.fourcc(*settings.fourcc))
     rate = (cv2.CAP_PROP_FPS, settings.fps)
     form = [
@@ -108,7 +114,13 @@ def read_format(device: Device, backend: Backend) -> Facts:
 
 
 def find_format_deviations(settings: CameraSettings, facts: Facts, size: tuple[int, int]) -> list[str]:
-    """Return where size, pixel format and announced rate differ from the settings, for the user."""
+    """Return where size, pixel format and announced rate differ from the settings, for the user.
+
+    Args:
+        settings: what is asked of the camera.
+        facts: what the camera announces.
+        size: width and height of the image [px].
+    """
     deviations = []
     if size != (settings.width, settings.height):
         deviations.append(f"gives {size[0]}x{size[1]} instead of {settings.width}x{settings.height}")
@@ -125,6 +137,12 @@ def set_controls(device: Device, backend: Backend, settings: CameraSettings, bef
     """Set exposure, gain, white balance and focus, where they differ from `before`; return deviations, for the user.
 
     A camera without a switch for automatic is automatic anyway: that is no deviation.
+
+    Args:
+        device: the open camera.
+        backend: by which it is opened.
+        settings: what is asked of the camera.
+        before: the settings in force; None: unknown.
     """
     changed = [name for name in CONTROLS if before is None or getattr(before, name) != getattr(settings, name)]
     if not backend.has_controls:

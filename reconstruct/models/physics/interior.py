@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from config.arrays import Bools, Floats
+from numerics.banded import band_from_blocks
 
 MAX_ITERATIONS = 60
 GAP, RESIDUAL = 1e-9, 1e-7
@@ -36,20 +37,15 @@ class CoupledSquares:
 
     def banded(self) -> Floats:
         """Return the matrix in LAPACK's lower banded form, (K + 1, N K); fixed unknowns have a 1 on the diagonal."""
-        n, k = self.g.shape
+        k = self.g.shape[1]
         both = self.free[:, :, None] & self.free[:, None, :]
         H = np.where(both, self.H, 0.0)
         coupled = self.rate[:, None] * (self.free[1:] & self.free[:-1])
-        diagonal = np.einsum("nii->ni", H).copy()
+        diagonal = np.einsum("nii->ni", H)  # a view
         diagonal[1:] += coupled
         diagonal[:-1] += coupled
-        out = np.zeros((k + 1, n * k))
-        for column in range(k):
-            for row in range(column + 1, k):
-                out[row - column, column::k] = H[:, row, column]
-        out[0] = np.where(self.free, diagonal, 1.0).ravel()
-        out[k, : (n - 1) * k] = -coupled.ravel()
-        return out
+        diagonal[~self.free] = 1.0
+        return band_from_blocks([H, -coupled[:, :, None] * np.eye(k)], k)[: k + 1]
 
 
 def minimise_nonnegative(problem: CoupledSquares, start: float = 0.02) -> Floats:

@@ -7,7 +7,7 @@ import pytest
 
 from calibration.quality.findings import describe_form, judge_dropped
 from calibration.quality.measures import judge_sanity
-from calibration.quality.report import Finding, Grade, QualityReport, grade_figure, join_reports
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, join_reports
 from calibration.solve.solution import BoardForm, DroppedMoment, DropReason, RigSolution
 from tests.calibration.quality.scenes import fitted
 
@@ -19,11 +19,11 @@ GOOD, WEAK, WRONG = Finding(Grade.PASS, "sharp"), Finding(Grade.POOR, "few views
     [(-2.0, Grade.PASS), (1.0, Grade.PASS), (1.1, Grade.POOR), (3.0, Grade.POOR), (3.1, Grade.FAIL), (float("inf"), Grade.FAIL)],
 )
 def test_grades_by_limits(value: float, grade: Grade) -> None:
-    assert grade_figure(value, (1.0, 3.0)) is grade
+    assert grade_figure(value, GradeLimits(1.0, 3.0)) is grade
 
 
 def test_what_is_no_number_never_passes() -> None:
-    assert grade_figure(float("nan"), (1.0, 3.0)) is Grade.FAIL
+    assert grade_figure(float("nan"), GradeLimits(1.0, 3.0)) is Grade.FAIL
 
 
 def test_the_worst_finding_decides_and_comes_first() -> None:

@@ -42,7 +42,7 @@ def drawn_take(
 def drawn_body(rng: np.random.Generator) -> tuple[Floats, Floats, SubjectProblem]:
     """Return y and offsets of a body drawn from what is expected, and the question without takes."""
     asked = build_subject_problem(SPACE, AROUND, [])
-    offset = asked.worn.offset_m + rng.normal(size=(len(AROUND), 3)) * asked.worn.sigma_m[:, None]
+    offset = asked.markers.offset_m + rng.normal(size=(len(AROUND), 3)) * asked.markers.sigma_m[:, None]
     return rng.normal(size=SPACE.n_parameters), offset, asked
 
 
@@ -146,7 +146,7 @@ def test_one_marker_where_nobody_expects_it_does_not_bend_the_body() -> None:
     """A knee marker worn 12 cm down the shin, eight sigmas: thigh and shin keep most of their lengths."""
     rng = np.random.default_rng(8)
     y, offset, asked = drawn_body(rng)
-    offset = asked.worn.offset_m.copy()
+    offset = asked.markers.offset_m.copy()
     good = drawn_take(0.0 * y, offset, np.random.default_rng(1))
     knee = AROUND.names.index("left_knee")
     bad = replace(good, point_m=good.point_m.copy())

@@ -137,7 +137,7 @@ def test_score_against_numpy() -> None:
     placed = 1.1 * (MODEL - center) @ R.T + target
     d2 = np.sum((placed[:, None] - points[None]) ** 2, axis=2).min(axis=1)
     assert (d2 > gate2).any() and (d2 < gate2).any()
-    score = _score_placement(points, MODEL, R, (center, target), 1.1, gate2)
+    score = _score_placement(points, MODEL, R, center, target, 1.1, gate2)
     assert score == pytest.approx(np.minimum(d2, gate2).sum())
 
 
@@ -161,7 +161,7 @@ def test_search_keeps_the_best_of_all_triples() -> None:
             _write_frame(*target, E)
             _write_frame(*MODEL[triples[0]], F)
             center, place = MODEL[triples[0]].mean(axis=0), target.mean(axis=0)
-            expected.append(_score_placement(points, MODEL, E @ F.T, (center, place), 1.0, gate2))
+            expected.append(_score_placement(points, MODEL, E @ F.T, center, place, 1.0, gate2))
     assert len(expected) >= 1
     found = np.sort(best[np.isfinite(best)])
     np.testing.assert_allclose(found, np.sort(expected)[:3], rtol=1e-9)

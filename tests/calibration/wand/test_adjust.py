@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from calibration.wand.adjust import (
+    WandFreedom,
     WandProblem,
     WandState,
     adjust_wand,
@@ -27,7 +28,9 @@ INTRINSICS = np.array(
 )
 
 
-def scene(K: int, F: int = 7, seed: int = 0, noise_px: float = 0.0, C: int = 2, **free: bool) -> tuple[WandState, WandProblem]:
+def scene(
+    K: int, F: int = 7, seed: int = 0, noise_px: float = 0.0, C: int = 2, robust: bool = True, **free: bool
+) -> tuple[WandState, WandProblem]:
     """Return a state that is nearly right and what was measured of it, in baselines."""
     rng = np.random.default_rng(seed)
     R, t = matrix_from_rotvec([0.05, -0.3, 0.1]), np.array([-0.96, 0.2, 0.19])
@@ -41,7 +44,7 @@ def scene(K: int, F: int = 7, seed: int = 0, noise_px: float = 0.0, C: int = 2, 
     velocity, seen = rng.normal(0.0, 300.0, (C, F, K, 2)), np.ones((C, F), bool)
     velocity[0], seen[2:, ::3] = 0.0, False
     views = WandViews(np.arange(F, dtype=float), np.zeros((C, F, K, 2)), velocity, seen, np.zeros(F, np.int64))
-    zero = WandProblem(views, np.ones((F, K), bool), 0.2, 4e-4, **free)
+    zero = WandProblem(views, np.ones((F, K), bool), 0.2, 4e-4, WandFreedom(**free), robust)
     px, _ = compute_wand_residuals(state, zero)
     return state, replace(zero, views=replace(views, points_px=-px + rng.normal(0.0, noise_px, px.shape)))
 

@@ -6,11 +6,10 @@ the coefficients c_k (72,) of a cubic B-spline (Wei et al. 2011, section 7), so 
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import solveh_banded
 from scipy.sparse import csr_array
 
 from config.arrays import Floats
-from numerics.banded import BandedEquations, band_from_blocks
+from numerics.banded import BandedEquations, band_from_blocks, solve_band
 from reconstruct.models.physics.dynamics import N_TANGENT
 
 N3 = 3 * N_TANGENT
@@ -62,4 +61,4 @@ def solve_damped_step(band: Floats, gradient: Floats, damping: float) -> Floats:
     """
     matrix = band.copy()
     matrix[0] += damping
-    return np.asarray(solveh_banded(matrix, -gradient, overwrite_ab=True, lower=True, check_finite=False)).reshape(-1, N_TANGENT)
+    return solve_band(matrix, -gradient.reshape(-1, N_TANGENT))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
+from numerics.definite import solve_each_damped
 from reconstruct.models.style.model import StyleEvaluator, compute_covariance
 
 FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-9, 1e6
@@ -66,8 +67,7 @@ def find_latent(query: LatentQuery, start: Floats, steps: int = 30) -> Floats:
     for _ in range(steps):
         part = query.take(busy)
         gradient, hessian = _compute_derivatives(part, X[busy])
-        damped = hessian + damping[busy, None, None] * np.einsum("pqq->pq", hessian)[:, :, None] * np.eye(X.shape[1])
-        ahead = X[busy] - np.linalg.solve(damped, gradient[:, :, None])[:, :, 0]
+        ahead = X[busy] + solve_each_damped(hessian, gradient, damping[busy])
         energy_ahead = compute_energies(part, ahead)
         gain = energy[busy] - energy_ahead
         better = gain > 0.0

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from config.arrays import Floats
 from config.jit import kernel
+from numerics.definite import invert_triangle_in_place
 
 
 @kernel
@@ -83,7 +84,7 @@ def compute_objective(
     X = np.ascontiguousarray(X)
     alpha, beta, gamma = (float(v) for v in np.exp(ln_parameters))
     fill_covariance(X, alpha, beta, gamma, w.smooth, w.K)
-    log_det = _invert_covariance(w.K)
+    log_det = invert_triangle_in_place(w.K)
     np.multiply(Y, np.exp(ln_scale), out=w.scaled)
     # LAPACK and BLAS arrays are column-major: to them our lower triangles are upper ones, and our (N, D) arrays are (D, N).
     blas.dsymm(1.0, w.K.T, w.scaled.T, c=w.solved.T, side=1, lower=0, overwrite_c=1)
@@ -94,13 +95,3 @@ def compute_objective(
     likelihood = 0.5 * n_features * log_det + 0.5 * float(fit.sum()) - n * float(ln_scale.sum())
     L = likelihood + 0.5 * float(np.vdot(X, X)) + float(np.sum(ln_parameters))
     return L, dX, 1.0 + np.array([by_smooth, -trace / beta, -0.5 * gamma * by_distance]), fit - n
-
-
-def _invert_covariance(K: Floats) -> float:
-    """Replace the lower triangle of K by that of its inverse; return ln|K|. Raises LinAlgError: K is not positive definite."""
-    _, failed = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
-    if failed:
-        raise np.linalg.LinAlgError("the kernel matrix is not positive definite")
-    log_det = 2.0 * float(np.log(np.diagonal(K)).sum())
-    lapack.dpotri(K.T, lower=0, overwrite_c=1)
-    return log_det
