@@ -14,7 +14,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools import cli, launch
-from tools.arguments import add_settings_options
+from tools.commands.options import add_settings_options
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = dict(cli.COMMANDS)
@@ -140,9 +140,9 @@ def test_a_foreign_package_is_named(name: str, content: str, tmp_path: Path) -> 
 def test_help_and_usage_errors_import_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from tools.cli import COMMANDS, application\n"
+        "from tools.cli import COMMANDS, build_application\n"
         "for name in (None, *COMMANDS):\n"
-        "    try: application(name)([*filter(None, [name]), '--nope'], prog_name='duocap')\n"
+        "    try: build_application(name)([*filter(None, [name]), '--nope'], prog_name='duocap')\n"
         "    except SystemExit as ending: assert ending.code == 2, name\n"
         "    print(name, sorted({'numba', 'cv2', 'scipy', 'numpy', 'zmq', 'rich'} & set(sys.modules)))"
     )

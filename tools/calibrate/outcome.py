@@ -2,19 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from calibration.quality.report import Grade, QualityReport
 from config.errors import CalibrationError, DuocapError
 from config.files import write_together
-
-PICTURE = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="FILE", help="Where to draw the verdict; default beside the result.", show_default=False),
-]
-NO_PICTURE = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
 
 
 def choose_picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:

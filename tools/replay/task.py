@@ -60,21 +60,46 @@ class ReplayTask:
     mass: float | None
 
 
-def replay_videos(
-    settings: Settings,
-    spec: RecordingSpec,
-    made_for: tuple[Rig, Path, Path | None],
-    task: ReplayTask,
-    hide: Sequence[str],
-    overlay: Path | None,
-) -> None:
-    """Replay videos with the rig, the subject and the database of `made_for`."""
-    rig, subject, database = made_for
+@dataclass(frozen=True, slots=True)
+class VideoInputs:
+    """Videos to replay, and what they are replayed with.
+
+    rig: as calibrated; subject: its file; database: of motions, None for the default; hidden: markers that are kept from the
+    solver; overlay: a video to write of all views.
+    """
+
+    spec: RecordingSpec
+    rig: Rig
+    subject: Path
+    database: Path | None
+    hidden: Sequence[str]
+    overlay: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInputs:
+    """A session to replay, and what is to be used in place of its own; None: its own.
+
+    video: detect anew in its videos; verify: its poses must come out the same.
+    """
+
+    folder: Path
+    rig: Path | None
+    subject: Path | None
+    database: Path | None
+    model: str | None
+    lag_s: float | None
+    video: bool
+    verify: bool
+
+
+def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> None:
+    """Replay videos."""
     settings = disable_live_filter(settings, task.smooth)
-    performer = read_subject(subject)
-    rig = _place_rig_in_world(rig, performer)
-    poses = open_database(database or find_default_database(partial(typer.echo, err=True)))
-    recording = CaptureRecording(spec, settings.detector, performer.markers)
+    performer, overlay = read_subject(inputs.subject), inputs.overlay
+    rig = _place_rig_in_world(inputs.rig, performer)
+    poses = open_database(inputs.database or find_default_database(partial(typer.echo, err=True)))
+    recording = CaptureRecording(inputs.spec, settings.detector, performer.markers)
     for words in recording.notes:
         typer.echo(f"duocap: warning: {words}", err=True)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
@@ -89,7 +114,7 @@ def replay_videos(
                 performer,
                 poses,
                 settings,
-                hidden=hide,
+                hidden=inputs.hidden,
                 sink=sink,
                 watch=watch,
                 realtime=task.realtime,
@@ -97,7 +122,7 @@ def replay_videos(
                 style=task.style,
             )
         result = _solve_offline(result, (performer, poses), settings, task, overlay)
-        info = TakeInfo(performer.name, source=Path(spec.name).name)
+        info = TakeInfo(performer.name, source=Path(inputs.spec.name).name)
         with write_together():
             finished = _finish_replay(result, performer, info, task)
             if overlay is not None:
@@ -105,20 +130,10 @@ def replay_videos(
                     write_overlay(overlay, recording, finished.rig, performer, finished.poses, finished.markers, progress)
 
 
-def replay_recorded(
-    settings: Settings,
-    folder: Path,
-    made_for: tuple[Path | None, Path | None, Path | None],
-    task: ReplayTask,
-    model: str | None,
-    lag: float | None,
-    video: bool,
-    verify: bool,
-) -> None:
+def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask) -> None:
     """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
-    rig, subject, database = made_for
-    session = open_session(folder, settings, database, rig, subject, task.style)
-    settings = disable_live_filter(set_lag(set_model(session.settings, model), lag), task.smooth)
+    session = open_session(inputs.folder, settings, inputs.database, inputs.rig, inputs.subject, task.style)
+    settings = disable_live_filter(set_lag(set_model(session.settings, inputs.model), inputs.lag_s), task.smooth)
     session = replace(session, settings=settings, rig=_place_rig_in_world(session.rig, session.subject))
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (
@@ -127,18 +142,18 @@ def replay_recorded(
             ) as sink,
             open_progress_bar("replay") as progress,
         ):
-            parts = detect_video_parts(session) if video else read_journal_parts(session)
+            parts = detect_video_parts(session) if inputs.video else read_journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=task.realtime, progress=progress)
         result = _solve_offline(result, (session.subject, session.database), settings, task)
-        info = TakeInfo(session.subject.name, source=folder.name)
+        info = TakeInfo(session.subject.name, source=inputs.folder.name)
         with write_together():
             _finish_replay(result, session.subject, info, task)
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
-    if verify and not verdict.is_same:
+    if inputs.verify and not verdict.is_same:
         older = session.info.journal != JOURNAL
         why = "it was recorded by another version" if older else "was it recorded by another version, or is it damaged?"
-        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; {why}")
+        raise DuocapError(f"{inputs.folder}: {'; '.join(verdict.lines())}; {why}")
 
 
 def _place_rig_in_world(rig: Rig, performer: Subject) -> Rig:

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options, check_folders
+from tools.arguments import check_folders
 from tools.commands.evaluate.options import EvaluationWorkers, Motion, evaluation_plan
-from tools.commands.options import Scheduler
+from tools.commands.options import Scheduler, add_settings_options
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write all figures as JSON.", show_default=False)]
 Tables = Annotated[str, typer.Option("--tables", metavar="N,N", help="1: all poses; 2 to 4: by subject. Default all.")]
