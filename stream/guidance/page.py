@@ -20,8 +20,8 @@ from stream.guidance.html import (
     format_progress_html,
     wrap_in_style,
 )
-from stream.guidance.picture import CameraPicture, draw_canvas
 from stream.web.html import set_html
+from stream.web.picture import CameraPicture, draw_canvas
 from stream.web.server import close_server, set_theme
 
 PANEL_PX, INSTRUCTION_PX, EDGE_PX = 330, 700, 12

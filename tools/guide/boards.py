@@ -14,7 +14,7 @@ from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
 from stream.guidance.page import AGAIN, FINISH
-from stream.guidance.picture import AMBER, FRAME, GREEN, CameraPicture
+from stream.web.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
 from tools.guide.show import GuideShow
 from tools.run.orders import SKEW_SHARE

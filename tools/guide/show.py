@@ -7,7 +7,7 @@ from calibration.guidance.advice import Advice, SteadyText
 from capture.process.preview_image import Preview
 from config.arrays import Image
 from stream.guidance.page import GuideButton, GuidePage
-from stream.guidance.picture import CameraPicture
+from stream.web.picture import CameraPicture
 from stream.web.preview import CameraPreview
 from tools.guide.cameras import GuidedCameras
 
