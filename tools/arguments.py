@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 def set_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
     """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written, and for models
-    of missing markers that are not there."""
+    of missing markers that are not there.
+
+    Args:
+        settings: of the run.
+        style: the file to begin with.
+        save_style: the file for the last one.
+        no_style: use none.
+    """
     if no_style:
         settings = replace(settings, fill=replace(settings.fill, style=False), given=settings.given | {"fill.style"})
     for option, file in {"--style": style, "--save-style": save_style}.items():

@@ -145,7 +145,11 @@ def open_viewer(
 ) -> Iterator[ViewerProcess | None]:
     """Have a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
 
-    stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
+    Args:
+        settings: of the run.
+        tell: receives what goes on, in words.
+        stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
+        wanted: whether there is to be a viewer.
     """
     viewer = _start_viewer(settings, tell) if wanted else None
     try:
@@ -180,6 +184,11 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
     """Serve the viewer until told to stop, or until the process that wanted it has gone.
 
     It only answers: a pipe that nobody reads fills up within minutes, and whoever writes to it then waits for ever.
+
+    Args:
+        pipe: to the process that opened it.
+        plan: what to show.
+        logs: of the process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
     start_logs(logs, "viewer")
@@ -244,8 +253,7 @@ class _Viewer:
         server = open_server(view.host, view.port, TITLE)
         self.port = server.get_port()
         self.url = format_page_url(view.host, self.port)
-        dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
-        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _find_service(plan))
+        self.app = App(server, feed, wants_dark(view.theme), plan.settings.stream.budget_ms, _find_service(plan))
         if plan.at_s is not None:
             self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 
@@ -253,6 +261,11 @@ class _Viewer:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
             open_browser(self.url)
+
+
+def wants_dark(theme: str) -> bool:
+    """Return whether a page is dark: as its theme says, or for `auto` as the system is."""
+    return theme == "dark" or (theme == "auto" and prefers_dark())
 
 
 def open_browser(url: str) -> None:

@@ -162,7 +162,11 @@ def _collect_tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTrac
 def cut_take(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
     """Return the frames between two times since the first frame [s]; the part begins at 0.
 
-    Raises DuocapError: there are no frames between them.
+    Args:
+        take: the motion.
+        from_s: the first time [s].
+        to_s: the last time [s].
+    Raises: DuocapError: there are no frames between them.
     """
     kept = np.flatnonzero((take.seconds >= from_s - 1e-9) & (take.seconds <= to_s + 1e-9))
     if not len(kept):

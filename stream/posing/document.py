@@ -112,7 +112,14 @@ def compute_joint_positions_m(skeleton: Skeleton, pose: StoredPose) -> Floats:
 
 
 def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
-    """Hold a joint at a place, (3,) [m]; what held it before no longer does. Raises PosingError."""
+    """Hold a joint at a place, (3,) [m]; what held it before no longer does.
+
+    Args:
+        document: the session's document.
+        joint: its name.
+        target_m: where it is held, (3,) world [m].
+    Raises: PosingError.
+    """
     return replace(
         document,
         pins={**document.pins, check_joint_name(joint): check_point(target_m)},
@@ -121,7 +128,14 @@ def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
 
 
 def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
-    """Hold a joint at a point of the picture, (2,) [px]. Raises PosingError: no picture, or no such joint or point."""
+    """Hold a joint at a point of the picture, (2,) [px].
+
+    Args:
+        document: the session's document.
+        joint: its name.
+        image_px: where it is held, (2,) [px].
+    Raises: PosingError: no picture, or no such joint or point.
+    """
     if document.picture is None:
         raise PosingError("there is no picture to place a point in; load one first")
     return replace(

@@ -67,7 +67,8 @@ def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProg
     constraints = _build_constraints(keys, held, poser.skeleton, np.minimum(seconds, keys[-1].time_s))
     found = _solve_frames(poser, constraints, progress)
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
-    return Motion(_take_from_arrays(poser.skeleton, *resample_motion(rotvec, root_m, SHOWN_HZ), SHOWN_HZ), keys[0].time_s, held)
+    rotvec, root_m = resample_motion(rotvec, root_m, SHOWN_HZ)
+    return Motion(_take_from_arrays(poser.skeleton, rotvec, root_m, SHOWN_HZ), keys[0].time_s, held)
 
 
 def take_from_pose(document: Document, skeleton: Skeleton) -> Take:

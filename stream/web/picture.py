@@ -71,7 +71,13 @@ class CameraPicture:
 
 
 def draw_canvas(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int = 0) -> Image:
-    """Return a canvas, RGB, with the pictures side by side or one above the other; size: width and height; top_px: left free."""
+    """Return a canvas, RGB, with the pictures side by side or one above the other.
+
+    Args:
+        cameras: what is drawn of each.
+        size: width and height [px].
+        top_px: height that is left free above the pictures [px].
+    """
     width, height = size
     canvas = np.full((height, width, 3), BACKGROUND, np.uint8)
     for camera, (x, y, w, h) in zip(cameras, lay_out_pictures(cameras, size, top_px), strict=True):
@@ -81,7 +87,13 @@ def draw_canvas(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px:
 
 
 def lay_out_pictures(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px: int) -> list[tuple[int, int, int, int]]:
-    """Return x, y, width and height of each picture: as large as possible in its aspect."""
+    """Return x, y, width and height of each picture: as large as possible in its aspect.
+
+    Args:
+        cameras: with the sizes of their pictures.
+        size: width and height of the canvas [px].
+        top_px: left free above.
+    """
     width, height = size[0], size[1] - top_px
     best: list[tuple[int, int, int, int]] = []
     for columns in range(1, len(cameras) + 1):
@@ -174,7 +186,13 @@ class PictureMarks:
 
 
 def draw_tuning_picture(image: Image, preview: Preview, marks: PictureMarks) -> Image:
-    """Draw marks on a preview's picture: BGR in, RGB out, CANVAS_PX wide."""
+    """Draw marks on a preview's picture: BGR in, RGB out, CANVAS_PX wide.
+
+    Args:
+        image: BGR.
+        preview: of the camera, with its markers.
+        marks: what is drawn.
+    """
     x, y, width, _ = preview.region
     scale = CANVAS_PX / max(width, 1)
     shown = image if preview.kind is PreviewKind.FOREGROUND else brighten_picture(image)

@@ -51,7 +51,13 @@ def compute_facing_joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Flo
 
 
 def draw_bodies(bodies: list[Floats], parents: tuple[int, ...], states: list[TrackingState]) -> str:
-    """Return bodies side by side as SVG, feet on one line."""
+    """Return bodies side by side as SVG, feet on one line.
+
+    Args:
+        bodies: joints of each, (J, 3) [m].
+        parents: of each joint; -1 for the root.
+        states: of tracking, of each.
+    """
     scale = (HEIGHT - 2 * MARGIN) / METRES
     paths = []
     for n, (body, state) in enumerate(zip(bodies, states, strict=True)):

@@ -69,7 +69,15 @@ class FloorOutput:
 
 
 def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progress) -> Floor:
-    """Find a floor. Raises SourceError, CalibrationError: nothing that can be read, or no floor in it."""
+    """Find a floor.
+
+    Args:
+        wishes: how to find it, and from what.
+        rig: the cameras.
+        settings: of the run.
+        progress: receives the amount done, and of how much.
+    Raises: SourceError, CalibrationError: nothing that can be read, or no floor in it.
+    """
     if wishes.by == "board":
         return _find_board_floor(wishes, rig, progress)
     if wishes.by == "markers":

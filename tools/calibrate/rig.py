@@ -108,8 +108,14 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcom
 def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask, tell: Tell) -> RigOutcome:
     """Choose views, solve, say the verdict, draw it, and write the rig.
 
-    sizes: of the pictures of each camera [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
-    CalibrationError: views that tell too little to solve for anything.
+    Of a fail a picture is drawn, too, but no rig is written.
+
+    Args:
+        moments: at which cameras see the board.
+        sizes: of the pictures of each camera [px].
+        task: how to calibrate, and where to write.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: views that tell too little to solve for anything.
     """
     selection = select_views(moments, sizes, task.board, task.n_views, still_only=not task.solve_offset)
     for line in describe_selection(selection):
@@ -160,7 +166,13 @@ def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names:
 
 
 def solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
-    """Solve for one camera or more."""
+    """Solve for one camera or more.
+
+    Args:
+        moments: the views that were chosen.
+        sizes: of the pictures of each camera [px].
+        task: how to calibrate.
+    """
     if len(sizes) == 1:
         views = [moment.views[0] for moment in moments if moment.views[0] is not None]
         return solve_camera(task.board, views, sizes[0], name="camera", lens=task.lens)

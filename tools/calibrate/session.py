@@ -29,17 +29,26 @@ Window = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedTposes:
+    """What the verdict on a subject rests on: all T-poses, what each is called, and where the performer stood."""
+
+    tposes: tuple[TPose, ...]
+    names: tuple[str, ...]
+    context: TposeContext
+
+
+@dataclass(frozen=True, slots=True)
 class SubjectResult:
     """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it.
 
-    asked: what the verdict rests on: all T-poses, what each is called, where the performer stood.
+    asked: what the verdict rests on.
     """
 
     subject: Subject
     tpose: TPose
     found: TakesFit
     report: QualityReport
-    asked: tuple[tuple[TPose, ...], tuple[str, ...], TposeContext]
+    asked: JudgedTposes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,17 @@ def average_tpose_of_pairs(
     worn: Worn | None = None,
     pose: StartPose | None = "t",
 ) -> TPose:
-    """Label and average the markers of one take; worn, pose: as of `average_tpose`. Raises CalibrationError: no such pose."""
+    """Label and average the markers of one take.
+
+    Args:
+        pairs: views of the T-pose, by moment.
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions.
+        settings: of the run.
+        worn, pose: as of `average_tpose`.
+    Raises: CalibrationError: no such pose.
+    """
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
         points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
@@ -106,7 +125,7 @@ def fit_subject_to_tposes(
         )
     report = judge_subject(found, tposes, names, setting)
     subject = replace(found.fit.subject, world=find_world(found.fit, rig))
-    return SubjectResult(subject, tposes[found.used[0]], found, report, (tuple(tposes), tuple(names), setting))
+    return SubjectResult(subject, tposes[found.used[0]], found, report, JudgedTposes(tuple(tposes), tuple(names), setting))
 
 
 def read_pairs(
@@ -114,7 +133,12 @@ def read_pairs(
 ) -> list[list[Views]]:
     """Return the pairs of a recording between times, of each window its own [s].
 
-    Raises CalibrationError: the rig does not fit the videos, or a window holds no frame.
+    Args:
+        recording: the recording.
+        windows: first and last time of each [s].
+        rig: the cameras.
+        progress: receives the amount done, and of how much.
+    Raises: CalibrationError: the rig does not fit the videos, or a window holds no frame.
     """
     found: list[list[Views]] = [[] for _ in windows]
     end_s, last_s = max(window[1] for window in windows), 0.0
@@ -162,7 +186,7 @@ def format_subject(result: SubjectResult) -> list[str]:
         f"{result.subject.name}: skeleton {result.subject.skeleton.height_m:.2f} m high, "
         f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {frames} frames"
     )
-    slopes = {tpose.slope_deg for tpose in result.asked[0]} - {0.0}
+    slopes = {tpose.slope_deg for tpose in result.asked.tposes} - {0.0}
     poses = [f"the arms are taken to point {-slope:.0f} degrees below level" for slope in sorted(slopes)]
     return [head, *poses, *describe_markers(fit), *describe_lengths(fit), *format_world_finding(result.subject.world)]
 

@@ -102,8 +102,12 @@ def calibrate_wand(
 ) -> tuple[WandSolution, QualityReport]:
     """Measure a rig with a wand and judge it.
 
-    names: of the cameras, by default the usual ones. Raises CalibrationError: one camera only, nothing tells lenses or scale, no
-    wand is seen or too little of it, nothing fits.
+    Args:
+        recording: of the wand.
+        wishes: what is known of wand and cameras.
+        names: of the cameras, by default the usual ones.
+        progress: receives the amount done, and of how much.
+    Raises: CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")

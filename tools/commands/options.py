@@ -207,7 +207,7 @@ class StyleOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageOptions:
+class BrowserPageOptions:
     """A page in the browser."""
 
     port: Annotated[

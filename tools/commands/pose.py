@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import Database, PageOptions, add_settings_options
+from tools.commands.options import BrowserPageOptions, Database, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class PoseOptions:
         typer.Option(metavar="FILE", help="Write a session's motion, and show no page; repeatable."),
     ] = None
     publish: Annotated[bool, typer.Option("--publish", help="Publish the pose to the stream from the start.")] = False
-    page: PageOptions
+    page: BrowserPageOptions
 
 
 @add_settings_options

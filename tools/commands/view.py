@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import PageOptions, add_settings_options
+from tools.commands.options import BrowserPageOptions, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ViewOptions:
             help="Recordings or session folders to play, two side by side; a batch's folder: its report; none: the stream.",
         ),
     ] = None
-    page: PageOptions
+    page: BrowserPageOptions
     at_s: Annotated[float | None, typer.Option("--at", min=0.0, metavar="SECONDS", help="Stop a recording at this time.")] = None
 
 

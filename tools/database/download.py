@@ -53,7 +53,13 @@ class RemoteFile:
 
 
 def read_remote_file(url: str, headers: Message, total: int | None) -> RemoteFile:
-    """Return what an answer's header says of the file."""
+    """Return what an answer's header says of the file.
+
+    Args:
+        url: its address.
+        headers: of the answer.
+        total: bytes; None where the server did not say.
+    """
     return RemoteFile(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
 

@@ -30,7 +30,7 @@ from tools.calibrate.session import fit_subject_to_pairs
 from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, build_demo_report
 from tools.interrupt import raise_on_interrupt
-from tools.run.live import plan_reconstruction
+from tools.run.live import RunFiles, plan_reconstruction
 from tools.run.parts import RunError
 from tools.run.prepared import PreparedProcesses
 from tools.run.supervisor import Supervisor, choose_session_name
@@ -65,7 +65,13 @@ def stage_demo(seconds: float | None, n_views: int = 2) -> DemoScene:
 def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
     """Calibrate the performer as a user would: from the markers that two cameras see at least in the T-pose.
 
-    With one camera the second is there for this. Raises CalibrationError: no T-pose seen.
+    With one camera the second is there for this.
+
+    Args:
+        stage: with the performer.
+        database: of motions.
+        settings: of the run.
+    Raises: CalibrationError: no T-pose seen.
     """
     performer = stage.performer
     if len(performer.rig) == 1:
@@ -127,7 +133,7 @@ def run_demo(
     session = choose_session_name()
     rig = stage.performer.rig
     cameras = [_plan_camera(settings, stage, camera) for camera in range(n_views)]
-    plan = plan_reconstruction(rig, subject, demo.database, settings, session, SCENE.fps, demo.outputs, demo.record)
+    plan = plan_reconstruction(rig, subject, demo.database, settings, session, SCENE.fps, RunFiles(demo.outputs, demo.record))
     subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), find_key_settings(settings.stream))
     with raise_on_interrupt(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()

@@ -60,7 +60,13 @@ class CameraProbe:
 def examine_cameras(
     settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")
 ) -> list[DoctorFinding]:
-    """Open every camera for about a second, and say what it gives and what hinders it."""
+    """Open every camera for about a second, and say what it gives and what hinders it.
+
+    Args:
+        settings: of the run.
+        devices: where webcams come from; None: this machine's.
+        folder: where Linux has its devices.
+    """
     wanted = settings.camera
     try:
         backend = choose_backend(wanted.backend)

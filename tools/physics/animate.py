@@ -111,7 +111,7 @@ class MotionFiles:
         motion = None if clip is None else motion_from_clip(clean_clip(clip)[0], file.name)
         if motion is None or not motion.ranges:
             motion = read_motion(file)
-        longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
+        longest = max(motion.ranges, key=lambda rows: rows.n_frames)
         return prepare_field_motion(clip_from_motion(motion, longest), self.mass_kg), FPS
 
     def row(self, name: str, at_s: float) -> int:

@@ -29,7 +29,7 @@ from tools.replay.offline import solve_replay_offline
 from tools.replay.opening import open_session
 from tools.replay.outlet import create_replay_watch, open_replay_sink
 from tools.replay.overlay import write_overlay
-from tools.replay.replay import ReplayResult, disable_live_filter, smooth_result
+from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result
 from tools.replay.replay import replay_recording as run_replay
 from tools.replay.report import format_replay_report
 from tools.replay.session import replay_session
@@ -94,7 +94,13 @@ class RecordedInputs:
 
 
 def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> None:
-    """Replay videos."""
+    """Replay videos.
+
+    Args:
+        settings: of the run.
+        inputs: the videos, and what they are replayed with.
+        task: what is to become of the poses.
+    """
     settings = disable_live_filter(settings, task.smooth)
     performer, overlay = read_subject(inputs.subject), inputs.overlay
     rig = _place_rig_in_world(inputs.rig, performer)
@@ -114,12 +120,8 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
                 performer,
                 poses,
                 settings,
-                hidden=inputs.hidden,
-                sink=sink,
-                watch=watch,
-                realtime=task.realtime,
-                progress=progress,
-                style=task.style,
+                ReplayWay(inputs.hidden, sink, watch, task.realtime, task.style),
+                progress,
             )
         result = _solve_offline(result, (performer, poses), settings, task, overlay)
         info = TakeInfo(performer.name, source=Path(inputs.spec.name).name)
@@ -131,7 +133,14 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
 
 
 def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask) -> None:
-    """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
+    """Replay a session from what was detected, or from its videos.
+
+    Args:
+        settings: of the run.
+        inputs: the session, and what replaces its own.
+        task: what is to become of the poses.
+    Raises: DuocapError: not verified.
+    """
     session = open_session(inputs.folder, settings, inputs.database, inputs.rig, inputs.subject, task.style)
     settings = disable_live_filter(set_lag(set_model(session.settings, inputs.model), inputs.lag_s), task.smooth)
     session = replace(session, settings=settings, rig=_place_rig_in_world(session.rig, session.subject))
@@ -173,7 +182,8 @@ def _solve_offline(
     """Return a replay solved with past and future, where something is written and live poses are not asked for."""
     if task.as_live or not (task.files or task.report or overlay):
         return result
-    return solve_replay_offline(result, *made_for, settings)
+    performer, database = made_for
+    return solve_replay_offline(result, performer, database, settings)
 
 
 def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, task: ReplayTask) -> ReplayResult:

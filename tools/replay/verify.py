@@ -70,7 +70,13 @@ class VerifyingSink:
         """Say nothing."""
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
-        """Say nothing: the events are in the take."""
+        """Say nothing: the events are in the take.
+
+        Args:
+            t_ns: its time [ns].
+            kind: of the event.
+            text: what happened, in words.
+        """
 
     def serve(self, t_ns: int) -> None:
         """Attend to whoever joins."""

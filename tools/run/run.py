@@ -21,7 +21,7 @@ from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import raise_on_interrupt
 from tools.run.cameras import NODE, check_camera_sources, is_recorded, plan_camera
-from tools.run.live import plan_reconstruction
+from tools.run.live import RunFiles, plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder
 from tools.run.report import RunReport, RunStatistics
@@ -127,18 +127,8 @@ def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
 def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
     """Plan the reconstruction, and where nodes come in if the run has any."""
     fps = what.fps or DEFAULT_FPS
-    plan = plan_reconstruction(
-        what.rig,
-        what.subject,
-        what.database,
-        settings,
-        session,
-        fps,
-        what.outputs,
-        what.record,
-        what.style,
-        what.save_style,
-    )
+    files = RunFiles(what.outputs, what.record, what.style, what.save_style)
+    plan = plan_reconstruction(what.rig, what.subject, what.database, settings, session, fps, files)
     if NODE not in what.cameras:
         return plan, None
     keys = find_key_settings(settings.stream)
@@ -146,7 +136,13 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
 
 
 def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
-    """Say whether a style was kept, where that was wanted."""
+    """Say whether a style was kept, where that was wanted.
+
+    Args:
+        file: of the style; None: it was not wanted.
+        saved: whether it was written.
+        tell: receives what goes on, in words.
+    """
     if file is not None:
         tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
 

@@ -59,7 +59,15 @@ class StartProgress:
 
 
 def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
-    """Wait until all is ready, with progress in words; third: what the process beside the cameras is. Raises RunError."""
+    """Wait until all is ready, with progress in words.
+
+    Args:
+        run: the processes.
+        sources: of the cameras, as the user named them.
+        tell: receives what goes on, in words.
+        third: what the process beside the cameras is.
+    Raises: RunError.
+    """
     host = run.entrance.removeprefix("tcp://")
     for name, source in zip(CAMERA_NAMES, sources, strict=False):
         if find_camera_kind(source) is CameraKind.NODE:

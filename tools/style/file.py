@@ -53,8 +53,12 @@ def read_request(
 ) -> tuple[PoseRequest, Rig | None]:
     """Read a file of constraints; give what it asks for and its cameras.
 
-    n_styles: shares must be as many; rig_file: cameras of image points; worn: markers of the performer, which the file's own
-    `markers` replaces. Raises DuocapError with the place in the file.
+    Args:
+        file: of constraints.
+        n_styles: shares must be as many.
+        rig_file: cameras of image points.
+        worn: markers of the performer, which the file's own `markers` replaces.
+    Raises: DuocapError with the place in the file.
     """
     table = read_toml(file, PoseFileError, "the constraints", "docs/style.md describes the file")
     return parse_request(str(file), table, n_styles, rig_file, worn)
@@ -156,7 +160,11 @@ def _read_shares(where: str, value: object, n_styles: int) -> tuple[float, ...]:
 def add_motion_curves(request: PoseRequest, file: Path, joints: str) -> PoseRequest:
     """Return a request with joints of a motion as further curves, from 0 s on.
 
-    joints: names with commas between. Raises DuocapError: no motion, unknown joints, several poses asked for as well.
+    Args:
+        request: what is asked already.
+        file: of the motion.
+        joints: names with commas between.
+    Raises: DuocapError: no motion, unknown joints, several poses asked for as well.
     """
     names = [name.strip() for name in joints.split(",") if name.strip()]
     for name in names:

@@ -80,8 +80,7 @@ def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Ri
         lines += format_pose_residuals(f"pose {number}", pose, off)
         warned = format_pose_warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
-    rotvec, root_m = arrays_from_poses(found)
-    return PosedTake(build_posed_take(synthesizer.skeleton, rotvec, root_m, fps), tuple(lines), tuple(warnings))
+    return PosedTake(build_posed_take(synthesizer.skeleton, found, fps), tuple(lines), tuple(warnings))
 
 
 def _solve_motion_take(
@@ -103,7 +102,7 @@ def _solve_motion_take(
         measure_constraint_residuals(pose, asked, constraint, skeleton, rig, row)
         for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = build_posed_take(skeleton, *resample_motion(*arrays_from_poses(found), fps), fps)
+    take = build_motion_take(skeleton, found, fps)
     return PosedTake(take, format_motion_quality(take, request, found, off), format_motion_warnings(found, off))
 
 
@@ -124,13 +123,35 @@ def _interpolate_shares(request: PoseRequest, seconds: Floats) -> Floats | None:
     return np.stack(columns, axis=-1)
 
 
-def arrays_from_poses(found: Sequence[FoundPose]) -> tuple[Floats, Floats]:
-    """Return the rotation vectors, (N, J, 3), and places, (N, 3), of poses."""
-    return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
+def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str = "style") -> Take:
+    """Return poses as a take of even frames.
+
+    Args:
+        skeleton: of the body.
+        poses: in the order of time.
+        fps: of the take.
+        source: what made it.
+    """
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    return _build_even_take(skeleton, rotvec, root_m, fps, source)
 
 
-def build_posed_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str = "style") -> Take:
-    """Return poses as a take of even frames."""
+def build_motion_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str = "style") -> Take:
+    """Return poses at the rate of the features as a take at fps.
+
+    Args:
+        skeleton: of the body.
+        poses: in the order of time.
+        fps: of the take.
+        source: what made it.
+    """
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    rotvec, root_m = resample_motion(rotvec, root_m, fps)
+    return _build_even_take(skeleton, rotvec, root_m, fps, source)
+
+
+def _build_even_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str) -> Take:
+    """Return rotation vectors, (N, J, 3) [rad], and places of the root, (N, 3) [m], as a take of even frames."""
     return Take(
         skeleton=skeleton,
         seconds=np.arange(len(rotvec)) / fps,

@@ -54,7 +54,16 @@ def measure_constraint_residuals(
     rig: Rig | None = None,
     points: tuple[PointAsked, ...] = (),
 ) -> list[ConstraintResidual]:
-    """Return how far a pose is off each of its constraints; constraints: those made of `asked` and the further points."""
+    """Return how far a pose is off each of its constraints.
+
+    Args:
+        pose: that was found.
+        asked: what is asked of the pose.
+        constraints: those made of `asked` and the further points.
+        skeleton: of the body.
+        rig: the cameras that image points are in.
+        points: asked for as well.
+    """
     G, p = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)
     result = []
     for point in asked.points + points:

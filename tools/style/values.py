@@ -38,7 +38,16 @@ def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, 
 
 
 def read_numbers_key(where: str, table: Mapping[str, Any], key: str, count: int, most: float = math.inf) -> Floats:
-    """Return `count` finite numbers, none above `most` in size. Raises PoseFileError."""
+    """Return `count` finite numbers, none above `most` in size.
+
+    Args:
+        where: the place in the file, for messages.
+        table: of the file, as read.
+        key: of the value in the table.
+        count: how many numbers.
+        most: largest size of a number.
+    Raises: PoseFileError.
+    """
     if key not in table:
         raise PoseFileError(f"{where} lacks {key}; give {count} numbers")
     return check_numbers(f"{where} {key}", table[key], count, most)
@@ -61,7 +70,17 @@ def check_numbers(where: str, value: object, count: int, most: float = math.inf)
 def read_number_key(
     where: str, table: Mapping[str, Any], key: str, default: float, above: float = 0.0, most: float = 1e6
 ) -> float:
-    """Return one number above `above` and up to `most`; `default` where the key is absent. Raises PoseFileError."""
+    """Return one number above `above` and up to `most`; `default` where the key is absent.
+
+    Args:
+        where: the place in the file, for messages.
+        table: of the file, as read.
+        key: of the value in the table.
+        default: for an absent key.
+        above: the number must be larger.
+        most: largest number.
+    Raises: PoseFileError.
+    """
     value = table.get(key, default)
     if not _is_number(value) or not above < _convert_to_float(value) <= most:
         raise PoseFileError(f"{where} {key} must be a number above {above:g}, at most {most:g}; got {value!r}")

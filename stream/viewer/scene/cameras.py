@@ -165,7 +165,15 @@ class Cameras:
 def draw_overlay(
     image: Image, preview: Preview, camera: Camera, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None
 ) -> Image:
-    """Draw blobs, skeleton and markers on a picture: BGR in, RGB out."""
+    """Draw blobs, skeleton and markers on a picture: BGR in, RGB out.
+
+    Args:
+        image: BGR.
+        preview: with the detections in the picture.
+        camera: that took it.
+        skeleton: of the pose; None: no body is drawn.
+        pose: that is drawn.
+    """
     canvas = np.ascontiguousarray(brighten_picture(image)[..., ::-1])
     scale = image.shape[1] / preview.size[0]
     if skeleton is not None and pose is not None and pose.hash == skeleton.hash and pose.state is not TrackingState.LOST:

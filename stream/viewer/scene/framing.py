@@ -49,8 +49,14 @@ def compute_viewpoint(
 ) -> Viewpoint:
     """Return the viewpoint of a view on a performer whose hips are at root_m, (3,).
 
-    view: or the number of a camera; aspect: width of the picture by its height; apart_m: distance between the outer performers.
     The view of a camera that does not exist is the front.
+
+    Args:
+        view: the view, or the number of a camera.
+        root_m: place of the hips, (3,) world [m].
+        rig: the cameras; None: not known.
+        aspect: width of the picture by its height.
+        apart_m: distance between the outer performers.
     """
     if isinstance(view, int) and rig is not None and view < len(rig.cameras):
         return viewpoint_from_camera(rig.cameras[view])

@@ -79,8 +79,13 @@ def place_columns(n: int, room_px: tuple[int, int]) -> list[ColumnPlace]:
 def compute_epipolar_lines(seen_by: Camera, points_px: Floats, shown_in: Camera) -> Floats:
     """Return the epipolar lines of points with the lens distortion of the camera that shows them.
 
-    seen_by: camera that sees points_px, (N, 2) [px]; shown_in: the other one. Returns (N, N_POINTS, 2) [px], nearest depth first;
-    NaN behind the other camera and so far outside its picture that its lens model is not valid.
+    Returns (N, N_POINTS, 2) [px], nearest depth first; NaN behind the other camera and so far outside its picture that its lens
+    model is not valid.
+
+    Args:
+        seen_by: camera that sees points_px, (N, 2) [px].
+        points_px: (N, 2) [px].
+        shown_in: the other one.
     """
     points_px = np.asarray(points_px, float).reshape(-1, 2)
     ideal = seen_by.undistort(points_px)

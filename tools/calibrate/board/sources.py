@@ -114,7 +114,11 @@ class BoardSpec:
 def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
     """Look for the board; a film in which next to nothing is found at a glance is looked at again with care.
 
-    Raises SourceError: nothing there that can be read, or the two do not fit each other.
+    Args:
+        spec: films or pictures of each camera.
+        board: the pattern.
+        progress: receives the amount done, and of how much.
+    Raises: SourceError: nothing there that can be read, or the two do not fit each other.
     """
     if spec.is_stills:
         _check_source_kinds(spec, folders=True)

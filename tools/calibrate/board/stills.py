@@ -133,7 +133,13 @@ def decode_image(file: Path) -> Image | None:
 
 
 def search_picture(file: Path, board: Board, number: int) -> PictureResult:
-    """Look for the board in a picture; number: counts for its time."""
+    """Look for the board in a picture.
+
+    Args:
+        file: the picture.
+        board: the pattern.
+        number: counts for its time.
+    """
     image = decode_image(file)
     if image is None:
         return PictureResult(file)
