@@ -87,7 +87,7 @@ class RecordingPlayer:
         self.n_played += 1
 
     def serve(self, t_ns: int) -> None:
-        """Attend to whoever joins; tell the state each second."""
+        """Serve clients that join; publish the state each second."""
         self._outlet.serve(t_ns)
         if self._pose is not None and t_ns >= self._status_due_ns:
             self._status_due_ns = t_ns + SECOND_NS

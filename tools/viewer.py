@@ -143,7 +143,7 @@ class ViewerProcess:
 def open_viewer(
     settings: Settings, tell: Callable[[str], None], *, stay: bool = False, wanted: bool = True
 ) -> Iterator[ViewerProcess | None]:
-    """Have a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
+    """Open a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
 
     Args:
         settings: of the run.
@@ -175,7 +175,7 @@ def _start_viewer(settings: Settings, tell: Callable[[str], None]) -> ViewerProc
 
 
 def _wait_for_viewers(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
-    """Stay while somebody looks."""
+    """Wait while somebody looks."""
     tell(f"the last minutes can still be looked at: {viewer.url} (close the page or press Ctrl-C to end)")
     viewer.wait_unseen()
 
@@ -221,7 +221,7 @@ def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
 
 
 def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
-    """Turn the app until interrupted."""
+    """Run the app until interrupted."""
     from stream.web.server import LOOPBACK
 
     try:

@@ -115,7 +115,11 @@ class Take:
 def build_take(skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence[str] = (), info: TakeInfo = TakeInfo()) -> Take:
     """Return poses as a take; poses with a repeated or earlier time stamp are left out.
 
-    marker_names: in the order of the poses' markers; without them the take has no markers.
+    Args:
+        skeleton: of the poses.
+        poses: in the order of time.
+        marker_names: in the order of the poses' markers; without them the take has no markers.
+        info: of the take.
     """
     kept = find_increasing_times([pose.t_capture_ns for pose in poses])
     stamps = np.array([poses[i].t_capture_ns for i in kept], np.int64)

@@ -54,7 +54,14 @@ class Motion:
 
 
 def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProgress | None = None) -> Motion:
-    """Return the motion through the keys. Raises PosingError: fewer than two, or too long."""
+    """Return the motion through the keys.
+
+    Args:
+        document: with the keys.
+        poser: finds poses.
+        progress: receives the frames done, and of how many.
+    Raises: PosingError: fewer than two, or too long.
+    """
     keys = document.keys
     if len(keys) < 2:
         raise PosingError(f"a motion needs two keys or more, and there {'is one' if keys else 'are none'}; set keys first")

@@ -80,7 +80,7 @@ class PosePublisher:
             self._fanout = None
 
     def publish(self, pose: StoredPose, certainty: float, t_ns: int) -> None:
-        """Publish a pose if it is time; attend to whoever joins.
+        """Publish a pose if it is time; serve clients that join.
 
         Args:
             pose: as it is posed.

@@ -37,7 +37,13 @@ def compose_skeleton_message(subject: Subject) -> SkeletonMessage:
 
 
 def compose_bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...] = ()) -> SkeletonMessage:
-    """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers."""
+    """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers.
+
+    Args:
+        skeleton: of the body.
+        name: of the subject.
+        markers: names of its markers; empty: none.
+    """
     return SkeletonMessage(
         hash=compute_skeleton_hash(JOINTS, PARENTS, skeleton.offsets_m),
         names=JOINTS,

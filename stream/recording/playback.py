@@ -99,7 +99,14 @@ def compute_seq_step(poses: Sequence[PoseMessage], span: PlaybackSpan) -> int:
 
 
 def restamp_pose(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns: int) -> PoseMessage:
-    """Return a pose published at t_publish_ns, with the recorded latency."""
+    """Return a pose published at t_publish_ns, with the recorded latency.
+
+    Args:
+        pose: as recorded.
+        session: name of the session that plays it.
+        seq_offset: added to its number.
+        t_publish_ns: time of publishing [ns].
+    """
     t_capture_ns = t_publish_ns - (pose.t_publish_ns - pose.t_capture_ns)
     seq = pose.seq + seq_offset
     return replace(pose, session=session, seq=seq, t_capture_ns=max(t_capture_ns, 0), t_publish_ns=t_publish_ns)

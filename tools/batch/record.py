@@ -97,7 +97,13 @@ def hash_files(files: list[InputFile], known: Mapping[str, Any]) -> dict[str, li
 
 
 def compute_digest(task: BatchTask, hashes: Mapping[str, list[Any]], versions: Mapping[str, str]) -> str:
-    """Return a hash of all that the results depend on; not of where files are."""
+    """Return a hash of all that the results depend on; not of where files are.
+
+    Args:
+        task: whose results they are.
+        hashes: of its inputs, as in a record.
+        versions: of what results depend on.
+    """
     names = [Path(place).name for place in task.inputs]  # what is exported tells the name of its source
     content = [FORMAT, task.kind, task.words, names, {key: mark[2] for key, mark in sorted(hashes.items())}, dict(versions)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -107,7 +107,15 @@ def _find_board_floor(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
 
 
 def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:
-    """Judge, print, draw and write. Raises CalibrationError: the verdict is fail, and nothing was written."""
+    """Judge, print, draw and write a floor.
+
+    Args:
+        rig: the cameras.
+        floor: that was found.
+        ending: where to write, and how.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: the verdict is fail, and nothing was written.
+    """
     if ending.rescale:
         floor = rescale_rig(floor)
     if ending.to_cameras:

@@ -54,7 +54,7 @@ class TimeWindow:
 def search_board_moments(
     spec: BoardSpec, board: Board, rig: Rig, window: TimeWindow, progress: Progress
 ) -> tuple[tuple[BoardMoment, ...], BoardSearch]:
-    """Look for the board in films, folders or single pictures.
+    """Search the board in films, folders or single pictures.
 
     Args:
         spec: films or pictures of each camera.
@@ -238,7 +238,13 @@ def _pair_views(recording: CaptureRecording, settings: Settings, window: TimeWin
 
 
 def check_floor_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
-    """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way."""
+    """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way.
+
+    Args:
+        rig: the cameras.
+        sources: as the user named them.
+        by: board, markers or walk.
+    """
     n = len(read_session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)
     if n > 1 and rig.is_monocular:
         raise DuocapError(

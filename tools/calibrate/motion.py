@@ -47,7 +47,13 @@ def refine_subject(
 ) -> MotionRefinement:
     """Refine a subject over pairs of views of free movement, and judge it anew.
 
-    Raises CalibrationError: the performer is not tracked in half of them, or nothing bends.
+    Args:
+        result: of the T-poses.
+        pairs: views of free movement, by moment.
+        rig: the cameras.
+        database: of motions.
+        settings: of the tracker.
+    Raises: CalibrationError: the performer is not tracked in half of them, or nothing bends.
     """
     frames, tracked = label_tracked_frames(result.subject, pairs, rig, database, settings)
     if tracked < TRACKED_SHARE:

@@ -86,7 +86,11 @@ def format_board_search(search: BoardSearch, names: Sequence[str]) -> list[str]:
 def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcome:
     """Calibrate from what was found in pictures.
 
-    Raises CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
+    Args:
+        search: the boards that were found.
+        task: how to calibrate, and where to write.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
     """
     names = ("the camera",) if search.n_cameras == 1 else task.camera_names(search.n_cameras)
     for line in format_board_search(search, names):
@@ -153,7 +157,14 @@ def _write_rig(solution: RigSolution, report: QualityReport, task: RigTask) -> N
 
 
 def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
-    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used."""
+    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used.
+
+    Args:
+        moments: at which cameras see the board.
+        selection: the views that were chosen.
+        names: of the cameras.
+        needed: number of views of each.
+    """
     for camera, name in enumerate(names):
         before, after = (sum(moment.views[camera] is not None for moment in some) for some in (moments, selection.moments))
         if after < needed <= before:
@@ -199,7 +210,13 @@ def _has_motion(moment: BoardMoment) -> bool:
 
 
 def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
-    """Return by how much the cameras' stamps are later than those of the first, where that was found out."""
+    """Return by how much the cameras' stamps are later than those of the first, where that was found out.
+
+    Args:
+        solution: of the rig.
+        corrected_s: offsets that were taken off already, (C,) [s].
+        names: of the cameras.
+    """
     corrected = list(corrected_s) or [0.0] * len(names)
     if not len(solution.offset_s):
         return [

@@ -53,7 +53,7 @@ class SubjectResult:
 
 @dataclass(frozen=True, slots=True)
 class PerformerPrior:
-    """What is known of the performer: height_m with shoes off, old: their subject of earlier whose skeleton is kept; or None."""
+    """What is known of the performer. height_m: shoes off; old: an earlier subject whose skeleton is kept; None: not known."""
 
     height_m: float | None = None
     old: Subject | None = None
@@ -70,7 +70,15 @@ def fit_subject_to_pairs(
 ) -> SubjectResult:
     """Fit a subject to pairs of views of the T-pose.
 
-    Raises CalibrationError: no T-pose in them.
+    Args:
+        name: of the performer.
+        pairs: views of the T-pose, by moment.
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions, whose bodies are the prior.
+        settings: of the run.
+        known: of the performer; None: nothing.
+    Raises: CalibrationError: no T-pose in them.
     """
     tpose = average_tpose_of_pairs(pairs, rig, markers, database, settings, "all")
     return fit_subject_to_tposes(name, [tpose], ["the T-pose"], rig, markers, database, known)
@@ -112,7 +120,18 @@ def fit_subject_to_tposes(
     database: PoseDatabase,
     known: PerformerPrior | None = None,
 ) -> SubjectResult:
-    """Fit a subject to takes of one performer; names: what each is called. Raises CalibrationError as `fit_takes`."""
+    """Fit a subject to takes of one performer.
+
+    Args:
+        name: of the performer.
+        tposes: labelled and averaged.
+        names: what each is called.
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions, whose bodies are the prior.
+        known: of the performer; None: nothing.
+    Raises: CalibrationError as `fit_takes`.
+    """
     known = PerformerPrior() if known is None else known
     body = BodyPrior(database.skeletons, compute_standing_rotvec(database), known.height_m, known.old)
     found = fit_agreeing_takes(name, markers, tposes, body)
@@ -172,7 +191,16 @@ def fit_subject_to_recording(
 ) -> SubjectResult:
     """Fit a subject to the T-pose held between two times of a recording [s].
 
-    Raises CalibrationError: the rig does not fit the videos, or no T-pose in the window.
+    Args:
+        name: of the performer.
+        recording: of the performer.
+        window_s: first and last time of the T-pose [s].
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions, whose bodies are the prior.
+        settings: of the run.
+        progress: receives the frames done, and of how many.
+    Raises: CalibrationError: the rig does not fit the videos, or no T-pose in the window.
     """
     [pairs] = read_pairs(recording, [window_s], rig, progress)
     return fit_subject_to_pairs(name, pairs, rig, markers, database, settings)

@@ -127,7 +127,14 @@ def calibrate_subject(
 
 
 def write_subject_result(result: SubjectResult, task: SubjectTask, tell: Callable[[str], None]) -> None:
-    """Draw and write a subject. Raises CalibrationError: the verdict is fail, no file but the picture is written."""
+    """Draw and write a subject.
+
+    Args:
+        result: the subject and its report.
+        task: where to write.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: the verdict is fail, no file but the picture is written.
+    """
 
     def draw(file: Path) -> None:
         from calibration.subject.picture import draw_subject

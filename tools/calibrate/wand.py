@@ -69,7 +69,12 @@ def choose_intrinsics(
 ) -> tuple[tuple[Camera, ...], Rig | None]:
     """Return the cameras' intrinsics by the names given, and the rig of a file of all of them to compare with.
 
-    files: one of all cameras, or one a camera. Raises CalibrationError: too many, too few, of another size, no field of view.
+    Args:
+        files: one of all cameras, or one a camera.
+        fov_deg: field of view; None: the files tell.
+        sizes: width and height of the cameras' pictures [px].
+        names: of the cameras.
+    Raises: CalibrationError: too many, too few, of another size, no field of view.
     """
     if not files:
         if fov_deg is None:

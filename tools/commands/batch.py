@@ -11,7 +11,7 @@ from tools.commands.options import CommonOptions, Scheduler, WorkerCount, add_se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOptions:
-    """What `duocap batch` is asked."""
+    """Options of `duocap batch`."""
 
     places: Annotated[
         list[Path],

@@ -57,7 +57,7 @@ class _ListCommand(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseGetOptions:
-    """What `duocap database get` is asked."""
+    """Options of `duocap database get`."""
 
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which collection, as --list says.")] = None
     listed: Annotated[bool, typer.Option("--list", help="List what there is: sizes, licences, contents.")] = False
@@ -189,7 +189,7 @@ def remove(_settings: Settings, name: Annotated[str, typer.Argument(help="A name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseBuildOptions:
-    """What `duocap database build` is asked."""
+    """Options of `duocap database build`."""
 
     sources: Sources
     out: Annotated[Path, typer.Option(metavar="FILE", help="The database to write.")]
@@ -275,7 +275,7 @@ def join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseAddOptions:
-    """What `duocap database add` is asked."""
+    """Options of `duocap database add`."""
 
     file: File
     sources: Sources
@@ -300,7 +300,7 @@ def add(_settings: Settings, options: DatabaseAddOptions) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseGraphOptions:
-    """What `duocap database graph` is asked."""
+    """Options of `duocap database graph`."""
 
     file: File
     camera_fps: Annotated[float, typer.Option(help="Frames a second of the cameras (f_c of eq. 4).")] = 60.0

@@ -23,7 +23,7 @@ CAMERA = ("capture.process.camera", "capture.sources.simulated.camera")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """What `duocap demo` is asked."""
+    """Options of `duocap demo`."""
 
     seconds: Annotated[
         float | None,

@@ -25,7 +25,7 @@ MAX_FPS = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What `duocap export` is asked."""
+    """Options of `duocap export`."""
 
     recording: RecordingFile
     out: Annotated[

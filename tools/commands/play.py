@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayOptions:
-    """What `duocap play` is asked."""
+    """Options of `duocap play`."""
 
     recording: RecordingFile
     speed: Annotated[float, typer.Option(min=0.01, max=100.0, help="How many times as fast as it was.")] = 1.0

@@ -14,7 +14,7 @@ from tools.commands.options import BrowserPageOptions, Database, add_settings_op
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseOptions:
-    """What `duocap pose` is asked."""
+    """Options of `duocap pose`."""
 
     files: Annotated[
         list[Path] | None,

@@ -15,7 +15,7 @@ from tools.commands.run import list_cameras
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """What `duocap record` is asked."""
+    """Options of `duocap record`."""
 
     cameras: CameraOptions
     rig: Annotated[

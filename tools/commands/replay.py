@@ -47,7 +47,7 @@ class FormerOutputOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions:
-    """What `duocap replay` is asked."""
+    """Options of `duocap replay`."""
 
     views: Annotated[
         list[str],

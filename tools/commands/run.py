@@ -29,7 +29,7 @@ from tools.outputs import create_vmc_outputs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What `duocap run` is asked."""
+    """Options of `duocap run`."""
 
     rig: Rig
     subject: Subject
@@ -110,7 +110,7 @@ def list_cameras(options: CameraOptions) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOptions:
-    """What `duocap node` is asked."""
+    """Options of `duocap node`."""
 
     camera: Annotated[
         Literal["left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth"],

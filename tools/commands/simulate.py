@@ -13,7 +13,7 @@ from tools.commands.options import add_settings_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateOptions:
-    """What `duocap simulate` is asked."""
+    """Options of `duocap simulate`."""
 
     motion: Annotated[
         str, typer.Argument(help="A BVH or AMC file, or a built-in motion: walk, run, jump, punches, squat and more.")

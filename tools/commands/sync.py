@@ -12,7 +12,7 @@ from tools.commands.options import VideoOptions, Views, add_settings_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncOptions:
-    """What `duocap sync` is asked."""
+    """Options of `duocap sync`."""
 
     views: Views
     videos: VideoOptions

@@ -12,7 +12,7 @@ from tools.commands.options import BrowserPageOptions, add_settings_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewOptions:
-    """What `duocap view` is asked."""
+    """Options of `duocap view`."""
 
     recordings: Annotated[
         list[Path] | None,

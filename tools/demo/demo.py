@@ -56,7 +56,7 @@ class DemoScene:
 
 
 def stage_demo(seconds: float | None, n_views: int = 2) -> DemoScene:
-    """Set the stage. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
+    """Return the scene of the demo. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
     clip = make_demo_performance(SCENE.fps, seconds)
     performer = make_scene_performer(replace(SCENE, views=n_views), clip)
     return DemoScene(performer, performer.duration_s)

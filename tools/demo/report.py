@@ -87,7 +87,7 @@ def build_demo_report(
     budget_ms: float = 33.0,
     due: int | None = None,
 ) -> DemoReport:
-    """Compare what was heard with the truth.
+    """Build the report of a demo: compare the poses heard with the truth.
 
     Args:
         skeleton: of the stream.

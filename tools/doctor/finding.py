@@ -34,12 +34,12 @@ Examination = Callable[[Settings], list[DoctorFinding]]
 
 
 def report_good(area: str, text: str, **figures: Any) -> DoctorFinding:
-    """Find something in order."""
+    """Report that something is in order."""
     return DoctorFinding(area, Severity.GOOD, text, figures=figures or None)
 
 
 def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFinding:
-    """Find something worth knowing.
+    """Report something worth knowing.
 
     Args:
         area: what it is about.
@@ -50,7 +50,7 @@ def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFi
 
 
 def report_bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
-    """Find what hinders a run.
+    """Report what hinders a run.
 
     Args:
         area: what it is about.

@@ -24,7 +24,7 @@ TURN_S = 0.1
 
 @contextlib.contextmanager
 def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None], wanted: bool) -> Iterator[GuidePage | None]:
-    """Have a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
+    """Open a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
 
     A page is told of, and opened by itself where there is a display.
 
@@ -54,7 +54,7 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None],
 
 
 def show_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
-    """Stay while somebody looks at what came out; True: all is to be done again. Ctrl-C and a closed page end it, too."""
+    """Show the result while somebody looks at it; True: all is to be done again. Ctrl-C and a closed page end it, too."""
     if not page.n_pages:
         return False
     tell("the result is on the page; close it or press Ctrl-C to end")
@@ -86,7 +86,7 @@ class GuideOutcome:
 
 
 def finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
-    """Have it calibrated, and show what came out.
+    """Calibrate with what was seen, and show the result.
 
     Args:
         finish: calibrates what was seen.

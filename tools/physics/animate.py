@@ -300,7 +300,7 @@ def _format_violations(figures: MotionFigures) -> list[str]:
 
 
 def format_animation(made: Animation) -> list[str]:
-    """Return what is said of a motion, before and after physics."""
+    """Describe a motion in words, before and after physics."""
     before, after = made.figures
     rows = [
         ("residual force, % of weight", 100.0, "residual_force", ".2f"),

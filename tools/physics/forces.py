@@ -166,7 +166,7 @@ def write_recorded_forces(file: Path, take: Take) -> list[str]:
 
 
 def format_forces(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]:
-    """Return what is said of the forces of a motion."""
+    """Describe the forces of a motion in words."""
     body, weight_n = found[0].body, found[0].forces.weight_n
     frames = sum(len(each.forces.parts) for each in found)
     lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {estimate_stature_m(body.skeleton):.2f} m"]

@@ -101,7 +101,13 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
 
 
 def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
-    """Return a clip as a motion."""
+    """Return a clip as a motion.
+
+    Args:
+        clip: the motion.
+        name: of its file.
+        notes: for the user.
+    """
     n = clip.n_frames
     info = TakeInfo(subject=clip.skeleton.name, source=name)
     tracked = (TrackingState.TRACKING,) * n

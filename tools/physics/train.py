@@ -68,7 +68,7 @@ def train_field_file(
 
 
 def format_field(learned: ForceField, out: Path) -> tuple[str, ...]:
-    """Return what is said of a field."""
+    """Describe a field in words."""
     examples = learned.examples
     n_motions, seconds = len(examples.start) - 1, len(examples.q) / examples.fps
     return (

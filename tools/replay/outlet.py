@@ -75,7 +75,7 @@ class ReplaySink:
         self._sink.status(status)
 
     def serve(self, t_ns: int) -> None:
-        """Attend to whoever joins."""
+        """Serve clients that join."""
         self._sink.serve(self.clock())
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class ReplayWatch:
 
 @contextmanager
 def create_replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
-    """Return what watches a replay, or None where nothing is published.
+    """Create what watches a replay; return None where nothing is published.
 
     Args:
         sink: hears what comes out.

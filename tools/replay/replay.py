@@ -161,7 +161,7 @@ def replay_recording(
 
 
 def _ignore_blobs(frame: Frame, blobs: Blobs) -> None:
-    """Let nobody watch."""
+    """Ignore blobs: nobody watches."""
 
 
 def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
@@ -175,7 +175,13 @@ def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
 
 
 def record_pose(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
-    """Add one pose and what the labels say of it; pipeline: it was made by."""
+    """Add one pose and what the labels say of it.
+
+    Args:
+        result: that it is added to.
+        pose: as published.
+        pipeline: that it was made by.
+    """
     markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
     assert markers is not None and views is not None
     if rig is not result.rig:
@@ -251,5 +257,11 @@ def check_smoothing_window(window_s: float) -> None:
 
 
 def smooth_result(result: ReplayResult, subject: Subject, window_s: float) -> ReplayResult:
-    """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0."""
+    """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0.
+
+    Args:
+        result: of the replay.
+        subject: the performer.
+        window_s: width of the window [s].
+    """
     return result if window_s == 0.0 else replace(result, poses=smooth_poses(result.poses, subject, window_s))

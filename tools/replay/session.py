@@ -49,7 +49,7 @@ def replay_session(
     realtime: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> tuple[ReplayResult, VerifyResult]:
-    """Return a session's reconstruction what it was given; each part begins anew, as after a restart.
+    """Replay what a session's reconstruction was given; each part begins anew, as after a restart.
 
     Args:
         session: opened, with what it ran with.

@@ -219,7 +219,7 @@ def _clean_take(take: Take, task: ReplayTask) -> Take:
 
 
 def _save_style(result: ReplayResult, file: Path) -> None:
-    """Keep the last style that was learned. Raises DuocapError: it cannot be written."""
+    """Save the last style that was learned. Raises DuocapError: it cannot be written."""
     if result.style is None:
         typer.echo(f"no style was learned, so {file} is not written; the motion is too short or too still", err=True)
         return

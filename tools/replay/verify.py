@@ -79,7 +79,7 @@ class VerifyingSink:
         """
 
     def serve(self, t_ns: int) -> None:
-        """Attend to whoever joins."""
+        """Serve clients that join."""
         if self._sink is not None:
             self._sink.serve(t_ns)
 

@@ -74,12 +74,28 @@ def is_recorded(source: str) -> bool:
 
 
 def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a camera of the network. Raises SourceError."""
+    """Open a camera of the network.
+
+    Args:
+        source: as the user named it.
+        camera: its number in the rig.
+        fps: asked of the camera; None: its own.
+        seconds: not used: only recordings have times of their own.
+    Raises: SourceError.
+    """
     return (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps)
 
 
 def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a webcam as it is by default, for commands that have no settings for it. Raises SourceError, SettingsError."""
+    """Open a webcam as it is by default, for commands that have no settings for it.
+
+    Args:
+        source: as the user named it.
+        camera: its number in the rig.
+        fps: asked of the camera; None: its own.
+        seconds: not used: only recordings have times of their own.
+    Raises: SourceError, SettingsError.
+    """
     return open_camera(source, camera, fps, CameraSettings())
 
 
@@ -168,7 +184,7 @@ def plan_camera(
 def check_camera_source(
     source: str, camera: int, fps: float | None, settings: Settings | None = None, devices: DeviceProvider | None = None
 ) -> CameraIdentity | None:
-    """See what can be seen without opening a camera: better an error now than from its process later.
+    """Check a camera without opening it: better an error now than from its process later.
 
     A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
 

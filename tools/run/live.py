@@ -61,7 +61,7 @@ def open_sink(
     record: Path | None = None,
     cameras: bool = False,
 ) -> StreamSink:
-    """Make the stream's sink with its outputs and service, in whatever process.
+    """Open the stream's sink with its outputs and service, in whatever process.
 
     Args:
         rig: the cameras.
@@ -97,7 +97,13 @@ def open_sink(
 
 
 def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, part: int) -> StreamSink:
-    """Make the sink anew within a run whose reconstruction was started again: a recording goes on in another file."""
+    """Open the sink again within a run whose reconstruction was restarted: a recording goes on in another file.
+
+    Args:
+        open_first: opens the sink.
+        record: the file or session that was recorded to.
+        part: number of the restart.
+    """
     if record is not None and not is_session(record):
         record = record.with_name(f"{record.stem}.{part}{record.suffix}")
     return open_first(record=record)

@@ -69,9 +69,14 @@ class LiveRun:
 
 
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
-    """Run until all sources end or Ctrl-C, and report. tell: news in words; show: once a second.
+    """Run until all sources end or Ctrl-C, and report.
 
-    Raises DuocapError for what the user can mend.
+    Args:
+        settings: of the run.
+        what: the cameras, the performer and the outputs.
+        tell: news in words.
+        show: once a second.
+    Raises: DuocapError for what the user can mend.
     """
     settings = check_camera_sources(what.cameras, settings, what.fps, tell, what.devices)
     for words in (format_rig_quality(what.rig), format_missing_world(what.rig, what.subject.world)):
@@ -115,7 +120,13 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
 
 
 def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
-    """Return a way to show a run that says one line more."""
+    """Return a way to show a run that says one line more.
+
+    Args:
+        show: shows a run.
+        line: returns the line.
+        tell: receives the line.
+    """
 
     def both(tally: RunStatistics, status: StatusMessage) -> None:
         show(tally, status)
@@ -125,7 +136,13 @@ def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
 
 
 def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
-    """Plan the reconstruction, and where nodes come in if the run has any."""
+    """Plan the reconstruction, and where nodes come in if the run has any.
+
+    Args:
+        settings: of the run.
+        what: the cameras, the performer and the outputs.
+        session: its name.
+    """
     fps = what.fps or DEFAULT_FPS
     files = RunFiles(what.outputs, what.record, what.style, what.save_style)
     plan = plan_reconstruction(what.rig, what.subject, what.database, settings, session, fps, files)
@@ -136,7 +153,7 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
 
 
 def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
-    """Say whether a style was kept, where that was wanted.
+    """Say whether a style was saved, where that was wanted.
 
     Args:
         file: of the style; None: it was not wanted.

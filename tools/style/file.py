@@ -67,7 +67,15 @@ def read_request(
 def parse_request(
     where: str, table: Mapping[str, Any], n_styles: int, rig_file: Path | None = None, worn: BodyMarkers | None = None
 ) -> tuple[PoseRequest, Rig | None]:
-    """Check the tables of a file, named `where` in errors."""
+    """Check the tables of a file, named `where` in errors.
+
+    Args:
+        where: the file, for messages.
+        table: of the file, as read.
+        n_styles: shares must be as many.
+        rig_file: cameras of image points.
+        worn: markers of the performer.
+    """
     check_keys(where, table, FILE_KEYS)
     rig = read_cameras_asked(where, table.get("camera"), rig_file)
     if "markers" in table:

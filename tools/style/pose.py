@@ -56,7 +56,15 @@ def solve_request(
     fps: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> PosedTake:
-    """Do what a file asks for: poses one after another, or a motion."""
+    """Solve what a file asks for: poses one after another, or a motion.
+
+    Args:
+        synthesizer: of the styles.
+        request: what is asked.
+        rig: the cameras that image points are in.
+        fps: of a motion.
+        progress: receives the frames done, and of how many.
+    """
     if request.curves:
         return _solve_motion_take(synthesizer, request, rig, fps, progress)
     if request.shares is not None:
@@ -67,7 +75,7 @@ def solve_request(
 
 
 def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> PosedTake:
-    """Find single poses, each cold."""
+    """Solve single poses, each without a start."""
     found: list[Synthesis] = []
     lines: list[str] = []
     warnings: list[str] = []
@@ -169,7 +177,15 @@ def format_motion_quality(
     off: Sequence[Sequence[ConstraintResidual]],
     model: str = "style",
 ) -> tuple[str, ...]:
-    """Return in words how well a motion follows its curves and how smooth it is."""
+    """Return in words how well a motion follows its curves and how smooth it is.
+
+    Args:
+        take: the motion.
+        request: what was asked.
+        found: pose of each frame.
+        off: distances from the constraints, by frame.
+        model: what it was made by, for the words.
+    """
     names = [curve.handle.name for curve in request.curves]
     off_m = np.full((len(found), len(names)), np.nan)
     for n, row in enumerate(off):

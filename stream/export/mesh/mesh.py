@@ -159,7 +159,7 @@ def compute_rest_positions_m(parents: Sequence[int], offsets_m: ArrayLike) -> Fl
 
 @lru_cache(CACHED)
 def _build_body_mesh(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: tuple[tuple[float, ...], ...]) -> BodyMesh:
-    """Compute the mesh."""
+    """Build the mesh."""
     rest = compute_rest_positions_m(parents, offsets_m)
     at = dict(zip(names, rest, strict=True)) if set(REQUIRED) <= set(names) else None
     solid = build_sticks(names, parents, rest) if at is None else build_person(at)

@@ -108,7 +108,7 @@ class PosingApp:
         close_server(self.server)
 
     def put(self, action: Callable[[], None]) -> None:
-        """Have something done soon, on the page's thread; what cannot be done is said on the page."""
+        """Queue an action for the page's thread; what cannot be done is said on the page."""
         self._inbox.put(action)
 
     def do(self, change: Change) -> None:

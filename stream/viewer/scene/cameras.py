@@ -146,7 +146,13 @@ class Cameras:
         return bool(came)
 
     def picture(self, n: int, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None) -> Image | None:
-        """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one."""
+        """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one.
+
+        Args:
+            n: number of the camera.
+            skeleton: of the pose; None: no body is drawn.
+            pose: that is drawn.
+        """
         newest = self._previews[n].newest
         return None if newest is None else draw_overlay(newest[1], newest[0], self._cameras[n], skeleton, pose)
 

@@ -112,7 +112,7 @@ class BoardSpec:
 
 
 def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
-    """Look for the board; a film in which next to nothing is found at a glance is looked at again with care.
+    """Search the board; a film in which a quick look finds next to nothing is searched again with care.
 
     Args:
         spec: films or pictures of each camera.
@@ -136,7 +136,7 @@ def _search_films(spec: BoardSpec, board: Board, progress: Progress, thorough: b
 
 
 def estimate_camera_offsets(spec: BoardSpec) -> BoardSpec:
-    """Find by how much the cameras' stamps are later than the first one's, roughly, and look there for moments in motion.
+    """Estimate by how much the cameras' stamps are later than the first one's, roughly, and look there for moments in motion.
 
     Raises SourceError: pictures taken one by one, which know no time, or no telling from these films.
     """

@@ -18,7 +18,7 @@ UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertOptions:
-    """What `duocap calibrate convert` is asked."""
+    """Options of `duocap calibrate convert`."""
 
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A file or folder of another program or of ours.")]
     out: Annotated[Path, typer.Option(metavar="FILE", help="What to write.")]

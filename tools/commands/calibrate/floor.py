@@ -21,7 +21,7 @@ DISTANCE_RANGE_MM = (20.0, 20e3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorOptions:
-    """What `duocap calibrate floor` is asked."""
+    """Options of `duocap calibrate floor`."""
 
     sources: Annotated[
         list[str],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RigOptions:
-    """What `duocap calibrate rig` is asked."""
+    """Options of `duocap calibrate rig`."""
 
     sources: Annotated[
         list[str],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectOptions:
-    """What `duocap calibrate subject` is asked."""
+    """Options of `duocap calibrate subject`."""
 
     views: Views
     rig: Rig

@@ -20,7 +20,7 @@ FOV_RANGE_DEG = (10.0, 150.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WandOptions:
-    """What `duocap calibrate wand` is asked."""
+    """Options of `duocap calibrate wand`."""
 
     sources: Annotated[
         list[str],

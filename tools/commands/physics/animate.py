@@ -15,7 +15,7 @@ from tools.progress import open_progress_bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicsAnimateOptions:
-    """What `duocap physics animate` is asked."""
+    """Options of `duocap physics animate`."""
 
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.toml", help="What is wanted: docs/physics.md.")]
     out: ForceTakeFiles

@@ -13,7 +13,7 @@ from tools.progress import open_progress_bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicsCleanOptions:
-    """What `duocap physics clean` is asked."""
+    """Options of `duocap physics clean`."""
 
     take: MotionFile
     out: ForceTakeFiles

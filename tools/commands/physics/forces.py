@@ -15,7 +15,7 @@ from tools.progress import open_progress_bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicsForcesOptions:
-    """What `duocap physics forces` is asked."""
+    """Options of `duocap physics forces`."""
 
     motion: MotionFile
     out: Annotated[Path, typer.Option(metavar="FILE.csv", help="The table to write.")]

@@ -16,7 +16,7 @@ from tools.progress import open_progress_bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicsTrainOptions:
-    """What `duocap physics train` is asked."""
+    """Options of `duocap physics train`."""
 
     motions: Annotated[
         list[Path],

@@ -13,7 +13,7 @@ from tools.progress import open_progress_bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseCompleteOptions:
-    """What `duocap sparse complete` is asked."""
+    """Options of `duocap sparse complete`."""
 
     dictionary: Annotated[Path, typer.Argument(metavar="FILE.sparse", help="A dictionary (duocap sparse train).")]
     out: TakeFiles

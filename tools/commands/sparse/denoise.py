@@ -14,7 +14,7 @@ from tools.progress import open_progress_bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseDenoiseOptions:
-    """What `duocap sparse denoise` is asked."""
+    """Options of `duocap sparse denoise`."""
 
     take: Annotated[Path, typer.Argument(metavar="TAKE", help="A motion (.bvh, .amc with its .asf) or recording (.mcap).")]
     dictionary: Annotated[

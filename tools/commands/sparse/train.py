@@ -16,7 +16,7 @@ SUFFIX = ".sparse"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseTrainOptions:
-    """What `duocap sparse train` is asked."""
+    """Options of `duocap sparse train`."""
 
     motions: Motions = None
     out: Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]

@@ -15,7 +15,7 @@ from tools.commands.style.train import train
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StylePlotOptions:
-    """What `duocap style plot` is asked."""
+    """Options of `duocap style plot`."""
 
     style_file: Annotated[Path, typer.Argument(metavar="FILE.style", help="A style (duocap style train).")]
     out: Annotated[

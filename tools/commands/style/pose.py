@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StylePoseOptions:
-    """What `duocap style pose` is asked."""
+    """Options of `duocap style pose`."""
 
     styles: Annotated[list[Path], typer.Argument(metavar="FILE.style...", help="One style, or several to pose between.")]
     out: TakeFiles

@@ -16,7 +16,7 @@ SUFFIX = ".style"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StyleTrainOptions:
-    """What `duocap style train` is asked."""
+    """Options of `duocap style train`."""
 
     motions: Motions = None
     out: Annotated[Path, typer.Option(metavar="FILE.style", help="The style to write.")]
