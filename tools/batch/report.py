@@ -75,7 +75,7 @@ class TaskRow:
         Args:
             task: that failed.
             message: why.
-            mark: of its inputs, by which it is run again once they change; None: not known.
+            mark: of its inputs, by which it is known to be the same still; None: one is missing.
         """
         return cls(task.name, task.kind, FAILED, message, mark=mark)
 

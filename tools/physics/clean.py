@@ -27,7 +27,7 @@ from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
 from stream.export.ground import GroundForces, forces_from_points, place_in_frames
 from stream.export.take import Take
 from tools.physics.forces import set_segment_masses
-from tools.physics.motion import FrameRange, PhysicalMotion
+from tools.physics.motion import PhysicalMotion, TrackedRange
 
 VERSION = b"duocap-clean-1"
 MOST_RESIDUAL = 0.05  # of the weight: more is told as a violation
@@ -57,7 +57,7 @@ class PhysicalTake:
 class CleanedRange:
     """One range of frames: the task, and its frames clean, (n, 95)."""
 
-    rows: FrameRange
+    rows: TrackedRange
     task: CleanTask
     q: Floats
 

@@ -32,7 +32,7 @@ N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
 
-class FrameRange(NamedTuple):
+class TrackedRange(NamedTuple):
     """The frames of a motion from `first` on, before `stop`."""
 
     first: int
@@ -57,10 +57,10 @@ class PhysicalMotion:
     name: str
     take: Take
     fps: float
-    ranges: tuple[FrameRange, ...]
+    ranges: tuple[TrackedRange, ...]
     notes: tuple[str, ...] = ()
 
-    def configurations(self, rows: FrameRange) -> Floats:
+    def configurations(self, rows: TrackedRange) -> Floats:
         """Return the configurations of a range of frames, (n, 95)."""
         return configurations_from_poses(self.take.rotvec[rows.slice], self.take.root_m[rows.slice])
 
@@ -124,7 +124,7 @@ def motion_from_take(take: Take, name: str) -> PhysicalMotion:
     return PhysicalMotion(name, even, fps, ranges, _format_left_out(even, ranges))
 
 
-def _find_tracked_ranges(take: Take, fps: float) -> tuple[FrameRange, ...]:
+def _find_tracked_ranges(take: Take, fps: float) -> tuple[TrackedRange, ...]:
     """Return the ranges of frames that have a pose, divided where no body could get in one frame, without the very short ones."""
     usable = ~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)) & np.isfinite(take.root_m).all(axis=1)
     local = take.local_rotations()
@@ -134,11 +134,11 @@ def _find_tracked_ranges(take: Take, fps: float) -> tuple[FrameRange, ...]:
     ranges = []
     for first, stop in find_runs(usable):
         edges = [first, *cuts[(cuts > first) & (cuts < stop)].tolist(), stop]
-        ranges += [FrameRange(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
+        ranges += [TrackedRange(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
     return tuple(ranges)
 
 
-def _format_left_out(take: Take, ranges: tuple[FrameRange, ...]) -> tuple[str, ...]:
+def _format_left_out(take: Take, ranges: tuple[TrackedRange, ...]) -> tuple[str, ...]:
     """Return in words how many frames are in no range, if any."""
     n = len(take) - sum(rows.n_frames for rows in ranges)
     return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()

@@ -12,7 +12,7 @@ from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import write_field
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.train import FPS, MIN_FRAMES, FieldMotion, FieldOptions, train_field
-from tools.physics.motion import FrameRange, PhysicalMotion, read_motion
+from tools.physics.motion import PhysicalMotion, TrackedRange, read_motion
 from tools.progress import ProgressState
 
 COLUMN = 11
@@ -42,7 +42,7 @@ def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
     return found
 
 
-def clip_from_motion(motion: PhysicalMotion, rows: FrameRange) -> Clip:
+def clip_from_motion(motion: PhysicalMotion, rows: TrackedRange) -> Clip:
     """Return a range of frames of a motion as a clip."""
     take = motion.take
     rotvec, root_m = (np.ascontiguousarray(array[rows.slice]) for array in (take.rotvec, take.root_m))
