@@ -1,138 +1,33 @@
-"""Arguments that several commands take, and how they are read.
+"""Checks of what commands are given, before they begin to work, and the settings that options change.
 
-The options every command has: --config FILE, --set key=value, --verbose, --log FILE.
-
-How to write a command:
-
-    @with_settings
-    def simulate(settings: Settings, motion: Annotated[str, typer.Argument(help="...")], seconds: float = 5.0) -> None:
-        \"\"\"One line that shows in the help.\"\"\"
-
-Its first parameter receives the settings, loaded and checked; the others are ordinary typer parameters. The four
-options appear after the command's own, and logs are started before its body runs (`logging.getLogger(__name__)`;
-hand `config.logs.find_current_logs()` to child processes). Errors: raise a `DuocapError`, the launcher prints it.
-
-Where it goes: a command of its own is a function of the command's name in tools/commands/<name>.py; a group
-(`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py or tools/commands/<group>/group.py, with
-`@app.command()` above `@with_settings`.
-Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
-
-The database a command works with: the one named, or the default one.
+The options themselves: tools/commands/options.py.
 """
 
-import functools
-import inspect
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING
 
 import typer
 
 from capture.sources.network.address import hide_secrets
 from config.errors import DuocapError, SettingsError
-from config.loading import load_settings
-from config.logs import LogSettings, start_logs
-from config.settings import LOCAL_MODELS, Settings
+from config.settings import Settings
 
 if TYPE_CHECKING:
     from database.store import PoseDatabase
 
-LEFT = Annotated[
-    str,
-    typer.Argument(help="Left camera: a video file or folder of images; or a session's folder, alone.", show_default=False),
-]
-RIGHT = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
-VIEWS = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="VIEW...",
-        help="A video or a folder of images of each camera, one to eight, in the rig's order; or, alone, a session's folder.",
-        show_default=False,
-    ),
-]
-RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
-DATABASE = Annotated[
-    Path | None,
-    typer.Option(
-        "--database",
-        metavar="FILE",
-        help="Motion database; default the one of `duocap database get` or `use`, else the built-in motions.",
-        show_default=False,
-    ),
-]
-TIMESTAMPS = Annotated[
-    Path | None, typer.Option("--timestamps", metavar="FILE", help="CSV with the time of each frame.", show_default=False)
-]
-FPS = Annotated[float | None, typer.Option("--fps", help="Frames a second, instead of what the videos say.", show_default=False)]
-LAG = Annotated[
-    float | None,
-    typer.Option(
-        "--lag",
-        metavar="SECONDS",
-        min=0.0,
-        max=2.0,
-        help="Publish poses that are so old, such as 0.1, and have seen what came after.",
-        show_default=False,
-    ),
-]
-BACKGROUND = Annotated[
-    str | None,
-    typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False),
-]
-
-
-def check_model_name(name: str | None) -> str | None:
-    """Return the name of a local model."""
-    if name is not None and name not in LOCAL_MODELS:
-        raise typer.BadParameter(f"{name!r}: no such local model; expected one of {', '.join(LOCAL_MODELS)}")
-    return name
-
-
-MODEL = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="<gaussian|paper>",
-        help="How poses are modelled, the same as --set solve.model; paper: as in the paper.",
-        show_default=False,
-        callback=check_model_name,
-    ),
-]
-
-RECORD = Annotated[
-    Path | None,
-    typer.Option("--record", metavar="FILE", help="Record the stream to a new file, such as walk.mcap.", show_default=False),
-]
-
-RECORD_SESSION = Annotated[
-    Path | None,
-    typer.Option(
-        "--record",
-        metavar="NAME",
-        help="Record to a new folder: videos, stamps, detections, poses; a NAME that ends in .mcap: the stream only.",
-        show_default=False,
-    ),
-]
-
-
-STYLE = Annotated[
-    Path | None,
-    typer.Option("--style", metavar="FILE", help="Begin with this style (duocap style train, --save-style).", show_default=False),
-]
-SAVE_STYLE = Annotated[
-    Path | None,
-    typer.Option("--save-style", metavar="FILE", help="Keep the last style that is learned, in FILE.style.", show_default=False),
-]
-NO_STYLE = Annotated[
-    bool, typer.Option("--no-style", help="Learn no style of the motion and use none, the same as --set fill.style=false.")
-]
-
 
 def set_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
     """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written, and for models
-    of missing markers that are not there."""
+    of missing markers that are not there.
+
+    Args:
+        settings: of the run.
+        style: the file to begin with.
+        save_style: the file for the last one.
+        no_style: use none.
+    """
     if no_style:
         settings = replace(settings, fill=replace(settings.fill, style=False), given=settings.given | {"fill.style"})
     for option, file in {"--style": style, "--save-style": save_style}.items():
@@ -246,42 +141,6 @@ def parse_seconds_range(text: str | None, option: str) -> tuple[float, float] | 
     if not 0 <= first < last:
         raise typer.BadParameter(f"{text!r}: the second time must come after the first", param_hint=option)
     return first, last
-
-
-P = ParamSpec("P")
-
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False)]
-SetValues = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, such as solve.neighbours=200; repeatable."),
-]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Show details, and tracebacks of internal faults.")]
-LogFile = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Write all details to a file.", show_default=False)]
-
-_OPTIONS = {
-    "config_file": (ConfigFile, None),
-    "set_values": (SetValues, None),
-    "verbose": (Verbose, False),
-    "log_file": (LogFile, None),
-}
-
-
-def add_settings_options(command: Callable[Concatenate[Settings, P], None]) -> Callable[..., None]:
-    """Return `command` the shared options; its first parameter receives the settings they make."""
-
-    @functools.wraps(command)
-    def run(config_file: Path | None, set_values: list[str] | None, verbose: bool, log_file: Path | None, **own: Any) -> None:
-        start_logs(LogSettings(verbose, log_file))
-        bound: Callable[..., None] = command
-        bound(load_settings(config_file, set_values or ()), **own)
-
-    parameters = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    for name, (kind, default) in _OPTIONS.items():
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
-    del run.__dict__["__wrapped__"]  # or typer would look through to the signature of `command`
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
-    return run
 
 
 def open_database_or_default(path: Path | None) -> "PoseDatabase":

@@ -116,7 +116,13 @@ class Workers:
         return sorted(self._client.has_what())
 
     def submit(self, key: object, call: Callable[..., Any], *arguments: Any, only: Sequence[str] = ()) -> None:
-        """Have a function of this program called on any worker, or rather on those named; `results` tells what came of it."""
+        """Have a function of this program called on any worker, or rather on those named; `results` tells what came of it.
+
+        Args:
+            key: returned with the result.
+            call: a function of this program.
+            only: addresses of workers.
+        """
         from distributed import as_completed
 
         on = {"workers": list(only), "allow_other_workers": True} if only else {}
@@ -178,7 +184,7 @@ class Workers:
 
 @contextmanager
 def open_workers(plan: WorkerPlan) -> Iterator[Workers]:
-    """Have workers while the block runs. Raises ClusterError."""
+    """Open workers while the block runs. Raises ClusterError."""
     _check_dask()
     import dask
     import distributed  # sets the levels of its logs

@@ -46,8 +46,12 @@ def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[st
     """Return what is to be written: each file in the format named for it, or told by its name; without files beside the
     recording.
 
-    Raises DuocapError: neither file nor format, an unknown one, or several of both that do not match in
-    number; the recording itself, or a file twice.
+    Args:
+        recording: whose name files without one get.
+        out: files to write.
+        formats: names of formats.
+    Raises: DuocapError: neither file nor format, an unknown one, or several of both that do not match in number; the recording
+        itself, or a file twice.
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:

@@ -42,7 +42,7 @@ def main() -> None:
     FILE.write_text("{}\n", "utf-8")  # or those of the list would be compiled first, needed or not
     with tempfile.TemporaryDirectory() as files:
         (Path(files) / POINTS).write_text(CONSTRAINTS, "utf-8")
-        subprocess.run(_build_command("style", "train", "--builtin", "punches", "--out", STYLE), cwd=files, check=True)
+        subprocess.run(_build_command(("style", "train", "--builtin", "punches", "--out", STYLE)), cwd=files, check=True)
         for command, words in COMMANDS.items():
             for name, entry in list_compiled_kernels(words, files).items():
                 known = found.setdefault(name, {"commands": [], "calls": entry["calls"], "types": []})
@@ -56,14 +56,14 @@ def list_compiled_kernels(words: Sequence[str], files: str) -> dict[str, dict[st
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "XDG_CACHE_HOME": folder}
         # A demo that a busy machine fails has compiled its kernels all the same; the tests know how many there are at least.
-        subprocess.run(_build_command(*words), cwd=files, env=environment, check=False)
+        subprocess.run(_build_command(words), cwd=files, env=environment, check=False)
         listing = [sys.executable, "-m", "tools.kernel_list", "--cached"]
         listed = subprocess.run(listing, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, dict[str, Any]] = json.loads(listed.stdout)
     return found
 
 
-def _build_command(*words: str) -> list[str]:
+def _build_command(words: Sequence[str]) -> list[str]:
     """Return a command line of duocap."""
     return [sys.executable, "-m", "tools.launch", *words]
 

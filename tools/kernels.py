@@ -78,7 +78,7 @@ def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressSt
 
 
 def _remove_compiled(done: Collection[str], waiting: Mapping[str, set[str]]) -> None:
-    """Have nothing wait for kernels that are done."""
+    """Remove compiled kernels from what others wait for."""
     for callees in waiting.values():
         callees.difference_update(done)
 

@@ -73,7 +73,7 @@ def _show_traceback_if_verbose() -> None:
 
 
 def _report_internal_fault(error: Exception) -> int:
-    """Keep the traceback in a file, tell the user where; give exit status 3."""
+    """Write the traceback to a file, tell the user where; return exit status 3."""
     _show_traceback_if_verbose()
     try:
         where = f"details: {_write_fault()}"

@@ -1,4 +1,4 @@
-"""Ways out beside the stream that commands offer: options, and the outputs they ask for.
+"""Ways out beside the stream that commands offer: the words of `--vmc`, and the outputs they ask for.
 
 `--vmc` may stand alone or be followed by where to send. Option parsers know no such thing, so that `join_vmc_values` gives a bare
 one its empty value before they see it.
@@ -6,24 +6,12 @@ one its empty value before they see it.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stream.publish.fanout import OutputFactory
 
 VMC_OPTION = "--vmc"
-VMC = Annotated[
-    list[str] | None,
-    typer.Option(
-        VMC_OPTION,
-        metavar="[APP|HOST:PORT]",
-        help="Send VMC as well, by default to 127.0.0.1:39539; APP: vseeface, evmc4u, vmc4ue, warudo, godot, also as "
-        "APP@HOST:PORT; repeatable.",
-        show_default=False,
-    ),
-]
 
 
 def join_vmc_values(words: Sequence[str]) -> list[str]:

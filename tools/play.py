@@ -28,7 +28,14 @@ Progress = Callable[[int, int | None], None]
 
 @contextlib.contextmanager
 def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[OutputFactory] = ()) -> Iterator[OutputFanout]:
-    """Return an outlet with its service and outputs. Raises StreamError, EndpointError, and what the outputs raise."""
+    """Return an outlet with its service and outputs.
+
+    Args:
+        settings: of the stream.
+        session: its name.
+        outputs: hear every message beside the stream.
+    Raises: StreamError, EndpointError, and what the outputs raise.
+    """
     made = open_outputs(outputs)
     try:
         publisher = Publisher(settings.address, keys=find_key_settings(settings))
@@ -80,7 +87,7 @@ class RecordingPlayer:
         self.n_played += 1
 
     def serve(self, t_ns: int) -> None:
-        """Attend to whoever joins; tell the state each second."""
+        """Serve clients that join; publish the state each second."""
         self._outlet.serve(t_ns)
         if self._pose is not None and t_ns >= self._status_due_ns:
             self._status_due_ns = t_ns + SECOND_NS
@@ -91,7 +98,17 @@ class RecordingPlayer:
 def play_recording(
     recording: Recording, span: PlaybackSpan, outlet: OutputFanout, session: str, *, speed: float, loop: bool, progress: Progress
 ) -> int:
-    """Play a span of a recording in real time, `speed` times as fast; gives how many poses were published."""
+    """Play a span of a recording in real time, `speed` times as fast; gives how many poses were published.
+
+    Args:
+        recording: the recording.
+        span: the part that is played.
+        outlet: where it is published.
+        session: name of the session that plays it.
+        speed: times as fast as it was.
+        loop: begin again at the end.
+        progress: receives the amount done, and of how much.
+    """
     player = RecordingPlayer(recording, session, outlet)
     player.begin()
     begun_ns = now_ns()

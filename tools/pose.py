@@ -3,7 +3,6 @@
 import contextlib
 import tempfile
 import time
-import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ from tools.arguments import open_database_or_default
 from tools.export import FORMATS, ExportFile, write_take, write_takes
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.progress import open_progress_bar
-from tools.viewer import prefers_dark
+from tools.viewer import open_browser, wants_dark
 
 if TYPE_CHECKING:
     from config.arrays import Singles
@@ -168,10 +167,9 @@ class PosingFiles:
 def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     """Return files by kind. Raises DuocapError: a file of no kind, a missing one, or several dictionaries or sessions."""
     styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
-    single = {
-        "dictionaries": [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX],
-        "sessions": [file for file in files if file.suffix.lower() == SESSION_SUFFIX],
-    }
+    dictionaries = [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX]
+    sessions = [file for file in files if file.suffix.lower() == SESSION_SUFFIX]
+    single = {"dictionaries": dictionaries, "sessions": sessions}
     kinds = f"styles (*{STYLE_SUFFIX}), a dictionary (*{DICTIONARY_SUFFIX}) or a session (*{SESSION_SUFFIX})"
     for file in files:
         if not file.is_file():
@@ -181,7 +179,7 @@ def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     for what, some in single.items():
         if len(some) > 1:
             raise DuocapError(f"{len(some)} {what} were given; one is posed with at a time")
-    return PosingFiles(styles, *(some[0] if some else None for some in single.values()))
+    return PosingFiles(styles, next(iter(dictionaries), None), next(iter(sessions), None))
 
 
 def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
@@ -198,8 +196,7 @@ def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
             tell(f"session: {file} (saved with every change; to go on: duocap pose {file})")
             tell(f"pose: {url} (Ctrl-C ends it)")
             if task.browser:
-                with contextlib.suppress(webbrowser.Error):
-                    webbrowser.open(url)
+                open_browser(url)
             while True:
                 app.update()
                 raise_if_interrupted()
@@ -232,14 +229,20 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[Posi
     publisher = PosePublisher(lambda: _open_stream(task.settings), compose_posed_skeleton(skeleton))
     publisher.switch(task.publish)
     view = task.settings.viewer
-    dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
     suffixes = {name: FORMATS[name].suffix for name in list_markerless_formats()}
     options = PageOptions(
-        file, _build_model_loaders(task), dark, encode_take, suffixes, publisher, partial(_load_known_poses, task)
+        file,
+        _build_model_loaders(task),
+        wants_dark(view.theme),
+        encode_take,
+        suffixes,
+        publisher,
+        partial(_load_known_poses, task),
     )
     app = PosingApp(open_server(view.host, view.port, TITLE), session, options)
     if picture is not None:
-        app.picture.open(*picture)
+        name, content = picture
+        app.picture.open(name, content)
     if publisher.address:
         tell(f"publishing at {publisher.address}")
     return app, file
@@ -259,7 +262,14 @@ def encode_take(take: "Take", name: str) -> bytes:
 
 
 def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[str], None]) -> None:
-    """Write a session's motion, or without keys its pose, to files. Raises DuocapError."""
+    """Write a session's motion, or without keys its pose, to files.
+
+    Args:
+        task: the session and its model.
+        out: files to write, each with its format.
+        tell: receives what goes on, in words.
+    Raises: DuocapError.
+    """
     from stream.posing.motion import solve_keyframe_motion, take_from_pose
     from stream.posing.session import PosingSession
     from stream.posing.session_file import read_posing_session

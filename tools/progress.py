@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class ProgressState(Protocol):
-    """What is told how much is done, of how much where that is known, and words that stand behind the bar."""
+    """A function that receives how much is done, of how much where that is known, and words that stand behind the bar."""
 
     def __call__(self, done: int, total: int | None, words: str = "", /) -> None: ...
 
 
 @contextmanager
 def open_progress_bar(description: str) -> Iterator[ProgressState]:
-    """Return a function that is told how much is done, and of how much where that is known."""
+    """Return a function that receives how much is done, and of how much where that is known."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 

@@ -46,11 +46,16 @@ class Simulation:
 def simulate_recording(
     scene: SimulatedScene, out: Path, codec: str = "mjpg", progress: Progress = lambda done, total: None, clip: Clip | None = None
 ) -> Simulation:
-    """Write a scene to the folder `out`: left.avi, right.avi and so on, timestamps.csv, rig.toml, markers.toml,
-    scene.toml, truth.*.
+    """Write a scene to the folder `out`: left.avi, right.avi and so on, timestamps.csv, rig.toml, markers.toml, scene.toml,
+    truth.*.
 
-    progress: called with frames done and frames in all; clip: instead of the motion the scene names.
-    Raises FileFormatError, SettingsError, CalibrationError: a fault in the scene, a folder or codec that cannot be written.
+    Args:
+        scene: what is rendered.
+        out: folder of the videos.
+        codec: mjpg or ffv1.
+        progress: called with frames done and frames in all.
+        clip: instead of the motion the scene names.
+    Raises: FileFormatError, SettingsError, CalibrationError: a fault in the scene, a folder or codec that cannot be written.
     """
     if codec not in CODECS:
         raise SettingsError(f"the codec {codec!r} is unknown; known: {', '.join(CODECS)}")

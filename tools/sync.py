@@ -62,7 +62,7 @@ class SyncResult:
 
 
 def collect_sync_samples(recording: CaptureRecording, rig: Rig | None) -> SyncSamples:
-    """Read a recording. Raises SourceError, CalibrationError as `CaptureRecording` does."""
+    """Collect the samples of a recording. Raises SourceError, CalibrationError as `CaptureRecording` does."""
     n_cameras = len(recording.sizes)
     seen, tracks = SyncSamples(n_cameras), [BlobTracker() for _ in range(n_cameras)]
     histories: dict[tuple[int, int], BlobHistory] = {}
@@ -119,7 +119,14 @@ def _build_epipolar_rows(pair: Views, histories: tuple[BlobHistory, BlobHistory]
 
 
 def estimate_sync_offset(seen: SyncSamples, way: Way, camera: int = 1) -> SyncResult:
-    """Find by how much a camera's stamps are late beside the first's. Raises OffsetNotFoundError: nothing that tells it."""
+    """Estimate by how much a camera's stamps are later than the first's.
+
+    Args:
+        seen: samples of the recording.
+        way: epipolar, flash or jump.
+        camera: number of the camera, from 1 on.
+    Raises: OffsetNotFoundError: nothing that tells it.
+    """
     if way == "epipolar":
         return _estimate_epipolar_offset(seen, camera)
     kept = seen.light if way == "flash" else seen.speed
@@ -191,7 +198,13 @@ def _compute_errors_px(rows: Floats, offset_s: float) -> Floats:
 
 
 def format_sync_result(found: SyncResult, way: Way, camera: int = 1) -> list[str]:
-    """Return for a person what was found of a camera."""
+    """Return for a person what was found of a camera.
+
+    Args:
+        found: of the camera.
+        way: epipolar, flash or jump.
+        camera: number of the camera, from 1 on.
+    """
     offset_ms, sigma_ms = 1e3 * found.offset.offset_s, 1e3 * found.offset.sigma_s
     by = {"epipolar": "the epipolar error", "flash": "a flash", "jump": "a jump"}[way]
     late = f"{abs(offset_ms):.2f} ms {'late' if offset_ms >= 0 else 'early'}"

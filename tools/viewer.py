@@ -143,9 +143,13 @@ class ViewerProcess:
 def open_viewer(
     settings: Settings, tell: Callable[[str], None], *, stay: bool = False, wanted: bool = True
 ) -> Iterator[ViewerProcess | None]:
-    """Have a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
+    """Open a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
 
-    stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
+    Args:
+        settings: of the run.
+        tell: receives what goes on, in words.
+        stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
+        wanted: whether there is to be a viewer.
     """
     viewer = _start_viewer(settings, tell) if wanted else None
     try:
@@ -171,7 +175,7 @@ def _start_viewer(settings: Settings, tell: Callable[[str], None]) -> ViewerProc
 
 
 def _wait_for_viewers(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
-    """Stay while somebody looks."""
+    """Wait while somebody looks."""
     tell(f"the last minutes can still be looked at: {viewer.url} (close the page or press Ctrl-C to end)")
     viewer.wait_unseen()
 
@@ -180,6 +184,11 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
     """Serve the viewer until told to stop, or until the process that wanted it has gone.
 
     It only answers: a pipe that nobody reads fills up within minutes, and whoever writes to it then waits for ever.
+
+    Args:
+        pipe: to the process that opened it.
+        plan: what to show.
+        logs: of the process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
     start_logs(logs, "viewer")
@@ -212,7 +221,7 @@ def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
 
 
 def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
-    """Turn the app until interrupted."""
+    """Run the app until interrupted."""
     from stream.web.server import LOOPBACK
 
     try:
@@ -244,8 +253,7 @@ class _Viewer:
         server = open_server(view.host, view.port, TITLE)
         self.port = server.get_port()
         self.url = format_page_url(view.host, self.port)
-        dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
-        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _find_service(plan))
+        self.app = App(server, feed, wants_dark(view.theme), plan.settings.stream.budget_ms, _find_service(plan))
         if plan.at_s is not None:
             self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 
@@ -253,6 +261,11 @@ class _Viewer:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
             open_browser(self.url)
+
+
+def wants_dark(theme: str) -> bool:
+    """Return whether a page is dark: as its theme says, or for `auto` as the system is."""
+    return theme == "dark" or (theme == "auto" and prefers_dark())
 
 
 def open_browser(url: str) -> None:

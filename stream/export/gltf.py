@@ -41,8 +41,10 @@ class GltfDocument:
     def accessor(self, values: NDArray[Any], target: int | None = None, limits: bool = False) -> int:
         """Store values, (N,) or (N, components); return the number of their accessor.
 
-        target: ARRAY_BUFFER or ELEMENT_ARRAY_BUFFER for vertices and faces; limits: with minimum and maximum, required for
-        times and positions.
+        Args:
+            values: (N,) or (N, components).
+            target: ARRAY_BUFFER or ELEMENT_ARRAY_BUFFER for vertices and faces.
+            limits: with minimum and maximum, required for times and positions.
         """
         rows = np.ascontiguousarray(values).reshape(len(values), -1)
         content = rows.astype(rows.dtype.newbyteorder("<")).tobytes()
@@ -78,7 +80,13 @@ def _encode_chunk(kind: int, content: bytes) -> bytes:
 
 
 def build_joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m: Floats) -> list[Tree]:
-    """Return one node a joint, in order, with translations from the parent; positions_m: of the rest pose, (J, 3) [m]."""
+    """Return one node a joint, in order, with translations from the parent.
+
+    Args:
+        names: of the joints.
+        parents: of each joint; -1 for the root.
+        positions_m: of the rest pose, (J, 3) [m].
+    """
     nodes: list[Tree] = []
     for joint, (name, parent) in enumerate(zip(names, parents, strict=True)):
         offset = positions_m[joint] - (positions_m[parent] if parent >= 0 else 0.0)
@@ -92,7 +100,12 @@ def add_animation(
 ) -> Tree:
     """Return an animation with a key at each time: translation of node 0, rotations of nodes; linear between the keys.
 
-    seconds: increasing also as float32, (N,); rotations_xyzw: node -> (N, 4); root_m: (N, 3) [m].
+    Args:
+        document: that the animation is added to.
+        name: of the animation.
+        seconds: increasing also as float32, (N,).
+        rotations_xyzw: node -> (N, 4).
+        root_m: (N, 3) [m].
     """
     times = document.accessor(seconds.astype(np.float32), limits=True)
     tracks = [(0, "translation", root_m), *((node, "rotation", xyzw) for node, xyzw in rotations_xyzw.items())]

@@ -90,8 +90,13 @@ class GroundForces:
 
 
 def forces_from_points(points_n: Floats, point_m: Floats, joints: Sequence[str], mass_kg: float) -> GroundForces:
-    """Return the forces of contact points as one force a foot: (N, P, 3) [N], (N, P, 3) [m] world; joints: of the points, P of
-    `CONTACT_JOINTS`.
+    """Return the forces of contact points as one force a foot.
+
+    Args:
+        points_n: force at each point, (N, P, 3) [N].
+        point_m: place of each, (N, P, 3) world [m].
+        joints: of the points, P of `CONTACT_JOINTS`.
+        mass_kg: of the body.
     """
     n = len(points_n)
     force_n, center_m, moment_nm = (np.zeros((n, len(FEET), 3)) for _ in range(3))

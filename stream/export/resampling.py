@@ -88,7 +88,10 @@ def _resample_states(
 def resample_markers(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> MarkerTracks:
     """Return markers at other times: interpolated between two neighbouring frames that both have one, or of a frame at that time.
 
-    own_s: times of the frames, increasing, (N,) [s]; wanted_s: (K,) [s].
+    Args:
+        markers: at their own times.
+        own_s: times of the frames, increasing, (N,) [s].
+        wanted_s: (K,) [s].
     """
     if len(own_s) < 2:
         same = len(wanted_s) == len(own_s) and np.allclose(wanted_s, own_s)

@@ -115,7 +115,11 @@ class Take:
 def build_take(skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence[str] = (), info: TakeInfo = TakeInfo()) -> Take:
     """Return poses as a take; poses with a repeated or earlier time stamp are left out.
 
-    marker_names: in the order of the poses' markers; without them the take has no markers.
+    Args:
+        skeleton: of the poses.
+        poses: in the order of time.
+        marker_names: in the order of the poses' markers; without them the take has no markers.
+        info: of the take.
     """
     kept = find_increasing_times([pose.t_capture_ns for pose in poses])
     stamps = np.array([poses[i].t_capture_ns for i in kept], np.int64)
@@ -162,7 +166,11 @@ def _collect_tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTrac
 def cut_take(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
     """Return the frames between two times since the first frame [s]; the part begins at 0.
 
-    Raises DuocapError: there are no frames between them.
+    Args:
+        take: the motion.
+        from_s: the first time [s].
+        to_s: the last time [s].
+    Raises: DuocapError: there are no frames between them.
     """
     kept = np.flatnonzero((take.seconds >= from_s - 1e-9) & (take.seconds <= to_s + 1e-9))
     if not len(kept):

@@ -44,7 +44,13 @@ def wrap_in_style(content: str) -> str:
 
 
 def format_instruction_html(text: str, color: str = "", note: str = "") -> str:
-    """Return the one thing to do, large enough to read across the room; note: below it."""
+    """Return the one thing to do, large enough to read across the room.
+
+    Args:
+        text: the one thing to do.
+        color: of the letters.
+        note: below it.
+    """
     style = f' style="color:{color}"' if color else ""
     kind = "big long" if len(text) > MAX_LARGE else "big"
     below = f'<div class="dim">{escape(note)}</div>' if note else ""
@@ -77,7 +83,10 @@ def format_grade_html(report: QualityReport | None, error: str = "") -> str:
 def format_findings_html(report: QualityReport | None, lines: Sequence[str], error: str = "") -> str:
     """Return the findings of a report, the worst first, each with its grade, then further lines.
 
-    Error: as in `format_grade_html`.
+    Args:
+        report: of the calibration.
+        lines: further lines.
+        error: as in `format_grade_html`.
     """
     findings = sorted(report.findings, key=lambda finding: -finding.grade) if report is not None else []
     items = [

@@ -20,8 +20,8 @@ from stream.guidance.html import (
     format_progress_html,
     wrap_in_style,
 )
-from stream.guidance.picture import CameraPicture, draw_canvas
 from stream.web.html import set_html
+from stream.web.picture import CameraPicture, draw_canvas
 from stream.web.server import close_server, set_theme
 
 PANEL_PX, INSTRUCTION_PX, EDGE_PX = 330, 700, 12
@@ -103,7 +103,13 @@ class GuidePage:
         self._finish.visible = self._meters.visible = self._cameras.visible = True
 
     def show(self, advice: Advice, cameras: Sequence[CameraCondition], ready: bool | None) -> None:
-        """Show advice and progress. ready: whether there is enough to finish, None where that is not offered."""
+        """Show advice and progress.
+
+        Args:
+            advice: what to tell now.
+            cameras: the state of each.
+            ready: whether there is enough to finish, None where that is not offered.
+        """
         set_html(self._instruction, format_instruction_html(advice.words, GOOD_FILL if advice.good else ""))
         set_html(self._meters, format_progress_html(advice))
         set_html(self._cameras, format_cameras_html(cameras))

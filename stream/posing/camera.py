@@ -59,8 +59,12 @@ def solve_picture_camera(
 ) -> SolvedCamera:
     """Return the camera that sees joints where they are clicked.
 
-    image_points: by joint [px]; joint_m: of the body, (J, 3) world [m]; known_lens: the lens is that of the picture's camera,
-    else its focal length is solved for. Raises PosingError: too few joints, on one line, or not seen so from anywhere.
+    Args:
+        picture: that is clicked in.
+        image_points: by joint [px].
+        joint_m: of the body, (J, 3) world [m].
+        known_lens: the lens is that of the picture's camera, else its focal length is solved for.
+    Raises: PosingError: too few joints, on one line, or not seen so from anywhere.
     """
     names = tuple(image_points)
     image_px = np.array([image_points[name] for name in names], np.float64).reshape(-1, 2)
@@ -87,7 +91,12 @@ def fit_cameras_to_poses(
 ) -> list[Camera]:
     """Return cameras that see known poses nearly as joints are clicked, of the poses that fit best, best first.
 
-    poses_m: joints of poses that stand on a floor at 0, (N, J, 3) [m]. Raises PosingError: too few joints, or on one line.
+    Args:
+        picture: that is clicked in.
+        image_points: by joint, (2,) [px].
+        poses_m: joints of poses that stand on a floor at 0, (N, J, 3) [m].
+        known_lens: the lens is that of the picture's camera.
+    Raises: PosingError: too few joints, or on one line.
     """
     names = tuple(image_points)
     image_px = np.array([image_points[name] for name in names], np.float64).reshape(-1, 2)
@@ -104,6 +113,11 @@ def fit_cameras_to_poses(
 def guess_cameras(picture: PictureView, image_points: Mapping[str, ImagePoint], known_lens: bool = False) -> list[Camera]:
     """Return cameras in front of a body of which joints are clicked, at several heights, and with several fields of view where
     the lens is not known: so far away that the body is as large as it is clicked.
+
+    Args:
+        picture: that is clicked in.
+        image_points: by joint, (2,) [px].
+        known_lens: the lens is that of the picture's camera.
     """
     lens, image_px = find_picture_camera(picture), np.array(list(image_points.values()), np.float64).reshape(-1, 2)
     radius_px = float(np.linalg.norm(image_px - image_px.mean(axis=0), axis=1).max())
@@ -122,8 +136,11 @@ def guess_cameras(picture: PictureView, image_points: Mapping[str, ImagePoint], 
 def scale_camera_to_picture(picture: PictureView, camera: Camera, floor_known: bool) -> Camera:
     """Return a calibrated camera for a picture that was taken with it, scaled to its size.
 
-    floor_known: it is used where it stands; else only its lens, in the place of the camera that the picture has. Raises
-    PosingError: the picture has another shape than that camera's images.
+    Args:
+        picture: that was taken with it.
+        camera: as it was calibrated.
+        floor_known: it is used where it stands; else only its lens, in the place of the camera that the picture has.
+    Raises: PosingError: the picture has another shape than that camera's images.
     """
     across, down = picture.size[0] / camera.size[0], picture.size[1] / camera.size[1]
     if abs(across / down - 1.0) > 0.01:

@@ -112,7 +112,14 @@ def compute_joint_positions_m(skeleton: Skeleton, pose: StoredPose) -> Floats:
 
 
 def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
-    """Hold a joint at a place, (3,) [m]; what held it before no longer does. Raises PosingError."""
+    """Hold a joint at a place, (3,) [m]; what held it before no longer does.
+
+    Args:
+        document: the session's document.
+        joint: its name.
+        target_m: where it is held, (3,) world [m].
+    Raises: PosingError.
+    """
     return replace(
         document,
         pins={**document.pins, check_joint_name(joint): check_point(target_m)},
@@ -121,7 +128,14 @@ def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
 
 
 def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
-    """Hold a joint at a point of the picture, (2,) [px]. Raises PosingError: no picture, or no such joint or point."""
+    """Hold a joint at a point of the picture, (2,) [px].
+
+    Args:
+        document: the session's document.
+        joint: its name.
+        image_px: where it is held, (2,) [px].
+    Raises: PosingError: no picture, or no such joint or point.
+    """
     if document.picture is None:
         raise PosingError("there is no picture to place a point in; load one first")
     return replace(
@@ -132,13 +146,19 @@ def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Docu
 
 
 def replace_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Document:
-    """Take another pose; what is held in space is held where that has it, and points of a picture stay."""
+    """Replace the pose; joints held in space are held where the new pose has them, and points of a picture stay.
+
+    Args:
+        document: the session's document.
+        pose: the new pose.
+        skeleton: of the body.
+    """
     joint_m = compute_joint_positions_m(skeleton, pose)
     return replace(document, pose=pose, pins={name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
 
 
 def release_joint(document: Document, joint: str) -> Document:
-    """Let a joint go."""
+    """Release a joint."""
     return replace(
         document,
         pins={name: at for name, at in document.pins.items() if name != joint},
@@ -163,7 +183,7 @@ def mirror_document(document: Document, skeleton: Skeleton) -> Document:
 
 
 def set_key(document: Document, time_s: float) -> Document:
-    """Keep the pose as a key at a time, in place of one at the same time. Raises PosingError: no time of a key."""
+    """Set the pose as a key at a time, in place of one at the same time. Raises PosingError: no time of a key."""
     key = Keyframe(_check_key_time(time_s), document.pose, dict(document.pins))
     others = [other for other in document.keys if abs(other.time_s - key.time_s) > SAME_TIME_S]
     return replace(document, keys=tuple(sorted([*others, key], key=lambda each: each.time_s)))
@@ -176,7 +196,14 @@ def remove_key(document: Document, time_s: float) -> Document:
 
 
 def move_key(document: Document, from_s: float, to_s: float) -> Document:
-    """Move a key to another time. Raises PosingError: there is none, or another one is there already."""
+    """Move a key to another time.
+
+    Args:
+        document: the session's document.
+        from_s: time of the key [s].
+        to_s: its new time [s].
+    Raises: PosingError: there is none, or another one is there already.
+    """
     key = find_key(document, from_s)
     others = [other for other in document.keys if other is not key]
     if any(abs(other.time_s - to_s) <= SAME_TIME_S for other in others):

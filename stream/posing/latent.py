@@ -64,6 +64,13 @@ def predict_start_pose(plane: PoseMap, at: Floats, poser: Poser, document: Docum
     """Return the pose that the style predicts at a point of the square, (2,), as what a style begins from.
 
     It stands where the document's pose stands and faces where that faces; the other styles keep their latent points.
+
+    Args:
+        plane: the style's latent space.
+        at: the point, (2,).
+        poser: of the styles.
+        document: where the body stands and faces.
+        found: the pose found last; None: none yet.
     """
     assert isinstance(poser, StylePoser)
     x = plane.latent(at)

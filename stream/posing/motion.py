@@ -54,7 +54,14 @@ class Motion:
 
 
 def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProgress | None = None) -> Motion:
-    """Return the motion through the keys. Raises PosingError: fewer than two, or too long."""
+    """Return the motion through the keys.
+
+    Args:
+        document: with the keys.
+        poser: finds poses.
+        progress: receives the frames done, and of how many.
+    Raises: PosingError: fewer than two, or too long.
+    """
     keys = document.keys
     if len(keys) < 2:
         raise PosingError(f"a motion needs two keys or more, and there {'is one' if keys else 'are none'}; set keys first")
@@ -67,7 +74,8 @@ def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProg
     constraints = _build_constraints(keys, held, poser.skeleton, np.minimum(seconds, keys[-1].time_s))
     found = _solve_frames(poser, constraints, progress)
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
-    return Motion(_take_from_arrays(poser.skeleton, *resample_motion(rotvec, root_m, SHOWN_HZ), SHOWN_HZ), keys[0].time_s, held)
+    rotvec, root_m = resample_motion(rotvec, root_m, SHOWN_HZ)
+    return Motion(_take_from_arrays(poser.skeleton, rotvec, root_m, SHOWN_HZ), keys[0].time_s, held)
 
 
 def take_from_pose(document: Document, skeleton: Skeleton) -> Take:

@@ -59,7 +59,13 @@ def collect_known_poses(clips: Sequence[Clip]) -> KnownPoses:
 
 
 def compute_standing_joints_m(known: KnownPoses, skeleton: Skeleton, count: int) -> Floats:
-    """Return the joints of at most so many known poses, evenly, whose lowest joint is just above a floor at 0, (N, J, 3) [m]."""
+    """Return the joints of at most so many known poses, evenly, whose lowest joint is just above a floor at 0, (N, J, 3) [m].
+
+    Args:
+        known: poses of a database.
+        skeleton: of the body that takes them.
+        count: how many at most.
+    """
     rows = np.unique(np.linspace(0, len(known.rotvec) - 1, count).round().astype(np.int64))
     joint_m = np.asarray(compute_forward_kinematics(skeleton, known.rotvec[rows], np.zeros(3))[1])
     joint_m[..., 1] -= joint_m[..., 1].min(axis=1, keepdims=True) - LOWEST_M
@@ -67,7 +73,14 @@ def compute_standing_joints_m(known: KnownPoses, skeleton: Skeleton, count: int)
 
 
 def find_near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count: int) -> list[NearPose]:
-    """Return the known poses nearest to what a document holds, or where that is too little to its pose, nearest first."""
+    """Return the known poses nearest to what a document holds, or where that is too little to its pose, nearest first.
+
+    Args:
+        known: poses of a database.
+        skeleton: of the body.
+        document: what is held, and the pose.
+        count: how many at most.
+    """
     if len(document.pins) + len(document.image_points) >= MIN_HELD:
         constraints = build_pose_constraints(document)
     else:

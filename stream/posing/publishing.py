@@ -23,7 +23,15 @@ def compose_posed_skeleton(skeleton: Skeleton) -> SkeletonMessage:
 
 
 def compose_posed_pose(pose: StoredPose, skeleton: SkeletonMessage, certainty: float, seq: int, t_ns: int) -> PoseMessage:
-    """Return a pose as a message of the stream; certainty: 0 to 1, the confidence of its joints."""
+    """Return a pose as a message of the stream.
+
+    Args:
+        pose: as it is posed.
+        skeleton: of the body.
+        certainty: 0 to 1, the confidence of its joints.
+        seq: number of the message.
+        t_ns: time of the message [ns].
+    """
     none = np.zeros(0)
     packet = Pose(
         index=seq,
@@ -72,7 +80,13 @@ class PosePublisher:
             self._fanout = None
 
     def publish(self, pose: StoredPose, certainty: float, t_ns: int) -> None:
-        """Publish a pose if it is time; attend to whoever joins."""
+        """Publish a pose if it is time; serve clients that join.
+
+        Args:
+            pose: as it is posed.
+            certainty: of the pose.
+            t_ns: time now [ns].
+        """
         if self._fanout is None:
             return
         if t_ns >= self._due_ns:

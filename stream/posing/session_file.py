@@ -39,7 +39,14 @@ SAME_HEIGHT_M = 0.005
 
 
 def write_posing_session(file: Path, document: Document, skeleton: Skeleton) -> None:
-    """Write a session. Raises FileFormatError: it cannot be written."""
+    """Write a session.
+
+    Args:
+        file: JSON to write.
+        document: the session's document.
+        skeleton: of the body.
+    Raises: FileFormatError: it cannot be written.
+    """
     write_atomically(file, format_posing_session(document, skeleton))
 
 

@@ -18,7 +18,13 @@ from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, 
 
 
 def compute_skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
-    """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton."""
+    """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton.
+
+    Args:
+        names: of the joints.
+        parents: of each joint; -1 for the root.
+        offsets_m: of the joints from their parents, (J, 3) [m].
+    """
     digest = hashlib.sha256("\0".join(names).encode())
     digest.update(np.asarray(parents, "<i4").tobytes())
     digest.update(np.ascontiguousarray(offsets_m, "<f4").tobytes())
@@ -31,7 +37,13 @@ def compose_skeleton_message(subject: Subject) -> SkeletonMessage:
 
 
 def compose_bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...] = ()) -> SkeletonMessage:
-    """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers."""
+    """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers.
+
+    Args:
+        skeleton: of the body.
+        name: of the subject.
+        markers: names of its markers; empty: none.
+    """
     return SkeletonMessage(
         hash=compute_skeleton_hash(JOINTS, PARENTS, skeleton.offsets_m),
         names=JOINTS,
@@ -60,7 +72,13 @@ def compose_pose_message(
 ) -> PoseMessage:
     """Return the message of one pose; rotations are local, relative to the parent joint (the root's to the world).
 
-    predicted_ns: time by which the pose is ahead of its capture.
+    Args:
+        pose: that came out of the pipeline.
+        skeleton: of the body.
+        session: name of the session.
+        seq: number of the message, from 0 on.
+        t_publish_ns: time of publication [ns].
+        predicted_ns: time by which the pose is ahead of its capture.
     """
     root = [float(value) for value in pose.root_m]
     return PoseMessage(

@@ -29,9 +29,14 @@ def build_replay_report(
 ) -> dict[str, Any]:
     """Return the report of a replay.
 
-    poses: of all frames in order; wall_s: time that all frames took [s]; hidden_mm: prediction errors of each marker that was
-    hidden from the solver [mm]; swaps_suspected: number of frames whose labels look swapped; n_repeated: pictures of each camera
-    that were the one before once more. The result is valid JSON: what could not be measured is null.
+    The result is valid JSON: what could not be measured is null.
+
+    Args:
+        poses: of all frames in order.
+        wall_s: time that all frames took [s].
+        hidden_mm: prediction errors of each marker that was hidden from the solver [mm].
+        swaps_suspected: number of frames whose labels look swapped.
+        n_repeated: pictures of each camera that were the one before once more.
     """
     tracking = [pose for pose in poses if pose.state == TrackingState.TRACKING]
     stages = dict.fromkeys(stage for pose in poses for stage in pose.latency_ns)

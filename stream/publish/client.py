@@ -63,7 +63,13 @@ class ServiceClient:
         self._request("tune", camera=camera, values=dict(values))
 
     def sync(self, way: str, offset_ms: float | None = None, camera: str = CAMERA_NAMES[1]) -> None:
-        """Have the cameras' time offsets estimated by a `flash` or a `jump`, told in events, or set that of a camera [ms]."""
+        """Have the cameras' time offsets estimated by a `flash` or a `jump`, told in events, or set that of a camera [ms].
+
+        Args:
+            way: `flash` or `jump`; of no meaning where offset_ms is given.
+            offset_ms: to set [ms]; None: it is estimated.
+            camera: whose offset is set, any but the first.
+        """
         self._request("sync", way=way, offset_ms=offset_ms, camera=camera)
 
     def recentre(self) -> None:

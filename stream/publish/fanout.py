@@ -43,7 +43,13 @@ class Output(Protocol):
     """
 
     def write(self, message: Message, payload: bytes, t_ns: int) -> None:
-        """Handle one message with its bytes as published and the time of publishing [ns]."""
+        """Handle one message with its bytes as published and the time of publishing [ns].
+
+        Args:
+            message: as it is.
+            payload: the message as published.
+            t_ns: time of publishing [ns].
+        """
 
     def serve(self, t_ns: int) -> None:
         """Do periodic work, at least every second; t_ns: now."""
@@ -131,7 +137,13 @@ class OutputFanout:
         self._each(lambda output: output.write(message, payload, t_ns))
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
-        """Publish an event."""
+        """Publish an event.
+
+        Args:
+            t_ns: its time [ns].
+            kind: of the event.
+            text: what happened, in words.
+        """
         self.publish(EventMessage(self._session, t_ns, kind, text))
 
     def serve(self, t_ns: int) -> None:

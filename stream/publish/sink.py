@@ -88,7 +88,13 @@ class StreamSink:
         )
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
-        """Publish an event."""
+        """Publish an event.
+
+        Args:
+            t_ns: its time [ns].
+            kind: of the event.
+            text: what happened, in words.
+        """
         self.fanout.event(t_ns, kind, text)
 
     def serve(self, t_ns: int) -> None:

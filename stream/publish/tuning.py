@@ -70,9 +70,13 @@ class TuningState:
                 self._waiting.append(RequestedOrder(side, TuneOrder(details)))
 
     def sync(self, way: str, offset_ms: float | None = None, camera: str = "") -> None:
-        """Have the cameras' time offsets estimated, by a flash or by a jump, or set that of a camera [ms]. Raises TuningError.
+        """Have the cameras' time offsets estimated, by a flash or by a jump, or set that of a camera [ms].
 
-        camera: any but the first, whose clock is that of the others; empty: the second.
+        Args:
+            way: `flash` or `jump`; of no meaning where offset_ms is given.
+            offset_ms: to set [ms]; None: it is estimated.
+            camera: any but the first, whose clock is that of the others; empty: the second.
+        Raises: TuningError.
         """
         late = self.cameras[1:]
         if offset_ms is not None and camera not in ("", *late):
@@ -152,7 +156,14 @@ class TuningState:
 
 
 def carry_out_request(state: TuningState, request: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Carry out one of REQUESTS; return the content of the answer. Raises MalformedMessageError, and what the state raises."""
+    """Carry out one of REQUESTS; return the content of the answer.
+
+    Args:
+        state: that is tuned.
+        request: its name.
+        content: of the request.
+    Raises: MalformedMessageError, and what the state raises.
+    """
     if request == "tune":
         camera, values = read_message_field(content, "camera", str), read_message_field(content, "values", dict)
         if not all(isinstance(key, str) for key in values):

@@ -30,7 +30,11 @@ def find_recordings_folder(setting: str) -> Path:
 def choose_recording_file(folder: Path, name: str | None, when: datetime) -> Path:
     """Return the file to record to, `name` in the folder or a free name by the time; creates the folder.
 
-    Raises RecordingError: the name is not a plain file name, or the folder cannot be created.
+    Args:
+        folder: of the recordings.
+        name: None: by the time.
+        when: time of the recording.
+    Raises: RecordingError: the name is not a plain file name, or the folder cannot be created.
     """
     if name is not None:
         check_recording_name(name)

@@ -65,7 +65,13 @@ class RecordingSwitch:
             return recorder
 
     def write(self, message: Message, payload: bytes, t_ns: int) -> None:
-        """Record a message if recording; keep skeleton and rig, with which a recording begins."""
+        """Record a message if recording; keep skeleton and rig, with which a recording begins.
+
+        Args:
+            message: as it is.
+            payload: the message as published.
+            t_ns: time of publishing [ns].
+        """
         with self._lock:
             if isinstance(message, SkeletonMessage | RigMessage):
                 self._kept[type(message)] = payload
@@ -115,7 +121,13 @@ class SessionTake:
         self._events = [_build_recording_event(f"recording to {file.parent}")]
 
     def write(self, message: Message, payload: bytes, t_ns: int) -> None:
-        """Record a message."""
+        """Record a message.
+
+        Args:
+            message: as it is.
+            payload: the message as published.
+            t_ns: time of publishing [ns].
+        """
         self._recorder.write(payload, t_ns, message.seq if isinstance(message, PoseMessage) else 0)
 
     def turn(self, received: Sequence[tuple[SentBlobs, int]], t_ns: int) -> None:

@@ -43,7 +43,14 @@ class PlaybackSpan:
 
 
 def select_playback_span(recording: Recording, from_s: float | None, to_s: float | None) -> PlaybackSpan:
-    """Return the poses of a part of a recording, in seconds from its first. Raises PlaybackError: there are none."""
+    """Return the poses of a part of a recording, in seconds from its first.
+
+    Args:
+        recording: the recording.
+        from_s: the first time [s]; None: from the beginning.
+        to_s: the last time [s]; None: to the end.
+    Raises: PlaybackError: there are none.
+    """
     times_ns = recording.t_publish_ns
     begin_ns = int(times_ns[0]) + _convert_to_ns(from_s or 0.0)
     end_ns = int(times_ns[-1]) if to_s is None else int(times_ns[0]) + _convert_to_ns(to_s)
@@ -64,7 +71,14 @@ def _convert_to_ns(seconds: float) -> int:
 
 
 def schedule_playback(recording: Recording, span: PlaybackSpan, speed: float, loop: bool) -> Iterator[DueMessage]:
-    """Return what is due, by time; endless if looped. A loop ends one period after its last pose."""
+    """Return what is due, by time; endless if looped. A loop ends one period after its last pose.
+
+    Args:
+        recording: the recording.
+        span: the part that is played.
+        speed: times as fast as it was.
+        loop: begin again at the end.
+    """
     items: list[tuple[int, int | None, EventMessage | None]]
     items = [(int(recording.t_publish_ns[index]), index, None) for index in range(span.first, span.last)]
     items += [(event.t_ns, None, event) for event in recording.events if _is_event_in_span(event, span)]
@@ -85,7 +99,14 @@ def compute_seq_step(poses: Sequence[PoseMessage], span: PlaybackSpan) -> int:
 
 
 def restamp_pose(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns: int) -> PoseMessage:
-    """Return a pose published at t_publish_ns, with the recorded latency."""
+    """Return a pose published at t_publish_ns, with the recorded latency.
+
+    Args:
+        pose: as recorded.
+        session: name of the session that plays it.
+        seq_offset: added to its number.
+        t_publish_ns: time of publishing [ns].
+    """
     t_capture_ns = t_publish_ns - (pose.t_publish_ns - pose.t_capture_ns)
     seq = pose.seq + seq_offset
     return replace(pose, session=session, seq=seq, t_capture_ns=max(t_capture_ns, 0), t_publish_ns=t_publish_ns)
@@ -94,7 +115,12 @@ def restamp_pose(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns:
 def build_played_status(recording: Recording, pose: PoseMessage, session: str, t_ns: int, rate_hz: float) -> StatusMessage:
     """Return the status while a recorded pose is played: the last one before it, or an empty one.
 
-    rate_hz: of the poses that are played.
+    Args:
+        recording: the recording.
+        pose: that is played.
+        session: name of the session that plays it.
+        t_ns: time of the status [ns].
+        rate_hz: of the poses that are played.
     """
     before = [status for status in recording.statuses if status.t_ns <= pose.t_publish_ns]
     if not before:

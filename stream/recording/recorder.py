@@ -107,7 +107,13 @@ class Recorder:
         self._thread.start()
 
     def write(self, payload: bytes, t_ns: int, sequence: int = 0) -> None:
-        """Queue one payload of the stream or the journal, of time t_ns; it is written within FLUSH_S, or counted as lost."""
+        """Queue one payload of the stream or the journal, of time t_ns; it is written within FLUSH_S, or counted as lost.
+
+        Args:
+            payload: as published.
+            t_ns: time of publishing [ns].
+            sequence: number of the message.
+        """
         with self._changed:
             full = len(self._queue) >= MAX_QUEUED or self._n_queued_bytes + len(payload) > MAX_QUEUED_BYTES
             if self._closing:

@@ -246,7 +246,8 @@ def _read_bytes(file: Path) -> bytes:
 
 def open_recording_bytes(data: bytes, file: Path) -> Recording:
     """Open the bytes of a recording; file: its name in messages. Raises RecordingError, as `open_recording` does."""
-    recording = Recording(file, *_read_records_and_messages(data, file))
+    records, index = _read_records_and_messages(data, file)
+    recording = Recording(file, records, index)
     _check_poses(recording)
     return recording
 

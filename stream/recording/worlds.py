@@ -38,7 +38,11 @@ def compute_level_motion(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]
     """Return the motion that levels a recording, the first pose tracked over the origin and looking along +Z.
 
     None where nobody is tracked in it, or the body is another.
-    up: the world's up direction as far as known, to some degrees.
+
+    Args:
+        skeleton: of the body.
+        poses: of the recording.
+        up: the world's up direction as far as known, to some degrees.
     """
     chosen = _select_tracked_poses(poses)
     if not chosen or not set(JOINTS) <= set(skeleton.names):

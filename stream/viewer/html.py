@@ -64,9 +64,10 @@ def format_head_html(view: AppSnapshot, pose: PoseMessage | None) -> str:
     title = " and ".join(
         f"{format_take_square(view, n)}{escape(_format_track_title(one, view.live))}" for n, one in enumerate(view.tracks)
     )
+    state, color = _format_state(view, pose)
     recording = f'<div><span class="dot"></span> recording to {escape(view.recording)}</div>' if view.recording else ""
     return wrap_in_box(
-        f'<div class="row"><h4>{title}</h4>{format_pill(*_format_state(view, pose))}</div>'
+        f'<div class="row"><h4>{title}</h4>{format_pill(state, color)}</div>'
         f'<div class="dim">{_format_note(view)}</div>{recording}'
         f"{_format_error_html(track, pose)}{_format_visibility_html(track, pose)}"
         f'<div class="tiles">{_format_tiles(view, find_sample(track, view.cursor_s))}</div>'
@@ -120,7 +121,14 @@ def format_notices_html(notices: Iterable[Notice], n: int = 8) -> str:
 
 
 def draw_strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | None, height_px: int = 14) -> str:
-    """Return the tracking state over a span of time as a coloured strip; cursor_s: time of the playhead, None: no playhead."""
+    """Return the tracking state over a span of time as a coloured strip.
+
+    Args:
+        runs: spans with one state each.
+        span: that the strip shows.
+        cursor_s: time of the playhead, None: no playhead.
+        height_px: of the strip [px].
+    """
     tracking_first = sorted(runs, key=lambda run: run.state != TrackingState.TRACKING)
     bars = [_draw_bar(run, span) for run in tracking_first if run.end_s >= span.begin_s]
     head = "" if cursor_s is None else _draw_playhead(_compute_strip_x(cursor_s, span))

@@ -59,7 +59,14 @@ class Meter:
         self._cameras_hz = {name: float(rate) for name, rate in rates.items() if isinstance(rate, int | float)}
 
     def add_pose(self, pose: PoseMessage, t_received_ns: int | None, t_s: float, n_missed: int) -> None:
-        """Add a pose of time t_s; t_received_ns: time of receipt on the publisher's clock, None if unknown."""
+        """Add a pose of time t_s.
+
+        Args:
+            pose: of the stream or a recording.
+            t_received_ns: time of receipt on the publisher's clock, None if unknown.
+            t_s: its time [s].
+            n_missed: poses missed so far.
+        """
         if self._poses and t_s - self._begin_s >= PERIOD_S:
             self.samples.append(self._sample(t_s, n_missed))
             self._poses.clear()

@@ -41,7 +41,13 @@ class ViewerTrack:
         return tuple(name for name in CAMERA_NAMES if name in told)
 
     def add(self, message: Message, t_ns: int, t_received_ns: int | None = None) -> None:
-        """Add a message of time t_ns; t_received_ns: time of receipt on the publisher's clock, None if unknown."""
+        """Add a message of time t_ns.
+
+        Args:
+            message: of the stream or a recording.
+            t_ns: time of the message [ns].
+            t_received_ns: time of receipt on the publisher's clock, None if unknown.
+        """
         if isinstance(message, PoseMessage):
             self.session = message.session
             t_s = self.history.add(message, t_ns)

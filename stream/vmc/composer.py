@@ -84,7 +84,13 @@ def rotate_position(rotation: Quaternion, position: Position) -> Position:
 def compose_chain_transform(
     chain: Sequence[int], offsets_m: Sequence[Position], rotations_xyzw: Sequence[Quaternion]
 ) -> tuple[Position, Quaternion]:
-    """Return the local transform (position, rotation) of a chain of joints."""
+    """Return the local transform (position, rotation) of a chain of joints.
+
+    Args:
+        chain: joints from the first to the last.
+        offsets_m: of the joints from their parents, (J, 3) [m].
+        rotations_xyzw: of the joints, local, (J, 4).
+    """
     position, rotation = offsets_m[chain[0]], rotations_xyzw[chain[0]]
     for joint in chain[1:]:
         step = rotate_position(rotation, offsets_m[joint])

@@ -33,7 +33,13 @@ class VmcOutput:
         self._has_pose = self._tracked = False
 
     def write(self, message: Message, payload: bytes, t_ns: int) -> None:
-        """Handle one message, published at t_ns."""
+        """Handle one message, published at t_ns.
+
+        Args:
+            message: as it is.
+            payload: the message as published.
+            t_ns: time of publishing [ns].
+        """
         if isinstance(message, PoseMessage):
             self._write_pose(message, t_ns)
         elif isinstance(message, SkeletonMessage) and (self._skeleton is None or message.hash != self._skeleton.hash):

@@ -31,7 +31,14 @@ class ViewerError(DuocapError):
 
 
 def open_server(host: str, port: int, title: str) -> viser.ViserServer:
-    """Serve at host and port, or the next free port; see `get_port`. Raises ViewerError: no port is free, or no such host."""
+    """Serve at host and port, or the next free port; see `get_port`.
+
+    Args:
+        host: address to serve at.
+        port: the first to try.
+        title: of the page.
+    Raises: ViewerError: no port is free, or no such host.
+    """
     found = find_free_port(host, port)
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a browser that disconnects early needs no traceback
     # viser prints a notice of its own; ours is printed by the command.
@@ -79,8 +86,9 @@ def format_page_url(host: str, port: int) -> str:
 def is_own_page(origin: str | None, asked_host: str | None, loopback: bool) -> bool:
     """Return whether a request comes from our own page or from a program, rather than from the page of another site.
 
-    origin, asked_host: the headers Origin and Host; loopback: only this machine is served, and other names for it (DNS
-    rebinding) are refused.
+    Args:
+        origin, asked_host: the headers Origin and Host.
+        loopback: only this machine is served, and other names for it (DNS rebinding) are refused.
     """
     name = urlsplit(f"//{asked_host or ''}").hostname or ""
     if loopback and name not in LOOPBACK:

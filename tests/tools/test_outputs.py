@@ -9,7 +9,8 @@ import typer
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import VmcError, VmcTarget
 from tools.cli import build_application
-from tools.outputs import VMC, create_vmc_outputs, join_vmc_values
+from tools.commands.options import Vmc
+from tools.outputs import create_vmc_outputs, join_vmc_values
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_the_parser_takes_it_from_there() -> None:
     app = typer.Typer()
 
     @app.command()
-    def probe(word: str, vmc: VMC = None) -> None:
+    def probe(word: str, vmc: Vmc = None) -> None:
         seen.append(vmc)
 
     for words in (["--vmc", "left.avi"], ["left.avi", "--vmc"], ["--vmc", "godot", "left.avi", "--vmc", ":5"], ["left.avi"]):

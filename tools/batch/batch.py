@@ -69,8 +69,14 @@ def run_batch(
 ) -> BatchResult:
     """Run what is not done, and write the report, also after Ctrl-C or when the cluster is gone.
 
-    retry: also what failed last time; send: inputs to workers and results back, for workers that share no folder with this
-    machine. Raises DuocapError: another batch is at work here, or there are no workers.
+    Args:
+        job: the tasks and their folder.
+        plan: who works.
+        tell: receives what goes on, in words.
+        progress: receives the amount done, and of how much.
+        retry: also what failed last time.
+        send: inputs to workers and results back, for workers that share no folder with this machine.
+    Raises: DuocapError: another batch is at work here, or there are no workers.
     """
     versions = list_own_versions()
     with lock_batch_folder(job.out):

@@ -53,8 +53,12 @@ class TaskOutcome:
 def run_task(task: BatchTask, out: str, token: str, versions: Mapping[str, str], sent: SentFiles | None = None) -> TaskOutcome:
     """Run a task and put its results into its folder below `out`.
 
-    token: what the file `TOKEN` in that folder says; versions: of who asks; sent: the inputs, where they are not in a folder that
-    both share: the results then go back with the outcome.
+    Args:
+        task: what is to be done.
+        out: folder of the results of all tasks.
+        token: what the file `TOKEN` in that folder says.
+        versions: of who asks.
+        sent: the inputs, where they are not in a folder that both share: the results then go back with the outcome.
     """
     with _ONE:
         worker = find_worker_address()

@@ -61,7 +61,11 @@ class _Words:
 def read_job(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), config: Path | None = None) -> BatchJob:
     """Return the tasks of a job file, or of folders that are searched for sessions and the videos of cameras.
 
-    sets, config: settings for all tasks, as the command has them. Raises DuocapError.
+    Args:
+        places: a job file, or folders.
+        out: folder of the results; None: by the place.
+        sets, config: settings for all tasks, as the command has them.
+    Raises: DuocapError.
     """
     common: dict[str, Any] = {"set": list(sets), **({} if config is None else {"config": str(config.absolute())})}
     load_settings(config, sets)

@@ -70,7 +70,14 @@ HINT: Final = "Served by <code>{command}</code>, a click on a second opens the v
 
 
 def format_page(out: Path, when: str, counts: Mapping[str, int], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page. out: the folder of the batch; rows: `TaskRow`s as tables."""
+    """Return the page.
+
+    Args:
+        out: the folder of the batch.
+        when: time of the report.
+        counts: number of tasks by how they ended.
+        rows: `TaskRow`s as tables.
+    """
     told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in COLUMNS)
     body = "\n".join(_format_row(out, row) for row in rows)

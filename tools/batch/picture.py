@@ -9,8 +9,8 @@ from capture.sockets.wire import MalformedMessageError
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX
-from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
+from stream.protocol.joints import compute_pose_joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
@@ -42,12 +42,8 @@ def draw_recording(recording: Path | None) -> str:
 
 def compute_facing_joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Floats:
     """Return the joints of a pose about its root, facing +Z, (J, 3) [m]."""
-    local = matrix_from_quaternion(np.asarray(pose.rotations_xyzw, np.float64))
-    rotation, place = np.empty((len(local), 3, 3)), np.zeros((len(local), 3))
-    for joint, parent in enumerate(skeleton.parents):
-        rotation[joint] = local[joint] if parent < 0 else rotation[parent] @ local[joint]
-        if parent >= 0:
-            place[joint] = place[parent] + rotation[parent] @ skeleton.offsets_m[joint]
+    place = compute_pose_joints(skeleton, pose).position_m
+    place = place - place[0]
     left, right = (place[skeleton.names.index(name)] for name in ("leftUpperLeg", "rightUpperLeg"))
     angle = np.arctan2(left[2] - right[2], left[0] - right[0]) + 0.5  # a little from the side, so that legs show
     c, s = np.cos(angle), np.sin(angle)
@@ -55,7 +51,13 @@ def compute_facing_joints_m(skeleton: SkeletonMessage, pose: PoseMessage) -> Flo
 
 
 def draw_bodies(bodies: list[Floats], parents: tuple[int, ...], states: list[TrackingState]) -> str:
-    """Return bodies side by side as SVG, feet on one line."""
+    """Return bodies side by side as SVG, feet on one line.
+
+    Args:
+        bodies: joints of each, (J, 3) [m].
+        parents: of each joint; -1 for the root.
+        states: of tracking, of each.
+    """
     scale = (HEIGHT - 2 * MARGIN) / METRES
     paths = []
     for n, (body, state) in enumerate(zip(bodies, states, strict=True)):

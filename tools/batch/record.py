@@ -92,12 +92,18 @@ def hash_files(files: list[InputFile], known: Mapping[str, Any]) -> dict[str, li
     for file in files:
         mark = [file.n_bytes, file.mtime_ns]
         before = known.get(file.key, [])
-        result[file.key] = [*mark, before[2] if before[:2] == mark else _hash_once(file.path, *mark)]
+        result[file.key] = [*mark, before[2] if before[:2] == mark else _hash_once(file.path, file.n_bytes, file.mtime_ns)]
     return result
 
 
 def compute_digest(task: BatchTask, hashes: Mapping[str, list[Any]], versions: Mapping[str, str]) -> str:
-    """Return a hash of all that the results depend on; not of where files are."""
+    """Return a hash of all that the results depend on; not of where files are.
+
+    Args:
+        task: whose results they are.
+        hashes: of its inputs, as in a record.
+        versions: of what results depend on.
+    """
     names = [Path(place).name for place in task.inputs]  # what is exported tells the name of its source
     content = [FORMAT, task.kind, task.words, names, {key: mark[2] for key, mark in sorted(hashes.items())}, dict(versions)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -114,7 +120,13 @@ def read_task_record(folder: Path) -> dict[str, Any] | None:
 
 
 def is_done(task: BatchTask, record: Mapping[str, Any], versions: Mapping[str, str]) -> bool:
-    """Return whether a record is of this very task."""
+    """Return whether a record is of this very task.
+
+    Args:
+        task: what is to be done.
+        record: of a folder of results.
+        versions: that results depend on.
+    """
     try:
         return bool(compute_digest(task, hash_files(list_input_files(task), record["inputs"]), versions) == record["digest"])
     except (OSError, KeyError, TypeError):

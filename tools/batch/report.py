@@ -70,7 +70,13 @@ class TaskRow:
 
     @classmethod
     def of_failed(cls, task: BatchTask, message: str, mark: Mapping[str, Any] | None) -> "TaskRow":
-        """Return the row of a task that failed."""
+        """Return the row of a task that failed.
+
+        Args:
+            task: that failed.
+            message: why.
+            mark: of its inputs, by which it is known to be the same still; None: one is missing.
+        """
         return cls(task.name, task.kind, FAILED, message, mark=mark)
 
     @classmethod

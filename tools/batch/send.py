@@ -54,7 +54,14 @@ def _find_content_path(content: str) -> Path:
 
 
 def take_piece(content: str, piece: bytes, first: bool, last: bool) -> None:
-    """Take a piece of a content; the file is there when it is whole. Runs in the worker."""
+    """Take a piece of a content; the file is there when it is whole. Runs in the worker.
+
+    Args:
+        content: its hash.
+        piece: the bytes that follow.
+        first: whether it is the first.
+        last: whether it is the last.
+    """
     part = _find_content_path(content).with_suffix(".part")
     with part.open("wb" if first else "ab") as stream:
         stream.write(piece)
@@ -63,7 +70,14 @@ def take_piece(content: str, piece: bytes, first: bool, last: bool) -> None:
 
 
 def send_contents(contents: tuple[str, ...], files: dict[str, Path], tell: Callable[..., Any]) -> None:
-    """Send contents to a worker. files: where they are here; tell: calls a function there. Raises OSError."""
+    """Send contents to a worker.
+
+    Args:
+        contents: hashes of the files.
+        files: where they are here.
+        tell: calls a function there.
+    Raises: OSError.
+    """
     for content in contents:
         for piece, first, last in _read_pieces(files[content]):
             tell(take_piece, content, piece, first, last)
@@ -83,7 +97,14 @@ def _read_pieces(file: Path) -> Iterator[tuple[bytes, bool, bool]]:
 
 
 def place_inputs(task: BatchTask, sent: SentFiles, folder: Path) -> tuple[str, ...]:
-    """Lay the inputs out in a folder, under the names they have; return where they are. Raises DuocapError."""
+    """Lay the inputs out in a folder, under the names they have; return where they are.
+
+    Args:
+        task: whose inputs they are.
+        sent: the files of its inputs.
+        folder: that they are laid out in.
+    Raises: DuocapError.
+    """
     places = tuple(str(folder / f"in{n}" / Path(place).name) for n, place in enumerate(task.inputs))
     for key, mark in sent.hashes.items():
         number, _, name = key.partition("/")

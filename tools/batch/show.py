@@ -28,7 +28,15 @@ def is_report(folder: Path) -> bool:
 
 
 def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *, browser: bool) -> None:
-    """Serve a report until Ctrl-C. browser: open the system's. Raises DuocapError."""
+    """Serve a report until Ctrl-C.
+
+    Args:
+        folder: of the batch's results.
+        settings: of the page's address.
+        tell: receives what goes on, in words.
+        browser: open the system's browser.
+    Raises: DuocapError.
+    """
     with serve_report(folder, settings) as url:
         tell(f"report: {url} (Ctrl-C ends it)")
         if browser:

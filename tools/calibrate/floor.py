@@ -69,7 +69,15 @@ class FloorOutput:
 
 
 def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progress) -> Floor:
-    """Find a floor. Raises SourceError, CalibrationError: nothing that can be read, or no floor in it."""
+    """Find a floor.
+
+    Args:
+        wishes: how to find it, and from what.
+        rig: the cameras.
+        settings: of the run.
+        progress: receives the amount done, and of how much.
+    Raises: SourceError, CalibrationError: nothing that can be read, or no floor in it.
+    """
     if wishes.by == "board":
         return _find_board_floor(wishes, rig, progress)
     if wishes.by == "markers":
@@ -99,7 +107,15 @@ def _find_board_floor(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
 
 
 def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:
-    """Judge, print, draw and write. Raises CalibrationError: the verdict is fail, and nothing was written."""
+    """Judge, print, draw and write a floor.
+
+    Args:
+        rig: the cameras.
+        floor: that was found.
+        ending: where to write, and how.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: the verdict is fail, and nothing was written.
+    """
     if ending.rescale:
         floor = rescale_rig(floor)
     if ending.to_cameras:

@@ -54,9 +54,15 @@ class TimeWindow:
 def search_board_moments(
     spec: BoardSpec, board: Board, rig: Rig, window: TimeWindow, progress: Progress
 ) -> tuple[tuple[BoardMoment, ...], BoardSearch]:
-    """Look for the board in films, folders or single pictures.
+    """Search the board in films, folders or single pictures.
 
-    Raises SourceError, CalibrationError: nothing to read, another size than the rig's, no board in it.
+    Args:
+        spec: films or pictures of each camera.
+        board: the pattern.
+        rig: the cameras.
+        window: times to look at.
+        progress: receives the amount done, and of how much.
+    Raises: SourceError, CalibrationError: nothing to read, another size than the rig's, no board in it.
     """
     if all(is_picture(file) for file in spec.sources):
         search = search_stills(PictureSets((spec.sources,)), board, progress)
@@ -98,7 +104,12 @@ class MarkerSource:
 def find_still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> tuple[Floats, Floats]:
     """Return the markers that lie still, (N, 3) [m], with covariances (N, 3, 3).
 
-    Raises CalibrationError: another size than the rig's, no pictures in the window.
+    Args:
+        source: recordings or pictures, opened.
+        rig: the cameras.
+        settings: of the run.
+        window: times to look at.
+    Raises: CalibrationError: another size than the rig's, no pictures in the window.
     """
     views = Views(tuple(select_still_blobs(blobs) for blobs in _detect_blobs(source, rig, settings, window)), 0)
     points = match(
@@ -113,7 +124,13 @@ def open_marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerS
     """Open recordings, or single pictures.
 
     What lies still through a whole recording would be part of any background learned from it: there is none, unless seconds
-    without the markers are named. Raises SourceError: nothing that can be read.
+    without the markers are named.
+
+    Args:
+        spec: what is opened.
+        settings: of the run.
+        markers: for their colours.
+    Raises: SourceError: nothing that can be read.
     """
     colors = markers.color_rgb[markers.has_color]
     files = [Path(name) for name in spec.files]
@@ -174,8 +191,16 @@ def select_still_blobs(frames: Sequence[Blobs]) -> Blobs:
         return np.asarray(means, np.float64).reshape(len(kept), *shape)
 
     first = frames[0]
-    places = (mean("points_px", 2), mean("area_px"), mean("color_rgb", 3), mean("sigma_px"))
-    return Blobs(first.camera, first.index, first.t_capture_ns, *places, first.light)
+    return Blobs(
+        camera=first.camera,
+        index=first.index,
+        t_capture_ns=first.t_capture_ns,
+        points_px=mean("points_px", 2),
+        area_px=mean("area_px"),
+        color_rgb=mean("color_rgb", 3),
+        sigma_px=mean("sigma_px"),
+        light=first.light,
+    )
 
 
 def triangulate_walk(
@@ -183,7 +208,13 @@ def triangulate_walk(
 ) -> list[PointFrame]:
     """Triangulate what two cameras see at least, moment by moment.
 
-    Raises CalibrationError: the rig does not fit the recording, or nothing lies in the window.
+    Args:
+        recording: of somebody who walks.
+        rig: the cameras.
+        settings: of the run.
+        window: times to look at.
+        progress: receives the amount done, and of how much.
+    Raises: CalibrationError: the rig does not fit the recording, or nothing lies in the window.
     """
     pairs = list(_pair_views(recording, settings, window, progress))
     if not pairs:
@@ -207,7 +238,13 @@ def _pair_views(recording: CaptureRecording, settings: Settings, window: TimeWin
 
 
 def check_floor_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
-    """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way."""
+    """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way.
+
+    Args:
+        rig: the cameras.
+        sources: as the user named them.
+        by: board, markers or walk.
+    """
     n = len(read_session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)
     if n > 1 and rig.is_monocular:
         raise DuocapError(

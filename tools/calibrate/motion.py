@@ -47,7 +47,13 @@ def refine_subject(
 ) -> MotionRefinement:
     """Refine a subject over pairs of views of free movement, and judge it anew.
 
-    Raises CalibrationError: the performer is not tracked in half of them, or nothing bends.
+    Args:
+        result: of the T-poses.
+        pairs: views of free movement, by moment.
+        rig: the cameras.
+        database: of motions.
+        settings: of the tracker.
+    Raises: CalibrationError: the performer is not tracked in half of them, or nothing bends.
     """
     frames, tracked = label_tracked_frames(result.subject, pairs, rig, database, settings)
     if tracked < TRACKED_SHARE:
@@ -58,7 +64,8 @@ def refine_subject(
     refined = refine_subject_fit(result.found.fit, frames)
     findings, kept = judge_refinement(result.found.fit, refined)
     fit = refined.fit if kept else result.found.fit
-    judged = judge_subject(result.found, *result.asked, refined=fit)
+    asked = result.asked
+    judged = judge_subject(result.found, asked.tposes, asked.names, asked.context, refined=fit)
     report = QualityReport((*judged.findings, *findings), judged.figures)
     found = replace(result.found, fit=fit)
     subject = replace(fit.subject, world=refine_world(find_world(fit, rig), fit, frames))
@@ -68,7 +75,15 @@ def refine_subject(
 def label_tracked_frames(
     subject: Subject, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> tuple[list[MotionFrame], float]:
-    """Return the labelled frames in which the performer is tracked, in the rig's frame, and their share of all."""
+    """Return the labelled frames in which the performer is tracked, in the rig's frame, and their share of all.
+
+    Args:
+        subject: the performer.
+        pairs: views of free movement, by moment.
+        rig: the cameras.
+        database: of motions.
+        settings: of the run.
+    """
     assert subject.world is not None
     back = subject.world.from_rig.inverse
     pipeline = Pipeline(place_rig_in_world(rig, subject.world), subject, database, settings)

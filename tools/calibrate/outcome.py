@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -10,17 +9,15 @@ from calibration.quality.report import Grade, QualityReport
 from config.errors import CalibrationError, DuocapError
 from config.files import write_together
 
-PICTURE = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="FILE", help="Where to draw the verdict; default beside the result.", show_default=False),
-]
-NO_PICTURE = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
-
 
 def choose_picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:
     """Return where the picture goes: rig.png beside rig.toml unless said otherwise; None: nowhere.
 
-    Raises DuocapError: the result has no name, or the picture would take its place.
+    Args:
+        out: the result.
+        picture: as asked for; None: beside the result.
+        no_picture: draw nothing.
+    Raises: DuocapError: the result has no name, or the picture would take its place.
     """
     if not out.name:
         raise DuocapError(f"{out}: is no name of a file; give --out one, such as result.toml")
@@ -33,7 +30,13 @@ def choose_picture_file(out: Path, picture: Path | None, no_picture: bool) -> Pa
 
 
 def choose_report_picture(report: QualityReport, picture: Path | None, out: Path) -> Path | None:
-    """Return where a report is drawn: a failed one beside the picture of a result that is kept, `rig.failed.png`."""
+    """Return where a report is drawn: a failed one beside the picture of a result that is kept, `rig.failed.png`.
+
+    Args:
+        report: of the calibration.
+        picture: as asked for.
+        out: the result.
+    """
     if picture is None or report.grade is not Grade.FAIL or not out.exists():
         return picture
     return picture.with_name(f"{picture.stem}.failed{picture.suffix}")
@@ -49,7 +52,14 @@ def write_outcome(
 ) -> None:
     """Draw a report and write the result, both or neither; of a fail only the picture, beside that of a result that is kept.
 
-    Raises CalibrationError: the verdict is fail; FileFormatError: a file cannot be written.
+    Args:
+        report: of the calibration.
+        out: the result.
+        picture: None: none is drawn.
+        draw: draws the report to a file.
+        write: writes the result.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: the verdict is fail; FileFormatError: a file cannot be written.
     """
     drawn = choose_report_picture(report, picture, out)
     with write_together():

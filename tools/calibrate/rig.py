@@ -86,7 +86,11 @@ def format_board_search(search: BoardSearch, names: Sequence[str]) -> list[str]:
 def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcome:
     """Calibrate from what was found in pictures.
 
-    Raises CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
+    Args:
+        search: the boards that were found.
+        task: how to calibrate, and where to write.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
     """
     names = ("the camera",) if search.n_cameras == 1 else task.camera_names(search.n_cameras)
     for line in format_board_search(search, names):
@@ -108,8 +112,14 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcom
 def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask, tell: Tell) -> RigOutcome:
     """Choose views, solve, say the verdict, draw it, and write the rig.
 
-    sizes: of the pictures of each camera [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
-    CalibrationError: views that tell too little to solve for anything.
+    Of a fail a picture is drawn, too, but no rig is written.
+
+    Args:
+        moments: at which cameras see the board.
+        sizes: of the pictures of each camera [px].
+        task: how to calibrate, and where to write.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: views that tell too little to solve for anything.
     """
     selection = select_views(moments, sizes, task.board, task.n_views, still_only=not task.solve_offset)
     for line in describe_selection(selection):
@@ -147,7 +157,14 @@ def _write_rig(solution: RigSolution, report: QualityReport, task: RigTask) -> N
 
 
 def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
-    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used."""
+    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used.
+
+    Args:
+        moments: at which cameras see the board.
+        selection: the views that were chosen.
+        names: of the cameras.
+        needed: number of views of each.
+    """
     for camera, name in enumerate(names):
         before, after = (sum(moment.views[camera] is not None for moment in some) for some in (moments, selection.moments))
         if after < needed <= before:
@@ -160,7 +177,13 @@ def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names:
 
 
 def solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
-    """Solve for one camera or more."""
+    """Solve for one camera or more.
+
+    Args:
+        moments: the views that were chosen.
+        sizes: of the pictures of each camera [px].
+        task: how to calibrate.
+    """
     if len(sizes) == 1:
         views = [moment.views[0] for moment in moments if moment.views[0] is not None]
         return solve_camera(task.board, views, sizes[0], name="camera", lens=task.lens)
@@ -187,7 +210,13 @@ def _has_motion(moment: BoardMoment) -> bool:
 
 
 def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
-    """Return by how much the cameras' stamps are later than those of the first, where that was found out."""
+    """Return by how much the cameras' stamps are later than those of the first, where that was found out.
+
+    Args:
+        solution: of the rig.
+        corrected_s: offsets that were taken off already, (C,) [s].
+        names: of the cameras.
+    """
     corrected = list(corrected_s) or [0.0] * len(names)
     if not len(solution.offset_s):
         return [

@@ -29,22 +29,31 @@ Window = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedTposes:
+    """What the verdict on a subject rests on: all T-poses, what each is called, and where the performer stood."""
+
+    tposes: tuple[TPose, ...]
+    names: tuple[str, ...]
+    context: TposeContext
+
+
+@dataclass(frozen=True, slots=True)
 class SubjectResult:
     """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it.
 
-    asked: what the verdict rests on: all T-poses, what each is called, where the performer stood.
+    asked: what the verdict rests on.
     """
 
     subject: Subject
     tpose: TPose
     found: TakesFit
     report: QualityReport
-    asked: tuple[tuple[TPose, ...], tuple[str, ...], TposeContext]
+    asked: JudgedTposes
 
 
 @dataclass(frozen=True, slots=True)
 class PerformerPrior:
-    """What is known of the performer: height_m with shoes off, old: their subject of earlier whose skeleton is kept; or None."""
+    """What is known of the performer. height_m: shoes off; old: an earlier subject whose skeleton is kept; None: not known."""
 
     height_m: float | None = None
     old: Subject | None = None
@@ -61,7 +70,15 @@ def fit_subject_to_pairs(
 ) -> SubjectResult:
     """Fit a subject to pairs of views of the T-pose.
 
-    Raises CalibrationError: no T-pose in them.
+    Args:
+        name: of the performer.
+        pairs: views of the T-pose, by moment.
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions, whose bodies are the prior.
+        settings: of the run.
+        known: of the performer; None: nothing.
+    Raises: CalibrationError: no T-pose in them.
     """
     tpose = average_tpose_of_pairs(pairs, rig, markers, database, settings, "all")
     return fit_subject_to_tposes(name, [tpose], ["the T-pose"], rig, markers, database, known)
@@ -76,7 +93,17 @@ def average_tpose_of_pairs(
     worn: Worn | None = None,
     pose: StartPose | None = "t",
 ) -> TPose:
-    """Label and average the markers of one take; worn, pose: as of `average_tpose`. Raises CalibrationError: no such pose."""
+    """Label and average the markers of one take.
+
+    Args:
+        pairs: views of the T-pose, by moment.
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions.
+        settings: of the run.
+        worn, pose: as of `average_tpose`.
+    Raises: CalibrationError: no such pose.
+    """
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
         points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
@@ -93,7 +120,18 @@ def fit_subject_to_tposes(
     database: PoseDatabase,
     known: PerformerPrior | None = None,
 ) -> SubjectResult:
-    """Fit a subject to takes of one performer; names: what each is called. Raises CalibrationError as `fit_takes`."""
+    """Fit a subject to takes of one performer.
+
+    Args:
+        name: of the performer.
+        tposes: labelled and averaged.
+        names: what each is called.
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions, whose bodies are the prior.
+        known: of the performer; None: nothing.
+    Raises: CalibrationError as `fit_takes`.
+    """
     known = PerformerPrior() if known is None else known
     body = BodyPrior(database.skeletons, compute_standing_rotvec(database), known.height_m, known.old)
     found = fit_agreeing_takes(name, markers, tposes, body)
@@ -106,7 +144,7 @@ def fit_subject_to_tposes(
         )
     report = judge_subject(found, tposes, names, setting)
     subject = replace(found.fit.subject, world=find_world(found.fit, rig))
-    return SubjectResult(subject, tposes[found.used[0]], found, report, (tuple(tposes), tuple(names), setting))
+    return SubjectResult(subject, tposes[found.used[0]], found, report, JudgedTposes(tuple(tposes), tuple(names), setting))
 
 
 def read_pairs(
@@ -114,7 +152,12 @@ def read_pairs(
 ) -> list[list[Views]]:
     """Return the pairs of a recording between times, of each window its own [s].
 
-    Raises CalibrationError: the rig does not fit the videos, or a window holds no frame.
+    Args:
+        recording: the recording.
+        windows: first and last time of each [s].
+        rig: the cameras.
+        progress: receives the amount done, and of how much.
+    Raises: CalibrationError: the rig does not fit the videos, or a window holds no frame.
     """
     found: list[list[Views]] = [[] for _ in windows]
     end_s, last_s = max(window[1] for window in windows), 0.0
@@ -148,7 +191,16 @@ def fit_subject_to_recording(
 ) -> SubjectResult:
     """Fit a subject to the T-pose held between two times of a recording [s].
 
-    Raises CalibrationError: the rig does not fit the videos, or no T-pose in the window.
+    Args:
+        name: of the performer.
+        recording: of the performer.
+        window_s: first and last time of the T-pose [s].
+        rig: the cameras.
+        markers: that are worn.
+        database: of motions, whose bodies are the prior.
+        settings: of the run.
+        progress: receives the frames done, and of how many.
+    Raises: CalibrationError: the rig does not fit the videos, or no T-pose in the window.
     """
     [pairs] = read_pairs(recording, [window_s], rig, progress)
     return fit_subject_to_pairs(name, pairs, rig, markers, database, settings)
@@ -162,7 +214,7 @@ def format_subject(result: SubjectResult) -> list[str]:
         f"{result.subject.name}: skeleton {result.subject.skeleton.height_m:.2f} m high, "
         f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {frames} frames"
     )
-    slopes = {tpose.slope_deg for tpose in result.asked[0]} - {0.0}
+    slopes = {tpose.slope_deg for tpose in result.asked.tposes} - {0.0}
     poses = [f"the arms are taken to point {-slope:.0f} degrees below level" for slope in sorted(slopes)]
     return [head, *poses, *describe_markers(fit), *describe_lengths(fit), *format_world_finding(result.subject.world)]
 

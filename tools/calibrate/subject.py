@@ -108,7 +108,12 @@ def calibrate_subject(
 ) -> SubjectResult:
     """Fit, print, draw and write a subject.
 
-    Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
+    Args:
+        task: the performer, and where to write.
+        sources: recordings, with the times of the T-poses in them.
+        settings: of the run.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
     """
     tposes, names = collect_tposes(task, sources, settings)
     result = fit_subject_to_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
@@ -122,7 +127,14 @@ def calibrate_subject(
 
 
 def write_subject_result(result: SubjectResult, task: SubjectTask, tell: Callable[[str], None]) -> None:
-    """Draw and write a subject. Raises CalibrationError: the verdict is fail, no file but the picture is written."""
+    """Draw and write a subject.
+
+    Args:
+        result: the subject and its report.
+        task: where to write.
+        tell: receives what goes on, in words.
+    Raises: CalibrationError: the verdict is fail, no file but the picture is written.
+    """
 
     def draw(file: Path) -> None:
         from calibration.subject.picture import draw_subject
@@ -151,7 +163,11 @@ def _refine_over_motion(
 def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
     """Return the T-poses of all recordings and what each is called.
 
-    Raises CalibrationError: no T-pose, naming the take where there are several.
+    Args:
+        task: the performer.
+        sources: recordings, with the times of the T-poses in them.
+        settings: of the run.
+    Raises: CalibrationError: no T-pose, naming the take where there are several.
     """
     tposes, names = [], []
     several = sum(len(source.windows) for source in sources) > 1
@@ -171,7 +187,13 @@ def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: S
 
 
 def check_take_source(source: str, n_views: int, windows: Sequence[TakeWindow]) -> None:
-    """Raise DuocapError unless two cameras are there, typer.BadParameter unless some T-pose is named; source: the first."""
+    """Raise DuocapError unless two cameras are there, typer.BadParameter unless some T-pose is named.
+
+    Args:
+        source: a video, or a session's folder.
+        n_views: of the source.
+        windows: in which T-poses are held.
+    """
     if n_views < 2:
         raise DuocapError(
             f"{source}: one camera cannot measure depth, which a performer's size takes; give all recordings of the T-pose: "

@@ -69,7 +69,12 @@ def choose_intrinsics(
 ) -> tuple[tuple[Camera, ...], Rig | None]:
     """Return the cameras' intrinsics by the names given, and the rig of a file of all of them to compare with.
 
-    files: one of all cameras, or one a camera. Raises CalibrationError: too many, too few, of another size, no field of view.
+    Args:
+        files: one of all cameras, or one a camera.
+        fov_deg: field of view; None: the files tell.
+        sizes: width and height of the cameras' pictures [px].
+        names: of the cameras.
+    Raises: CalibrationError: too many, too few, of another size, no field of view.
     """
     if not files:
         if fov_deg is None:
@@ -102,8 +107,12 @@ def calibrate_wand(
 ) -> tuple[WandSolution, QualityReport]:
     """Measure a rig with a wand and judge it.
 
-    names: of the cameras, by default the usual ones. Raises CalibrationError: one camera only, nothing tells lenses or scale, no
-    wand is seen or too little of it, nothing fits.
+    Args:
+        recording: of the wand.
+        wishes: what is known of wand and cameras.
+        names: of the cameras, by default the usual ones.
+        progress: receives the amount done, and of how much.
+    Raises: CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options
 from tools.cli import Command
-from tools.commands.options import Scheduler, WorkerCount
+from tools.commands.options import Scheduler, WorkerCount, add_settings_options
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection
@@ -22,15 +22,13 @@ app = typer.Typer()
 Sources = Annotated[
     list[Path], typer.Argument(metavar="SOURCE...", help="Motion files (.amc, .bvh), or folders that are searched for them.")
 ]
-Out = Annotated[Path, typer.Option(metavar="FILE", help="The database to write.")]
 Fps = Annotated[float, typer.Option(help="Poses a second; best what the cameras give.")]
 LeaveOut = Annotated[
     list[str] | None,
-    typer.Option(metavar="CLIP...", help="Clips by file name (14_31, 32_*) or frames from 1 (14_02:3001-).", show_default=False),
+    typer.Option(metavar="CLIP...", help="Clips by file name (14_31, 32_*) or frames from 1 (14_02:3001-)."),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, with a warning.")]
 Processes = Annotated[int, typer.Option(help="How many files are read at once.")]
-NoGraph = Annotated[bool, typer.Option("--no-graph", help="Leave the neighbour graph out; every search then looks at all poses.")]
 Mirrored = Annotated[
     bool, typer.Option("--mirrored", help="Search the mirror image of every pose, too; it takes no room in the database.")
 ]
@@ -57,34 +55,38 @@ class _ListCommand(Command):
         return super().parse_args(ctx, repeated(args))
 
 
-@app.command()
-@add_settings_options
-def get(
-    settings: Settings,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which collection, as --list says.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List what there is: sizes, licences, contents.")] = False,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseGetOptions:
+    """Options of `duocap database get`."""
+
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which collection, as --list says.")] = None
+    listed: Annotated[bool, typer.Option("--list", help="List what there is: sizes, licences, contents.")] = False
     given: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="FILE", help="Archive on this disk, or folder of them; repeatable.", show_default=False),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to the licence.")] = False,
-    fps: Fps = 60.0,
-    processes: Processes = 2,
-) -> None:
+        typer.Option("--from", metavar="FILE", help="Archive on this disk, or folder of them; repeatable."),
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to the licence.")] = False
+    fps: Fps = 60.0
+    processes: Processes = 2
+
+
+@app.command()
+@add_settings_options
+def get(settings: Settings, options: DatabaseGetOptions) -> None:
     """Download published motions, build a database of them and make it the default of all commands; stopped, it goes on."""
     from database.store import open_database
     from tools.database.get import GetTask, get_database
     from tools.database.published import COLLECTIONS
     from tools.interrupt import raise_on_interrupt
 
-    if listed:
+    if options.listed:
         typer.echo("\n".join(_collection_lines()))
         return
-    collection = COLLECTIONS.get(name or "")
+    collection = COLLECTIONS.get(options.name or "")
     if collection is None:
         raise typer.BadParameter(f"expected one of {', '.join(COLLECTIONS)} (duocap database get --list)", param_hint="NAME")
-    _agree(collection, yes)
-    task = GetTask(collection, tuple(given or ()), settings.database.mirror, fps, processes)
+    _agree(collection, options.yes)
+    task = GetTask(collection, tuple(options.given or ()), settings.database.mirror, options.fps, options.processes)
     try:
         with raise_on_interrupt(), _bar() as show:
             out = get_database(task, show, partial(typer.echo, err=True))
@@ -185,44 +187,62 @@ def remove(_settings: Settings, name: Annotated[str, typer.Argument(help="A name
     typer.echo("\n".join(remove_database(name)))
 
 
-@app.command(cls=_ListCommand)
-@add_settings_options
-def build(
-    _settings: Settings,
-    sources: Sources,
-    out: Out,
-    fps: Fps = 60.0,
-    leave_out: LeaveOut = None,
-    skip_bad: SkipBad = False,
-    processes: Processes = 2,
-    no_graph: NoGraph = False,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseBuildOptions:
+    """Options of `duocap database build`."""
+
+    sources: Sources
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The database to write.")]
+    fps: Fps = 60.0
+    leave_out: LeaveOut = None
+    skip_bad: SkipBad = False
+    processes: Processes = 2
+    no_graph: Annotated[
+        bool, typer.Option("--no-graph", help="Leave the neighbour graph out; every search then looks at all poses.")
+    ] = False
     thin: Annotated[
         str, typer.Option(metavar="ANGLE", help="Leave out poses nearer than this, in every joint, to one kept, such as 2deg.")
-    ] = "0deg",
-    parts: Annotated[int, typer.Option(min=1, help="Files to divide it among; less memory, and stopped, it goes on.")] = 1,
-    mirrored: Mirrored = False,
-    workers: WorkerCount = None,
-    scheduler: Scheduler = "",
-) -> None:
+    ] = "0deg"
+    parts: Annotated[int, typer.Option(min=1, help="Files to divide it among; less memory, and stopped, it goes on.")] = 1
+    mirrored: Mirrored = False
+    workers: WorkerCount = None
+    scheduler: Scheduler = ""
+
+
+@app.command(cls=_ListCommand)
+@add_settings_options
+def build(_settings: Settings, options: DatabaseBuildOptions) -> None:
     """Build one database from motion files; with --workers or --scheduler its --parts are shared among processes."""
     from database.build import build_database
     from database.parts import BuildOptions, build_in_parts
 
-    thin_rad, share = _angle_rad(thin), None
-    if workers is not None or scheduler:
+    thin_rad, share = _angle_rad(options.thin), None
+    if options.workers is not None or options.scheduler:
         from tools.cluster import WorkerPlan
         from tools.database.shared import create_worker_build
 
-        if parts == 1:
+        if options.parts == 1:
             raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
-        share = create_worker_build(WorkerPlan(workers, scheduler))
+        share = create_worker_build(WorkerPlan(options.workers, options.scheduler))
     with _bar() as show:
-        if parts > 1 or mirrored:
-            options = BuildOptions(fps, skip_bad, processes, not no_graph, thin_rad)
-            report = build_in_parts(sources, out, parts, options, leave_out or [], show, mirrored, share)
+        if options.parts > 1 or options.mirrored:
+            how = BuildOptions(options.fps, options.skip_bad, options.processes, not options.no_graph, thin_rad)
+            report = build_in_parts(
+                options.sources, options.out, options.parts, how, options.leave_out or [], show, options.mirrored, share
+            )
         else:
-            report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes, not no_graph, thin_rad)
-    _tell(out, report.lines())
+            report = build_database(
+                options.sources,
+                options.out,
+                options.fps,
+                options.leave_out or [],
+                show,
+                options.skip_bad,
+                options.processes,
+                not options.no_graph,
+                thin_rad,
+            )
+    _tell(options.out, report.lines())
 
 
 def _angle_rad(text: str) -> float:
@@ -253,42 +273,50 @@ def join(
     _tell(out, [])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseAddOptions:
+    """Options of `duocap database add`."""
+
+    file: File
+    sources: Sources
+    leave_out: LeaveOut = None
+    skip_bad: SkipBad = False
+    processes: Processes = 2
+
+
 @app.command(cls=_ListCommand)
 @add_settings_options
-def add(
-    _settings: Settings,
-    file: File,
-    sources: Sources,
-    leave_out: LeaveOut = None,
-    skip_bad: SkipBad = False,
-    processes: Processes = 2,
-) -> None:
+def add(_settings: Settings, options: DatabaseAddOptions) -> None:
     """Add motion files to a database, and take them into its neighbour graph."""
     from database.build import add_to_database
     from database.parts import add_part
     from database.store import is_of_parts
 
     with _bar() as show:
-        extend = add_part if is_of_parts(file) else add_to_database
-        report = extend(file, sources, leave_out or [], show, skip_bad, processes)
-    _tell(file, report.lines())
+        extend = add_part if is_of_parts(options.file) else add_to_database
+        report = extend(options.file, options.sources, options.leave_out or [], show, options.skip_bad, options.processes)
+    _tell(options.file, report.lines())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseGraphOptions:
+    """Options of `duocap database graph`."""
+
+    file: File
+    camera_fps: Annotated[float, typer.Option(help="Frames a second of the cameras (f_c of eq. 4).")] = 60.0
+    degree: Annotated[int, typer.Option(min=0, max=1000, help="Neighbours drawn for each pose from those in reach.")] = 16
+    seed: Annotated[int, typer.Option(min=0, help="What decides which are drawn.")] = 0
 
 
 @app.command()
 @add_settings_options
-def graph(
-    _settings: Settings,
-    file: File,
-    camera_fps: Annotated[float, typer.Option(help="Frames a second of the cameras (f_c of eq. 4).")] = 60.0,
-    degree: Annotated[int, typer.Option(min=0, max=1000, help="Neighbours drawn for each pose from those in reach.")] = 16,
-    seed: Annotated[int, typer.Option(min=0, help="What decides which are drawn.")] = 0,
-) -> None:
+def graph(_settings: Settings, options: DatabaseGraphOptions) -> None:
     """Build the neighbour graph of a database anew, or of one that has none."""
     from database.graph.build import store_graph
 
     with _bar() as show:
-        store_graph(file, camera_fps, degree, seed, show)
-    _tell(file, [])
+        store_graph(options.file, options.camera_fps, options.degree, options.seed, show)
+    _tell(options.file, [])
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """`duocap demo`: see it work without a camera, and what it reaches on this machine."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,54 +9,59 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import MODEL, RECORD, add_settings_options, check_recording_file, set_model
-from tools.outputs import VMC, create_vmc_outputs
+from tools.arguments import check_recording_file, set_model
+from tools.commands.options import Headless, Model, RecordFile, Vmc, add_settings_options
+from tools.outputs import create_vmc_outputs
 
 if TYPE_CHECKING:
     from stream.publish.fanout import OutputFactory
     from tools.run.prepared import PreparedProcesses
 
-Seconds = Annotated[
-    float | None,
-    typer.Option(
-        "--seconds", min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s.", show_default=False
-    ),
-]
-Views = Annotated[int, typer.Option("--views", min=1, max=8, help="Simulated cameras.")]
 RECONSTRUCTION = ("reconstruct.process.main",)  # imported by the demo's processes while the performer is calibrated
 CAMERA = ("capture.process.camera", "capture.sources.simulated.camera")
-Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions:
+    """Options of `duocap demo`."""
+
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s."),
+    ] = None
+    views: Annotated[int, typer.Option(min=1, max=8, help="Simulated cameras.")] = 2
+    headless: Headless = False
+    vmc: Vmc = None
+    record: RecordFile = None
+    model: Model = None
 
 
 @add_settings_options
-def demo(
-    settings: Settings,
-    seconds: Seconds = None,
-    views: Views = 2,
-    headless: Headless = False,
-    vmc: VMC = None,
-    record: RECORD = None,
-    model: MODEL = None,
-) -> None:
+def demo(settings: Settings, options: DemoOptions) -> None:
     """Track a simulated performer before simulated cameras, in real time; report how well it went."""
     from tools.run.prepared import PreparedProcesses
 
-    outputs, record = create_vmc_outputs(vmc), check_recording_file(record)
-    with PreparedProcesses((RECONSTRUCTION, *[CAMERA] * views)) as prepared:
-        _demo(set_model(settings, model), (seconds, views), headless, outputs, record, prepared)
+    outputs, record = create_vmc_outputs(options.vmc), check_recording_file(options.record)
+    settings = set_model(settings, options.model)
+    with PreparedProcesses((RECONSTRUCTION, *[CAMERA] * options.views)) as prepared:
+        _perform(settings, options, outputs, record, prepared)
 
 
-def _demo(
+def _perform(
     settings: Settings,
-    shown: tuple[float | None, int],
-    headless: bool,
+    options: DemoOptions,
     outputs: "Sequence[OutputFactory]",
     record: Path | None,
     prepared: "PreparedProcesses",
 ) -> None:
     """Compile, get ready, perform and report; what this imports takes a second, in which the processes come up.
 
-    shown: for how many seconds, None for all, and before how many cameras.
+    Args:
+        settings: of the run.
+        options: how long, before how many cameras, with a viewer or without.
+        outputs: hear every message beside the subscribers.
+        record: the file to record to.
+        prepared: processes that have begun to import what they need.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -63,7 +69,7 @@ def _demo(
     from capture.sockets.endpoints import find_key_settings
     from stream.publish.publisher import check_address
     from tools.database.installed import find_default_database
-    from tools.demo.demo import run_demo
+    from tools.demo.demo import DemoPlan, run_demo
     from tools.demo.report import build_report_tables
     from tools.kernels import compile_kernels
     from tools.viewer import open_viewer
@@ -72,7 +78,7 @@ def _demo(
     compile_kernels("demo")
     console, notes = Console(), Console(stderr=True)
     say = partial(notes.print, markup=False, highlight=False, soft_wrap=True)
-    with open_viewer(settings, notes.print, stay=True, wanted=not headless):
+    with open_viewer(settings, notes.print, stay=True, wanted=not options.headless):
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
         with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bars:
             task = bars.add_task("built-in motions", total=None)
@@ -81,14 +87,10 @@ def _demo(
             task = bars.add_task("getting ready", total=None)
             report = run_demo(
                 settings,
-                shown[0],
-                motions,
+                DemoPlan(motions, options.seconds, options.views, outputs, record),
                 notes.print,
                 lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
-                outputs,
-                record,
                 prepared,
-                shown[1],
             )
         for table in build_report_tables(report):
             console.print(table)

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options
+from tools.commands.options import add_settings_options
 
 JSON = Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")]
 URLS = Annotated[
     list[str] | None,
-    typer.Option("--camera", metavar="URL", help="Look at a camera of the network too; repeatable.", show_default=False),
+    typer.Option("--camera", metavar="URL", help="Look at a camera of the network too; repeatable."),
 ]
 
 

@@ -1,6 +1,7 @@
 """`duocap export`: a recording in, files for other programs out."""
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,8 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import add_settings_options, check_folders
+from tools.arguments import check_folders
+from tools.commands.options import RecordingFile, add_settings_options
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
 from tools.progress import open_progress_bar
 
@@ -20,60 +22,55 @@ logger = logging.getLogger(__name__)
 
 MAX_FPS = 1000.0
 
-RecordingFile = Annotated[Path, typer.Argument(help="A recording (.mcap), or the folder of a session.", show_default=False)]
-Out = Annotated[
-    list[Path] | None,
-    typer.Option("--out", metavar="FILE", help="Write this file, its format by its name; repeatable.", show_default=False),
-]
-Formats = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--format",
-        metavar="|".join(FORMATS),
-        help="Format of the file, or of one beside the recording; markers: CSV of measured markers; repeatable.",
-        show_default=False,
-    ),
-]
-From = Annotated[float, typer.Option("--from", metavar="SECONDS", help="Leave out what was before.")]
-To = Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what comes after.", show_default=False)]
-Smooth = Annotated[
-    float, typer.Option("--smooth", metavar="SECONDS", help="Smooth over a window of this width, such as 0.2; 0: not.")
-]
-Fps = Annotated[float | None, typer.Option("--fps", help="Resample to so many frames a second.", show_default=False)]
-InPlace = Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """Options of `duocap export`."""
+
+    recording: RecordingFile
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Write this file, its format by its name; repeatable."),
+    ] = None
+    format_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="Format of the file, or of one beside the recording; markers: CSV of measured markers; repeatable.",
+        ),
+    ] = None
+    from_s: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Leave out what was before.")] = 0.0
+    to_s: Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what comes after.")] = None
+    smooth: Annotated[float, typer.Option(metavar="SECONDS", help="Smooth over a window of this width, such as 0.2; 0: not.")] = (
+        0.0
+    )
+    fps: Annotated[float | None, typer.Option(help="Resample to so many frames a second.")] = None
+    in_place: Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")] = False
 
 
 @add_settings_options
-def export(
-    settings: Settings,
-    recording: RecordingFile,
-    out: Out = None,
-    format_: Formats = None,
-    from_s: From = 0.0,
-    to_s: To = None,
-    smooth: Smooth = 0.0,
-    fps: Fps = None,
-    in_place: InPlace = False,
-) -> None:
+def export(settings: Settings, options: ExportOptions) -> None:
     """Turn a recording into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
     from stream.recording.folders import find_take
 
-    recording = find_take(recording)
-    files = plan_export_files(recording, out or (), format_ or ())
-    _check(files, smooth, fps, from_s, to_s)
+    recording = find_take(options.recording)
+    files = plan_export_files(recording, options.out or (), options.format_ or ())
+    _check(files, options)
     motion = _motion(recording)
-    take = _part(_smoothed(motion, smooth), from_s, to_s, fps, in_place)
+    take = _part(_smoothed(motion, options.smooth), options)
     write_takes(files, take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 
-def _check(files: list[ExportFile], smooth: float, fps: float | None, from_s: float, to_s: float | None) -> None:
+def _check(files: list[ExportFile], options: ExportOptions) -> None:
     """Raise DuocapError for what cannot be done: better now than after the work."""
     from tools.replay.replay import check_smoothing_window
 
     check_folders(*(wanted.file for wanted in files))
-    check_smoothing_window(smooth)
+    check_smoothing_window(options.smooth)
+    fps, from_s, to_s = options.fps, options.from_s, options.to_s
     if fps is not None and not 0.0 < fps <= MAX_FPS:
         raise DuocapError(f"--fps {fps:g}: must be above 0 and at most {MAX_FPS:g}")
     if not 0.0 <= from_s < (float("inf") if to_s is None else to_s):
@@ -102,12 +99,12 @@ def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
     return motion.take() if window_s == 0.0 else motion.take(smooth_poses(motion.poses, motion.subject, window_s))
 
 
-def _part(take: "Take", from_s: float, to_s: float | None, fps: float | None, in_place: bool) -> "Take":
+def _part(take: "Take", options: ExportOptions) -> "Take":
     """Return the part of a take that is wanted, at the rate that is wanted."""
     from stream.export.resampling import resample_evenly
     from stream.export.take import cut_take
     from stream.export.take import remove_root_motion as on_the_spot
 
-    part = cut_take(take, from_s, float("inf") if to_s is None else to_s)
-    part = part if fps is None else resample_evenly(part, fps)
-    return on_the_spot(part) if in_place else part
+    part = cut_take(take, options.from_s, float("inf") if options.to_s is None else options.to_s)
+    part = part if options.fps is None else resample_evenly(part, options.fps)
+    return on_the_spot(part) if options.in_place else part

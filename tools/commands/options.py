@@ -1,48 +1,302 @@
-"""Options that several groups of commands share: what is learned from, what whole poses are found from, who does the work."""
+"""Options of commands as data: a command declares what it is asked as a frozen dataclass, whose fields typer reads.
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class SimulateOptions:
+        motion: Annotated[str, typer.Argument(help="...")]
+        seconds: Annotated[float, typer.Option(help="...")] = 5.0
+
+    @add_settings_options
+    def simulate(settings: Settings, options: SimulateOptions) -> None:
+        \"\"\"One line that shows in the help.\"\"\"
+
+The first parameter receives the settings, loaded and checked, or, declared as CommonOptions, what they are made of. A dataclass
+may hold other dataclasses: their fields are options in their place, so that several commands share a group of them. A command
+of up to three options may take them as parameters.
+The options that every command has (--config, --set, --verbose, --log) come last in the help; logs are started before the
+command's body runs (`logging.getLogger(__name__)`; hand `config.logs.find_current_logs()` to child processes).
+Errors: raise a `DuocapError`, the launcher prints it.
+
+Where it goes: a command of its own is a function of the command's name in tools/commands/<name>.py; a group
+(`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py or tools/commands/<group>/group.py.
+Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
+
+Every option that more than one command has is declared here, and only here.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, get_type_hints
 
 import typer
 
+from config.loading import load_settings
+from config.logs import LogSettings, start_logs
+from config.settings import LOCAL_MODELS, Settings
+from tools.arguments import parse_seconds_range
+from tools.outputs import VMC_OPTION
+
+if TYPE_CHECKING:
+    from capture.recording.recording import RecordingSpec
+
+P = ParamSpec("P")
+
+RIG_HELP = "The cameras: rig.toml."
+SUBJECT_HELP = "The performer: subject.toml (duocap calibrate subject)."
+WHICH_CAMERA = "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://"
+PLAYED_FILES = "a video file or folder of images, played in real time"
+CAMERA_HELP = f"{WHICH_CAMERA}, {PLAYED_FILES}, or `node` for one on another machine (duocap node)."
+
+
+def check_model_name(name: str | None) -> str | None:
+    """Return the name of a local model. Raises typer.BadParameter: there is no such model."""
+    if name is not None and name not in LOCAL_MODELS:
+        raise typer.BadParameter(f"{name!r}: no such local model; expected one of {', '.join(LOCAL_MODELS)}")
+    return name
+
+
+# What is read.
+Views = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="VIEW...",
+        help="A video or a folder of images of each camera, one to eight, in the rig's order; or, alone, a session's folder.",
+    ),
+]
+RecordingFile = Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session.")]
 Motions = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[MOTION...]",
-        help="Motion files (.bvh, .amc with its .asf), recordings (.mcap), folders of sessions.",
-        show_default=False,
+        metavar="[MOTION...]", help="Motion files (.bvh, .amc with its .asf), recordings (.mcap), folders of sessions."
     ),
 ]
 Builtin = Annotated[
-    list[str] | None,
-    typer.Option("--builtin", metavar="NAME", help="A built-in motion, such as walk or punches; repeatable.", show_default=False),
+    list[str] | None, typer.Option(metavar="NAME", help="A built-in motion, such as walk or punches; repeatable.")
 ]
-TakeFiles = Annotated[
-    list[Path],
-    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
-]
-RigFile = Annotated[
-    Path | None, typer.Option("--rig", metavar="FILE", help="The cameras that image points are in: rig.toml.", show_default=False)
-]
-TrajectoryFile = Annotated[
+Rig = Annotated[Path, typer.Option(metavar="FILE", help=RIG_HELP)]
+OptionalRig = Annotated[Path | None, typer.Option(metavar="FILE", help=RIG_HELP)]
+Subject = Annotated[Path, typer.Option(metavar="FILE", help=SUBJECT_HELP)]
+OptionalSubject = Annotated[Path | None, typer.Option(metavar="FILE", help=SUBJECT_HELP)]
+Database = Annotated[
     Path | None,
-    typer.Option("--trajectory", metavar="FILE", help="Follow joints of a motion: BVH, or AMC with its ASF.", show_default=False),
+    typer.Option(
+        metavar="FILE", help="Motion database; default the one of `duocap database get` or `use`, else the built-in motions."
+    ),
 ]
-Joints = Annotated[
+Timestamps = Annotated[Path | None, typer.Option(metavar="FILE", help="CSV with the time of each frame.")]
+VideoFps = Annotated[float | None, typer.Option(help="Frames a second, instead of what the videos say.")]
+BackgroundSpan = Annotated[str | None, typer.Option(metavar="S:S", help="Seconds without the performer, such as 0:2.")]
+
+# What is done.
+Model = Annotated[
     str | None,
-    typer.Option("--joints", metavar="A,B", help="Which joints of it, such as leftHand,leftFoot,rightFoot.", show_default=False),
+    typer.Option(
+        metavar="<gaussian|paper>",
+        help="How poses are modelled, the same as --set solve.model; paper: as in the paper.",
+        callback=check_model_name,
+    ),
 ]
-Fps = Annotated[float, typer.Option("--fps", help="Frames a second of what is written.")]
+Lag = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", min=0.0, max=2.0, help="Publish poses that are so old, such as 0.1, and have seen what came after."
+    ),
+]
+Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+Browser = Annotated[bool, typer.Option(help="Open the page in the system's browser.")]
+GuideBrowser = Annotated[bool, typer.Option(help="With live cameras: guide by a page in the browser.")]
 WorkerCount = Annotated[
     int | None,
     typer.Option("--workers", min=1, metavar="N", help="Processes of this machine; default as many as it has room for."),
 ]
 Scheduler = Annotated[
-    str,
-    typer.Option("--scheduler", metavar="tcp://HOST:8786", help="Use the workers of a Dask cluster instead.", show_default=False),
+    str, typer.Option("--scheduler", metavar="tcp://HOST:8786", help="Use the workers of a Dask cluster instead.")
 ]
-TlsCa = Annotated[Path | None, typer.Option("--tls-ca", metavar="FILE", help="Who signs a tls:// cluster.", show_default=False)]
-TlsCert = Annotated[
-    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this machine.", show_default=False)
+
+# What is written.
+TakeFiles = Annotated[list[Path], typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.")]
+ForceTakeFiles = Annotated[
+    list[Path],
+    typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable."),
 ]
-TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the certificate.", show_default=False)]
+TakeFps = Annotated[float, typer.Option(help="Frames a second of what is written.")]
+RecordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Record the stream to a new file, such as walk.mcap.")]
+RecordSession = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="NAME",
+        help="Record to a new folder: videos, stamps, detections, poses; a NAME that ends in .mcap: the stream only.",
+    ),
+]
+ModelName = Annotated[str | None, typer.Option(help="What it is called; default as the file.")]
+VERDICT_HELP = "Where to draw the verdict; default beside the result."
+VerdictPicture = Annotated[Path | None, typer.Option(metavar="FILE", help=VERDICT_HELP)]
+NoPicture = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
+Vmc = Annotated[
+    list[str] | None,
+    typer.Option(
+        VMC_OPTION,
+        metavar="[APP|HOST:PORT]",
+        help="Send VMC as well, by default to 127.0.0.1:39539; APP: vseeface, evmc4u, vmc4ue, warudo, godot, also as "
+        "APP@HOST:PORT; repeatable.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOptions:
+    """Options of every command."""
+
+    config_file: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file of settings.")] = None
+    set_values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, such as solve.neighbours=200; repeatable."),
+    ] = None
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show details, and tracebacks of internal faults.")] = False
+    log_file: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Write all details to a file.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoOptions:
+    """The times of the frames of videos, and of their background."""
+
+    timestamps: Timestamps = None
+    fps: VideoFps = None
+    background: BackgroundSpan = None
+
+    def create_spec(self, views: Sequence[str]) -> "RecordingSpec":
+        """Return what the recording is made of. Raises typer.BadParameter: --background is no span of time."""
+        from capture.recording.recording import RecordingSpec
+
+        return RecordingSpec(tuple(views), self.timestamps, self.fps, self.background_s)
+
+    @property
+    def background_s(self) -> tuple[float, float] | None:
+        """When the room is empty [s]. Raises typer.BadParameter: --background is no span of time."""
+        return parse_seconds_range(self.background, "--background")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraOptions:
+    """The live cameras of a run."""
+
+    camera: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CAM", help=f"A {CAMERA_HELP} Once for each camera of the rig, in its order."),
+    ] = None
+    left: Annotated[str | None, typer.Option(metavar="CAM", help="The first camera, as --camera.")] = None
+    right: Annotated[str | None, typer.Option(metavar="CAM", help="The second camera, likewise.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StyleOptions:
+    """The style that a run begins with, and where the last one it learned is kept."""
+
+    style: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Begin with this style (duocap style train, --save-style).")
+    ] = None
+    save_style: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the last style that is learned, in FILE.style.")
+    ] = None
+    no_style: Annotated[
+        bool,
+        typer.Option("--no-style", help="Learn no style of the motion and use none, the same as --set fill.style=false."),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserPageOptions:
+    """A page in the browser."""
+
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Of the page; the next free one if taken.", show_default="8080")
+    ] = None
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to serve the page at; 0.0.0.0: for other machines, too.", show_default="127.0.0.1"),
+    ] = None
+    browser: Browser = True
+    theme: Annotated[Literal["dark", "light", "auto"] | None, typer.Option(help="Colours of the page.", show_default="auto")] = (
+        None
+    )
+
+    def change_settings(self, settings: Settings) -> Settings:
+        """Return the settings with what is asked of the page, which is stronger than what they say."""
+        asked = {"port": self.port, "host": self.host, "theme": self.theme}
+        changes: Any = {key: value for key, value in asked.items() if value is not None}
+        return replace(settings, viewer=replace(settings.viewer, **changes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseInputOptions:
+    """What is asked of a pose or a motion: constraints, or curves to follow."""
+
+    constraints: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What is asked of the pose: a TOML as in docs/style.md.")
+    ] = None
+    rig: Annotated[Path | None, typer.Option(metavar="FILE", help="The cameras that image points are in: rig.toml.")] = None
+    skeleton: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Pose this body instead of the one learned: subject.toml.")
+    ] = None
+    trajectory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Follow joints of a motion: BVH, or AMC with its ASF.")
+    ] = None
+    joints: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Which joints of it, such as leftHand,leftFoot,rightFoot.")
+    ] = None
+    fps: TakeFps = 30.0
+
+
+def add_settings_options(command: Callable[Concatenate[Any, P], None]) -> Callable[..., None]:
+    """Return `command` as typer reads it: a parameter for each option, the common ones last; the settings are made of those."""
+    hints = get_type_hints(command, include_extras=True)
+    signature = inspect.signature(command)
+    first, *others = signature.parameters
+    kinds = {name: hints[name] for name in others}
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        common: CommonOptions = _build_options(CommonOptions, values)
+        start_logs(LogSettings(common.verbose, common.log_file))
+        given = common if hints[first] is CommonOptions else load_settings(common.config_file, common.set_values or ())
+        own = {name: _build_options(kind, values) if is_dataclass(kind) else values[name] for name, kind in kinds.items()}
+        bound: Callable[..., None] = command
+        bound(given, **own)
+
+    parameters: list[inspect.Parameter] = []
+    for name, kind in kinds.items():
+        default = signature.parameters[name].default
+        parameters += _list_parameters(kind) if is_dataclass(kind) else [_create_parameter(name, kind, default)]
+    parameters += _list_parameters(CommonOptions)
+    del run.__dict__["__wrapped__"]  # or typer would look through to the signature of `command`
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+    return run
+
+
+def _list_parameters(kind: Any) -> Iterator[inspect.Parameter]:
+    """Return the options that a dataclass declares, those of the dataclasses in it in their place."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        if is_dataclass(hints[field.name]):
+            yield from _list_parameters(hints[field.name])
+        else:
+            yield _create_parameter(field.name, hints[field.name], field.default)
+
+
+def _create_parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    """Return a keyword with its type; a default of MISSING or none: it must be given."""
+    given = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=kind)
+
+
+def _build_options(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return an options dataclass, with those in it, of the values that typer read."""
+    hints = get_type_hints(kind, include_extras=True)
+    built = {
+        name: _build_options(hint, values) if is_dataclass(hint) else values[name]
+        for name, hint in ((field.name, hints[field.name]) for field in fields(kind))
+    }
+    return kind(**built)

@@ -1,5 +1,6 @@
 """`duocap record`: all cameras to a session folder, with the poses where there are a rig and a subject."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -7,47 +8,42 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import DATABASE, FPS, MODEL, add_settings_options, check_session_path, set_model
-from tools.commands.run import CAMERAS, LEFT_CAMERA, RIGHT_CAMERA, given_cameras
+from tools.arguments import check_session_path, set_model
+from tools.commands.options import CameraOptions, Database, Model, VideoFps, add_settings_options
+from tools.commands.run import list_cameras
 
-RIG_FILE = Annotated[
-    Path | None,
-    typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml; with --subject poses as well.", show_default=False),
-]
-SUBJECT_FILE = Annotated[
-    Path | None, typer.Option("--subject", metavar="FILE", help="The performer: subject.toml; with --rig.", show_default=False)
-]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", metavar="DIR", help="The new folder; by default named by the time, among your recordings.", show_default=False
-    ),
-]
-SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="Record for so long.", show_default="until Ctrl-C")]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """Options of `duocap record`."""
+
+    cameras: CameraOptions
+    rig: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The cameras: rig.toml; with --subject poses as well."),
+    ] = None
+    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="The performer: subject.toml; with --rig.")] = None
+    database: Database = None
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The new folder; by default named by the time, among your recordings."),
+    ] = None
+    seconds: Annotated[float | None, typer.Option(min=0.1, help="Record for so long.", show_default="until Ctrl-C")] = None
+    fps: VideoFps = None
+    model: Model = None
 
 
 @add_settings_options
-def record(
-    settings: Settings,
-    camera: CAMERAS = None,
-    left: LEFT_CAMERA = None,
-    right: RIGHT_CAMERA = None,
-    rig: RIG_FILE = None,
-    subject: SUBJECT_FILE = None,
-    database: DATABASE = None,
-    out: OUT = None,
-    seconds: SECONDS = None,
-    fps: FPS = None,
-    model: MODEL = None,
-) -> None:
+def record(settings: Settings, options: RecordOptions) -> None:
     """Record one to eight cameras: videos, stamps and detections, and with a rig and a subject the poses; Ctrl-C ends."""
     from tools.run.record_only import record_cameras
 
-    if (rig is None) != (subject is None):
-        raise typer.BadParameter("poses need both --rig and --subject", param_hint="--rig" if rig is None else "--subject")
-    cameras, folder = given_cameras(camera, left, right), _folder(settings, out)
-    if rig is None or subject is None:
-        report = record_cameras(settings, cameras, folder, fps, seconds, _note)
+    if (options.rig is None) != (options.subject is None):
+        missing = "--rig" if options.rig is None else "--subject"
+        raise typer.BadParameter("poses need both --rig and --subject", param_hint=missing)
+    cameras, folder = list_cameras(options.cameras), _folder(settings, options.out)
+    if options.rig is None or options.subject is None:
+        report = record_cameras(settings, cameras, folder, options.fps, options.seconds, _note)
         typer.echo("\n".join(report.lines()))
         return
     from calibration.formats.rig_file import read_rig
@@ -61,15 +57,15 @@ def record(
     check_address(settings.stream.address, find_key_settings(settings.stream))
     what = LiveRun(
         cameras,
-        read_rig(rig, n_views=len(cameras)),
-        read_subject(subject),
-        database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
-        fps,
+        read_rig(options.rig, n_views=len(cameras)),
+        read_subject(options.subject),
+        options.database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
+        options.fps,
         record=folder,
-        seconds=seconds,
+        seconds=options.seconds,
     )
     done = run_live(
-        set_model(settings, model), what, _note, lambda tally, status: _note(format_status(status, tally.recent_ms()))
+        set_model(settings, options.model), what, _note, lambda tally, status: _note(format_status(status, tally.recent_ms()))
     )
     typer.echo("\n".join(done.lines()))
     typer.echo(f"recorded {folder}; again: duocap replay {folder}")

@@ -1,5 +1,6 @@
 """`duocap simulate`: a motion as videos, to try a set-up before buying it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -7,122 +8,115 @@ import typer
 
 from config.errors import SettingsError
 from config.settings import Settings
-from tools.arguments import add_settings_options
+from tools.commands.options import add_settings_options
 
-Motion = Annotated[str, typer.Argument(help="A BVH or AMC file, or a built-in motion: walk, run, jump, punches, squat and more.")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
-Markers = Annotated[str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.")]
-Rig = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing some.", show_default=False)
-]
-Views = Annotated[
-    int,
-    typer.Option(
-        "--views", min=1, max=8, help="Cameras to place: two in front, the third at the performer's left, the fourth behind."
-    ),
-]
-Look = Annotated[str, typer.Option(metavar="LOOK", help="dark (retro-reflectors) or lit (coloured markers).")]
-Size = Annotated[str, typer.Option(metavar="WxH", help="Image size of placed cameras [px].")]
-Distance = Annotated[float, typer.Option(help="From the cameras to the middle of the motion [m]; 0: each as near as shows all.")]
-Exposure = Annotated[float, typer.Option(help="Time the shutter is open [ms]; gives motion blur.")]
-Occlude = Annotated[float, typer.Option(help="Share of the markers hidden on purpose, others every half second.")]
-OccludeEach = Annotated[bool, typer.Option("--occlude-each", help="Hide others from each camera, not the same from all.")]
-Empty = Annotated[
-    float | None, typer.Option(help="Time the room is empty at first [s]; default 1 if lit, else 0.", show_default=False)
-]
-Seconds = Annotated[float, typer.Option(help="How much of the motion to take [s]; 0: all.")]
-Codec = Annotated[str, typer.Option(metavar="CODEC", help="mjpg, or ffv1 (lossless).")]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateOptions:
+    """Options of `duocap simulate`."""
+
+    motion: Annotated[
+        str, typer.Argument(help="A BVH or AMC file, or a built-in motion: walk, run, jump, punches, squat and more.")
+    ]
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
+    markers: Annotated[
+        str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.")
+    ] = "locomotion"
+    rig: Annotated[Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing some.")] = (
+        None
+    )
+    views: Annotated[
+        int,
+        typer.Option(min=1, max=8, help="Cameras to place: two in front, the third at the performer's left, the fourth behind."),
+    ] = 2
+    look: Annotated[str, typer.Option(metavar="LOOK", help="dark (retro-reflectors) or lit (coloured markers).")] = "dark"
+    size: Annotated[str, typer.Option(metavar="WxH", help="Image size of placed cameras [px].")] = "640x480"
+    fps: Annotated[float, typer.Option(help="Frames a second.")] = 60.0
+    distance: Annotated[
+        float, typer.Option(help="From the cameras to the middle of the motion [m]; 0: each as near as shows all.")
+    ] = 0.0
+    baseline: Annotated[float, typer.Option(help="From the first placed camera to the second [m].")] = 1.0
+    height: Annotated[float, typer.Option(help="Height of the placed cameras above the floor [m].")] = 1.2
+    fov: Annotated[float, typer.Option(help="Horizontal field of view of placed cameras [degrees].")] = 60.0
+    turn: Annotated[float, typer.Option(help="Turn the performer to the left [degrees]; 0 faces the cameras.")] = 0.0
+    noise: Annotated[float, typer.Option(help="Sensor noise [grey levels].")] = 1.5
+    blur: Annotated[float, typer.Option(help="Lens blur, standard deviation [px].")] = 0.5
+    exposure: Annotated[float, typer.Option(help="Time the shutter is open [ms]; gives motion blur.")] = 4.0
+    gain: Annotated[float, typer.Option(help="Brightness of the image; 1 is right.")] = 1.0
+    pixel_noise: Annotated[float, typer.Option(help="Error of each marker's centre, standard deviation [px].")] = 0.0
+    marker_mm: Annotated[float, typer.Option(help="Diameter of the markers [mm].")] = 25.0
+    placement_mm: Annotated[float, typer.Option(help="How far from their nominal places markers are worn [mm].")] = 8.0
+    reflections: Annotated[int, typer.Option(help="Bright spots that are no markers, in each view.")] = 0
+    occlude: Annotated[float, typer.Option(help="Share of the markers hidden on purpose, others every half second.")] = 0.0
+    occlude_each: Annotated[bool, typer.Option("--occlude-each", help="Hide others from each camera, not the same from all.")] = (
+        False
+    )
+    skew_ms: Annotated[float, typer.Option(help="How much later the second camera looks; others between [ms].")] = 0.0
+    jitter_ms: Annotated[float, typer.Option(help="Irregularity of all shutters [ms].")] = 0.0
+    drift_ppm: Annotated[float, typer.Option(help="How much slower the second camera's clock runs.")] = 0.0
+    drop: Annotated[float, typer.Option(help="Share of frames each camera loses.")] = 0.0
+    start: Annotated[float, typer.Option(help="Where in the motion to begin [s].")] = 0.0
+    seconds: Annotated[float, typer.Option(help="How much of the motion to take [s]; 0: all.")] = 0.0
+    tpose: Annotated[float, typer.Option(help="Time in the T-pose before the motion [s].")] = 3.0
+    empty: Annotated[float | None, typer.Option(help="Time the room is empty at first [s]; default 1 if lit, else 0.")] = None
+    seed: Annotated[int, typer.Option(help="Another number, other noise, faults and marker places.")] = 0
+    codec: Annotated[str, typer.Option(metavar="CODEC", help="mjpg, or ffv1 (lossless).")] = "mjpg"
 
 
 @add_settings_options
-def simulate(
-    settings: Settings,
-    motion: Motion,
-    out: Out,
-    markers: Markers = "locomotion",
-    rig: Rig = None,
-    views: Views = 2,
-    look: Look = "dark",
-    size: Size = "640x480",
-    fps: Annotated[float, typer.Option(help="Frames a second.")] = 60.0,
-    distance: Distance = 0.0,
-    baseline: Annotated[float, typer.Option(help="From the first placed camera to the second [m].")] = 1.0,
-    height: Annotated[float, typer.Option(help="Height of the placed cameras above the floor [m].")] = 1.2,
-    fov: Annotated[float, typer.Option(help="Horizontal field of view of placed cameras [degrees].")] = 60.0,
-    turn: Annotated[float, typer.Option(help="Turn the performer to the left [degrees]; 0 faces the cameras.")] = 0.0,
-    noise: Annotated[float, typer.Option(help="Sensor noise [grey levels].")] = 1.5,
-    blur: Annotated[float, typer.Option(help="Lens blur, standard deviation [px].")] = 0.5,
-    exposure: Exposure = 4.0,
-    gain: Annotated[float, typer.Option(help="Brightness of the image; 1 is right.")] = 1.0,
-    pixel_noise: Annotated[float, typer.Option(help="Error of each marker's centre, standard deviation [px].")] = 0.0,
-    marker_mm: Annotated[float, typer.Option(help="Diameter of the markers [mm].")] = 25.0,
-    placement_mm: Annotated[float, typer.Option(help="How far from their nominal places markers are worn [mm].")] = 8.0,
-    reflections: Annotated[int, typer.Option(help="Bright spots that are no markers, in each view.")] = 0,
-    occlude: Occlude = 0.0,
-    occlude_each: OccludeEach = False,
-    skew_ms: Annotated[float, typer.Option(help="How much later the second camera looks; others between [ms].")] = 0.0,
-    jitter_ms: Annotated[float, typer.Option(help="Irregularity of all shutters [ms].")] = 0.0,
-    drift_ppm: Annotated[float, typer.Option(help="How much slower the second camera's clock runs.")] = 0.0,
-    drop: Annotated[float, typer.Option(help="Share of frames each camera loses.")] = 0.0,
-    start: Annotated[float, typer.Option(help="Where in the motion to begin [s].")] = 0.0,
-    seconds: Seconds = 0.0,
-    tpose: Annotated[float, typer.Option(help="Time in the T-pose before the motion [s].")] = 3.0,
-    empty: Empty = None,
-    seed: Annotated[int, typer.Option(help="Another number, other noise, faults and marker places.")] = 0,
-    codec: Codec = "mjpg",
-) -> None:
+def simulate(settings: Settings, options: SimulateOptions) -> None:
     """Render a motion as two videos or more with markers, time stamps, rig.toml, markers.toml and the truth."""
     from rich.progress import Progress
 
     from capture.sources.simulated.scene import SimulatedScene
     from tools.simulate import simulate_recording as run
 
-    width_px, height_px = _size(size)
+    width_px, height_px = _size(options.size)
     scene = SimulatedScene(
-        motion=motion,
-        markers=markers,
-        rig="" if rig is None else str(rig),
-        views=views,
-        distance_m=distance,
-        baseline_m=baseline,
-        camera_height_m=height,
-        fov_deg=fov,
+        motion=options.motion,
+        markers=options.markers,
+        rig="" if options.rig is None else str(options.rig),
+        views=options.views,
+        distance_m=options.distance,
+        baseline_m=options.baseline,
+        camera_height_m=options.height,
+        fov_deg=options.fov,
         width_px=width_px,
         height_px=height_px,
-        look=look,
-        fps=fps,
-        start_s=start,
-        seconds=seconds,
-        empty_s=(1.0 if look == "lit" else 0.0) if empty is None else empty,
-        tpose_s=tpose,
-        turn_deg=turn,
-        marker_mm=marker_mm,
-        placement_mm=placement_mm,
-        noise=noise,
-        gain=gain,
-        blur_px=blur,
-        exposure_ms=exposure,
-        pixel_noise_px=pixel_noise,
-        occlude=occlude,
-        occlude_each=occlude_each,
-        reflections=reflections,
-        skew_ms=skew_ms,
-        jitter_ms=jitter_ms,
-        drift_ppm=drift_ppm,
-        drop=drop,
-        seed=seed,
+        look=options.look,
+        fps=options.fps,
+        start_s=options.start,
+        seconds=options.seconds,
+        empty_s=(1.0 if options.look == "lit" else 0.0) if options.empty is None else options.empty,
+        tpose_s=options.tpose,
+        turn_deg=options.turn,
+        marker_mm=options.marker_mm,
+        placement_mm=options.placement_mm,
+        noise=options.noise,
+        gain=options.gain,
+        blur_px=options.blur,
+        exposure_ms=options.exposure,
+        pixel_noise_px=options.pixel_noise,
+        occlude=options.occlude,
+        occlude_each=options.occlude_each,
+        reflections=options.reflections,
+        skew_ms=options.skew_ms,
+        jitter_ms=options.jitter_ms,
+        drift_ppm=options.drift_ppm,
+        drop=options.drop,
+        seed=options.seed,
     )
     with Progress(transient=True) as bar:
         task = bar.add_task("rendering", total=None)
-        result = run(scene, out, codec, lambda done, total: bar.update(task, completed=done, total=total))
+        result = run(scene, options.out, options.codec, lambda done, total: bar.update(task, completed=done, total=total))
     performer = result.performer
     cameras, apart_m = len(performer.rig), performer.rig.baseline_m
     apart = f"cameras up to {apart_m:.2f} m apart, " if cameras > 1 else ""
     typer.echo(
-        f"{out}: {result.n_frames} frames of {cameras} camera{'s' * (cameras > 1)}; {apart}"
+        f"{options.out}: {result.n_frames} frames of {cameras} camera{'s' * (cameras > 1)}; {apart}"
         f"{performer.distance_m:.2f} m from the middle of the motion"
     )
-    if tpose > 0.0:
+    if options.tpose > 0.0:
         typer.echo(f"T-pose from {result.tpose_s[0]:g} to {result.tpose_s[1]:g} s")
 
 

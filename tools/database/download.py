@@ -53,7 +53,13 @@ class RemoteFile:
 
 
 def read_remote_file(url: str, headers: Message, total: int | None) -> RemoteFile:
-    """Return what an answer's header says of the file."""
+    """Return what an answer's header says of the file.
+
+    Args:
+        url: its address.
+        headers: of the answer.
+        total: bytes; None where the server did not say.
+    """
     return RemoteFile(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
 
@@ -115,9 +121,14 @@ def download_file(
 ) -> RemoteFile:
     """Download `url` to `file`, whose folder exists; ask again where the connection breaks off.
 
-    progress: called with bytes done, in all (0: unknown) and the file's name; limit_bytes: a longer file is refused. Raises
-    MissingFileError; DatabaseError: no such server, it refuses, it breaks off time and again, the disk is full. What was received
-    is kept, also after KeyboardInterrupt, and the next call goes on from there.
+    Args:
+        url: where it is.
+        file: where it goes.
+        progress: called with bytes done, in all (0: unknown) and the file's name.
+        limit_bytes: a longer file is refused.
+        pause: waits for so many seconds.
+    Raises: MissingFileError; DatabaseError: no such server, it refuses, it breaks off time and again, the disk is full. What was
+        received is kept, also after KeyboardInterrupt, and the next call goes on from there.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise DatabaseError(f"{url}: not an address to download from; expected http:// or https:// (database.mirror)")

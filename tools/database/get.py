@@ -79,8 +79,13 @@ def make_collection_folder(collection: MotionCollection) -> Path:
 def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
     """Make a collection's database and make it the default; what an earlier call has done is not done again.
 
-    Much motion is built in parts, of which those that are finished are kept, too. Raises DatabaseError or another DuocapError:
-    what there is stays, and the next call goes on from there.
+    Much motion is built in parts, of which those that are finished are kept, too.
+
+    Args:
+        task: which collection, and how it is built.
+        progress: receives the amount done, and of how much.
+        tell: receives what goes on, in words.
+    Raises: DatabaseError or another DuocapError: what there is stays, and the next call goes on from there.
     """
     folder = make_collection_folder(task.collection)
     with _lock_collection(folder):

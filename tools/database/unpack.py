@@ -37,9 +37,16 @@ class DamagedArchiveError(DatabaseError):
 def unpack_archive(archive: Path, folder: Path, takes: Callable[[str], bool], limit_bytes: int, progress: Progress) -> int:
     """Unpack the motion files of an archive into one folder, which is made, and return how many it has.
 
-    Folders inside the archive are left off, so no member can lie elsewhere; a skeleton thus lies beside its motions. takes: which
-    names; limit_bytes: of all of them unpacked. Files that are there with the right length are not unpacked again. Raises
-    DamagedArchiveError; DatabaseError: more than the limit, or the folder cannot be written to.
+    Folders inside the archive are left off, so no member can lie elsewhere; a skeleton thus lies beside its motions. Files that
+    are there with the right length are not unpacked again.
+
+    Args:
+        archive: the file.
+        folder: where motions go.
+        takes: which names.
+        limit_bytes: of all of them unpacked.
+        progress: called with bytes done, in all and the archive's name.
+    Raises: DamagedArchiveError; DatabaseError: more than the limit, or the folder cannot be written to.
     """
     try:
         with zipfile.ZipFile(archive) as opened:

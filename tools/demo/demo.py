@@ -30,7 +30,7 @@ from tools.calibrate.session import fit_subject_to_pairs
 from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, build_demo_report
 from tools.interrupt import raise_on_interrupt
-from tools.run.live import plan_reconstruction
+from tools.run.live import RunFiles, plan_reconstruction
 from tools.run.parts import RunError
 from tools.run.prepared import PreparedProcesses
 from tools.run.supervisor import Supervisor, choose_session_name
@@ -56,7 +56,7 @@ class DemoScene:
 
 
 def stage_demo(seconds: float | None, n_views: int = 2) -> DemoScene:
-    """Set the stage. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
+    """Return the scene of the demo. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
     clip = make_demo_performance(SCENE.fps, seconds)
     performer = make_scene_performer(replace(SCENE, views=n_views), clip)
     return DemoScene(performer, performer.duration_s)
@@ -65,7 +65,13 @@ def stage_demo(seconds: float | None, n_views: int = 2) -> DemoScene:
 def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
     """Calibrate the performer as a user would: from the markers that two cameras see at least in the T-pose.
 
-    With one camera the second is there for this. Raises CalibrationError: no T-pose seen.
+    With one camera the second is there for this.
+
+    Args:
+        stage: with the performer.
+        database: of motions.
+        settings: of the run.
+    Raises: CalibrationError: no T-pose seen.
     """
     performer = stage.performer
     if len(performer.rig) == 1:
@@ -89,30 +95,45 @@ def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPla
     return CameraPlan(camera, source, partial(open_detector, settings.detector), paced=True, preview=settings.stream.preview)
 
 
+@dataclass(frozen=True, slots=True)
+class DemoPlan:
+    """What a demo shows, and where to.
+
+    database: the motions to reconstruct with; seconds: how long, None for the whole programme; n_views: simulated cameras;
+    outputs: hear every message beside the subscribers; record: a file to record to.
+    """
+
+    database: Path
+    seconds: float | None = None
+    n_views: int = 2
+    outputs: Sequence[OutputFactory] = ()
+    record: Path | None = None
+
+
 def run_demo(
-    settings: Settings,
-    seconds: float | None,
-    database: Path,
-    tell: Tell,
-    progress: Progress,
-    outputs: Sequence[OutputFactory] = (),
-    record: Path | None = None,
-    prepared: PreparedProcesses | None = None,
-    n_views: int = 2,
+    settings: Settings, demo: DemoPlan, tell: Tell, progress: Progress, prepared: PreparedProcesses | None = None
 ) -> DemoReport:
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
-    progress: receives the share done and the last state; outputs: hear every message beside the subscribers; record: a file to
-    record to; prepared: processes for it. Raises DuocapError for what the user can mend.
+    Args:
+        settings: of the run.
+        demo: what is shown, and where to.
+        tell: receives what goes on, in words.
+        progress: receives the share done and the last state.
+        prepared: processes for it.
+
+    Raises:
+        DuocapError: for what the user can mend.
     """
-    stage = stage_demo(seconds, n_views)
+    n_views = demo.n_views
+    stage = stage_demo(demo.seconds, n_views)
     tell("calibrating the performer from the T-pose")
-    subject = calibrate_demo_subject(stage, database, settings)
+    subject = calibrate_demo_subject(stage, demo.database, settings)
     tell(f"starting {n_views} camera{'s' * (n_views > 1)} and the reconstruction")
     session = choose_session_name()
     rig = stage.performer.rig
     cameras = [_plan_camera(settings, stage, camera) for camera in range(n_views)]
-    plan = plan_reconstruction(rig, subject, database, settings, session, SCENE.fps, outputs, record)
+    plan = plan_reconstruction(rig, subject, demo.database, settings, session, SCENE.fps, RunFiles(demo.outputs, demo.record))
     subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), find_key_settings(settings.stream))
     with raise_on_interrupt(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()

@@ -87,11 +87,19 @@ def build_demo_report(
     budget_ms: float = 33.0,
     due: int | None = None,
 ) -> DemoReport:
-    """Compare what was heard with the truth.
+    """Build the report of a demo: compare the poses heard with the truth.
 
-    truth: joint positions (N, J, 3) [m] at seconds after the start (N,); t_received_ns: when each was heard, if known; budget_ms:
-    for the latency; due: poses that should have come, None for the frames of one camera. Raises DuocapError: nothing
-    was tracked.
+    Args:
+        skeleton: of the stream.
+        heard: poses as they came.
+        truth: joint positions (N, J, 3) [m] at seconds after the start (N,).
+        t_start_ns: begin of the performance [ns].
+        frames: number of frames of each camera, captured or skipped.
+        captured: number of those captured.
+        t_received_ns: when each was heard, if known.
+        budget_ms: of the latency.
+        due: poses that should have come, None for the frames of one camera.
+    Raises: DuocapError: nothing was tracked.
     """
     poses = select_measured_poses(heard)
     times: Sequence[int | None] = [None] * len(heard) if t_received_ns is None else t_received_ns

@@ -60,7 +60,13 @@ class CameraProbe:
 def examine_cameras(
     settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")
 ) -> list[DoctorFinding]:
-    """Open every camera for about a second, and say what it gives and what hinders it."""
+    """Examine every camera for about a second: what it gives and what hinders it.
+
+    Args:
+        settings: of the run.
+        devices: where webcams come from; None: this machine's.
+        folder: where Linux has its devices.
+    """
     wanted = settings.camera
     try:
         backend = choose_backend(wanted.backend)
@@ -117,7 +123,10 @@ def probe_cameras(openers: Sequence[Opener], open_s: float = OPEN_S) -> list[Cam
 def probe_camera(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None = None) -> CameraProbe:
     """Open a camera for a second in a process of its own, so that a driver that hangs, or crashes, takes nothing with it.
 
-    meeting: where the processes of cameras that are read at once wait for each other.
+    Args:
+        opener: opens the camera.
+        open_s: time that opening may take [s].
+        meeting: where the processes of cameras that are read at once wait for each other.
     """
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.Queue[CameraProbe] = context.Queue()
@@ -163,9 +172,13 @@ def _probe_in_process(opener: Opener, answers: "multiprocessing.Queue[CameraProb
 
 
 def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
-    """Return what a source shows within a second. Raises what opening and reading raise.
+    """Return what a source shows within a second.
 
-    meeting: where it waits, once it is open or cannot be opened, for those that are read at the same time.
+    Args:
+        opener: opens the source.
+        clock: returns the time [ns].
+        meeting: where it waits, once it is open or cannot be opened, for those that are read at the same time.
+    Raises: what opening and reading raise.
     """
     try:
         source = opener()
@@ -194,7 +207,13 @@ def _wait_at_barrier(meeting: Barrier | None) -> None:
 
 
 def judge_local_camera(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
-    """Return the finding what a webcam delivers, against what is asked of it."""
+    """Judge what a webcam delivers against what is asked of it.
+
+    Args:
+        camera: the webcam.
+        look: what was seen of it.
+        wanted: settings that are asked of it.
+    """
     who = f"{camera.label!r} ({', '.join(part for part in (str(camera.index), camera.usb, camera.path) if part)})"
     figures = _collect_probe_figures(look) | {
         "index": camera.index,
@@ -247,7 +266,7 @@ def _collect_probe_figures(look: CameraProbe) -> dict[str, Any]:
 
 
 def probe_network_camera(url: str, look: Callable[[Opener], CameraProbe] = probe_camera) -> DoctorFinding:
-    """Look at a camera of the network."""
+    """Probe a camera of the network."""
     shown = hide_secrets(url)
     try:
         parse_network_address(url)
@@ -272,7 +291,10 @@ def judge_concurrent_rates(
 ) -> DoctorFinding:
     """Return whether cameras that are read at once reach the rates of each alone; if not, which share a cable, and what to do.
 
-    alone, together: what was seen of each, by label; place: bus and port of a device.
+    Args:
+        found: the webcams.
+        alone, together: what was seen of each, by label.
+        place: bus and port of a device.
     """
     told = [f"{label!r} {_format_rate(probe)}" for label, probe in together.items()]
     short = [label for label, probe in together.items() if probe.error or probe.rate_hz < SLOW_SHARE * alone[label].rate_hz]

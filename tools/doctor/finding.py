@@ -34,17 +34,29 @@ Examination = Callable[[Settings], list[DoctorFinding]]
 
 
 def report_good(area: str, text: str, **figures: Any) -> DoctorFinding:
-    """Find something in order."""
+    """Report that something is in order."""
     return DoctorFinding(area, Severity.GOOD, text, figures=figures or None)
 
 
 def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFinding:
-    """Find something worth knowing."""
+    """Report something worth knowing.
+
+    Args:
+        area: what it is about.
+        text: what was found.
+        fix: what to do about it.
+    """
     return DoctorFinding(area, Severity.NOTE, text, fix, figures or None)
 
 
 def report_bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
-    """Find what hinders a run."""
+    """Report what hinders a run.
+
+    Args:
+        area: what it is about.
+        text: what was found.
+        fix: what to do about it.
+    """
     return DoctorFinding(area, Severity.BAD, text, fix, figures or None)
 
 

@@ -31,7 +31,7 @@ MIN_CORES = 2
 
 
 def examine_packages(settings: Settings) -> list[DoctorFinding]:
-    """Look at Python and the packages duocap asks for."""
+    """Examine Python and the packages duocap asks for."""
     findings = [report_good("packages", f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")]
     installed = {name: _find_package_version(name) for name in PACKAGE_NAMES}
     for name, least in list_requirements():
@@ -65,7 +65,7 @@ def parse_version(version: str) -> tuple[int, ...]:
 def examine_opencv(
     variants: dict[str, str | None], load: Callable[[], object] = lambda: importlib.import_module("cv2")
 ) -> list[DoctorFinding]:
-    """Look for OpenCV packages that overwrite each other's files, and whether it can be loaded."""
+    """Examine OpenCV: packages that overwrite each other's files, and whether it can be loaded."""
     there = [f"{name} {version}" for name, version in variants.items() if version]
     if not there:
         return [report_bad("packages", "OpenCV is not installed", "pip install opencv-python")]
@@ -88,7 +88,7 @@ def examine_opencv(
 
 
 def examine_processor(settings: Settings) -> list[DoctorFinding]:
-    """Look at the cores there are, and whether others use them."""
+    """Examine the cores, and whether other programs use them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     text = f"{cores} cores" + (f", of which {load:.1f} were busy over the last minute" if load is not None else "")
@@ -104,7 +104,7 @@ def examine_processor(settings: Settings) -> list[DoctorFinding]:
 
 
 def examine_folders(settings: Settings) -> list[DoctorFinding]:
-    """Look whether caches can be written to; they only make starts quicker."""
+    """Examine whether caches can be written to; they only make starts quicker."""
     import platformdirs
 
     from reconstruct.search.index import find_cache_folder
@@ -133,7 +133,7 @@ def can_write_to(folder: Path) -> bool:
 
 
 def examine_kernels(settings: Settings) -> list[DoctorFinding]:
-    """Look whether the compiled kernels are kept: compiling them takes most of a first start."""
+    """Examine whether the compiled kernels are kept: compiling them takes most of a first start."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return [
             report_bad("kernels", "NUMBA_DISABLE_JIT is set: everything runs a hundred times slower", "unset NUMBA_DISABLE_JIT")
@@ -154,7 +154,7 @@ def examine_kernels(settings: Settings) -> list[DoctorFinding]:
 
 
 def examine_database(settings: Settings) -> list[DoctorFinding]:
-    """Look for the default database: the one that was chosen, or the built-in one."""
+    """Examine the default database: the one that was chosen, or the built-in one."""
     from config.errors import DatabaseError
     from database.default import find_default_database_path
     from database.store import open_database

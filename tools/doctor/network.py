@@ -33,7 +33,7 @@ SPAWNED = "--multiprocessing-fork"  # what multiprocessing gives the processes i
 
 
 def examine_network(settings: Settings) -> list[DoctorFinding]:
-    """Look at the running stream first: its ports are ours."""
+    """Examine the running stream, the clock, ports and keys; the stream first, as its ports are ours."""
     info, client = _find_running_stream(settings)
     try:
         findings = examine_clock() + examine_ports(settings, info is not None) + examine_keys(settings)
@@ -49,7 +49,7 @@ def examine_network(settings: Settings) -> list[DoctorFinding]:
 
 
 def examine_clock() -> list[DoctorFinding]:
-    """Look at the clock that stamps frames: how fine it is, and that it does not stand still."""
+    """Examine the clock that stamps frames: its resolution, and that it does not stand still."""
     stamps = [now_ns()]
     while len(stamps) < 100 and stamps[-1] - stamps[0] < CLOCK_S * 1e9:
         t_ns = now_ns()
@@ -67,7 +67,7 @@ def examine_clock() -> list[DoctorFinding]:
 
 
 def examine_ports(settings: Settings, ours_runs: bool) -> list[DoctorFinding]:
-    """Look whether the addresses of the settings can be had."""
+    """Examine whether the addresses of the settings are free."""
     viewer = f"tcp://{settings.viewer.host}:{settings.viewer.port}"
     named = {
         "stream.address": settings.stream.address,
@@ -164,7 +164,7 @@ def _find_program_name(path: str) -> str:
 
 
 def examine_keys(settings: Settings) -> list[DoctorFinding]:
-    """Look at what other machines need to get in."""
+    """Examine the keys that other machines need."""
     try:
         chosen = find_key_settings(settings.stream)
         named = (settings.stream.address, settings.stream.service, settings.capture.control, settings.capture.inbox)
@@ -207,7 +207,13 @@ def _find_running_stream(settings: Settings) -> tuple[dict[str, Any] | None, Ser
 
 
 def examine_stream(settings: Settings, info: dict[str, Any], client: ServiceClient) -> list[DoctorFinding]:
-    """Look at the running stream: who, how fast, how late, and every camera."""
+    """Examine the running stream: who publishes, rate, latency, and every camera.
+
+    Args:
+        settings: of the stream.
+        info: what the stream says of itself.
+        client: of its service.
+    """
     try:
         offset_ns = client.clock_offset()
         heard = _receive_messages(settings, offset_ns)
@@ -244,7 +250,7 @@ def _receive_messages(settings: Settings, offset_ns: int) -> list[tuple[Any, int
 
 
 def _judge_latency(settings: Settings, receipts: list[Receipt]) -> list[DoctorFinding]:
-    """Hold the latency against the budget."""
+    """Judge the latency against the budget."""
     latency = compute_latency(receipts, settings.stream.budget_ms)
     if latency.total_ms is None:
         return [

@@ -14,7 +14,7 @@ from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
 from stream.guidance.page import AGAIN, FINISH
-from stream.guidance.picture import AMBER, FRAME, GREEN, CameraPicture
+from stream.web.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
 from tools.guide.show import GuideShow
 from tools.run.orders import SKEW_SHARE
@@ -59,7 +59,13 @@ class BoardSession:
         return self.guide is not None and self.guide.n_shared >= LEAST_VIEWS
 
     def turn(self, cameras: GuidedCameras, sights: Sequence[BoardDetection], t_ns: int) -> None:
-        """Take what the cameras saw, advise, show."""
+        """Take what the cameras saw, advise, show.
+
+        Args:
+            cameras: with the state of each.
+            sights: boards that were seen since.
+            t_ns: time now [ns].
+        """
         if self.guide is None and cameras.started:
             self._begin(cameras.sizes)
             self._pairing = BoardPairing(len(cameras.sizes), round(SKEW_SHARE * cameras.period_ns))

@@ -26,7 +26,16 @@ SILENT_NS = 2_000_000_000
 def plan_guided_cameras(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, room: RoomSettings | None = None
 ) -> tuple[CameraPlan, ...]:
-    """Plan the cameras, after a look at what can be seen of them beforehand. Raises SourceError, SettingsError."""
+    """Plan the cameras, after a look at what can be seen of them beforehand.
+
+    Args:
+        sources: of the cameras, as the user named them.
+        settings: of the run.
+        fps: asked of the cameras; None: their own.
+        tell: receives what goes on, in words.
+        room: how the background is learned; None: it is not.
+    Raises: SourceError, SettingsError.
+    """
     for source in sources:
         if find_camera_kind(source) is CameraKind.NODE:
             raise SourceError(

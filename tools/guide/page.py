@@ -5,7 +5,6 @@ What comes of a guided calibration, and how it gets onto the page.
 
 import contextlib
 import time
-import webbrowser
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +17,22 @@ from config.errors import DuocapError
 from config.settings import Settings
 from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
 from stream.web.server import format_page_url, open_server
-from tools.viewer import SEEN_S, can_browse, prefers_dark
+from tools.viewer import SEEN_S, can_browse, open_browser, wants_dark
 
 TURN_S = 0.1
 
 
 @contextlib.contextmanager
 def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None], wanted: bool) -> Iterator[GuidePage | None]:
-    """Have a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
+    """Open a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
 
     A page is told of, and opened by itself where there is a display.
+
+    Args:
+        settings: of the run.
+        title: of the page.
+        tell: receives what goes on, in words.
+        wanted: whether there is to be a page.
     """
     page = None
     if wanted:
@@ -36,13 +41,11 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None],
         except DuocapError as error:
             tell(f"without a page: {error}")
         else:
-            theme = settings.viewer.theme
-            page = GuidePage(server, title, theme == "dark" or (theme == "auto" and prefers_dark()))
+            page = GuidePage(server, title, wants_dark(settings.viewer.theme))
             url = format_page_url(settings.viewer.host, server.get_port())
             tell(f"guidance: {url}")
             if can_browse():
-                with contextlib.suppress(webbrowser.Error):
-                    webbrowser.open(url)
+                open_browser(url)
     try:
         yield page
     finally:
@@ -51,7 +54,7 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None],
 
 
 def show_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
-    """Stay while somebody looks at what came out; True: all is to be done again. Ctrl-C and a closed page end it, too."""
+    """Show the result while somebody looks at it; True: all is to be done again. Ctrl-C and a closed page end it, too."""
     if not page.n_pages:
         return False
     tell("the result is on the page; close it or press Ctrl-C to end")
@@ -83,7 +86,13 @@ class GuideOutcome:
 
 
 def finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
-    """Have it calibrated, and show what came out. words: what is worked with."""
+    """Calibrate with what was seen, and show the result.
+
+    Args:
+        finish: calibrates what was seen.
+        words: what is worked with.
+        page: None: the terminal only.
+    """
 
     def progress(words: str, share: float | None = None) -> None:
         if page is not None:

@@ -47,9 +47,18 @@ def watch_boards(
 ) -> GuideOutcome:
     """Guide somebody with a board before one camera to eight, then have `finish` calibrate with what was seen.
 
-    sources: CAM, or recordings to try it out with; finish: gets views and a way to tell how far it is (words, share or None),
-    and gives what came out; what it raises as DuocapError is shown on the page, too. Ctrl-C and `Finish now` calibrate with what
-    there is. Raises DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
+    Ctrl-C and `Finish now` calibrate with what there is.
+
+    Args:
+        settings: of the run.
+        sources: CAM, or recordings to try it out with.
+        board: the pattern.
+        finish: gets views and a way to tell how far it is (words, share or None), and gives what came out; what it raises as
+            DuocapError is shown on the page, too.
+        fps: asked of the cameras; None: their own.
+        browser: guide by a page.
+        tell: receives what goes on, in words.
+    Raises: DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
     """
     stills = all(find_camera_kind(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
     plans = plan_guided_cameras(sources, settings, fps or (STILLS_FPS if stills else None), tell)
@@ -100,7 +109,17 @@ def _collect_views(
 def calibrate_live(
     settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, browser: bool, tell: Tell
 ) -> None:
-    """Guide, then calibrate; the page shows the verdict too. Raises DuocapError: no camera, too few views, or a fail."""
+    """Guide, then calibrate; the page shows the verdict too.
+
+    Args:
+        settings: of the run.
+        sources: of the cameras, as the user named them.
+        task: how to calibrate, and where to write.
+        fps: asked of the cameras; None: their own.
+        browser: guide by a page.
+        tell: receives what goes on, in words.
+    Raises: DuocapError: no camera, too few views, or a fail.
+    """
 
     def finish(collected: CollectedViews, progress: Callable[[str, float | None], None]) -> GuideOutcome:
         lines: list[str] = []

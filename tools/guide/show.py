@@ -7,7 +7,7 @@ from calibration.guidance.advice import Advice, SteadyText
 from capture.process.preview_image import Preview
 from config.arrays import Image
 from stream.guidance.page import GuideButton, GuidePage
-from stream.guidance.picture import CameraPicture
+from stream.web.picture import CameraPicture
 from stream.web.preview import CameraPreview
 from tools.guide.cameras import GuidedCameras
 
@@ -34,7 +34,15 @@ class GuideShow:
         return [] if self._page is None else self._page.asked()
 
     def say(self, cameras: GuidedCameras, advice: Advice, ready: bool | None, t_ns: int, urgent: bool = False) -> None:
-        """Show words and meters, and tell them when they change. ready: as of the page; urgent: say it at once."""
+        """Show words and meters, and tell them when they change.
+
+        Args:
+            cameras: with the state of each.
+            advice: what to tell now.
+            ready: as of the page.
+            t_ns: time now [ns].
+            urgent: say it at once.
+        """
         words = self._steady.say(advice.words, t_ns, urgent)
         shown = replace(advice, words=words)
         if self._page is not None:

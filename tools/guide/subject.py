@@ -6,7 +6,7 @@ Calibrate a performer with cameras that run: the T-pose is guided, then fitted, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from calibration.camera import Rig
@@ -30,7 +30,7 @@ from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
 from tools.interrupt import raise_on_interrupt
 
-__all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
+__all__ = ["Finish", "GuideOutcome", "Progress", "TposeWatch", "watch_tpose"]
 
 TURN_MS = 20
 
@@ -38,35 +38,45 @@ Tell = Callable[[str], None]
 Finish = Callable[[list[Views], Progress], GuideOutcome]
 
 
-def watch_tpose(
-    settings: Settings,
-    sources: Sequence[str],
-    rig: Rig,
-    markers: MarkerSet,
-    skeletons: Sequence[Skeleton],
-    finish: Finish,
-    *,
-    fps: float | None = None,
-    learn_s: float = 0.0,
-    browser: bool = True,
-    tell: Tell = print,
-) -> GuideOutcome:
-    """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to what was seen of it.
+@dataclass(frozen=True, slots=True)
+class TposeWatch:
+    """What is watched for a T-pose.
 
     sources: CAM of each camera of the rig, or recordings to try it out with; markers: that are worn; skeletons: of the database;
-    learn_s: for so long the performer is out of view at first and the background is learned; finish: gets the views in which the
-    pose was held. Raises DuocapError: no camera, other cameras than the rig's, no T-pose held, what `finish` raised or gave.
+    fps: asked of the cameras, None: their own; learn_s: for so long the performer is out of view at first and the background is
+    learned; browser: guide by a page.
     """
+
+    sources: Sequence[str]
+    rig: Rig
+    markers: MarkerSet
+    skeletons: Sequence[Skeleton]
+    fps: float | None = None
+    learn_s: float = 0.0
+    browser: bool = True
+
+
+def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tell = print) -> GuideOutcome:
+    """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to what was seen of it.
+
+    Args:
+        settings: of the cameras and the page.
+        watch: the cameras and who stands before them.
+        finish: gets the views in which the pose was held.
+        tell: receives what goes on, in words.
+    Raises: DuocapError: no camera, other cameras than the rig's, no T-pose held, what `finish` raised or gave.
+    """
+    sources, rig, markers = watch.sources, watch.rig, watch.markers
     if len(sources) < 2:
         raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give another")
     if len(sources) != len(rig.cameras):
         raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
-    plans = plan_guided_cameras(sources, settings, fps, tell, RoomSettings(colors, learn_s))
-    make_guide = partial(SubjectGuide, rig, markers, skeletons)
-    with raise_on_interrupt(), open_guide_page(settings, "Calibrate the performer", tell, browser) as page:
+    plans = plan_guided_cameras(sources, settings, watch.fps, tell, RoomSettings(colors, watch.learn_s))
+    make_guide = partial(SubjectGuide, rig, markers, watch.skeletons)
+    with raise_on_interrupt(), open_guide_page(settings, "Calibrate the performer", tell, watch.browser) as page:
         while True:
-            pairs = _wait_for_tpose(plans, sources, rig, make_guide, settings, learn_s, page, tell)
+            pairs = _wait_for_tpose(plans, watch, make_guide, settings, page, tell)
             words = f"with {len(pairs)} views of the T-pose"
             tell(f"fitting {words}")
             outcome = finish_guide(partial(finish, pairs), words, page)
@@ -79,26 +89,24 @@ def watch_tpose(
 
 def _wait_for_tpose(
     plans: Sequence[CameraPlan],
-    sources: Sequence[str],
-    rig: Rig,
+    watch: TposeWatch,
     make_guide: Callable[[], SubjectGuide],
     settings: Settings,
-    learn_s: float,
     page: GuidePage | None,
     tell: Tell,
 ) -> list[Views]:
     """Wait until the pose was held, and give the views of that time."""
     inbox = Inbox()
     show = GuideShow(page, tell)
-    session = TposeSession(make_guide, rig, settings.match, show, tell)
+    session = TposeSession(make_guide, watch.rig, settings.match, show, tell)
     looking = [replace(plan, preview=page is not None) for plan in plans]
     try:
-        with GuidedCameras(looking, sources, inbox.address, tell, learn_s) as cameras:
+        with GuidedCameras(looking, watch.sources, inbox.address, tell, watch.learn_s) as cameras:
             tell("opening the cameras; then stand before them, in a T-pose if markers are worn on the arms; Ctrl-C ends")
             while not session.over:
                 cameras.turn(0)
                 received = inbox.drain(TURN_MS)
-                _check_rig_sizes(rig, cameras.sizes)
+                _check_rig_sizes(watch.rig, cameras.sizes)
                 session.turn(cameras, received, now_ns())
     finally:
         show.close()
@@ -119,7 +127,18 @@ def _check_rig_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
 def calibrate_subject_live(
     settings: Settings, sources: Sequence[str], task: SubjectTask, fps: float | None, learn_s: float, browser: bool, tell: Tell
 ) -> None:
-    """Guide, then fit; the page shows the verdict too. Raises DuocapError: no camera, no T-pose held, or a verdict of fail."""
+    """Guide, then fit; the page shows the verdict too.
+
+    Args:
+        settings: of the run.
+        sources: CAM of each camera.
+        task: the performer, and where to write.
+        fps: asked of the cameras; None: their own.
+        learn_s: time in which the background is learned [s].
+        browser: guide by a page.
+        tell: receives what goes on, in words.
+    Raises: DuocapError: no camera, no T-pose held, or a verdict of fail.
+    """
 
     def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
         result = fit_subject_to_pairs(task.name, pairs, task.rig, task.markers, task.database, settings, task.known)
@@ -135,7 +154,5 @@ def calibrate_subject_live(
             return GuideOutcome(result.report, (), picture, error)
         return GuideOutcome(result.report, (f"written to {task.out}",), picture)
 
-    skeletons = task.database.skeletons
-    watch_tpose(
-        settings, sources, task.rig, task.markers, skeletons, finish, fps=fps, learn_s=learn_s, browser=browser, tell=tell
-    )
+    watch = TposeWatch(sources, task.rig, task.markers, task.database.skeletons, fps, learn_s, browser)
+    watch_tpose(settings, watch, finish, tell)

@@ -17,7 +17,7 @@ from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES, MatchSettings
 from stream.guidance.page import AGAIN
-from stream.guidance.picture import AMBER, FRAME, GREEN, CameraPicture
+from stream.web.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
 from tools.guide.show import GuideShow
 from tools.run.orders import SKEW_SHARE
@@ -44,7 +44,13 @@ class TposeSession:
         self._look_due_ns = self._ended_ns = 0
 
     def turn(self, cameras: GuidedCameras, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
-        """Take what the cameras saw, advise, show."""
+        """Take what the cameras saw, advise, show.
+
+        Args:
+            cameras: with the state of each.
+            received: markers that were seen since, with their times of receipt [ns].
+            t_ns: time now [ns].
+        """
         if self._pairing is None and cameras.started:
             self._pairing = Grouping(len(self._rig.cameras), round(SKEW_SHARE * cameras.period_ns))
             self._advice = Advice(COME_IN)

@@ -111,7 +111,7 @@ class MotionFiles:
         motion = None if clip is None else motion_from_clip(clean_clip(clip)[0], file.name)
         if motion is None or not motion.ranges:
             motion = read_motion(file)
-        longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
+        longest = max(motion.ranges, key=lambda rows: rows.n_frames)
         return prepare_field_motion(clip_from_motion(motion, longest), self.mass_kg), FPS
 
     def row(self, name: str, at_s: float) -> int:
@@ -300,7 +300,7 @@ def _format_violations(figures: MotionFigures) -> list[str]:
 
 
 def format_animation(made: Animation) -> list[str]:
-    """Return what is said of a motion, before and after physics."""
+    """Describe a motion in words, before and after physics."""
     before, after = made.figures
     rows = [
         ("residual force, % of weight", 100.0, "residual_force", ".2f"),

@@ -27,7 +27,7 @@ from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
 from stream.export.ground import GroundForces, forces_from_points, place_in_frames
 from stream.export.take import Take
 from tools.physics.forces import set_segment_masses
-from tools.physics.motion import PhysicalMotion
+from tools.physics.motion import PhysicalMotion, TrackedRange
 
 VERSION = b"duocap-clean-1"
 MOST_RESIDUAL = 0.05  # of the weight: more is told as a violation
@@ -57,7 +57,7 @@ class PhysicalTake:
 class CleanedRange:
     """One range of frames: the task, and its frames clean, (n, 95)."""
 
-    rows: tuple[int, int]
+    rows: TrackedRange
     task: CleanTask
     q: Floats
 
@@ -71,25 +71,28 @@ def clean_motion(
 ) -> PhysicalTake:
     """Clean all ranges of a motion.
 
-    part: keeps what is done after each window, and is gone on from; None: nothing is kept; parts: contacts that are given, (N, 2,
-    3), None to detect them.
-
-    Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
+    Args:
+        motion: with its ranges of tracked frames.
+        options: of the body and the ground.
+        part: keeps what is done after each window, and is gone on from; None: nothing is kept.
+        progress: receives the amount done, and of how much.
+        parts: contacts that are given, (N, 2, 3), None to detect them.
+    Raises: DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
     body = set_segment_masses(build_body(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table), options.segments)
     dynamics = Dynamics(body)
-    ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
+    ranges = [rows for rows in motion.ranges if rows.n_frames >= LEAST_FRAMES]
     if not ranges:
         raise DuocapError(f"{motion.name}: no {LEAST_FRAMES} frames in a row in which somebody is tracked; give a longer motion")
-    total = sum(stop - first for first, stop in ranges)
+    total = sum(rows.n_frames for rows in ranges)
     kept = _KeptFrames(part, _compute_motion_key(motion, options, parts))
     done = kept.read(total)
     found: list[CleanedRange] = []
     finished = np.empty((0, N_CONFIGURATION))
     try:
         for rows in ranges:
-            n = rows[1] - rows[0]
-            given = None if parts is None else parts[slice(*rows)]
+            n = rows.n_frames
+            given = None if parts is None else parts[rows.slice]
             task = prepare_motion(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction, given))
             earlier = done[len(finished) : len(finished) + n]
             q = earlier
@@ -115,7 +118,7 @@ def _compute_motion_key(motion: PhysicalMotion, options: BodyOptions, parts: Boo
     for array in (motion.take.rotvec, motion.take.root_m, skeleton.offsets_m, skeleton.tails_m):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(b"" if parts is None else parts.tobytes())
-    digest.update(repr((motion.fps, motion.ranges, options)).encode())
+    digest.update(repr((motion.fps, tuple(map(tuple, motion.ranges)), options)).encode())
     return digest.digest()
 
 
@@ -164,8 +167,8 @@ def _insert_clean_ranges(take: Take, found: list[CleanedRange]) -> Take:
     """Return a take with its clean frames and their forces."""
     rotvec, root_m = take.rotvec.copy(), take.root_m.copy()
     for each in found:
-        rotvec[slice(*each.rows)], root_m[slice(*each.rows)] = poses_from_configurations(each.q)
-    forces = place_in_frames([(each.rows[0], _collect_ground_forces(each)) for each in found], len(take))
+        rotvec[each.rows.slice], root_m[each.rows.slice] = poses_from_configurations(each.q)
+    forces = place_in_frames([(each.rows.first, _collect_ground_forces(each)) for each in found], len(take))
     return replace(take, rotvec=rotvec, root_m=root_m, forces=forces)
 
 
@@ -179,7 +182,7 @@ def _collect_ground_forces(found: CleanedRange) -> GroundForces:
 
 def _format_changes(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:
     """Return in words what was changed."""
-    rows = np.concatenate([np.arange(*each.rows) for each in found])
+    rows = np.concatenate([np.arange(each.rows.first, each.rows.stop) for each in found])
     moved = 1e3 * np.linalg.norm(take.positions_m()[rows] - motion.take.positions_m()[rows], axis=2)
     most = np.argsort(-moved.mean(axis=0), kind="stable")[:3].tolist()
     named = ", ".join(f"{JOINTS[j]} {moved[:, j].mean():.0f} mm" for j in most)
@@ -225,6 +228,6 @@ def _format_warnings(motion: PhysicalMotion, found: list[CleanedRange]) -> list[
     for each in found:
         left = measure_quality(each.task, each.q)
         if left.residual > MOST_RESIDUAL:
-            start = motion.take.seconds[each.rows[0]]
+            start = motion.take.seconds[each.rows.first]
             out.append(f"from {start:.1f} s on, {100 * left.residual:.0f}% of the weight is still borne by no contact")
     return out

@@ -57,15 +57,22 @@ class StretchForces:
 
 
 def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = lambda done, total: None) -> list[StretchForces]:
-    """Find the forces of a motion, stretch by stretch. Raises DuocapError."""
+    """Find the forces of a motion, stretch by stretch.
+
+    Args:
+        motion: with its ranges of tracked frames.
+        task: the body, the ground and the filter.
+        progress: receives the amount done, and of how much.
+    Raises: DuocapError.
+    """
     given = None if task.contacts is None else read_contacts(task.contacts, motion)
     body = set_segment_masses(build_body(motion.take.skeleton, motion.mass_kg(task.mass_kg), task.table), task.segments)
     dynamics = Dynamics(body)
     found = []
     for k, rows in enumerate(motion.ranges):
-        options = ForceOptions(task.friction, task.cutoff_hz, None if given is None else given[slice(*rows)])
+        options = ForceOptions(task.friction, task.cutoff_hz, None if given is None else given[rows.slice])
         forces = compute_contact_forces(dynamics, motion.configurations(rows), motion.fps, options)
-        found.append(StretchForces(float(motion.take.seconds[rows[0]]), body, forces))
+        found.append(StretchForces(float(motion.take.seconds[rows.first]), body, forces))
         progress(k + 1, len(motion.ranges))
     return found
 
@@ -101,7 +108,7 @@ def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
     except (TypeError, ValueError) as error:
         raise FileFormatError(f"{file}: {error}; expected 0 or 1 in the columns of contacts") from error
     out = np.zeros((len(motion.take), N_FEET, N_PARTS), bool)
-    kept = np.concatenate([np.arange(*rows) for rows in motion.ranges])
+    kept = np.concatenate([np.arange(each.first, each.stop) for each in motion.ranges])
     if len(rows) not in (len(out), len(kept)):
         raise FileFormatError(f"{file}: {len(rows)} rows for a motion of {len(out)} frames; give one row for every frame")
     out[kept if len(rows) == len(kept) else slice(None)] = flags.reshape(-1, N_FEET, N_PARTS)
@@ -159,7 +166,7 @@ def write_recorded_forces(file: Path, take: Take) -> list[str]:
 
 
 def format_forces(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]:
-    """Return what is said of the forces of a motion."""
+    """Describe the forces of a motion in words."""
     body, weight_n = found[0].body, found[0].forces.weight_n
     frames = sum(len(each.forces.parts) for each in found)
     lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {estimate_stature_m(body.skeleton):.2f} m"]

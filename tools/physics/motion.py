@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,23 @@ N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
 
+class TrackedRange(NamedTuple):
+    """The frames of a motion from `first` on, before `stop`."""
+
+    first: int
+    stop: int
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames."""
+        return self.stop - self.first
+
+    @property
+    def slice(self) -> slice:
+        """The frames as an index of arrays."""
+        return slice(self.first, self.stop)
+
+
 @dataclass(frozen=True, slots=True)
 class PhysicalMotion:
     """A motion. take: at equal times; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
@@ -39,12 +57,12 @@ class PhysicalMotion:
     name: str
     take: Take
     fps: float
-    ranges: tuple[tuple[int, int], ...]
+    ranges: tuple[TrackedRange, ...]
     notes: tuple[str, ...] = ()
 
-    def configurations(self, rows: tuple[int, int]) -> Floats:
+    def configurations(self, rows: TrackedRange) -> Floats:
         """Return the configurations of a range of frames, (n, 95)."""
-        return configurations_from_poses(self.take.rotvec[slice(*rows)], self.take.root_m[slice(*rows)])
+        return configurations_from_poses(self.take.rotvec[rows.slice], self.take.root_m[rows.slice])
 
     def mass_kg(self, given: float | None) -> float | None:
         """Return the mass that is given, else the one that a recording has with its forces, None for neither."""
@@ -54,7 +72,11 @@ class PhysicalMotion:
 def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
     """Read BVH, AMC, a recording, or the markers of a subject in TRC.
 
-    Raises DuocapError: it cannot be read, or holds nothing that has accelerations.
+    Args:
+        file: the motion.
+        subject: file of the performer; for markers only.
+        progress: receives the amount done, and of how much.
+    Raises: DuocapError: it cannot be read, or holds nothing that has accelerations.
     """
     suffix = file.suffix.lower()
     if not file.exists():
@@ -79,7 +101,13 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
 
 
 def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
-    """Return a clip as a motion."""
+    """Return a clip as a motion.
+
+    Args:
+        clip: the motion.
+        name: of its file.
+        notes: for the user.
+    """
     n = clip.n_frames
     info = TakeInfo(subject=clip.skeleton.name, source=name)
     tracked = (TrackingState.TRACKING,) * n
@@ -96,7 +124,7 @@ def motion_from_take(take: Take, name: str) -> PhysicalMotion:
     return PhysicalMotion(name, even, fps, ranges, _format_left_out(even, ranges))
 
 
-def _find_tracked_ranges(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
+def _find_tracked_ranges(take: Take, fps: float) -> tuple[TrackedRange, ...]:
     """Return the ranges of frames that have a pose, divided where no body could get in one frame, without the very short ones."""
     usable = ~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)) & np.isfinite(take.root_m).all(axis=1)
     local = take.local_rotations()
@@ -106,13 +134,13 @@ def _find_tracked_ranges(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
     ranges = []
     for first, stop in find_runs(usable):
         edges = [first, *cuts[(cuts > first) & (cuts < stop)].tolist(), stop]
-        ranges += [(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
+        ranges += [TrackedRange(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
     return tuple(ranges)
 
 
-def _format_left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+def _format_left_out(take: Take, ranges: tuple[TrackedRange, ...]) -> tuple[str, ...]:
     """Return in words how many frames are in no range, if any."""
-    n = len(take) - sum(stop - first for first, stop in ranges)
+    n = len(take) - sum(rows.n_frames for rows in ranges)
     return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
 
 

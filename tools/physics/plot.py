@@ -14,7 +14,13 @@ STYLES = {"UpperLeg": "-", "LowerLeg": "--", "Foot": ":"}
 
 
 def plot_forces(file: Path, found: list[StretchForces], title: str) -> None:
-    """Draw forces of a motion to a picture or PDF, by the file's suffix."""
+    """Draw forces of a motion to a picture or PDF, by the file's suffix.
+
+    Args:
+        file: PNG, SVG or PDF to write.
+        found: forces of each range of frames.
+        title: of the drawing.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

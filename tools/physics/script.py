@@ -248,7 +248,14 @@ def _parse_weights(where: str, value: object) -> SynthesisWeights:
 
 
 def parse_file_name(where: str, table: Mapping[str, Any], key: str) -> str:
-    """Return the text of a key, as the name of a file. Raises DuocapError."""
+    """Return the text of a key, as the name of a file.
+
+    Args:
+        where: the place in the file, for messages.
+        table: of the file, as read.
+        key: whose value it is.
+    Raises: DuocapError.
+    """
     if not isinstance(table.get(key), str) or not table[key]:
         raise DuocapError(f"{where} lacks {key}; give the name of a file in quotes")
     return str(table[key])
@@ -291,9 +298,8 @@ def _parse_path(where: str, value: object, seconds: float) -> PathAsked:
         points = _parse_points(where, table["points"], seconds)
         return PathAsked(read_joint_name(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points)
     at = read_number_key(where, table, "at", 0.0, above=-1e-9, most=1e5)
-    return PathAsked(
-        read_joint_name(where, table), parse_file_name(where, table, "file"), at, *_parse_time_span(where, table, seconds)
-    )
+    from_s, to_s = _parse_time_span(where, table, seconds)
+    return PathAsked(read_joint_name(where, table), parse_file_name(where, table, "file"), at, from_s, to_s)
 
 
 def _parse_points(where: str, value: object, seconds: float) -> Floats:
@@ -310,7 +316,8 @@ def _parse_points(where: str, value: object, seconds: float) -> Floats:
 def _parse_foothold(where: str, value: object, seconds: float) -> FootholdAsked:
     table = check_keys(where, value, ("foot", "place_m", "from", "to"))
     foot = FEET.index(read_word_key(where, table, "foot", FEET))
-    return FootholdAsked(foot, read_numbers_key(where, table, "place_m", 2, MOST_M), *_parse_time_span(where, table, seconds))
+    from_s, to_s = _parse_time_span(where, table, seconds)
+    return FootholdAsked(foot, read_numbers_key(where, table, "place_m", 2, MOST_M), from_s, to_s)
 
 
 def _parse_contacts(where: str, table: Mapping[str, Any], seconds: float) -> tuple[str, float, float] | None:
@@ -327,7 +334,8 @@ def _parse_contacts(where: str, table: Mapping[str, Any], seconds: float) -> tup
 def _parse_contact(where: str, value: object, seconds: float) -> ContactAsked:
     table = check_keys(where, value, ("part", "from", "to"))
     row = PART_NAMES.index(read_word_key(where, table, "part", PART_NAMES))
-    return ContactAsked((row // 3, row % 3), *_parse_time_span(where, table, seconds))
+    from_s, to_s = _parse_time_span(where, table, seconds)
+    return ContactAsked((row // 3, row % 3), from_s, to_s)
 
 
 def _parse_segment(where: str, value: object) -> SegmentAsked:

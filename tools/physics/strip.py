@@ -130,7 +130,13 @@ class Strip:
 
 
 def draw_strip(file: Path, made: Animation, title: str) -> None:
-    """Draw what came of a script as a PNG."""
+    """Draw what came of a script as a PNG.
+
+    Args:
+        file: PNG to write.
+        made: what came of the script.
+        title: of the drawing.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -176,7 +182,8 @@ def _build_arrows(problem: MotionProblem, forces: MotionForces, hips_m: Floats) 
 def _compute_bone_ends(problem: MotionProblem, q: Floats) -> Floats:
     """Return both ends of every bone of configurations (N, 95), (N, B, 2, 3); the first begins at the hips."""
     skeleton = problem.body.skeleton
-    G, p = compute_forward_kinematics(skeleton, *poses_from_configurations(q))
+    rotvec, root_m = poses_from_configurations(q)
+    G, p = compute_forward_kinematics(skeleton, rotvec, root_m)
     pairs = [np.stack([p[:, PARENTS[j]], p[:, j]], axis=1) for j in range(1, len(JOINTS))]
     pairs += [np.stack([p[:, j], p[:, j] + G[:, j] @ skeleton.tails_m[j]], axis=1) for j in LEAVES]
     return np.stack(pairs, axis=1)

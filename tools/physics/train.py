@@ -12,7 +12,7 @@ from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import write_field
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.train import FPS, MIN_FRAMES, FieldMotion, FieldOptions, train_field
-from tools.physics.motion import PhysicalMotion, read_motion
+from tools.physics.motion import PhysicalMotion, TrackedRange, read_motion
 from tools.progress import ProgressState
 
 COLUMN = 11
@@ -34,7 +34,7 @@ def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
     for k, file in enumerate(task.motions):
         motion = read_motion(file)
         for rows in motion.ranges:
-            if (rows[1] - rows[0]) * FPS / motion.fps >= MIN_FRAMES + 1:
+            if rows.n_frames * FPS / motion.fps >= MIN_FRAMES + 1:
                 found.append(prepare_field_motion(clip_from_motion(motion, rows), task.mass_kg, task.sound))
         show(k + 1, len(task.motions), file.name)
     if not found:
@@ -42,24 +42,33 @@ def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
     return found
 
 
-def clip_from_motion(motion: PhysicalMotion, rows: tuple[int, int]) -> Clip:
+def clip_from_motion(motion: PhysicalMotion, rows: TrackedRange) -> Clip:
     """Return a range of frames of a motion as a clip."""
     take = motion.take
-    rotvec, root_m = (np.ascontiguousarray(array[slice(*rows)]) for array in (take.rotvec, take.root_m))
+    rotvec, root_m = (np.ascontiguousarray(array[rows.slice]) for array in (take.rotvec, take.root_m))
     return Clip(Path(motion.name).stem, take.skeleton, motion.fps, rotvec, root_m)
 
 
 def train_field_file(
     task: FieldTask, motions: Sequence[FieldMotion], name: str, out: Path, show: ProgressState
 ) -> tuple[str, ...]:
-    """Train and write a force field; return what to say of it. Raises DuocapError."""
+    """Train and write a force field; return what to say of it.
+
+    Args:
+        task: how to learn.
+        motions: to learn from, prepared.
+        name: of the field.
+        out: file to write.
+        show: receives what is done.
+    Raises: DuocapError.
+    """
     learned = train_field(name, motions, task.options, lambda done, total: show(done, total))
     write_field(out, learned)
     return format_field(learned, out)
 
 
 def format_field(learned: ForceField, out: Path) -> tuple[str, ...]:
-    """Return what is said of a field."""
+    """Describe a field in words."""
     examples = learned.examples
     n_motions, seconds = len(examples.start) - 1, len(examples.q) / examples.fps
     return (

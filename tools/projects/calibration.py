@@ -45,7 +45,8 @@ class BoardVideos:
             found = find_calibration_file(self.folder)
             if found is None:
                 raise DuocapError(f"--cameras {BEST}: {self.folder} has no calibration that tells; choose two of {known}")
-            pair = find_best_calibrated_pair(*found)
+            calibration, options = found
+            pair = find_best_calibrated_pair(calibration, options)
             cameras = f"{pair.rig.cameras[0].name},{pair.rig.cameras[1].name}"
         wanted = [name.strip() for name in cameras.split(",")] if cameras else list(self.videos)
         if len(wanted) > MAX_CAMERAS:

@@ -141,8 +141,11 @@ def find_best_calibrated_pair(
 ) -> CameraPair:
     """Return the pair of a calibration's cameras that measures best in a volume where they look.
 
-    options: to read it by; names: of the cameras to choose from, empty: all that can be read. Raises DuocapError: fewer than two
-    can be read, or no two see a quarter of the volume.
+    Args:
+        calibration: its file.
+        options: to read it by, with names of the cameras to choose from; empty: all that can be read.
+        sides_m: width, height and depth of the volume [m].
+    Raises: DuocapError: fewer than two can be read, or no two see a quarter of the volume.
     """
     content = read_camera_file(calibration, options)
     floor_known = content.floor_known or bool(options.up)

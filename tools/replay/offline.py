@@ -17,6 +17,12 @@ def solve_replay_offline(result: ReplayResult, subject: Subject, database: PoseT
     """Return a replay with its labels and poses solved with past and future; one camera's takes stay as they are.
 
     Markers that were hidden stay so, and their errors, as the suspected swaps, are those of the new poses.
+
+    Args:
+        result: of the replay.
+        subject: the performer.
+        database: of motions.
+        settings: of the replay.
     """
     rig = result.rig
     if rig.is_monocular:

@@ -42,9 +42,12 @@ def open_session(
 ) -> OpenedSession:
     """Open a session with what it ran with.
 
-    own: the settings of this call; what was given in them is stronger than the session's. database: where it is now, if it was
-    moved; rig, subject, style: for a session that was recorded without, or others than its own. Raises RecordingError: no
-    session; DuocapError: another database, rig or subject missing.
+    Args:
+        folder: of the session.
+        own: the settings of this call; what was given in them is stronger than the session's.
+        database: where it is now, if it was moved.
+        rig, subject, style: for a session that was recorded without, or others than its own.
+    Raises: RecordingError: no session; DuocapError: another database, rig or subject missing.
     """
     info = read_session(folder)
     rig, subject = (_find_session_file(folder, given, name) for given, name in ((rig, RIG), (subject, SUBJECT)))

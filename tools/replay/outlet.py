@@ -75,7 +75,7 @@ class ReplaySink:
         self._sink.status(status)
 
     def serve(self, t_ns: int) -> None:
-        """Attend to whoever joins."""
+        """Serve clients that join."""
         self._sink.serve(self.clock())
 
     def close(self) -> None:
@@ -95,8 +95,15 @@ def open_replay_sink(
 ) -> Iterator[ReplaySink | None]:
     """Return the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without.
 
-    outputs: factories of what hears every message beside the subscribers; record: a file to record to, which needs the stream.
-    Raises what the outputs raise, RecordingError, and StreamError if it should be recorded.
+    Args:
+        settings: of the run.
+        subject: the performer.
+        rig: the cameras.
+        publish: whether poses are published at all.
+        outputs: factories of what hears every message beside the subscribers.
+        record: a file to record to.
+        realtime: whether it runs at the speed of the recording.
+    Raises: what the outputs raise, RecordingError, and StreamError if it should be recorded.
     """
     sink: ReplaySink | None = None
     if publish:
@@ -173,7 +180,13 @@ class ReplayWatch:
 
 @contextmanager
 def create_replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
-    """Return what watches a replay, or None where nothing is published."""
+    """Create what watches a replay; return None where nothing is published.
+
+    Args:
+        sink: hears what comes out.
+        n_cameras: of the rig.
+        previews: whether pictures are shown.
+    """
     watch = None if sink is None else ReplayWatch(sink, n_cameras, previews, sink.clock)
     try:
         yield watch

@@ -38,7 +38,14 @@ def write_overlay(
 ) -> None:
     """Write the overlay as a video (MJPG in AVI), the cameras in a grid, whole or not at all.
 
-    poses, markers: of all views of one time, in order. Raises SourceError: no video can be written there.
+    Args:
+        file: AVI to write.
+        recording: the recording.
+        rig: the cameras.
+        subject: the performer.
+        poses, markers: of all views of one time, in order.
+        progress: receives the amount done, and of how much.
+    Raises: SourceError: no video can be written there.
     """
     places, (width, height) = lay_out_grid(recording.sizes)
     part = file.with_name(f".{file.name}.part.avi")
@@ -83,7 +90,8 @@ def _match_images_to_poses(
     for frames in recording.frames():
         times_ns = [frame.t_capture_ns for frame in frames if frame is not None]
         while waiting and waiting[-1][0].t_capture_ns + half_ns < min(times_ns):
-            yield _pair_pose_with_images(*waiting.pop(), newest)
+            pose, seen = waiting.pop()
+            yield _pair_pose_with_images(pose, seen, newest)
         newest = tuple(new or old for new, old in zip(frames, newest, strict=True))
     for pose, seen in waiting[::-1]:
         yield _pair_pose_with_images(pose, seen, newest)

@@ -79,25 +79,47 @@ def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
         raise DuocapError(f"--hide {unknown[0]}: the subject has no such marker; it has: {', '.join(subject.markers.names)}")
 
 
+@dataclass(frozen=True, slots=True)
+class ReplayWay:
+    """How a recording is replayed.
+
+    hidden: markers that are kept from the solver; sink, watch: hear what comes out and what is seen; realtime: at the speed of
+    the recording; style: a file of the style to begin with.
+    """
+
+    hidden: Sequence[str] = ()
+    sink: PoseSink | None = None
+    watch: ReplayWatch | None = None
+    realtime: bool = False
+    style: Path | None = None
+
+
+AS_FAST_AS_IT_GOES = ReplayWay()
+
+
 def replay_recording(
     recording: CaptureRecording,
     rig: Rig,
     subject: Subject,
     database: PoseTable,
     settings: Settings,
-    *,
-    hidden: Sequence[str] = (),
-    sink: PoseSink | None = None,
-    watch: ReplayWatch | None = None,
-    realtime: bool = False,
+    how: ReplayWay = AS_FAST_AS_IT_GOES,
     progress: Progress = lambda done, total: None,
-    style: Path | None = None,
 ) -> ReplayResult:
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 
-    rig: as it was calibrated, or in the world; style: a file of the style to begin with. Raises CalibrationError: the rig does
-    not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown hidden marker.
+    Args:
+        recording: of the cameras of the rig.
+        rig: as it was calibrated, or in the world.
+        subject: the performer.
+        database: of motions.
+        settings: of the pipeline.
+        how: what is hidden, and who listens.
+        progress: receives the number of views done, and of all where it is known.
+    Raises: CalibrationError: the rig does not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown
+        hidden marker.
     """
+    hidden, sink, watch = how.hidden, how.sink, how.watch
     check_hidden(subject, hidden)
     rig = place_rig_in_world(rig, subject.world)
     pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
@@ -108,9 +130,9 @@ def replay_recording(
     begun_ns, first_ns = now_ns(), 0
     synchroniser = recording.synchroniser(settings.time)
     seen = recording.pairs(now_ns, watch.frame if watch is not None else _ignore_blobs, synchroniser)
-    with open_styles(pipeline, style) as styles:
+    with open_styles(pipeline, how.style) as styles:
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
-            if realtime:
+            if how.realtime:
                 _wait_until(begun_ns + pair.t_capture_ns)
             first_ns = pair.t_capture_ns if n == 0 else first_ns
             before, pose = pipeline.rig, pipeline.step(pair)
@@ -139,7 +161,7 @@ def replay_recording(
 
 
 def _ignore_blobs(frame: Frame, blobs: Blobs) -> None:
-    """Let nobody watch."""
+    """Ignore blobs: nobody watches."""
 
 
 def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
@@ -153,7 +175,13 @@ def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
 
 
 def record_pose(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
-    """Add one pose and what the labels say of it; pipeline: it was made by."""
+    """Add one pose and what the labels say of it.
+
+    Args:
+        result: that it is added to.
+        pose: as published.
+        pipeline: that it was made by.
+    """
     markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
     assert markers is not None and views is not None
     if rig is not result.rig:
@@ -178,7 +206,15 @@ def _move_result(result: ReplayResult, motion: RigidMotion) -> None:
 def measure_hidden_errors(
     poses: Sequence[Pose], markers: Sequence[MarkerFrame], names: Iterable[str], subject: Subject, rig: Rig
 ) -> dict[str, list[float]]:
-    """Return how far tracked poses have some markers from where these were seen [mm]."""
+    """Return how far tracked poses have some markers from where these were seen [mm].
+
+    Args:
+        poses: in the order of time.
+        markers: as measured, of each pose.
+        names: of the markers.
+        subject: the performer.
+        rig: the cameras.
+    """
     result: dict[str, list[float]] = {name: [] for name in names}
     for pose, frame in zip(poses, markers, strict=True):
         if pose.state is not TrackingState.TRACKING:
@@ -221,5 +257,11 @@ def check_smoothing_window(window_s: float) -> None:
 
 
 def smooth_result(result: ReplayResult, subject: Subject, window_s: float) -> ReplayResult:
-    """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0."""
+    """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0.
+
+    Args:
+        result: of the replay.
+        subject: the performer.
+        window_s: width of the window [s].
+    """
     return result if window_s == 0.0 else replace(result, poses=smooth_poses(result.poses, subject, window_s))

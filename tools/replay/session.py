@@ -49,9 +49,14 @@ def replay_session(
     realtime: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> tuple[ReplayResult, VerifyResult]:
-    """Return a session's reconstruction what it was given; each part begins anew, as after a restart.
+    """Replay what a session's reconstruction was given; each part begins anew, as after a restart.
 
-    parts: what is given, and the take to compare with, if any.
+    Args:
+        session: opened, with what it ran with.
+        parts: what is given, and the take to compare with, if any.
+        sink: hears what comes out.
+        realtime: at the speed of the recording.
+        progress: receives the amount done, and of how much.
     """
     rig = place_rig_in_world(session.rig, session.subject.world)
     pipeline = ObservedPipeline(rig, session.subject, session.database, session.settings, clock=now_ns)

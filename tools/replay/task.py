@@ -29,7 +29,7 @@ from tools.replay.offline import solve_replay_offline
 from tools.replay.opening import open_session
 from tools.replay.outlet import create_replay_watch, open_replay_sink
 from tools.replay.overlay import write_overlay
-from tools.replay.replay import ReplayResult, disable_live_filter, smooth_result
+from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result
 from tools.replay.replay import replay_recording as run_replay
 from tools.replay.report import format_replay_report
 from tools.replay.session import replay_session
@@ -60,21 +60,52 @@ class ReplayTask:
     mass: float | None
 
 
-def replay_videos(
-    settings: Settings,
-    spec: RecordingSpec,
-    made_for: tuple[Rig, Path, Path | None],
-    task: ReplayTask,
-    hide: Sequence[str],
-    overlay: Path | None,
-) -> None:
-    """Replay videos with the rig, the subject and the database of `made_for`."""
-    rig, subject, database = made_for
+@dataclass(frozen=True, slots=True)
+class VideoInputs:
+    """Videos to replay, and what they are replayed with.
+
+    rig: as calibrated; subject: its file; database: of motions, None for the default; hidden: markers that are kept from the
+    solver; overlay: a video to write of all views.
+    """
+
+    spec: RecordingSpec
+    rig: Rig
+    subject: Path
+    database: Path | None
+    hidden: Sequence[str]
+    overlay: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInputs:
+    """A session to replay, and what is to be used in place of its own; None: its own.
+
+    video: detect anew in its videos; verify: its poses must come out the same.
+    """
+
+    folder: Path
+    rig: Path | None
+    subject: Path | None
+    database: Path | None
+    model: str | None
+    lag_s: float | None
+    video: bool
+    verify: bool
+
+
+def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> None:
+    """Replay videos.
+
+    Args:
+        settings: of the run.
+        inputs: the videos, and what they are replayed with.
+        task: what is to become of the poses.
+    """
     settings = disable_live_filter(settings, task.smooth)
-    performer = read_subject(subject)
-    rig = _place_rig_in_world(rig, performer)
-    poses = open_database(database or find_default_database(partial(typer.echo, err=True)))
-    recording = CaptureRecording(spec, settings.detector, performer.markers)
+    performer, overlay = read_subject(inputs.subject), inputs.overlay
+    rig = _place_rig_in_world(inputs.rig, performer)
+    poses = open_database(inputs.database or find_default_database(partial(typer.echo, err=True)))
+    recording = CaptureRecording(inputs.spec, settings.detector, performer.markers)
     for words in recording.notes:
         typer.echo(f"duocap: warning: {words}", err=True)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
@@ -89,15 +120,11 @@ def replay_videos(
                 performer,
                 poses,
                 settings,
-                hidden=hide,
-                sink=sink,
-                watch=watch,
-                realtime=task.realtime,
-                progress=progress,
-                style=task.style,
+                ReplayWay(inputs.hidden, sink, watch, task.realtime, task.style),
+                progress,
             )
         result = _solve_offline(result, (performer, poses), settings, task, overlay)
-        info = TakeInfo(performer.name, source=Path(spec.name).name)
+        info = TakeInfo(performer.name, source=Path(inputs.spec.name).name)
         with write_together():
             finished = _finish_replay(result, performer, info, task)
             if overlay is not None:
@@ -105,20 +132,17 @@ def replay_videos(
                     write_overlay(overlay, recording, finished.rig, performer, finished.poses, finished.markers, progress)
 
 
-def replay_recorded(
-    settings: Settings,
-    folder: Path,
-    made_for: tuple[Path | None, Path | None, Path | None],
-    task: ReplayTask,
-    model: str | None,
-    lag: float | None,
-    video: bool,
-    verify: bool,
-) -> None:
-    """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
-    rig, subject, database = made_for
-    session = open_session(folder, settings, database, rig, subject, task.style)
-    settings = disable_live_filter(set_lag(set_model(session.settings, model), lag), task.smooth)
+def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask) -> None:
+    """Replay a session from what was detected, or from its videos.
+
+    Args:
+        settings: of the run.
+        inputs: the session, and what replaces its own.
+        task: what is to become of the poses.
+    Raises: DuocapError: not verified.
+    """
+    session = open_session(inputs.folder, settings, inputs.database, inputs.rig, inputs.subject, task.style)
+    settings = disable_live_filter(set_lag(set_model(session.settings, inputs.model), inputs.lag_s), task.smooth)
     session = replace(session, settings=settings, rig=_place_rig_in_world(session.rig, session.subject))
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
         with (
@@ -127,18 +151,18 @@ def replay_recorded(
             ) as sink,
             open_progress_bar("replay") as progress,
         ):
-            parts = detect_video_parts(session) if video else read_journal_parts(session)
+            parts = detect_video_parts(session) if inputs.video else read_journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=task.realtime, progress=progress)
         result = _solve_offline(result, (session.subject, session.database), settings, task)
-        info = TakeInfo(session.subject.name, source=folder.name)
+        info = TakeInfo(session.subject.name, source=inputs.folder.name)
         with write_together():
             _finish_replay(result, session.subject, info, task)
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
-    if verify and not verdict.is_same:
+    if inputs.verify and not verdict.is_same:
         older = session.info.journal != JOURNAL
         why = "it was recorded by another version" if older else "was it recorded by another version, or is it damaged?"
-        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; {why}")
+        raise DuocapError(f"{inputs.folder}: {'; '.join(verdict.lines())}; {why}")
 
 
 def _place_rig_in_world(rig: Rig, performer: Subject) -> Rig:
@@ -158,7 +182,8 @@ def _solve_offline(
     """Return a replay solved with past and future, where something is written and live poses are not asked for."""
     if task.as_live or not (task.files or task.report or overlay):
         return result
-    return solve_replay_offline(result, *made_for, settings)
+    performer, database = made_for
+    return solve_replay_offline(result, performer, database, settings)
 
 
 def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, task: ReplayTask) -> ReplayResult:
@@ -194,7 +219,7 @@ def _clean_take(take: Take, task: ReplayTask) -> Take:
 
 
 def _save_style(result: ReplayResult, file: Path) -> None:
-    """Keep the last style that was learned. Raises DuocapError: it cannot be written."""
+    """Save the last style that was learned. Raises DuocapError: it cannot be written."""
     if result.style is None:
         typer.echo(f"no style was learned, so {file} is not written; the motion is too short or too still", err=True)
         return

@@ -70,10 +70,16 @@ class VerifyingSink:
         """Say nothing."""
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
-        """Say nothing: the events are in the take."""
+        """Say nothing: the events are in the take.
+
+        Args:
+            t_ns: its time [ns].
+            kind: of the event.
+            text: what happened, in words.
+        """
 
     def serve(self, t_ns: int) -> None:
-        """Attend to whoever joins."""
+        """Serve clients that join."""
         if self._sink is not None:
             self._sink.serve(t_ns)
 

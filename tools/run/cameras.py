@@ -74,12 +74,28 @@ def is_recorded(source: str) -> bool:
 
 
 def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a camera of the network. Raises SourceError."""
+    """Open a camera of the network.
+
+    Args:
+        source: as the user named it.
+        camera: its number in the rig.
+        fps: asked of the camera; None: its own.
+        seconds: not used: only recordings have times of their own.
+    Raises: SourceError.
+    """
     return (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps)
 
 
 def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a webcam as it is by default, for commands that have no settings for it. Raises SourceError, SettingsError."""
+    """Open a webcam as it is by default, for commands that have no settings for it.
+
+    Args:
+        source: as the user named it.
+        camera: its number in the rig.
+        fps: asked of the camera; None: its own.
+        seconds: not used: only recordings have times of their own.
+    Raises: SourceError, SettingsError.
+    """
     return open_camera(source, camera, fps, CameraSettings())
 
 
@@ -97,8 +113,14 @@ def open_camera(
 ) -> Source:
     """Open a source, in whatever process, as often as needed.
 
-    settings: of webcams; identity: of one, where it is known already, so that it is found again after others came and went.
-    Raises SourceError, SettingsError.
+    Args:
+        source: as the user named it.
+        camera: its number in the rig.
+        fps: of recordings, and asked of webcams; None: their own.
+        settings: of webcams.
+        identity: of one, where it is known already, so that it is found again after others came and went.
+        devices: where webcams come from; None: this machine's.
+    Raises: SourceError, SettingsError.
     """
     if find_camera_kind(source) is not CameraKind.WEBCAM:
         return open_source(source, camera, fps)
@@ -112,7 +134,14 @@ def _merge_camera_request(settings: CameraSettings, fps: float | None) -> Camera
 
 
 def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) -> CameraIdentity:
-    """Find the webcam that is meant. Raises SourceError: none, or several; SettingsError: no such backend."""
+    """Find the webcam that is meant.
+
+    Args:
+        source: as the user named it.
+        settings: of the run.
+        devices: where webcams come from; None: this machine's.
+    Raises: SourceError: none, or several; SettingsError: no such backend.
+    """
     backend = choose_backend(settings.backend)
     return identify_camera(source, devices.lister(backend))
 
@@ -125,10 +154,16 @@ def plan_camera(
     room: RoomSettings | None = None,
     devices: DeviceProvider | None = None,
 ) -> CameraPlan | AwaitedNode:
-    """Plan one camera of a run; settings: of the whole run.
+    """Plan one camera of a run.
 
-    source: CAM as above; camera: its number in the rig; fps: of recordings, and asked of webcams. Raises SourceError,
-    SettingsError.
+    Args:
+        source: CAM as above.
+        camera: its number in the rig.
+        settings: of the whole run.
+        fps: of recordings, and asked of webcams.
+        room: how the background is learned.
+        devices: where webcams come from; None: this machine's.
+    Raises: SourceError, SettingsError.
     """
     own, room = find_camera_settings(settings, camera), room or RoomSettings()
     if source == NODE:
@@ -149,10 +184,17 @@ def plan_camera(
 def check_camera_source(
     source: str, camera: int, fps: float | None, settings: Settings | None = None, devices: DeviceProvider | None = None
 ) -> CameraIdentity | None:
-    """See what can be seen without opening a camera: better an error now than from its process later.
+    """Check a camera without opening it: better an error now than from its process later.
 
     A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
-    Raises SourceError, SettingsError.
+
+    Args:
+        source: as the user named it.
+        camera: its number in the rig.
+        fps: of recordings, and asked of webcams; None: their own.
+        settings: of the run.
+        devices: where webcams come from; None: this machine's.
+    Raises: SourceError, SettingsError.
     """
     kind = find_camera_kind(source)
     if kind is CameraKind.RECORDED:
@@ -181,7 +223,13 @@ def check_camera_sources(
 ) -> Settings:
     """Check the cameras before anything is started; give the settings with what was tuned for them.
 
-    Raises SourceError: also if two are the same camera; SettingsError.
+    Args:
+        sources: of the cameras, as the user named them.
+        settings: of the run.
+        fps: of recordings, and asked of webcams; None: their own.
+        tell: receives what goes on, in words.
+        devices: where webcams come from; None: this machine's.
+    Raises: SourceError: also if two are the same camera; SettingsError.
     """
     identities = [check_camera_source(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
     for one, other in combinations(range(len(sources)), 2):
@@ -189,7 +237,9 @@ def check_camera_sources(
         check_different(identities[one], identities[other], names)
         if sources[one] == sources[other] and find_camera_kind(sources[one]) is not CameraKind.NODE:
             raise SourceError(f"{names[0]} and {names[1]} are the same camera, {hide_secrets(sources[one])}; give each once")
-    return add_tuned_values(settings, [find_stable_name(*pair) for pair in zip(sources, identities, strict=True)], tell)
+    return add_tuned_values(
+        settings, [find_stable_name(source, identity) for source, identity in zip(sources, identities, strict=True)], tell
+    )
 
 
 def find_stable_name(source: str, identity: CameraIdentity | None) -> str:

@@ -110,7 +110,7 @@ class ChildProcess:
         self.details = dict(islice({**self.details, **report.details}.items(), MAX_TOLD))
 
     def forget(self) -> None:
-        """Begin anew: nothing was heard of it yet."""
+        """Forget what was heard of the process."""
         self.greeted = self.ready = self.ended = self.away = False
         self.last_heard_ns, self.complaint = now_ns(), None
         self.ready_ns = self.due_ns = 0

@@ -1,6 +1,7 @@
 """What a live run is made of, for `demo` and `run` alike: factories that travel to the spawned processes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +30,15 @@ from stream.recording.outputs import SessionTake
 
 
 def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings) -> Pipeline:
-    """Open the database and make the pipeline with the clock of live runs. Raises DatabaseError."""
+    """Open the database and make the pipeline with the clock of live runs.
+
+    Args:
+        rig: the cameras.
+        subject: the performer.
+        database: of motions.
+        settings: of the run.
+    Raises: DatabaseError.
+    """
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
 
 
@@ -52,10 +61,17 @@ def open_sink(
     record: Path | None = None,
     cameras: bool = False,
 ) -> StreamSink:
-    """Make the stream's sink with its outputs and service, in whatever process.
+    """Open the stream's sink with its outputs and service, in whatever process.
 
-    record: a file to record to at once, or the folder of a session; cameras: there are some that run and can be tuned. Raises
-    StreamError, RecordingError and what the outputs raise.
+    Args:
+        rig: the cameras.
+        subject: the performer.
+        settings: of the run.
+        session: its name.
+        outputs: hear every message beside the stream.
+        record: a file to record to at once, or the folder of a session.
+        cameras: there are some that run and can be tuned.
+    Raises: StreamError, RecordingError and what the outputs raise.
     """
     keys = find_key_settings(settings.stream)
     made = open_outputs(outputs)
@@ -81,40 +97,60 @@ def open_sink(
 
 
 def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, part: int) -> StreamSink:
-    """Make the sink anew within a run whose reconstruction was started again: a recording goes on in another file."""
+    """Open the sink again within a run whose reconstruction was restarted: a recording goes on in another file.
+
+    Args:
+        open_first: opens the sink.
+        record: the file or session that was recorded to.
+        part: number of the restart.
+    """
     if record is not None and not is_session(record):
         record = record.with_name(f"{record.stem}.{part}{record.suffix}")
     return open_first(record=record)
 
 
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What a run reads and writes beside its stream.
+
+    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
+    file of the style to begin with; save_style: one for the last style learned.
+    """
+
+    outputs: Sequence[OutputFactory] = ()
+    record: Path | None = None
+    style: Path | None = None
+    save_style: Path | None = None
+
+
+NO_FILES = RunFiles()
+
+
 def plan_reconstruction(
-    rig: Rig,
-    subject: Subject,
-    database: Path,
-    settings: Settings,
-    session: str,
-    fps: float,
-    outputs: Sequence[OutputFactory] = (),
-    record: Path | None = None,
-    style: Path | None = None,
-    save_style: Path | None = None,
+    rig: Rig, subject: Subject, database: Path, settings: Settings, session: str, fps: float, files: RunFiles = NO_FILES
 ) -> ReconstructionPlan:
     """Plan the reconstruction of cameras at `fps`: views may be half a frame time apart, and a tenth for jitter.
 
-    rig: as it was calibrated, or in the world; outputs: picklable factories of what hears every message, made beside the
-    publisher; record: a file to record to; style: a file of the style to begin with; save_style: one for the last style learned.
+    Args:
+        rig: as it was calibrated, or in the world.
+        subject: the performer.
+        database: of motions.
+        settings: of the run.
+        session: its name.
+        fps: of the cameras.
+        files: read and written beside the stream.
     """
     rig = place_rig_in_world(rig, subject.world)
-    open_first = partial(open_sink, rig, subject, settings, session, tuple(outputs), cameras=True)
+    open_first = partial(open_sink, rig, subject, settings, session, tuple(files.outputs), cameras=True)
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
-        sink=partial(open_first, record=record),
-        sink_again=partial(open_sink_again, open_first, record),
+        sink=partial(open_first, record=files.record),
+        sink_again=partial(open_sink_again, open_first, files.record),
         budget_ns=round(0.6e9 / fps),
         time=settings.time,
         journal=find_journal,
-        session_style=partial(open_session_style, style=style),
-        learner=LearnerPlan(save_style),
+        session_style=partial(open_session_style, style=files.style),
+        learner=LearnerPlan(files.save_style),
     )
 
 

@@ -45,7 +45,7 @@ MIN_FREE_BYTES = 200_000_000  # less is not enough to begin with
 
 
 def open_video_sink(camera: int, source: Source) -> VideoSink:
-    """Make what records one camera's pictures, in its process."""
+    """Open the recorder of one camera's pictures, in its process."""
     return VideoSink(CAMERA_NAMES[camera], source)
 
 

@@ -61,9 +61,16 @@ class RecordReport:
 def record_cameras(
     settings: Settings, cameras: Sequence[str], folder: Path, fps: float | None, seconds: float | None, tell: Tell
 ) -> RecordReport:
-    """Record until the sources end, so many seconds have passed, or Ctrl-C. tell: news, and a line a second.
+    """Record until the sources end, so many seconds have passed, or Ctrl-C.
 
-    Raises DuocapError for what the user can mend.
+    Args:
+        settings: of the run.
+        cameras: as the user named them.
+        folder: of the new session.
+        fps: of recordings, and asked of webcams; None: their own.
+        seconds: None: until the sources end [s].
+        tell: news, and a line a second.
+    Raises: DuocapError for what the user can mend.
     """
     settings = check_camera_sources(cameras, settings, fps, tell)
     session = choose_session_name()
@@ -93,7 +100,7 @@ def record_cameras(
 
 
 def _watch_recording(run: Supervisor, seconds: float | None, line: Callable[[], str], tell: Tell) -> None:
-    """Look after the processes until it is over, with a line a second."""
+    """Watch the processes until the recording ends, with a line a second."""
     begun_ns = now_ns()
     due_ns, t_ended_ns = begun_ns + LINE_NS, 0
     while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_NS:

@@ -21,7 +21,7 @@ from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import raise_on_interrupt
 from tools.run.cameras import NODE, check_camera_sources, is_recorded, plan_camera
-from tools.run.live import plan_reconstruction
+from tools.run.live import RunFiles, plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder
 from tools.run.report import RunReport, RunStatistics
@@ -69,9 +69,14 @@ class LiveRun:
 
 
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
-    """Run until all sources end or Ctrl-C, and report. tell: news in words; show: once a second.
+    """Run until all sources end or Ctrl-C, and report.
 
-    Raises DuocapError for what the user can mend.
+    Args:
+        settings: of the run.
+        what: the cameras, the performer and the outputs.
+        tell: news in words.
+        show: once a second.
+    Raises: DuocapError for what the user can mend.
     """
     settings = check_camera_sources(what.cameras, settings, what.fps, tell, what.devices)
     for words in (format_rig_quality(what.rig), format_missing_world(what.rig, what.subject.world)):
@@ -115,7 +120,13 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
 
 
 def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
-    """Return a way to show a run that says one line more."""
+    """Return a way to show a run that says one line more.
+
+    Args:
+        show: shows a run.
+        line: returns the line.
+        tell: receives the line.
+    """
 
     def both(tally: RunStatistics, status: StatusMessage) -> None:
         show(tally, status)
@@ -125,20 +136,16 @@ def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
 
 
 def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
-    """Plan the reconstruction, and where nodes come in if the run has any."""
+    """Plan the reconstruction, and where nodes come in if the run has any.
+
+    Args:
+        settings: of the run.
+        what: the cameras, the performer and the outputs.
+        session: its name.
+    """
     fps = what.fps or DEFAULT_FPS
-    plan = plan_reconstruction(
-        what.rig,
-        what.subject,
-        what.database,
-        settings,
-        session,
-        fps,
-        what.outputs,
-        what.record,
-        what.style,
-        what.save_style,
-    )
+    files = RunFiles(what.outputs, what.record, what.style, what.save_style)
+    plan = plan_reconstruction(what.rig, what.subject, what.database, settings, session, fps, files)
     if NODE not in what.cameras:
         return plan, None
     keys = find_key_settings(settings.stream)
@@ -146,7 +153,13 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
 
 
 def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
-    """Say whether a style was kept, where that was wanted."""
+    """Say whether a style was saved, where that was wanted.
+
+    Args:
+        file: of the style; None: it was not wanted.
+        saved: whether it was written.
+        tell: receives what goes on, in words.
+    """
     if file is not None:
         tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
 

@@ -59,7 +59,15 @@ class StartProgress:
 
 
 def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
-    """Wait until all is ready, with progress in words; third: what the process beside the cameras is. Raises RunError."""
+    """Wait until all is ready, with progress in words.
+
+    Args:
+        run: the processes.
+        sources: of the cameras, as the user named them.
+        tell: receives what goes on, in words.
+        third: what the process beside the cameras is.
+    Raises: RunError.
+    """
     host = run.entrance.removeprefix("tcp://")
     for name, source in zip(CAMERA_NAMES, sources, strict=False):
         if find_camera_kind(source) is CameraKind.NODE:
@@ -108,7 +116,13 @@ def format_missing_world(rig: Rig, world: World | None) -> str:
 
 
 def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
-    """Return in words what a camera is that has opened, and what it does otherwise than asked."""
+    """Return in words what a camera is that has opened, and what it does otherwise than asked.
+
+    Args:
+        name: of the camera.
+        counts: that its process has counted.
+        details: that it tells of itself.
+    """
     called = details.get("name") or details.get("address")
     parts = [f"{name} camera: {called}" if called else f"{name} camera"]
     if counts.get("width"):
@@ -121,7 +135,13 @@ def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[
 
 
 def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
-    """Count down until the background is learned, looking after the processes meanwhile."""
+    """Count down until the background is learned, looking after the processes meanwhile.
+
+    Args:
+        run: the processes.
+        seconds: until the background is learned [s].
+        tell: receives what goes on, in words.
+    """
     tell(f"please step out of all cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
     for left_s in range(STEP_OUT_S, 0, -1):
         if left_s in COUNTED:
@@ -132,14 +152,14 @@ def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
 
 
 class DelayedNotice:
-    """Words that are due at a time, told once; pure but for the telling."""
+    """Words that are due at a time, said once."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self._due: list[tuple[int, str]] = []
 
     def at(self, t_ns: int, words: str) -> None:
-        """Have something told at a time."""
+        """Say something at a time."""
         self._due.append((t_ns, words))
 
     def turn(self, t_ns: int) -> None:

@@ -154,7 +154,11 @@ class Supervisor:
     ) -> None:
         """Return when every process is ready, calling `watch` again and again meanwhile.
 
-        Raises RunError, also when that takes too long; nodes may take forever.
+        Args:
+            timeout_s: for processes of this machine [s].
+            nodes_timeout_s: for nodes [s].
+            watch: is called at every turn.
+        Raises: RunError, also when that takes too long; nodes may take forever.
         """
         t_begin_ns = now_ns()
         while waiting := [child for child in self.children.values() if not child.ready or child.away]:

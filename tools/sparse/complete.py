@@ -9,14 +9,13 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import read_subject
 from reconstruct.models.sparse.model import read_dictionary
-from reconstruct.models.style.synthesis.curves import resample_motion
 from reconstruct.posing.fit import PoseResult
 from reconstruct.posing.sparse import SparsePoser
 from stream.export.take import Take
 from tools.style.constraints import build_constraints, build_curve_points
 from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_pose_inputs
 from tools.style.pose import (
-    arrays_from_poses,
+    build_motion_take,
     build_posed_take,
     compute_frame_times,
     format_motion_quality,
@@ -82,7 +81,7 @@ def _complete_single_poses(
         warned = format_pose_warning(f"pose {number}", pose, off)
         warnings += [*_format_underdetermined(f"pose {number}", asked), *([] if warned is None else [warned])]
         progress(number, len(request.poses))
-    take = build_posed_take(poser.skeleton, *arrays_from_poses(found), fps, SOURCE)
+    take = build_posed_take(poser.skeleton, found, fps, SOURCE)
     return take, tuple(lines), tuple(warnings)
 
 
@@ -119,5 +118,5 @@ def _complete_motion(
         measure_constraint_residuals(pose, asked, each, poser.skeleton, rig, row)
         for pose, each, row in zip(found, constraints, points, strict=True)
     ]
-    take = build_posed_take(poser.skeleton, *resample_motion(*arrays_from_poses(found), fps), fps, SOURCE)
+    take = build_motion_take(poser.skeleton, found, fps, SOURCE)
     return take, format_motion_quality(take, request, found, off, "dictionary"), format_motion_warnings(found, off)

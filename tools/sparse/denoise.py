@@ -80,7 +80,12 @@ def read_take_file(file: Path) -> Take:
 def denoise_take(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
     """Clean a take; lost frames and rest poses stay as they are.
 
-    noise_m: standard deviation of a joint's noise, None to estimate it. Raises DuocapError: no pose to clean.
+    Args:
+        take: that is cleaned.
+        dictionary: the dictionary's file.
+        noise_m: standard deviation of a joint's noise, None to estimate it.
+        progress: receives the amount done, and of how much.
+    Raises: DuocapError: no pose to clean.
     """
     model = read_dictionary(dictionary)
     rest = np.asarray((np.abs(take.rotvec[:, 1:]) < REST_RAD).all(axis=(1, 2)))
@@ -98,7 +103,14 @@ def denoise_take(take: Take, dictionary: Path, noise_m: float | None, progress: 
 
 
 def restore_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:
-    """Restore the points of frames without those that are wild."""
+    """Restore the points of frames without those that are wild.
+
+    Args:
+        model: the dictionary.
+        take: the motion.
+        rows: frames that are restored.
+        noise_m: standard deviation of a joint's noise [m]; None: estimated.
+    """
     body = model.points
     given = body.vectors(model.skeleton, take.rotvec[rows])
     each_m = estimate_point_noise(given) if noise_m is None else np.full(len(body.joint), noise_m)

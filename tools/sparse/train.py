@@ -17,7 +17,15 @@ COLUMN = 11
 
 
 def train_dictionary(wanted: StyleSources, options: TrainOptions, name: str, out: Path) -> tuple[str, ...]:
-    """Train and write a dictionary; return what to say of it. Raises DuocapError."""
+    """Train and write a dictionary; return what to say of it.
+
+    Args:
+        wanted: motions to learn from.
+        options: of learning.
+        name: of the dictionary.
+        out: file to write.
+    Raises: DuocapError.
+    """
     with open_progress_bar("reading"):
         sources = read_motion_sources(wanted)
     skeleton, n_skeletons = find_main_skeleton(sources)

@@ -17,9 +17,15 @@ from tools.style.values import PoseFileError
 def build_constraints(
     asked: PoseAsked, skeleton: Skeleton, style: Style | None, rig: Rig | None = None, points: tuple[PointAsked, ...] = ()
 ) -> Constraints:
-    """Return the constraints of one pose; points: further ones. A point at NaN is asked for nothing, but is a handle.
+    """Return the constraints of one pose. A point at NaN is asked for nothing, but is a handle.
 
-    style: whose poses fixed joints may keep to, None where there is none. Raises PoseFileError.
+    Args:
+        asked: what is asked of the pose.
+        skeleton: of the body.
+        style: whose poses fixed joints may keep to, None where there is none.
+        rig: the cameras that image points are in.
+        points: asked for as well.
+    Raises: PoseFileError.
     """
     points = asked.points + points
     handles = [point.handle for point in points] + [point.handle for point in asked.image_points]

@@ -57,14 +57,27 @@ def body_markers_from_set(markers: MarkerSet) -> BodyMarkers:
 
 
 def read_point(where: str, entry: object, means: ConstraintContext) -> PointAsked:
-    """Read a `[[point]]`."""
+    """Read a `[[point]]`.
+
+    Args:
+        where: the place in the file, for messages.
+        entry: the table as read.
+        means: cameras, markers and joints that may be named.
+    """
     table = check_keys(where, entry, (*HANDLE_KEYS, "position_m", "sigma_m"))
     sigma_m = read_number_key(where, table, "sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M)
     return PointAsked(read_handle(where, table, means), read_numbers_key(where, table, "position_m", 3, MOST_M), sigma_m)
 
 
 def read_image_point(where: str, entry: object, means: ConstraintContext) -> ImagePointAsked:
-    """Read an `[[image_point]]`. Raises PoseFileError: no camera, a point outside of its picture."""
+    """Read an `[[image_point]]`.
+
+    Args:
+        where: the place in the file, for messages.
+        entry: the table as read.
+        means: cameras, markers and joints that may be named.
+    Raises: PoseFileError: no camera, a point outside of its picture.
+    """
     table = check_keys(where, entry, (*HANDLE_KEYS, "px", "sigma_px", "camera"))
     if means.rig is None:
         raise PoseFileError(f"{where}: an image point needs its camera; give --rig rig.toml, or a [camera] in the file")
@@ -125,7 +138,13 @@ def _read_sigma_rad(where: str, table: Mapping[str, Any], default_deg: float) ->
 
 
 def read_handle(where: str, table: Mapping[str, Any], means: ConstraintContext) -> BodyPoint:
-    """Read which point of the body is meant: a joint, with an offset or at its bone's end, or a marker."""
+    """Read which point of the body is meant: a joint, with an offset or at its bone's end, or a marker.
+
+    Args:
+        where: the place in the file, for messages.
+        table: as read.
+        means: cameras, markers and joints that may be named.
+    """
     if ("joint" in table) == ("marker" in table):
         raise PoseFileError(f"{where} needs a joint or a marker, one of them")
     if "marker" not in table:

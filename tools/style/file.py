@@ -53,8 +53,12 @@ def read_request(
 ) -> tuple[PoseRequest, Rig | None]:
     """Read a file of constraints; give what it asks for and its cameras.
 
-    n_styles: shares must be as many; rig_file: cameras of image points; worn: markers of the performer, which the file's own
-    `markers` replaces. Raises DuocapError with the place in the file.
+    Args:
+        file: of constraints.
+        n_styles: shares must be as many.
+        rig_file: cameras of image points.
+        worn: markers of the performer, which the file's own `markers` replaces.
+    Raises: DuocapError with the place in the file.
     """
     table = read_toml(file, PoseFileError, "the constraints", "docs/style-pose.md describes the file")
     return parse_request(str(file), table, n_styles, rig_file, worn)
@@ -63,7 +67,15 @@ def read_request(
 def parse_request(
     where: str, table: Mapping[str, Any], n_styles: int, rig_file: Path | None = None, worn: BodyMarkers | None = None
 ) -> tuple[PoseRequest, Rig | None]:
-    """Check the tables of a file, named `where` in errors."""
+    """Check the tables of a file, named `where` in errors.
+
+    Args:
+        where: the file, for messages.
+        table: of the file, as read.
+        n_styles: shares must be as many.
+        rig_file: cameras of image points.
+        worn: markers of the performer.
+    """
     check_keys(where, table, FILE_KEYS)
     rig = read_cameras_asked(where, table.get("camera"), rig_file)
     if "markers" in table:
@@ -156,7 +168,11 @@ def _read_shares(where: str, value: object, n_styles: int) -> tuple[float, ...]:
 def add_motion_curves(request: PoseRequest, file: Path, joints: str) -> PoseRequest:
     """Return a request with joints of a motion as further curves, from 0 s on.
 
-    joints: names with commas between. Raises DuocapError: no motion, unknown joints, several poses asked for as well.
+    Args:
+        request: what is asked already.
+        file: of the motion.
+        joints: names with commas between.
+    Raises: DuocapError: no motion, unknown joints, several poses asked for as well.
     """
     names = [name.strip() for name in joints.split(",") if name.strip()]
     for name in names:

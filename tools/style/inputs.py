@@ -47,7 +47,14 @@ def check_pose_inputs(inputs: PoseInputs, out: Sequence[Path]) -> None:
 
 
 def read_pose_inputs(inputs: PoseInputs, n_styles: int, subject: Subject | None) -> tuple[PoseRequest, Rig | None]:
-    """Return all that is asked, of the file and along a motion, and the cameras in the world. Raises DuocapError."""
+    """Return all that is asked, of the file and along a motion, and the cameras in the world.
+
+    Args:
+        inputs: files of what is asked.
+        n_styles: number of styles, of which shares are given.
+        subject: whose body is posed; None: that of the style.
+    Raises: DuocapError.
+    """
     worn = None if subject is None else BodyMarkers(subject.markers.names, subject.joint, subject.offset_m)
     request, cameras = PoseRequest((PoseAsked(),)), None
     if inputs.constraints is not None:

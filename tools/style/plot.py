@@ -57,7 +57,14 @@ class _Shown:
 
 
 def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
-    """Draw a style as PNG: its map with poses around it, at most 12. Raises FileFormatError: it cannot be written."""
+    """Draw a style as PNG: its map with poses around it, at most 12.
+
+    Args:
+        style: that is drawn.
+        path: PNG to write.
+        figures: number of poses around the map.
+    Raises: FileFormatError: it cannot be written.
+    """
     import matplotlib as mpl
 
     level, plane = build_annealing_evaluators(style)[-1], fit_latent_plane(style)

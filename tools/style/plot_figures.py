@@ -46,7 +46,13 @@ def _normalize_direction(vector: Floats) -> Floats:
 
 
 def predict_static_features(style: Style, level: StyleEvaluator, x: Floats) -> Floats:
-    """Return the static features that a style predicts at latent points, (P, Q) -> (P, S); of what it does not model the mean."""
+    """Return the static features that a style predicts at latent points, (P, Q) -> (P, S); of what it does not model the mean.
+
+    Args:
+        style: the style.
+        level: of annealing.
+        x: latent points, (P, Q).
+    """
     features = np.tile(style.mean, (len(x), 1))
     features[:, style.modelled] = predict_features(level, x)[0]
     return features[:, :N_STATIC]
@@ -67,9 +73,17 @@ def choose_view_direction(places: Floats) -> Floats:
 
 
 def draw_figure(ax: Axes, places: Floats, across: Floats, at: Floats, scale: float, color: str | None = None) -> None:
-    """Draw one figure, bones (B, 2, 3) [m], with its middle at a point of the axis; scale: of one metre there.
+    """Draw one figure, bones (B, 2, 3) [m], with its middle at a point of the axis.
 
     Left limbs are blue, right ones orange, or all of one color; those farther away are drawn first.
+
+    Args:
+        ax: the axes.
+        places: ends of the bones, (B, 2, 3) [m].
+        across: direction that runs across the drawing, (3,).
+        at: middle of the figure, (2,).
+        scale: of one metre there.
+        color: None: by side.
     """
     from matplotlib.collections import LineCollection
 

@@ -61,7 +61,7 @@ class LikelihoodMap:
 
 
 def fit_latent_plane(style: Style) -> LatentPlane:
-    """Lay the plane: by principal components, 1-d spaces get a second direction without extent."""
+    """Fit the plane by principal components; 1-d spaces get a second direction without extent."""
     X = style.latent if style.n_latent > 1 else np.column_stack([style.latent, np.zeros(len(style.latent))])
     middle = X.mean(axis=0)
     if X.shape[1] == 2:  # as it was learned
@@ -78,7 +78,12 @@ def compute_likelihood_map(
 ) -> LikelihoodMap:
     """Evaluate the model over the plane; behind each point of it, at the likeliest of the depths.
 
-    aspect: width over height; step: is called after each depth.
+    Args:
+        style: the style.
+        level: of annealing.
+        plane: through its latent space.
+        aspect: width over height.
+        step: is called after each depth.
     """
     extent = _compute_map_extent(plane.points, aspect)
     shape = (RESOLUTION, round(RESOLUTION * aspect)) if aspect < 1.0 else (round(RESOLUTION / aspect), RESOLUTION)
@@ -119,7 +124,13 @@ def _build_grid(extent: tuple[float, float, float, float], shape: tuple[int, ...
 
 
 def select_farthest_points(points: Floats, most: int, taken: Floats | None = None) -> NDArray[np.int64]:
-    """Choose points, (N, K), each the farthest from all before and from those taken, (T, K); the first else from the middle."""
+    """Choose points, (N, K), each the farthest from all before and from those taken, (T, K); the first else from the middle.
+
+    Args:
+        points: to choose from, (N, K).
+        most: how many at most.
+        taken: points that are there already, (T, K).
+    """
     free = taken is None or not len(taken)
     others = points.mean(axis=0)[None] if taken is None or free else taken
     nearest = np.min(np.linalg.norm(points[:, None] - others, axis=-1), axis=1)
@@ -139,7 +150,13 @@ def sample_new_points(
 ) -> tuple[Floats, Floats]:
     """Choose likely points of the plane where no training pose is: in the plane, (K, 2), and latent, (K, Q).
 
-    drawn: points of the plane that have a figure already, (T, 2).
+    Args:
+        style: the style.
+        level: of annealing.
+        plane: through its latent space.
+        shown: likelihood over the plane.
+        most: how many at most.
+        drawn: points of the plane that have a figure already, (T, 2).
     """
     usual = np.quantile(-compute_latent_energy(level, style.latent), LIKELY)
     places = shown.places()[shown.value > usual]

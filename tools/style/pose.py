@@ -56,7 +56,15 @@ def solve_request(
     fps: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> PosedTake:
-    """Do what a file asks for: poses one after another, or a motion."""
+    """Solve what a file asks for: poses one after another, or a motion.
+
+    Args:
+        synthesizer: of the styles.
+        request: what is asked.
+        rig: the cameras that image points are in.
+        fps: of a motion.
+        progress: receives the frames done, and of how many.
+    """
     if request.curves:
         return _solve_motion_take(synthesizer, request, rig, fps, progress)
     if request.shares is not None:
@@ -67,7 +75,7 @@ def solve_request(
 
 
 def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> PosedTake:
-    """Find single poses, each cold."""
+    """Solve single poses, each without a start."""
     found: list[Synthesis] = []
     lines: list[str] = []
     warnings: list[str] = []
@@ -80,8 +88,7 @@ def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Ri
         lines += format_pose_residuals(f"pose {number}", pose, off)
         warned = format_pose_warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
-    rotvec, root_m = arrays_from_poses(found)
-    return PosedTake(build_posed_take(synthesizer.skeleton, rotvec, root_m, fps), tuple(lines), tuple(warnings))
+    return PosedTake(build_posed_take(synthesizer.skeleton, found, fps), tuple(lines), tuple(warnings))
 
 
 def _solve_motion_take(
@@ -103,7 +110,7 @@ def _solve_motion_take(
         measure_constraint_residuals(pose, asked, constraint, skeleton, rig, row)
         for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = build_posed_take(skeleton, *resample_motion(*arrays_from_poses(found), fps), fps)
+    take = build_motion_take(skeleton, found, fps)
     return PosedTake(take, format_motion_quality(take, request, found, off), format_motion_warnings(found, off))
 
 
@@ -124,13 +131,35 @@ def _interpolate_shares(request: PoseRequest, seconds: Floats) -> Floats | None:
     return np.stack(columns, axis=-1)
 
 
-def arrays_from_poses(found: Sequence[FoundPose]) -> tuple[Floats, Floats]:
-    """Return the rotation vectors, (N, J, 3), and places, (N, 3), of poses."""
-    return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
+def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str = "style") -> Take:
+    """Return poses as a take of even frames.
+
+    Args:
+        skeleton: of the body.
+        poses: in the order of time.
+        fps: of the take.
+        source: what made it.
+    """
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    return _build_even_take(skeleton, rotvec, root_m, fps, source)
 
 
-def build_posed_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str = "style") -> Take:
-    """Return poses as a take of even frames."""
+def build_motion_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str = "style") -> Take:
+    """Return poses at the rate of the features as a take at fps.
+
+    Args:
+        skeleton: of the body.
+        poses: in the order of time.
+        fps: of the take.
+        source: what made it.
+    """
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    rotvec, root_m = resample_motion(rotvec, root_m, fps)
+    return _build_even_take(skeleton, rotvec, root_m, fps, source)
+
+
+def _build_even_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str) -> Take:
+    """Return rotation vectors, (N, J, 3) [rad], and places of the root, (N, 3) [m], as a take of even frames."""
     return Take(
         skeleton=skeleton,
         seconds=np.arange(len(rotvec)) / fps,
@@ -148,7 +177,15 @@ def format_motion_quality(
     off: Sequence[Sequence[ConstraintResidual]],
     model: str = "style",
 ) -> tuple[str, ...]:
-    """Return in words how well a motion follows its curves and how smooth it is."""
+    """Return in words how well a motion follows its curves and how smooth it is.
+
+    Args:
+        take: the motion.
+        request: what was asked.
+        found: pose of each frame.
+        off: distances from the constraints, by frame.
+        model: what it was made by, for the words.
+    """
     names = [curve.handle.name for curve in request.curves]
     off_m = np.full((len(found), len(names)), np.nan)
     for n, row in enumerate(off):

@@ -24,7 +24,7 @@ FAMILIAR = 0.5  # share of the variance from which on a style does not know a po
 
 @dataclass(frozen=True, slots=True)
 class ConstraintResidual:
-    """How far something is off: its name, by how much (NaN: behind the camera), and from where on it counts as not reached."""
+    """The distance from a constraint: name, distance (NaN: behind the camera), and from where on it counts as not reached."""
 
     name: str
     value: float
@@ -38,7 +38,7 @@ class ConstraintResidual:
 
     @property
     def words(self) -> str:
-        """Return in words how far off it is."""
+        """Describe the distance in words."""
         if math.isnan(self.value):
             return "behind the camera"
         if self.unit == "m":
@@ -54,7 +54,16 @@ def measure_constraint_residuals(
     rig: Rig | None = None,
     points: tuple[PointAsked, ...] = (),
 ) -> list[ConstraintResidual]:
-    """Return how far a pose is off each of its constraints; constraints: those made of `asked` and the further points."""
+    """Return how far a pose is off each of its constraints.
+
+    Args:
+        pose: that was found.
+        asked: what is asked of the pose.
+        constraints: those made of `asked` and the further points.
+        skeleton: of the body.
+        rig: the cameras that image points are in.
+        points: asked for as well.
+    """
     G, p = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)
     result = []
     for point in asked.points + points:
@@ -97,12 +106,19 @@ def _measure_fixed_residual_deg(G: Floats, joint: int, rotvec: Floats) -> float:
 
 
 def _build_residual(name: str, value: float, unit: str, sigma: float) -> ConstraintResidual:
-    """Weigh how far something is off."""
+    """Build the residual of one constraint."""
     return ConstraintResidual(name, value, unit, max(FAR_SIGMAS * sigma, FAR[unit]))
 
 
 def format_pose_residuals(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], model: str = "style") -> list[str]:
-    """Return in words how far one pose is off each constraint, and how well its model knows such poses."""
+    """Return in words how far one pose is off each constraint, and how well its model knows such poses.
+
+    Args:
+        name: of the pose.
+        pose: that was found.
+        found: distances from its constraints.
+        model: what it was made by, for the words.
+    """
     known = f"the {model} knows poses like it ({100.0 * (1.0 - pose.variance):.0f}%)"
     if pose.variance > FAMILIAR:
         known = f"far from all poses the {model} was learned of ({100.0 * (1.0 - pose.variance):.0f}% known)"
@@ -111,7 +127,13 @@ def format_pose_residuals(name: str, pose: FoundPose, found: Sequence[Constraint
 
 
 def format_pose_warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> str | None:
-    """Return in words what a pose does not reach; None where all is well."""
+    """Describe what a pose does not reach; None where it reaches all.
+
+    Args:
+        name: of the pose.
+        pose: that was found.
+        found: distances from its constraints.
+    """
     missed = [off for off in found if not off.reached]
     if missed:
         worst = sorted(missed, key=lambda off: off.value / off.allowed if off.value == off.value else math.inf, reverse=True)

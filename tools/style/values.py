@@ -28,7 +28,14 @@ class PoseFileError(DuocapError):
 
 
 def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return a table if it has known keys only. Raises PoseFileError naming the key and what was probably meant."""
+    """Return a table if it has known keys only.
+
+    Args:
+        where: the place in the file, for messages.
+        table: as read.
+        known: names of keys.
+    Raises: PoseFileError naming the key and what was probably meant.
+    """
     if not isinstance(table, dict):
         raise PoseFileError(f"{where} must be a table with keys of: {', '.join(known)}; got {table!r}")
     for key in table:
@@ -38,14 +45,31 @@ def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, 
 
 
 def read_numbers_key(where: str, table: Mapping[str, Any], key: str, count: int, most: float = math.inf) -> Floats:
-    """Return `count` finite numbers, none above `most` in size. Raises PoseFileError."""
+    """Return `count` finite numbers, none above `most` in size.
+
+    Args:
+        where: the place in the file, for messages.
+        table: of the file, as read.
+        key: of the value in the table.
+        count: how many numbers.
+        most: largest size of a number.
+    Raises: PoseFileError.
+    """
     if key not in table:
         raise PoseFileError(f"{where} lacks {key}; give {count} numbers")
     return check_numbers(f"{where} {key}", table[key], count, most)
 
 
 def check_numbers(where: str, value: object, count: int, most: float = math.inf) -> Floats:
-    """Return a list of `count` finite numbers as an array. Raises PoseFileError."""
+    """Return a list of `count` finite numbers as an array.
+
+    Args:
+        where: the place in the file, for messages.
+        value: as read.
+        count: how many numbers.
+        most: largest size of a number.
+    Raises: PoseFileError.
+    """
     if not (isinstance(value, list) and len(value) == count and all(_is_number(v) for v in value)):
         raise PoseFileError(f"{where} must be {count} numbers, got {value!r}")
     result = np.array([_convert_to_float(v) for v in value])
@@ -61,7 +85,17 @@ def check_numbers(where: str, value: object, count: int, most: float = math.inf)
 def read_number_key(
     where: str, table: Mapping[str, Any], key: str, default: float, above: float = 0.0, most: float = 1e6
 ) -> float:
-    """Return one number above `above` and up to `most`; `default` where the key is absent. Raises PoseFileError."""
+    """Return one number above `above` and up to `most`; `default` where the key is absent.
+
+    Args:
+        where: the place in the file, for messages.
+        table: of the file, as read.
+        key: of the value in the table.
+        default: for an absent key.
+        above: the number must be larger.
+        most: largest number.
+    Raises: PoseFileError.
+    """
     value = table.get(key, default)
     if not _is_number(value) or not above < _convert_to_float(value) <= most:
         raise PoseFileError(f"{where} {key} must be a number above {above:g}, at most {most:g}; got {value!r}")
@@ -69,7 +103,16 @@ def read_number_key(
 
 
 def read_word_key(where: str, table: Mapping[str, Any], key: str, known: Sequence[str], default: str | None = None) -> str:
-    """Return one of some words. Raises PoseFileError with the one that was probably meant."""
+    """Return one of some words.
+
+    Args:
+        where: the place in the file, for messages.
+        table: as read.
+        key: whose value it is.
+        known: the words.
+        default: for an absent key; None: it must be there.
+    Raises: PoseFileError with the one that was probably meant.
+    """
     value = table.get(key, default)
     if value is None:
         raise PoseFileError(f"{where} lacks {key}; give one of: {', '.join(known)}")
@@ -152,7 +195,14 @@ def _read_intrinsics(where: str, values: Mapping[str, Any], size: tuple[int, int
 
 
 def read_cameras_asked(where: str, table: object, rig_file: Path | None) -> Rig | None:
-    """Return the cameras: of `--rig` or of the `[camera]` table, None without either. Raises DuocapError: both, or bad ones."""
+    """Return the cameras: of `--rig` or of the `[camera]` table, None without either.
+
+    Args:
+        where: the place in the file, for messages.
+        table: `[camera]` as read.
+        rig_file: of `--rig`; None: not given.
+    Raises: DuocapError: both, or bad ones.
+    """
     if table is not None and rig_file is not None:
         raise PoseFileError(f"{where}: there is a [camera] in the file and --rig {rig_file}; give one of them")
     if rig_file is not None:
@@ -164,7 +214,14 @@ def read_cameras_asked(where: str, table: object, rig_file: Path | None) -> Rig 
 
 
 def find_camera_index(where: str, name: object, rig: Rig) -> int:
-    """Return which camera of a rig is meant, by side or by its own name; one alone needs no name. Raises PoseFileError."""
+    """Return which camera of a rig is meant, by side or by its own name; one alone needs no name.
+
+    Args:
+        where: the place in the file, for messages.
+        name: as read.
+        rig: the cameras.
+    Raises: PoseFileError.
+    """
     own = [camera.name for camera in rig.cameras]
     if rig.is_monocular and name in (None, own[0], "camera", "left"):
         return 0

@@ -30,7 +30,15 @@ SPINE = ("hips", "spine", "chest", "upperChest", "neck")
 def compute_skin_weights(
     solid: Solid, vertices_m: Floats, faces: NDArray[np.int32], names: tuple[str, ...], rest_m: Floats
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Return the joints (V, 4) that move each vertex, by falling weight, and their weights (V, 4), which sum to 1."""
+    """Return the joints (V, 4) that move each vertex, by falling weight, and their weights (V, 4), which sum to 1.
+
+    Args:
+        solid: the body's solids.
+        vertices_m: (V, 3) [m].
+        faces: (F, 3).
+        names: of the joints.
+        rest_m: of the joints, (J, 3) [m].
+    """
     full = _compute_nearness(solid, vertices_m, names, rest_m)
     smooth = _build_smoothing_matrix(faces, len(vertices_m))
     for _ in range(N_SMOOTHING):
@@ -115,7 +123,9 @@ class BodyMesh:
     def posed(self, rotations: Floats, positions_m: Floats, rest_m: Floats) -> Floats:
         """Return the vertices of a pose by linear blending, (V, 3).
 
-        rotations, positions_m: of the joints in the world, (J, 3, 3), (J, 3); rest_m: of the joints in the rest pose, (J, 3).
+        Args:
+            rotations, positions_m: of the joints in the world, (J, 3, 3), (J, 3).
+            rest_m: of the joints in the rest pose, (J, 3).
         """
         moved = np.zeros_like(self.vertices_m)
         for joint, weight in zip(self.joints.T, self.weights.T, strict=True):
@@ -127,8 +137,12 @@ class BodyMesh:
 def load_body_mesh(names: Sequence[str], parents: Sequence[int], offsets_m: ArrayLike) -> BodyMesh:
     """Return the mesh of a skeleton, cached.
 
-    names: joints, parent first, by VRM name where they have one; parents: -1 for the root; offsets_m: from the parent in the
-    T-pose, (J, 3) [m]. A skeleton without the bones that VRM requires has a round stick along each bone.
+    A skeleton without the bones that VRM requires has a round stick along each bone.
+
+    Args:
+        names: joints, parent first, by VRM name where they have one.
+        parents: -1 for the root.
+        offsets_m: from the parent in the T-pose, (J, 3) [m].
     """
     offsets = tuple(map(tuple, np.asarray(offsets_m, float).tolist()))
     return _build_body_mesh(tuple(names), tuple(int(parent) for parent in parents), offsets)
@@ -145,7 +159,7 @@ def compute_rest_positions_m(parents: Sequence[int], offsets_m: ArrayLike) -> Fl
 
 @lru_cache(CACHED)
 def _build_body_mesh(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: tuple[tuple[float, ...], ...]) -> BodyMesh:
-    """Compute the mesh."""
+    """Build the mesh."""
     rest = compute_rest_positions_m(parents, offsets_m)
     at = dict(zip(names, rest, strict=True)) if set(REQUIRED) <= set(names) else None
     solid = build_sticks(names, parents, rest) if at is None else build_person(at)

@@ -78,7 +78,16 @@ def build_loft(
 ) -> Loft:
     """Return a loft from rows of (position 0..1, half width, half depth[, shift]) [m], interpolated smoothly.
 
-    deep: approximate direction of the depth, made perpendicular to the axis.
+    Args:
+        joint: that it is attached to.
+        start_m: of the axis, (3,) [m].
+        end_m: of the axis, (3,) [m].
+        deep: approximate direction of the depth, made perpendicular to the axis.
+        rows: (position 0..1, half width, half depth[, shift]) [m].
+        caps_m: depth of the rounded ends [m].
+        blend_m: over which it blends with its neighbours [m].
+        soft_m: over which its skin weights change [m].
+        power: of the superellipse; 2: an ellipse.
     """
     start, end = np.asarray(start_m, float), np.asarray(end_m, float)
     length = float(np.linalg.norm(end - start))
@@ -101,7 +110,13 @@ def compute_axes(along: ArrayLike, deep: ArrayLike) -> Floats:
 
 
 def blend_distances(first: Floats, second: Floats, width_m: float) -> Floats:
-    """Return the distance to the union of two solids, blended where their distances differ by less than the width."""
+    """Return the distance to the union of two solids, blended where their distances differ by less than the width.
+
+    Args:
+        first: of the first solid.
+        second: of the second solid.
+        width_m: over which they are blended [m].
+    """
     overlap = np.maximum(width_m - np.abs(first - second), 0.0)
     return np.asarray(np.minimum(first, second) - overlap**2 / (4.0 * width_m))
 
@@ -157,7 +172,13 @@ def build_person(positions: Positions) -> Solid:
 
 
 def build_sticks(names: tuple[str, ...], parents: tuple[int, ...], rest_m: Floats) -> Solid:
-    """Return a round stick along every bone, for a skeleton that is no humanoid; rest_m: (J, 3)."""
+    """Return a round stick along every bone, for a skeleton that is no humanoid.
+
+    Args:
+        names: of the joints.
+        parents: of each joint; -1 for the root.
+        rest_m: (J, 3).
+    """
     extent = max(float(np.ptp(rest_m, axis=0).max()), 0.1)
     parts = [_build_ball(names[0], rest_m[0], 0.03 * extent)]
     for joint, parent in enumerate(parents):

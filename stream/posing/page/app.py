@@ -108,7 +108,7 @@ class PosingApp:
         close_server(self.server)
 
     def put(self, action: Callable[[], None]) -> None:
-        """Have something done soon, on the page's thread; what cannot be done is said on the page."""
+        """Queue an action for the page's thread; what cannot be done is said on the page."""
         self._inbox.put(action)
 
     def do(self, change: Change) -> None:
@@ -139,7 +139,13 @@ class PosingApp:
         self.put(change)
 
     def say(self, title: str, text: str, fault: bool = False) -> None:
-        """Show a notice in all browsers; fault: of what cannot be done."""
+        """Show a notice in all browsers.
+
+        Args:
+            title: of the notice.
+            text: of the notice.
+            fault: whether it says what cannot be done.
+        """
         log.info("%s: %s", title, text)
         for client in self.server.get_clients().values():
             client.add_notification(title, text, auto_close_seconds=NOTICE_S, color="orange" if fault else "blue")

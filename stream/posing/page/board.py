@@ -25,7 +25,13 @@ class PictureBoard:
         self._behind_m = MIN_BEHIND_M
 
     def hang(self, image: Image | None, picture: PictureView | None, body_m: Floats) -> None:
-        """Hang a picture, (H, W, 3) RGB, behind the body at (3,) [m]; None: no picture."""
+        """Hang a picture, (H, W, 3) RGB, behind the body at (3,) [m]; None: no picture.
+
+        Args:
+            image: (H, W, 3) RGB.
+            picture: its size and camera.
+            body_m: place of the body, (3,) [m].
+        """
         self._remove()
         self._picture = picture
         if image is None or picture is None:

@@ -101,7 +101,15 @@ SELECTED: Color = (255, 190, 0)
 
 
 def choose_handle_color(joint: str, held: bool, selected: str, certainty: Certainty, free: Color) -> Color:
-    """Return the colour of a handle; free: of one that is not held, readable on the ground."""
+    """Return the colour of a handle.
+
+    Args:
+        joint: its name.
+        held: names of held joints.
+        selected: name of the selected joint.
+        certainty: of the pose.
+        free: of one that is not held, readable on the ground.
+    """
     if joint in certainty.unmet:
         return VERMILION
     return SELECTED if joint == selected else HELD if held else free

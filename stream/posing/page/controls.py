@@ -39,7 +39,7 @@ class PosingPage(Protocol):
     selected: str
 
     def put(self, action: Callable[[], None]) -> None:
-        """Have something done soon, on the page's thread; what cannot be done is said on the page."""
+        """Queue an action for the page's thread; what cannot be done is said on the page."""
 
     def do(self, change: Change) -> None:
         """Have the session changed soon."""

@@ -19,7 +19,7 @@ HANDS_OFF_S = 0.6  # after a user moved a slider, it is not moved by the page
 
 
 class StatusPart:
-    """What is said of the pose."""
+    """The text about the pose."""
 
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""

@@ -78,8 +78,17 @@ class PosingScene:
         dragged: bool,
         clicking: bool = False,
     ) -> None:
-        """Show a pose. joint_m: (J, 3) [m]; target_m: of the selected joint where it is held in space; dragged: now; clicking:
-        joints are clicked in the picture, with no ball in the way.
+        """Show a pose.
+
+        Args:
+            pose: the pose.
+            joint_m: joints of the pose, (J, 3) [m].
+            certainty: of the pose.
+            held: what holds each joint, by name.
+            selected: name of the selected joint; empty: none.
+            target_m: of the selected joint where it is held in space.
+            dragged: whether it is dragged now.
+            clicking: joints are clicked in the picture, with no ball in the way.
         """
         with self._server.atomic():
             if pose is not self._pose:
@@ -103,7 +112,13 @@ class PosingScene:
                     ball.visible = not clicking
 
     def show_picture(self, image: Image | None, picture: PictureView | None, body_m: Floats) -> None:
-        """Hang a picture, (H, W, 3) RGB, behind the body at (3,) [m], and no floor; None: no picture."""
+        """Hang a picture, (H, W, 3) RGB, behind the body at (3,) [m], and no floor; None: no picture.
+
+        Args:
+            image: (H, W, 3) RGB.
+            picture: its size and camera.
+            body_m: place of the body, (3,) [m].
+        """
         self._world.floor = picture is None
         self.board.hang(image, picture, body_m)
 

@@ -39,7 +39,8 @@ class Timeline:
         """Return the motion of the keys if it is made; have it made if it is not."""
         task = MotionTask(document.keys, document.model, document.shares)
         if self._running is not None and self._running[1].done():
-            self._collect(*self._running)
+            asked, future = self._running
+            self._collect(asked, future)
             self._running = None
         if self._done is not None and self._done[0] == task:
             return self._done[1]

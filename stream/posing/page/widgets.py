@@ -15,7 +15,14 @@ def add_button(
 
 
 def add_client_button(gui: viser.GuiApi, label: str, press: Callable[[viser.ClientHandle], None], hint: str) -> None:
-    """Create a button that does something for the browser it is pressed in."""
+    """Create a button that does something for the browser it is pressed in.
+
+    Args:
+        gui: of the page.
+        label: on it.
+        press: called when it is pressed.
+        hint: shown when the mouse rests on it.
+    """
     button = gui.add_button(label, hint=hint, icon=viser.Icon.DOWNLOAD)
     button.on_click(lambda event: press(event.client) if event.client is not None else None)
 

@@ -95,7 +95,13 @@ class Balls:
         self._shown = np.zeros(len(names), bool)
 
     def show(self, position_m: Floats, colors: Sequence[Color], shown: NDArray[np.bool_]) -> None:
-        """Place and colour the balls. position_m: (N, 3); shown: (N,), the others are hidden."""
+        """Place and colour the balls.
+
+        Args:
+            position_m: (N, 3).
+            colors: of each, (N,).
+            shown: (N,), the others are hidden.
+        """
         moved = shown & (np.abs(position_m - self._position_m) > MIN_CHANGE).any(axis=1)
         self._position_m[moved] = position_m[moved]
         for n in np.flatnonzero(moved).tolist():

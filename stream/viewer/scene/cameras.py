@@ -20,15 +20,13 @@ from stream.protocol.joints import compute_pose_joints, wxyz_from_matrix
 from stream.protocol.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.bones import Atomic
 from stream.viewer.scene.colors import CAMERA_COLORS, Color, choose_marker_color, choose_side_color
+from stream.web.picture import brighten_picture, is_drawable, round_to_pixel
 from stream.web.preview import CameraPreview
 
 FRUSTUM_M = 0.28
 NAME_UP_M = 0.16  # above a camera
 THICKNESS_PX = 2.0
-BRIGHT_LEVEL = 200.0  # dark pictures are amplified until their brightest pixels have this level
-MAX_GAIN = 8.0
 DETECTION: Color = (255, 255, 255)
-MAX_PX = 1e5
 
 
 def camera_from_reading(reading: CameraReading) -> Camera:
@@ -148,7 +146,13 @@ class Cameras:
         return bool(came)
 
     def picture(self, n: int, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None) -> Image | None:
-        """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one."""
+        """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one.
+
+        Args:
+            n: number of the camera.
+            skeleton: of the pose; None: no body is drawn.
+            pose: that is drawn.
+        """
         newest = self._previews[n].newest
         return None if newest is None else draw_overlay(newest[1], newest[0], self._cameras[n], skeleton, pose)
 
@@ -164,17 +168,18 @@ class Cameras:
             preview.subscribe(address if self._pictures else "")
 
 
-def brighten_picture(image: Image) -> Image:
-    """Return a picture as it is, or amplified where all of it is dark."""
-    peak = max(float(np.percentile(image[::2, ::2], 99.9)), 1.0)
-    gain = min(max(1.0, BRIGHT_LEVEL / peak), MAX_GAIN)
-    return image if gain == 1.0 else np.asarray(cv2.convertScaleAbs(image, alpha=gain), np.uint8)
-
-
 def draw_overlay(
     image: Image, preview: Preview, camera: Camera, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None
 ) -> Image:
-    """Draw blobs, skeleton and markers on a picture: BGR in, RGB out."""
+    """Draw blobs, skeleton and markers on a picture: BGR in, RGB out.
+
+    Args:
+        image: BGR.
+        preview: with the detections in the picture.
+        camera: that took it.
+        skeleton: of the pose; None: no body is drawn.
+        pose: that is drawn.
+    """
     canvas = np.ascontiguousarray(brighten_picture(image)[..., ::-1])
     scale = image.shape[1] / preview.size[0]
     if skeleton is not None and pose is not None and pose.hash == skeleton.hash and pose.state is not TrackingState.LOST:
@@ -182,29 +187,19 @@ def draw_overlay(
         if pose.markers:
             markers_px = camera.project(np.array([marker.xyz for marker in pose.markers])) * scale
             for marker, point in zip(pose.markers, markers_px, strict=True):
-                if _is_drawable(point):
+                if is_drawable(point):
                     cv2.drawMarker(
-                        canvas, _round_to_pixel(point), choose_marker_color(marker), cv2.MARKER_TILTED_CROSS, 7, 1, cv2.LINE_AA
+                        canvas, round_to_pixel(point), choose_marker_color(marker), cv2.MARKER_TILTED_CROSS, 7, 1, cv2.LINE_AA
                     )
     for point in preview.points_px * scale:
-        if _is_drawable(point):
-            cv2.circle(canvas, _round_to_pixel(point), 6, DETECTION, 1, cv2.LINE_AA)
+        if is_drawable(point):
+            cv2.circle(canvas, round_to_pixel(point), 6, DETECTION, 1, cv2.LINE_AA)
     return canvas
 
 
 def _draw_bones(canvas: Image, skeleton: SkeletonMessage, joints_px: Floats) -> None:
     """Draw the skeleton, left and right in their colours."""
     for joint, parent in enumerate(skeleton.parents):
-        if parent >= 0 and _is_drawable(joints_px[joint]) and _is_drawable(joints_px[parent]):
+        if parent >= 0 and is_drawable(joints_px[joint]) and is_drawable(joints_px[parent]):
             color = choose_side_color(skeleton.names[joint])
-            cv2.line(canvas, _round_to_pixel(joints_px[joint]), _round_to_pixel(joints_px[parent]), color, 1, cv2.LINE_AA)
-
-
-def _is_drawable(point: Floats) -> bool:
-    """Return whether a point is finite and near enough to draw."""
-    return bool(np.isfinite(point).all() and np.abs(point).max() < MAX_PX)
-
-
-def _round_to_pixel(point: Floats) -> tuple[int, int]:
-    """Return the pixel of a point."""
-    return round(float(point[0])), round(float(point[1]))
+            cv2.line(canvas, round_to_pixel(joints_px[joint]), round_to_pixel(joints_px[parent]), color, 1, cv2.LINE_AA)

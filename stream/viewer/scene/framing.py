@@ -39,7 +39,13 @@ class Viewpoint:
 
 
 def compute_view_distance_m(aspect: float, height_m: float, width_m: float) -> float:
-    """Return the distance at which a height and a width fill a picture of an aspect (width by height)."""
+    """Return the distance at which a height and a width fill a picture of an aspect (width by height).
+
+    Args:
+        aspect: width by height of the picture.
+        height_m: that fills the picture [m].
+        width_m: that fills the picture [m].
+    """
     half = np.tan(0.5 * FOV_RAD)
     return float(0.5 * max(height_m / half, width_m / (half * max(aspect, 0.1))))
 
@@ -49,8 +55,14 @@ def compute_viewpoint(
 ) -> Viewpoint:
     """Return the viewpoint of a view on a performer whose hips are at root_m, (3,).
 
-    view: or the number of a camera; aspect: width of the picture by its height; apart_m: distance between the outer performers.
     The view of a camera that does not exist is the front.
+
+    Args:
+        view: the view, or the number of a camera.
+        root_m: place of the hips, (3,) world [m].
+        rig: the cameras; None: not known.
+        aspect: width of the picture by its height.
+        apart_m: distance between the outer performers.
     """
     if isinstance(view, int) and rig is not None and view < len(rig.cameras):
         return viewpoint_from_camera(rig.cameras[view])
@@ -65,7 +77,14 @@ def compute_viewpoint(
 
 
 def compute_first_viewpoint(root_m: Floats, rig: RigMessage | None, aspect: float = 1.3, apart_m: float = 0.0) -> Viewpoint:
-    """Return the viewpoint that the page opens with: at the front, and so far to the side that no camera covers the picture."""
+    """Return the viewpoint that the page opens with: at the front, and so far to the side that no camera covers the picture.
+
+    Args:
+        root_m: place of the hips, (3,) world [m].
+        rig: the cameras; None: not known.
+        aspect: width by height of the picture.
+        apart_m: distance between the outer performers [m].
+    """
     front = compute_viewpoint(View.FRONT, root_m, rig, aspect, apart_m)
     candidates = [_orbit_viewpoint(front, tangent) for tangent in SIDE_TANGENTS]
     cameras_m = [compute_camera_position(camera) for camera in rig.cameras] if rig is not None else []
@@ -82,7 +101,13 @@ def _orbit_viewpoint(front: Viewpoint, tangent: float) -> Viewpoint:
 
 
 def is_view_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
-    """Return whether a camera drawn at camera_m, (3,), covers a large part of the picture: near the viewpoint and in its view."""
+    """Return whether a camera drawn at camera_m, (3,), covers a large part of the picture: near the viewpoint and in its view.
+
+    Args:
+        seen: the viewpoint.
+        camera_m: (3,) world [m].
+        aspect: width by height of the picture.
+    """
     forward = seen.look_at - seen.position
     forward = forward / np.linalg.norm(forward)
     right = np.cross(forward, seen.up)

@@ -12,7 +12,7 @@ from stream.viewer.scene.colors import CONTACT, INFERRED, Color, choose_marker_c
 
 MARKER_M = 0.022
 LABEL_UP_M = 0.04
-RING_M = (0.045, 0.07)  # inner and outer radius
+INNER_M, OUTER_M = 0.045, 0.07  # radii of a ring
 ABOVE_FLOOR_M = 0.004
 IDENTITY_WXYZ = (1.0, 0.0, 0.0, 0.0)
 
@@ -82,10 +82,12 @@ class Contacts(NodePart):
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
         self._joints = {joint: skeleton.names.index(joint) for joint in CONTACT_JOINTS if joint in skeleton.names}
         n_rings = len(CONTACT_JOINTS)
+        vertices, faces = build_ring(INNER_M, OUTER_M)
         self._position_m = np.zeros((n_rings, 3), np.float32)
         self._rings = scene.add_batched_meshes_simple(
             name,
-            *build_ring(*RING_M),
+            vertices,
+            faces,
             np.tile(IDENTITY_WXYZ, (n_rings, 1)),
             self._position_m,
             batched_scales=np.zeros(n_rings, np.float32),
@@ -111,7 +113,13 @@ class Contacts(NodePart):
 
 
 def build_ring(inner_m: float, outer_m: float, around: int = 32) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Return vertices (V, 3) and faces (F, 3) of a flat ring that is visible from above."""
+    """Return vertices (V, 3) and faces (F, 3) of a flat ring that is visible from above.
+
+    Args:
+        inner_m: inner radius [m].
+        outer_m: outer radius [m].
+        around: number of corners around.
+    """
     angle = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
     circle = np.stack([np.cos(angle), np.zeros(around), np.sin(angle)], 1)
     vertices = np.concatenate([inner_m * circle, outer_m * circle])

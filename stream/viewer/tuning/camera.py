@@ -16,8 +16,8 @@ from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
 from stream.viewer.requests import TuningRequests, Value
 from stream.viewer.tuning.html import format_camera_html
-from stream.viewer.tuning.picture import CANVAS_PX, PictureMarks, draw_tuning_picture, measure_sharpness
 from stream.web.html import set_html
+from stream.web.picture import CANVAS_PX, PictureMarks, draw_tuning_picture, measure_sharpness
 from stream.web.preview import CameraPreview
 
 EMPTY = np.zeros((CANVAS_PX * 3 // 4, CANVAS_PX, 3), np.uint8)

@@ -32,7 +32,11 @@ COUNTS = {"skipped": "skipped", "repeated": "the same again", "unsent": "unsent"
 def format_camera_html(camera: str, status: StatusMessage | None, preview: Preview | None, sharpness: float | None = None) -> str:
     """Return how a camera is: state, health, rate, time stamps, drops, and the mode of its detector.
 
-    sharpness: of the picture, shown where it is known.
+    Args:
+        camera: its name.
+        status: of the stream; None: none yet.
+        preview: its newest; None: none yet.
+        sharpness: of the picture, shown where it is known.
     """
     details: Mapping[str, Any] = {} if status is None else status.camera(camera)
     state, color = STATES.get(str(details.get("state", "")), ("no word of it", NEUTRAL))

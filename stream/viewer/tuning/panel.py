@@ -9,6 +9,7 @@ import viser
 
 from calibration.camera import Camera
 from capture.process.preview_image import PreviewKind
+from config.arrays import Floats
 from config.settings import CAMERA_NAMES
 from stream.protocol.messages import RigMessage, StatusMessage
 from stream.publish.client import ServiceClient
@@ -17,9 +18,9 @@ from stream.viewer.requests import TuningRequests
 from stream.viewer.scene.cameras import camera_from_reading
 from stream.viewer.tuning.camera import TuningPanel
 from stream.viewer.tuning.html import format_offset_html
-from stream.viewer.tuning.picture import MAX_DRAWN, N_POINTS, PictureMarks, compute_epipolar_lines
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
+from stream.web.picture import MAX_DRAWN, PictureMarks
 
 EDGE_PX = 6
 SCENE_PX = 210  # of the scene stay visible where the columns leave as much
@@ -30,6 +31,8 @@ UNKNOWN_ROOM_PX = (960, 640)  # for the columns, where the page has not told its
 SHOWN = {"What the detector sees": PreviewKind.FOREGROUND, "The plain picture": PreviewKind.PICTURE}
 NO_LINES, ALL_LINES, ONE_LINE = "none", "of all markers", "of one marker"
 LEARN_S = 3.0  # unless the settings say otherwise
+NEAR_M, FAR_M = 0.3, 15.0  # range of depth in which the other camera's markers are searched
+N_POINTS = 24
 UPDATE_S = 0.5  # between two updates of texts and controls; pictures come as the cameras send them
 SYNC = {  # by the label of the button: the way, and what to do now
     "by a flash": ("flash", "Now flash a light all cameras see."),
@@ -71,6 +74,32 @@ def place_columns(n: int, room_px: tuple[int, int]) -> list[ColumnPlace]:
         y = EDGE_PX + row * ((row_px or 0.0) + EDGE_PX)
         places.append(ColumnPlace(x if of_left else -x, y, column_px, row_px))
     return places
+
+
+def compute_epipolar_lines(seen_by: Camera, points_px: Floats, shown_in: Camera) -> Floats:
+    """Return the epipolar lines of points with the lens distortion of the camera that shows them.
+
+    Returns (N, N_POINTS, 2) [px], nearest depth first; NaN behind the other camera and so far outside its picture that its lens
+    model is not valid.
+
+    Args:
+        seen_by: camera that sees points_px, (N, 2) [px].
+        points_px: (N, 2) [px].
+        shown_in: the other one.
+    """
+    points_px = np.asarray(points_px, float).reshape(-1, 2)
+    ideal = seen_by.undistort(points_px)
+    rays = np.concatenate([ideal, np.ones((len(ideal), 1))], axis=1) @ seen_by.rotation  # camera to world: R^T d
+    depths_m = 1.0 / np.linspace(1.0 / NEAR_M, 1.0 / FAR_M, N_POINTS)  # evenly spaced in the picture
+    points_m = seen_by.center_m + depths_m[None, :, None] * rays[:, None, :]
+    lines = shown_in.project(points_m)
+    x = shown_in.to_camera(points_m)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.abs(x[..., :2] / x[..., 2:]).max(axis=-1)
+    # Beyond 1.5 times the picture's angle the distortion polynomial may turn back into the picture.
+    half = 0.5 * np.array(shown_in.size) / np.array([shown_in.matrix[0, 0], shown_in.matrix[1, 1]])
+    lines[~(slope < 1.5 * half.max())] = np.nan
+    return np.asarray(lines)
 
 
 class TunePanel:

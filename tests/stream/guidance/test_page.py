@@ -10,7 +10,7 @@ from calibration.guidance.advice import Advice, Requirement
 from calibration.quality.report import Finding, Grade, QualityReport
 from stream.guidance.html import CameraCondition
 from stream.guidance.page import GuideButton, GuidePage, PageResult
-from stream.guidance.picture import GREEN, CameraPicture
+from stream.web.picture import GREEN, CameraPicture
 from stream.web.server import open_server
 from tests.support.judges import program
 from tests.support.ports import free_port

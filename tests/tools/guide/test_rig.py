@@ -1,6 +1,7 @@
 """Guided calibration with real camera processes: a board before two network cameras, files that end too early, a T-pose."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -17,7 +18,7 @@ from tests.support.cameras.mjpeg import MjpegServer
 from tests.tools.guide.guided_movies import BOARD, HZ, PICTURES, board_movie, boards_rig, tpose_movie
 from tools.calibrate.session import fit_subject_to_pairs
 from tools.guide.rig import CollectedViews, GuideOutcome, Progress, watch_boards
-from tools.guide.subject import watch_tpose
+from tools.guide.subject import TposeWatch, watch_tpose
 
 pytestmark = pytest.mark.slow
 SLOW_FPS = 0.5  # of pictures in a folder: a busy machine looks at every one
@@ -99,16 +100,9 @@ def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
         return GuideOutcome(result.report)
 
     with ExitStack() as servers:
-        watch_tpose(
-            settings,
-            [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies],
-            performer.rig,
-            performer.markers,
-            database.skeletons,
-            finish,
-            browser=False,
-            tell=told.append,
-        )
+        urls = [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies]
+        watch = TposeWatch(urls, performer.rig, performer.markers, database.skeletons, browser=False)
+        watch_tpose(settings, watch, finish, told.append)
     assert any("more" in line and "good: hold it" in line for line in told), told
     assert any(line.endswith(HELD) for line in told)
     assert heights == [pytest.approx(performer.clip.skeleton.height_m, abs=0.08)]
@@ -123,8 +117,8 @@ def test_the_rigs_picture_size_is_minded_and_one_camera_is_too_few(tmp_path: Pat
         for k in range(4):
             cv2.imwrite(str(tmp_path / side / f"{k}.png"), np.zeros((240, 320, 3), np.uint8))
         sources.append(str(tmp_path / side))
-    common = (performer.rig, performer.markers, skeletons, no_finish)
+    watch = TposeWatch(sources, performer.rig, performer.markers, skeletons, browser=False)
     with pytest.raises(DuocapError, match="320x240, but the rig was calibrated at 640x480"):
-        watch_tpose(settings, sources, *common, browser=False, tell=lambda words: None)
+        watch_tpose(settings, watch, no_finish, lambda words: None)
     with pytest.raises(CalibrationError, match="one camera cannot measure depth"):
-        watch_tpose(settings, sources[:1], *common, browser=False)
+        watch_tpose(settings, replace(watch, sources=sources[:1]), no_finish)

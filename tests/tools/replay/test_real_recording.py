@@ -12,7 +12,7 @@ from config.settings import Settings
 from database.default import open_default_database
 from stream.protocol.report import build_replay_report
 from tools.calibrate.session import fit_subject_to_recording
-from tools.replay.replay import ReplayResult, replay_recording
+from tools.replay.replay import ReplayResult, ReplayWay, replay_recording
 
 pytestmark = pytest.mark.slow
 T_POSE_S = (0.5, 8.0)
@@ -34,7 +34,7 @@ def result(folder: Path) -> ReplayResult:
     recording = CaptureRecording(spec, settings.detector, worn)
     subject = fit_subject_to_recording("Ann", recording, T_POSE_S, rig, worn, database, settings).subject
     assert 1.5 < subject.skeleton.height_m < 2.1
-    return replay_recording(recording, rig, subject, database, settings, hidden=("left_knee",))
+    return replay_recording(recording, rig, subject, database, settings, ReplayWay(hidden=("left_knee",)))
 
 
 def test_it_is_tracked_and_explained(result: ReplayResult) -> None:

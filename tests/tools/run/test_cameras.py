@@ -23,7 +23,8 @@ from stream.publish.sink import StreamSink
 from tests.support import fakes
 from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
-from tools.commands.run import given_cameras
+from tools.commands.options import CameraOptions
+from tools.commands.run import list_cameras
 from tools.run import run as run_module
 from tools.run.cameras import (
     CameraKind,
@@ -199,9 +200,10 @@ def test_words_that_are_due_are_told_once() -> None:
 
 
 def test_cameras_are_given_in_the_order_of_the_rig() -> None:
-    assert given_cameras(["2", "3"], "0", "1") == ("0", "1", "2", "3")
-    assert given_cameras(["0", "1", "2"], None, None) == ("0", "1", "2") and given_cameras(None, "0", None) == ("0",)
-    assert given_cameras(["0", "2"], None, "1") == ("0", "1", "2")
+    assert list_cameras(CameraOptions(camera=["2", "3"], left="0", right="1")) == ("0", "1", "2", "3")
+    assert list_cameras(CameraOptions(camera=["0", "1", "2"])) == ("0", "1", "2")
+    assert list_cameras(CameraOptions(left="0")) == ("0",)
+    assert list_cameras(CameraOptions(camera=["0", "2"], right="1")) == ("0", "1", "2")
 
 
 @pytest.mark.parametrize(
@@ -214,5 +216,5 @@ def test_cameras_are_given_in_the_order_of_the_rig() -> None:
 )
 def test_cameras_that_cannot_be_are_refused_in_a_line(cameras: list[str], right: str | None, words: str) -> None:
     with pytest.raises(SourceError, match=words) as caught:
-        given_cameras(cameras, None, right)
+        list_cameras(CameraOptions(camera=cameras, right=right))
     assert "\n" not in str(caught.value)

@@ -83,9 +83,12 @@ class _Follower:
 
 
 def select_still_moments(rows: Iterator[PictureRow], moment_s: float, moving: bool = False) -> Iterator[tuple[FilmedRow, int]]:
-    """Return the stillest moment of every `moment_s`, and how many rows were read until then; moving: every other time the one
-    that
-    moves most, to tell the cameras' time offset by.
+    """Return the stillest moment of every `moment_s`, and how many rows were read until then.
+
+    Args:
+        rows: pictures by moment.
+        moment_s: length of time of which one row is chosen [s].
+        moving: every other time the one that moves most, to tell the cameras' time offset by.
     """
     best: FilmedRow | None = None
     sign = 1.0
@@ -172,7 +175,14 @@ def format_film_lengths(films: Sequence[Source], timed: bool = False) -> tuple[s
 
 
 def detect_board_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
-    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
+    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion.
+
+    Args:
+        moment: pictures of all cameras.
+        camera: number of the camera.
+        board: the pattern.
+        thorough: search with care where a quick look finds nothing.
+    """
     frame = moment.now.frames[camera]
     if frame is None:
         return None
@@ -187,7 +197,14 @@ def detect_board_at(moment: FilmedRow, camera: int, board: Board, thorough: bool
 
 
 def measure_corner_motion(view: BoardView, frame: Frame, before: Frame | None, after: Frame | None) -> BoardView:
-    """Follow the corners to the neighbouring pictures: how far they moved, and how fast."""
+    """Follow the corners to the neighbouring pictures: how far they moved, and how fast.
+
+    Args:
+        view: corners that were found.
+        frame: the picture they were found in.
+        before: the picture before; None: none.
+        after: the picture after; None: none.
+    """
     flows = [(_track_corners(frame, other, view), other.t_capture_ns) for other in (before, after) if other is not None]
     known = [(places, t_ns) for places, t_ns in flows if places is not None and t_ns != frame.t_capture_ns]
     if not known:

@@ -112,9 +112,13 @@ class BoardSpec:
 
 
 def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
-    """Look for the board; a film in which next to nothing is found at a glance is looked at again with care.
+    """Search the board; a film in which a quick look finds next to nothing is searched again with care.
 
-    Raises SourceError: nothing there that can be read, or the two do not fit each other.
+    Args:
+        spec: films or pictures of each camera.
+        board: the pattern.
+        progress: receives the amount done, and of how much.
+    Raises: SourceError: nothing there that can be read, or the two do not fit each other.
     """
     if spec.is_stills:
         _check_source_kinds(spec, folders=True)
@@ -132,7 +136,7 @@ def _search_films(spec: BoardSpec, board: Board, progress: Progress, thorough: b
 
 
 def estimate_camera_offsets(spec: BoardSpec) -> BoardSpec:
-    """Find by how much the cameras' stamps are later than the first one's, roughly, and look there for moments in motion.
+    """Estimate by how much the cameras' stamps are later than the first one's, roughly, and look there for moments in motion.
 
     Raises SourceError: pictures taken one by one, which know no time, or no telling from these films.
     """

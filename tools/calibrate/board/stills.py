@@ -133,7 +133,13 @@ def decode_image(file: Path) -> Image | None:
 
 
 def search_picture(file: Path, board: Board, number: int) -> PictureResult:
-    """Look for the board in a picture; number: counts for its time."""
+    """Search the board in a picture.
+
+    Args:
+        file: the picture.
+        board: the pattern.
+        number: counts for its time.
+    """
     image = decode_image(file)
     if image is None:
         return PictureResult(file)
@@ -142,7 +148,14 @@ def search_picture(file: Path, board: Board, number: int) -> PictureResult:
 
 
 def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
-    """Look for the board in every picture. Raises SourceError: pictures of one camera differ in size, or none can be read."""
+    """Search the board in every picture.
+
+    Args:
+        stills: pictures by moment.
+        board: the pattern.
+        progress: receives the pictures done, and of how many.
+    Raises: SourceError: pictures of one camera differ in size, or none can be read.
+    """
     n = len(stills.moments[0])
     jobs = [(m, c, file) for m, files in enumerate(stills.moments) for c, file in enumerate(files) if file is not None]
     views: list[list[BoardView | None]] = [[None] * n for _ in stills.moments]

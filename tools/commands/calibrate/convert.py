@@ -1,92 +1,80 @@
 """`duocap calibrate convert`: a calibration of another program into ours, or ours into another's."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options
+from tools.commands.options import add_settings_options
 
 if TYPE_CHECKING:
     from calibration.camera import Rig
 
 UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254}
 
-Source = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A file or folder of another program or of ours.", show_default=False)
-]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="What to write.", show_default=False)]
-Format = Annotated[
-    Literal["toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys"] | None,
-    typer.Option(
-        "--format",
-        help="toml: ours, aniposelib's and Pose2Sim's; the others as named; default by --out: .toml, .yml and .xml (opencv), "
-        ".qca.txt (qualisys), a folder (easymocap); kalibr and caliscope by name only.",
-        show_default=False,
-    ),
-]
-Cameras = Annotated[
-    str | None,
-    typer.Option(
-        "--cameras",
-        metavar="A,B,...",
-        help="Which of its cameras, in this order, default all; best: the two that measure best where all look.",
-        show_default=False,
-    ),
-]
-Sides = Annotated[
-    str | None,
-    typer.Option(
-        "--volume",
-        metavar="WxHxD",
-        help="With --cameras best: width, height and depth that the performer needs [m]; default 1.6x1.9x1.2.",
-        show_default=False,
-    ),
-]
-Size = Annotated[
-    str | None,
-    typer.Option("--size", metavar="WxH", help="Of the images, where the file does not say.", show_default=False),
-]
-Unit = Annotated[Literal["m", "cm", "mm", "inch"], typer.Option("--unit", help="Of its translations; ours are in metres.")]
-Up = Annotated[
-    Literal["y", "z"] | None,
-    typer.Option("--up", help="Its axis that points up, with the floor at 0; ours is y, that of Pose2Sim z.", show_default=False),
-]
-OutUp = Annotated[Literal["y", "z"], typer.Option("--out-up", help="The axis that shall point up in what is written.")]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertOptions:
+    """Options of `duocap calibrate convert`."""
+
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file or folder of another program or of ours.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="What to write.")]
+    form: Annotated[
+        Literal["toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys"] | None,
+        typer.Option(
+            "--format",
+            help="toml: ours, aniposelib's and Pose2Sim's; the others as named; default by --out: .toml, .yml and .xml (opencv), "
+            ".qca.txt (qualisys), a folder (easymocap); kalibr and caliscope by name only.",
+        ),
+    ] = None
+    cameras: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Which of its cameras, in this order, default all; best: the two that measure best where all look.",
+        ),
+    ] = None
+    volume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WxHxD",
+            help="With --cameras best: width, height and depth that the performer needs [m]; default 1.6x1.9x1.2.",
+        ),
+    ] = None
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="WxH", help="Of the images, where the file does not say."),
+    ] = None
+    unit: Annotated[Literal["m", "cm", "mm", "inch"], typer.Option(help="Of its translations; ours are in metres.")] = "m"
+    up: Annotated[
+        Literal["y", "z"] | None,
+        typer.Option(help="Its axis that points up, with the floor at 0; ours is y, that of Pose2Sim z."),
+    ] = None
+    out_up: Annotated[Literal["y", "z"], typer.Option(help="The axis that shall point up in what is written.")] = "y"
 
 
 @add_settings_options
-def convert(
-    settings: Settings,
-    source: Source,
-    out: Out,
-    form: Format = None,
-    cameras: Cameras = None,
-    volume: Sides = None,
-    size: Size = None,
-    unit: Unit = "m",
-    up: Up = None,
-    out_up: OutUp = "y",
-) -> None:
+def convert(settings: Settings, options: ConvertOptions) -> None:
     """Turn a calibration of another program into a rig, or a rig into theirs."""
     from calibration.depth import VOLUME_M
     from calibration.formats.camera_file import ReadOptions
     from calibration.formats.rig_file import find_format, read_cameras, write_rig_file
     from tools.projects.project import BEST, find_best_calibrated_pair
 
-    names = tuple(name.strip() for name in cameras.split(",")) if cameras else ()
-    target, options = form or find_format(out), ReadOptions(_size(size), UNITS_M[unit], up or "")
-    if volume and names != (BEST,):
+    names = tuple(name.strip() for name in options.cameras.split(",")) if options.cameras else ()
+    target = options.form or find_format(options.out)
+    reading = ReadOptions(_size(options.size), UNITS_M[options.unit], options.up or "")
+    if options.volume and names != (BEST,):
         raise typer.BadParameter("tells what the best pair is chosen for; add --cameras best", param_hint="--volume")
     if names == (BEST,):
-        pair = find_best_calibrated_pair(source, options, _sides_m(volume) if volume else VOLUME_M)
+        pair = find_best_calibrated_pair(options.source, reading, _sides_m(options.volume) if options.volume else VOLUME_M)
         names = (pair.rig.cameras[0].name, pair.rig.cameras[1].name)
         typer.echo(f"best pair {', '.join(names)}: {pair.words}")
-    rig = read_cameras(source, replace(options, names=names))
-    written = write_rig_file(out, turned_for(rig, target, out_up), target)
+    rig = read_cameras(options.source, replace(reading, names=names))
+    written = write_rig_file(options.out, turned_for(rig, target, options.out_up), target)
     typer.echo("\n".join(converted_lines(rig, written)))
 
 

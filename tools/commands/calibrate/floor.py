@@ -1,13 +1,15 @@
 """`duocap calibrate floor`: where the floor is, by a board, markers or a walk."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, add_settings_options, check_folders, check_sources, parse_seconds_range
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, choose_picture_file
+from tools.arguments import check_folders, check_sources
+from tools.calibrate.outcome import choose_picture_file
+from tools.commands.options import NoPicture, VerdictPicture, VideoOptions, add_settings_options
 
 if TYPE_CHECKING:
     from calibration.floor.feet import FootHeights
@@ -16,136 +18,109 @@ if TYPE_CHECKING:
 HEIGHT_RANGE_MM = (0.0, 500.0)
 DISTANCE_RANGE_MM = (20.0, 20e3)
 
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="CAM...",
-        help="The rig's cameras in their order: each a video, a folder of pictures or one picture; or a session's folder.",
-        show_default=False,
-    ),
-]
-RigFile = Annotated[
-    Path, typer.Option("--rig", metavar="FILE", help="The cameras, of any format that is read.", show_default=False)
-]
-Out = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml, perhaps over that of --rig.", show_default=False)
-]
-By = Annotated[
-    Literal["board", "markers", "walk"] | None,
-    typer.Option(
-        "--by",
-        help="A board that lies on the floor; markers that lie on it, 3 or more; or somebody who walks with markers on the feet. "
-        "Default: board with --board, walk with --markers or --subject.",
-        show_default=False,
-    ),
-]
-Body = Annotated[bool, typer.Option("--body", help="By somebody who walks, with --subject or --markers: as --by walk.")]
-BoardText = Annotated[
-    str | None,
-    typer.Option(
-        "--board",
-        metavar="BOARD",
-        help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
-        show_default=False,
-    ),
-]
-Markers = Annotated[
-    str | None,
-    typer.Option(
-        "--markers",
-        metavar="SET",
-        help="What is worn: a markers.toml, or locomotion, boxing, kendo, dark_room, all_around.",
-        show_default=False,
-    ),
-]
-SubjectFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--subject", metavar="FILE", help="Who walks: subject.toml, which knows how high its markers are.", show_default=False
-    ),
-]
-Height = Annotated[
-    float | None,
-    typer.Option(
-        "--height",
-        metavar="MM",
-        help="Of the board's face, of the markers' centres, or of the lowest marker of a standing foot, over the floor [mm].",
-        show_default=False,
-    ),
-]
-Distance = Annotated[
-    float | None,
-    typer.Option(
-        "--distance",
-        metavar="MM",
-        help="Of markers on the floor: the largest distance between two, by tape [mm]; tells the scale.",
-        show_default=False,
-    ),
-]
-From = Annotated[float | None, typer.Option("--from", metavar="S", help="Time from which to look [s].", show_default=False)]
-To = Annotated[float | None, typer.Option("--to", metavar="S", help="Time until which to look [s].", show_default=False)]
-Rescale = Annotated[bool, typer.Option("--rescale", help="Correct the rig's scale by the board, or by --distance.")]
-Ahead = Annotated[
-    Literal["frame", "cameras"],
-    typer.Option("--ahead", help="Where +Z points: along the board's edge or L-frame's long arm, or straight to the cameras."),
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorOptions:
+    """Options of `duocap calibrate floor`."""
+
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAM...",
+            help="The rig's cameras in their order: each a video, a folder of pictures or one picture; or a session's folder.",
+        ),
+    ]
+    rig: Annotated[Path, typer.Option(metavar="FILE", help="The cameras, of any format that is read.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml, perhaps over that of --rig.")]
+    by: Annotated[
+        Literal["board", "markers", "walk"] | None,
+        typer.Option(
+            help="A board that lies on the floor; markers that lie on it, 3 or more; or somebody who walks with markers on the "
+            "feet. Default: board with --board, walk with --markers or --subject.",
+        ),
+    ] = None
+    body: Annotated[bool, typer.Option("--body", help="By somebody who walks, with --subject or --markers: as --by walk.")] = (
+        False
+    )
+    board: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOARD",
+            help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
+        ),
+    ] = None
+    markers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="What is worn: a markers.toml, or locomotion, boxing, kendo, dark_room, all_around.",
+        ),
+    ] = None
+    subject: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Who walks: subject.toml, which knows how high its markers are."),
+    ] = None
+    height: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MM",
+            help="Of the board's face, of the markers' centres, or of the lowest marker of a standing foot, over the floor [mm].",
+        ),
+    ] = None
+    distance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MM",
+            help="Of markers on the floor: the largest distance between two, by tape [mm]; tells the scale.",
+        ),
+    ] = None
+    rescale: Annotated[bool, typer.Option("--rescale", help="Correct the rig's scale by the board, or by --distance.")] = False
+    ahead: Annotated[
+        Literal["frame", "cameras"],
+        typer.Option(help="Where +Z points: along the board's edge or L-frame's long arm, or straight to the cameras."),
+    ] = "frame"
+    start: Annotated[float | None, typer.Option("--from", metavar="S", help="Time from which to look [s].")] = None
+    end: Annotated[float | None, typer.Option("--to", metavar="S", help="Time until which to look [s].")] = None
+    videos: VideoOptions
+    picture: VerdictPicture = None
+    no_picture: NoPicture = False
 
 
 @add_settings_options
-def floor(
-    settings: Settings,
-    sources: Sources,
-    rig: RigFile,
-    out: Out,
-    by: By = None,
-    body: Body = False,
-    board: BoardText = None,
-    markers: Markers = None,
-    subject: SubjectFile = None,
-    height: Height = None,
-    distance: Distance = None,
-    rescale: Rescale = False,
-    ahead: Ahead = "frame",
-    start: From = None,
-    end: To = None,
-    timestamps: TIMESTAMPS = None,
-    fps: FPS = None,
-    background: BACKGROUND = None,
-    picture: PICTURE = None,
-    no_picture: NO_PICTURE = False,
-) -> None:
+def floor(settings: Settings, options: FloorOptions) -> None:
     """Find the floor: Y up, metres, the floor at 0, +Z towards the cameras."""
     from calibration.board.pattern import board_from_text
     from calibration.formats.rig_file import read_cameras
-    from capture.recording.recording import RecordingSpec
     from tools.calibrate.floor import FloorOutput, FloorTask, find_floor, finish_floor
     from tools.calibrate.floor_sources import TimeWindow, check_floor_cameras
     from tools.progress import open_progress_bar
 
-    if body and (by or "walk") != "walk":
-        raise typer.BadParameter(f"a body that walks is another way than --by {by}; give one of them", param_hint="--body")
-    way = "walk" if body else by or _way(board, markers, subject)
-    _check_ranges(height, distance, start, end)
-    drawn = choose_picture_file(out, picture, no_picture)
-    check_folders(out, drawn)
-    check_sources(*sources)
-    cameras = read_cameras(rig)
-    check_floor_cameras(cameras, sources, way)
-    worn, heights = _worn(markers, subject, height, way)
+    if options.body and (options.by or "walk") != "walk":
+        raise typer.BadParameter(
+            f"a body that walks is another way than --by {options.by}; give one of them", param_hint="--body"
+        )
+    way = "walk" if options.body else options.by or _way(options.board, options.markers, options.subject)
+    _check_ranges(options)
+    drawn = choose_picture_file(options.out, options.picture, options.no_picture)
+    check_folders(options.out, drawn)
+    check_sources(*options.sources)
+    cameras = read_cameras(options.rig)
+    check_floor_cameras(cameras, options.sources, way)
+    worn, heights = _worn(options.markers, options.subject, options.height, way)
     wishes = FloorTask(
         by=way,
-        spec=RecordingSpec(tuple(sources), timestamps, fps, parse_seconds_range(background, "--background")),
-        window=TimeWindow(start, end),
-        board=board_from_text(board or "chessboard:9x6:25"),
+        spec=options.videos.create_spec(options.sources),
+        window=TimeWindow(options.start, options.end),
+        board=board_from_text(options.board or "chessboard:9x6:25"),
         worn=worn,
         heights=heights,
-        height_m=1e-3 * (height or 0.0),
-        distance_m=None if distance is None else 1e-3 * distance,
+        height_m=1e-3 * (options.height or 0.0),
+        distance_m=None if options.distance is None else 1e-3 * options.distance,
         late_s=1e-3 * settings.time.offset_ms,
     )
     with open_progress_bar(f"floor by {way}") as progress:
         found = find_floor(wishes, cameras, settings, progress)
-    finish_floor(cameras, found, FloorOutput(out, drawn, rescale, ahead == "cameras"), typer.echo)
+    finish_floor(cameras, found, FloorOutput(options.out, drawn, options.rescale, options.ahead == "cameras"), typer.echo)
 
 
 def _way(board: str | None, markers: str | None, subject: Path | None) -> Literal["board", "walk"]:
@@ -157,8 +132,9 @@ def _way(board: str | None, markers: str | None, subject: Path | None) -> Litera
     raise typer.BadParameter("say what shows the floor: board, markers or walk", param_hint="--by")
 
 
-def _check_ranges(height: float | None, distance: float | None, start: float | None, end: float | None) -> None:
+def _check_ranges(options: FloorOptions) -> None:
     """Raise typer.BadParameter for values that cannot be."""
+    height, distance, start, end = options.height, options.distance, options.start, options.end
     for value, (low, high), name in ((height, HEIGHT_RANGE_MM, "--height"), (distance, DISTANCE_RANGE_MM, "--distance")):
         if value is not None and not low <= value <= high:
             raise typer.BadParameter(f"{value:g} mm; expected {low:g} to {high:g} mm", param_hint=name)

@@ -6,23 +6,21 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options, check_folders
+from tools.arguments import check_folders
 from tools.commands.calibrate.convert import convert
 from tools.commands.calibrate.floor import floor
 from tools.commands.calibrate.rig import rig as calibrate_rig
 from tools.commands.calibrate.subject import subject
 from tools.commands.calibrate.wand import wand
+from tools.commands.options import add_settings_options
 
-Out = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="Where to write the PDF, such as board.pdf.", show_default=False)
-]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the PDF, such as board.pdf.")]
 BoardText = Annotated[
     str | None,
     typer.Option(
         "--board",
         metavar="TEXT",
         help="Such as chessboard:9x6:25 (inner corners, square in mm) or charuco:9x6:25; default: what suits the paper.",
-        show_default=False,
     ),
 ]
 Paper = Annotated[Literal["A4", "letter", "A3"], typer.Option("--paper", help="Size of the paper.")]

@@ -9,9 +9,10 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import CAMERA_NAMES, Settings
-from tools.arguments import FPS, TIMESTAMPS, add_settings_options, check_folders, check_sources
+from tools.arguments import check_folders, check_sources
 from tools.calibrate.names import choose_camera_names
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, choose_picture_file
+from tools.calibrate.outcome import choose_picture_file
+from tools.commands.options import GuideBrowser, NoPicture, Timestamps, VerdictPicture, VideoFps, add_settings_options
 
 DEFAULT_BOARD = "chessboard:9x6:25"
 
@@ -21,109 +22,90 @@ if TYPE_CHECKING:
     from tools.calibrate.board.sources import BoardSpec
     from tools.calibrate.rig import RigTask
 
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="CAM...",
-        help="One to eight cameras, of two the left one first: each a folder of pictures or a video of the board, or a live "
-        "camera; any two that see the board together are a link. One alone may also be a session's folder, one with left and "
-        "right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
-        show_default=False,
-    ),
-]
-Cameras = Annotated[
-    str | None,
-    typer.Option(
-        "--cameras",
-        metavar="A,B,...",
-        help="Of a project of another program: which of its cameras, default all; or best: the two that measure best.",
-        show_default=False,
-    ),
-]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
-BoardText = Annotated[
-    str | None,
-    typer.Option(
-        "--board",
-        metavar="BOARD",
-        show_default=False,
-        help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100; also "
-        "aprilgrid:6x6:88:0.3, aruco:7:180, circles:4x11:20.",
-    ),
-]
-Intrinsics = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--intrinsics",
-        metavar="FILE",
-        help="Take the lenses from an earlier rig.toml, or one file a camera, in their order.",
-        show_default=False,
-    ),
-]
-Refine = Annotated[bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")]
-Lens = Annotated[
-    Literal["auto", "pinhole", "fisheye"],
-    typer.Option("--lens", help="The lens model; auto: the one that fits pictures left out better."),
-]
-Views = Annotated[
-    int,
-    typer.Option(
-        "--views",
-        min=4,
-        max=400,
-        metavar="N",
-        help="How many views of two cameras are used, the best ones; of more in proportion.",
-    ),
-]
-Distance = Annotated[
-    float | None,
-    typer.Option(
-        "--distance", min=0.2, max=100.0, metavar="M", help="How far off the performer will be [m].", show_default=False
-    ),
-]
-Tape = Annotated[
-    float | None,
-    typer.Option(
-        "--baseline",
-        min=5.0,
-        max=50e3,
-        metavar="MM",
-        help="Between the first two cameras, from lens to lens by tape [mm]: tells a wrong square size.",
-        show_default=False,
-    ),
-]
-Unsynchronised = Annotated[
-    bool, typer.Option("--unsynchronised", help="Solve for the times between the cameras' stamps as well; move the board.")
-]
-Offset = Annotated[
-    float, typer.Option("--offset", metavar="S", help="Of two cameras: by how much the right one's stamps are late [s].")
-]
-Guide = Annotated[bool, typer.Option("--guide", help="Play files as if they were live cameras, with the guide's page.")]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RigOptions:
+    """Options of `duocap calibrate rig`."""
+
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAM...",
+            help="One to eight cameras, of two the left one first: each a folder of pictures or a video of the board, or a live "
+            "camera; any two that see the board together are a link. One alone may also be a session's folder, one with left and "
+            "right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
+        ),
+    ]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml.")]
+    cameras: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Of a project of another program: which of its cameras, default all; or best: the two that measure best.",
+        ),
+    ] = None
+    board: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOARD",
+            help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100; also "
+            "aprilgrid:6x6:88:0.3, aruco:7:180, circles:4x11:20.",
+        ),
+    ] = None
+    intrinsics: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Take the lenses from an earlier rig.toml, or one file a camera, in their order.",
+        ),
+    ] = None
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")
+    ] = False
+    lens: Annotated[
+        Literal["auto", "pinhole", "fisheye"],
+        typer.Option(help="The lens model; auto: the one that fits pictures left out better."),
+    ] = "auto"
+    views: Annotated[
+        int,
+        typer.Option(
+            min=4,
+            max=400,
+            metavar="N",
+            help="How many views of two cameras are used, the best ones; of more in proportion.",
+        ),
+    ] = 40
+    distance: Annotated[
+        float | None,
+        typer.Option(min=0.2, max=100.0, metavar="M", help="How far off the performer will be [m]."),
+    ] = None
+    baseline: Annotated[
+        float | None,
+        typer.Option(
+            min=5.0,
+            max=50e3,
+            metavar="MM",
+            help="Between the first two cameras, from lens to lens by tape [mm]: tells a wrong square size.",
+        ),
+    ] = None
+    timestamps: Timestamps = None
+    fps: VideoFps = None
+    unsynchronised: Annotated[
+        bool, typer.Option("--unsynchronised", help="Solve for the times between the cameras' stamps as well; move the board.")
+    ] = False
+    offset: Annotated[
+        float, typer.Option(metavar="S", help="Of two cameras: by how much the right one's stamps are late [s].")
+    ] = 0.0
+    guide: Annotated[bool, typer.Option("--guide", help="Play files as if they were live cameras, with the guide's page.")] = (
+        False
+    )
+    browser: GuideBrowser = True
+    picture: VerdictPicture = None
+    no_picture: NoPicture = False
 
 
 @add_settings_options
-def rig(
-    settings: Settings,
-    sources: Sources,
-    out: Out,
-    cameras: Cameras = None,
-    board: BoardText = None,
-    intrinsics: Intrinsics = None,
-    refine: Refine = False,
-    lens: Lens = "auto",
-    views: Views = 40,
-    distance: Distance = None,
-    baseline: Tape = None,
-    timestamps: TIMESTAMPS = None,
-    fps: FPS = None,
-    unsynchronised: Unsynchronised = False,
-    offset: Offset = 0.0,
-    guide: Guide = False,
-    browser: Browser = True,
-    picture: PICTURE = None,
-    no_picture: NO_PICTURE = False,
-) -> None:
+def rig(settings: Settings, options: RigOptions) -> None:
     """Calibrate one to eight cameras from pictures of a board (print one: duocap calibrate board)."""
     from calibration.board.diagnosis import describe_ambiguity
     from calibration.board.pattern import board_from_text
@@ -131,35 +113,47 @@ def rig(
     from tools.calibrate.rig import RigTask
     from tools.calibrate.rig_checks import read_intrinsics
 
-    drawn = choose_picture_file(out, picture, no_picture)
-    check_folders(out, drawn)
-    given = _of_project(sources, cameras, board)
-    known = board_from_text(board or DEFAULT_BOARD) if given is None or given.board is None else given.board
-    if refine and not intrinsics:
+    drawn = choose_picture_file(options.out, options.picture, options.no_picture)
+    check_folders(options.out, drawn)
+    given = _of_project(options.sources, options.cameras, options.board)
+    known = board_from_text(options.board or DEFAULT_BOARD) if given is None or given.board is None else given.board
+    if options.refine and not options.intrinsics:
         raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
-    places = sources if given is None else given.videos
+    places = options.sources if given is None else given.videos
     files = [_is_file(source) for source in places]
-    if any(files) and not guide:
+    if any(files) and not options.guide:
         check_sources(*places)
     names = choose_camera_names(places) if given is None else given.names
-    lenses = read_intrinsics(intrinsics, names if len(names) > 1 else CAMERA_NAMES[:2]) if intrinsics else None
-    tape_m = None if baseline is None else 1e-3 * baseline
-    task = RigTask(known, out, drawn, views, names, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
+    lenses = read_intrinsics(options.intrinsics, names if len(names) > 1 else CAMERA_NAMES[:2]) if options.intrinsics else None
+    tape_m = None if options.baseline is None else 1e-3 * options.baseline
+    task = RigTask(
+        known,
+        options.out,
+        drawn,
+        options.views,
+        names,
+        lenses,
+        options.refine,
+        options.unsynchronised,
+        options.distance,
+        tape_m,
+        lens=options.lens,
+    )
     typer.echo(f"board: {known.text}")
     if note := describe_ambiguity(known):
         typer.echo(note)
-    if not abs(offset) <= 3600.0:  # so that nan is refused, too
-        raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
-    if offset and len(places) > 2:
+    if not abs(options.offset) <= 3600.0:  # so that nan is refused, too
+        raise typer.BadParameter(f"{options.offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
+    if options.offset and len(places) > 2:
         raise typer.BadParameter("tells the time between two cameras; of more use --unsynchronised", param_hint="--offset")
-    if guide or not all(files):
+    if options.guide or not all(files):
         from tools.guide.rig import calibrate_live
 
-        calibrate_live(settings, places, task, fps, browser, typer.echo)
+        calibrate_live(settings, places, task, options.fps, options.browser, typer.echo)
     else:
-        times = None if given is None or timestamps is not None or fps is not None else given.frame_times
-        late_s = (0.0, offset) if offset else ()
-        _from_files(BoardSpec(tuple(map(Path, places)), timestamps, fps, late_s, frame_times=times), task)
+        times = None if given is None or options.timestamps is not None or options.fps is not None else given.frame_times
+        late_s = (0.0, options.offset) if options.offset else ()
+        _from_files(BoardSpec(tuple(map(Path, places)), options.timestamps, options.fps, late_s, frame_times=times), task)
 
 
 @dataclass(frozen=True, slots=True)

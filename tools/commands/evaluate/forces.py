@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options, check_folders
+from tools.arguments import check_folders
 from tools.commands.evaluate.options import Json
+from tools.commands.options import add_settings_options
 
 Plates = Annotated[
     Path,

@@ -9,7 +9,7 @@ import typer
 
 from config.files import write_together
 from config.settings import Settings
-from tools.arguments import add_settings_options, check_folders
+from tools.arguments import check_folders
 from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, write_asked
 from tools.commands.evaluate.options import (
     AnyClips,
@@ -26,7 +26,7 @@ from tools.commands.evaluate.options import (
     Skeleton,
     evaluation_plan,
 )
-from tools.commands.options import Scheduler
+from tools.commands.options import Scheduler, add_settings_options
 
 
 @add_settings_options

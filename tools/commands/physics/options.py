@@ -1,5 +1,6 @@
 """Options that the commands of `duocap physics` share."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -7,33 +8,25 @@ import typer
 
 from reconstruct.models.physics.anthropometry import Anthropometry
 
-Mass = Annotated[
-    float | None,
-    typer.Option("--mass", metavar="KG", help="Of the whole body; default usual for its height.", show_default=False),
-]
-Segments = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--segment",
-        metavar="JOINT=KG",
-        help="Mass of a segment, leftFoot=3, or more of it, leftFoot=+2; repeatable.",
-        show_default=False,
-    ),
-]
-Table = Annotated[
-    Anthropometry, typer.Option("--table", help="Masses of segments: of women, of men, or the mean (de Leva 1996).")
-]
-Friction = Annotated[float, typer.Option("--friction", metavar="MU", help="Coefficient of the ground's friction.")]
-Subject = Annotated[
-    Path | None, typer.Option("--subject", metavar="FILE", help="Who wears the markers: subject.toml.", show_default=False)
-]
-Contacts = Annotated[
-    Path | None,
-    typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),
-]
 MotionFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="MOTION", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc).", show_default=False
-    ),
+    typer.Argument(metavar="MOTION", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc)."),
 ]
+Mass = Annotated[float | None, typer.Option(metavar="KG", help="Of the whole body; default usual for its height.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicsBodyOptions:
+    """The body of a motion, the ground and their contacts."""
+
+    mass: Mass = None
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JOINT=KG", help="Mass of a segment, leftFoot=3, or more of it, leftFoot=+2; repeatable."),
+    ] = None
+    table: Annotated[Anthropometry, typer.Option(help="Masses of segments: of women, of men, or the mean (de Leva 1996).")] = (
+        Anthropometry.MEAN
+    )
+    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="Who wears the markers: subject.toml.")] = None
+    contacts: Annotated[Path | None, typer.Option(metavar="FILE", help="Contacts from such a table; default as detected.")] = None
+    friction: Annotated[float, typer.Option(metavar="MU", help="Coefficient of the ground's friction.")] = 0.8

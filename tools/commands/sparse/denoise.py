@@ -1,45 +1,47 @@
 """`duocap sparse denoise`: clean the poses of a take."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options, check_folders
+from tools.arguments import check_folders
+from tools.commands.options import TakeFiles, add_settings_options
 from tools.progress import open_progress_bar
 
-TakeFile = Annotated[
-    Path, typer.Argument(metavar="TAKE", help="A motion (.bvh, .amc with its .asf) or recording (.mcap).", show_default=False)
-]
-DictionaryFile = Annotated[
-    Path,
-    typer.Option("--dictionary", metavar="FILE.sparse", help="A dictionary (duocap sparse train).", show_default=False),
-]
-Out = Annotated[
-    list[Path],
-    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
-]
-Noise = Annotated[
-    float | None,
-    typer.Option("--noise", metavar="MM", help="Deviation of the noise of a joint; default as estimated.", show_default=False),
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseDenoiseOptions:
+    """Options of `duocap sparse denoise`."""
+
+    take: Annotated[Path, typer.Argument(metavar="TAKE", help="A motion (.bvh, .amc with its .asf) or recording (.mcap).")]
+    dictionary: Annotated[
+        Path,
+        typer.Option(metavar="FILE.sparse", help="A dictionary (duocap sparse train)."),
+    ]
+    out: TakeFiles
+    noise: Annotated[
+        float | None,
+        typer.Option(metavar="MM", help="Deviation of the noise of a joint; default as estimated."),
+    ] = None
 
 
 @add_settings_options
-def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out: Out, noise: Noise = None) -> None:
+def denoise(settings: Settings, options: SparseDenoiseOptions) -> None:
     """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
     from config.errors import DuocapError
     from tools.export import plan_export_files, write_takes
     from tools.sparse.denoise import denoise_take, read_take_file
 
-    check_folders(*out)
-    files = plan_export_files(take, out, ())
-    if noise is not None and not 0.1 <= noise <= 500.0:
-        raise DuocapError(f"--noise {noise:g}: must be from 0.1 to 500 mm")
-    before = read_take_file(take)
+    check_folders(*options.out)
+    files = plan_export_files(options.take, options.out, ())
+    if options.noise is not None and not 0.1 <= options.noise <= 500.0:
+        raise DuocapError(f"--noise {options.noise:g}: must be from 0.1 to 500 mm")
+    before = read_take_file(options.take)
     with open_progress_bar("cleaning") as show:
-        result = denoise_take(before, dictionary, None if noise is None else 1e-3 * noise, show)
+        result = denoise_take(before, options.dictionary, None if options.noise is None else 1e-3 * options.noise, show)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

@@ -1,13 +1,13 @@
 """`duocap style pose`: poses and motions in a style from a few points."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from config.settings import Settings
-from tools.arguments import add_settings_options
-from tools.commands.options import Fps, Joints, RigFile, TakeFiles, TrajectoryFile
+from tools.commands.options import PoseInputOptions, TakeFiles, add_settings_options
 from tools.progress import open_progress_bar
 
 if TYPE_CHECKING:
@@ -15,33 +15,18 @@ if TYPE_CHECKING:
     from reconstruct.models.style.model import Style
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 
-Styles = Annotated[
-    list[Path], typer.Argument(metavar="FILE.style...", help="One style, or several to pose between.", show_default=False)
-]
-ConstraintsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--constraints", metavar="FILE", help="What is asked of the pose: a TOML as in docs/style-pose.md.", show_default=False
-    ),
-]
-SkeletonFile = Annotated[
-    Path | None,
-    typer.Option("--skeleton", metavar="FILE", help="Pose this body instead of the style's: subject.toml.", show_default=False),
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StylePoseOptions:
+    """Options of `duocap style pose`."""
+
+    styles: Annotated[list[Path], typer.Argument(metavar="FILE.style...", help="One style, or several to pose between.")]
+    out: TakeFiles
+    points: PoseInputOptions
 
 
 @add_settings_options
-def pose(
-    settings: Settings,
-    styles: Styles,
-    out: TakeFiles,
-    constraints: ConstraintsFile = None,
-    rig: RigFile = None,
-    skeleton: SkeletonFile = None,
-    trajectory: TrajectoryFile = None,
-    joints: Joints = None,
-    fps: Fps = 30.0,
-) -> None:
+def pose(settings: Settings, options: StylePoseOptions) -> None:
     """Pose a body in a style by a few points, or move it along curves."""
     from calibration.subject.subject import read_subject
     from tools.export import plan_export_files, write_takes
@@ -49,17 +34,18 @@ def pose(
     from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_pose_inputs, read_pose_inputs
     from tools.style.pose import solve_request
 
-    inputs = PoseInputs(constraints, rig, trajectory, joints, fps)
-    files = plan_export_files(styles[0], out, ())
-    check_pose_inputs(inputs, out)
-    subject = None if skeleton is None else read_subject(skeleton)
-    read = _styles(styles)
+    points = options.points
+    inputs = PoseInputs(points.constraints, points.rig, points.trajectory, points.joints, points.fps)
+    files = plan_export_files(options.styles[0], options.out, ())
+    check_pose_inputs(inputs, options.out)
+    subject = None if points.skeleton is None else read_subject(points.skeleton)
+    read = _styles(options.styles)
     request, cameras = read_pose_inputs(inputs, len(read), subject)
     if cameras is not None and not cameras.floor_known:
         typer.echo(f"duocap: warning: {UNKNOWN_FLOOR}", err=True)
     compile_kernels("style pose")
     with open_progress_bar("pose") as progress:
-        result = solve_request(_synthesizer(read, subject), request, cameras, fps, progress)
+        result = solve_request(_synthesizer(read, subject), request, cameras, points.fps, progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

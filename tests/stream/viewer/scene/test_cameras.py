@@ -15,7 +15,7 @@ from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import StatusMessage
-from stream.viewer.scene.cameras import Cameras, brighten_picture, camera_from_reading, draw_overlay, frustum_from_camera
+from stream.viewer.scene.cameras import Cameras, camera_from_reading, draw_overlay, frustum_from_camera
 from stream.viewer.scene.colors import MEASURED
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 from tests.support.waiting import wait_until
@@ -123,11 +123,3 @@ def test_what_was_found_is_drawn_where_it_is() -> None:
     lost = draw_overlay(preview.image(), preview, camera, SKELETON, as_state(POSE, TrackingState.LOST))
     other = draw_overlay(preview.image(), preview, camera, SKELETON, replace(POSE, hash="another"))
     assert (lost == plain).all() and (other == plain).all()
-
-
-def test_dark_pictures_are_brightened_and_bright_ones_left_alone() -> None:
-    dark, bright = np.full((50, 60, 3), 20, np.uint8), np.full((50, 60, 3), 210, np.uint8)
-    assert brighten_picture(dark).max() == 160 and brighten_picture(bright) is bright
-    spot = dark.copy()
-    spot[10:20, 10:20] = 250
-    assert brighten_picture(spot).max() == 250

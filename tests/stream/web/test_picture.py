@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.board.views import BoardView
-from stream.guidance.picture import AMBER, BACKGROUND, FRAME, GREEN, CameraPicture, draw_camera, draw_canvas, lay_out_pictures
+from stream.web.picture import (
+    AMBER,
+    BACKGROUND,
+    FRAME,
+    GREEN,
+    CameraPicture,
+    brighten_picture,
+    draw_camera,
+    draw_canvas,
+    lay_out_pictures,
+)
 
 GREY = np.full((48, 64, 3), 120, np.uint8)
 
@@ -57,3 +67,11 @@ def test_no_picture_yet_frames_and_paper() -> None:
     (x, y, _, h), (x1, *_) = lay_out_pictures([CameraPicture("left"), CameraPicture("right")], (900, 400), 30)
     assert canvas[y + h // 2, x - 2].tolist() == list(GREEN)
     assert canvas[y + h // 2, x1 - 2].tolist() == list(FRAME)
+
+
+def test_dark_pictures_are_brightened_and_bright_ones_left_alone() -> None:
+    dark, bright = np.full((50, 60, 3), 20, np.uint8), np.full((50, 60, 3), 210, np.uint8)
+    assert brighten_picture(dark).max() == 160 and brighten_picture(bright) is bright
+    spot = dark.copy()
+    spot[10:20, 10:20] = 250
+    assert brighten_picture(spot).max() == 250
