@@ -30,14 +30,15 @@ Noise = Annotated[
 def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out: Out, noise: Noise = None) -> None:
     """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
     from config.errors import DuocapError
+    from stream.export.read import read_take
     from tools.export import plan_export_files, write_takes
-    from tools.sparse.denoise import denoise_take, read_take_file
+    from tools.sparse.denoise import denoise_take
 
     check_folders(*out)
     files = plan_export_files(take, out, ())
     if noise is not None and not 0.1 <= noise <= 500.0:
         raise DuocapError(f"--noise {noise:g}: must be from 0.1 to 500 mm")
-    before = read_take_file(take)
+    before = read_take(take)
     with open_progress_bar("cleaning") as show:
         result = denoise_take(before, dictionary, None if noise is None else 1e-3 * noise, show)
     for line in result.lines:
