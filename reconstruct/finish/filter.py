@@ -148,7 +148,7 @@ def _filter_pose(
         memory.quaternion[:], memory.quaternion[:, 3] = 0.0, 1.0
         memory.root_m[:] = root_m
         memory.fast[:], memory.slow[:], memory.strayed[:], memory.activity[:] = 0.0, 0.0, 0.0, 0.0
-    _rotate_towards(memory.quaternion, rotvec, alpha, out)
+    rotate_towards(memory.quaternion, rotvec, alpha, out)
     by_legs = low + (1.0 - low) * memory.activity[LEGS]
     for i in range(3):
         memory.root_m[i] += by_legs * (root_m[i] - memory.root_m[i])
@@ -189,7 +189,7 @@ def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memor
 
 
 @kernel
-def _rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
+def rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
     """Rotate filtered rotations (J, 4) xyzw, in place, by the share alpha (J,) of the shortest arc to `rotvec` (J, 3).
 
     (Shoemake 1985.) out: the same as rotation vectors, (J, 3): of r and the one a full turn shorter, the nearer to `rotvec`.

@@ -60,7 +60,7 @@ def solve_leg(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], s
 
 
 @kernel
-def _compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
+def compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
     """Write hip, knee, ankle and ball p (4, 3), and each joint's axes of rotation in the world H (3, 3, 3)."""
     offsets_m = chain.offsets_m
     G, A = chain.rotation.copy(), np.empty((3, 3))
@@ -78,7 +78,7 @@ def _compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> Non
 
 
 @kernel
-def _compute_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
+def compute_leg_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
     """Write the derivative of ankle and ball, (6, 9): axis x (point - joint)."""
     for point in range(2):
         for j in range(3):
@@ -126,8 +126,8 @@ def _solve_angles(x: Floats, chain: LegChain, sigma_rad: Floats, target_m: Float
     p, H, J = np.empty((4, 3)), np.empty((3, 3, 3)), np.zeros((6, 9))
     S, e, u = np.empty((6, 6)), np.empty(6), np.empty(3)
     for iteration in range(ITERATIONS):
-        _compute_leg_points(x, chain, p, H)
-        _compute_jacobian(p, H, J)
+        compute_leg_points(x, chain, p, H)
+        compute_leg_jacobian(p, H, J)
         if iteration == 0:
             _limit_reach(p, target_m)
             _compute_direction(p, u)

@@ -19,7 +19,7 @@ N_LISTS = 6  # of the nearest centres, that are searched
 
 
 @kernel
-def _transform_point(x: Floats, root: Floats, out: Floats) -> None:
+def transform_point(x: Floats, root: Floats, out: Floats) -> None:
     """Write a point of an example, (3,), placed in the world."""
     out[0] = root[0] * x[0] + root[1] * x[2] + root[2]
     out[1] = x[1] + root[3]
@@ -27,12 +27,12 @@ def _transform_point(x: Floats, root: Floats, out: Floats) -> None:
 
 
 @kernel
-def _compute_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
+def compute_placement_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
     """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound."""
     x = np.empty(3)
     total = 0.0
     for m in range(pose.shape[0]):
-        _transform_point(pose[m], root, x)
+        transform_point(pose[m], root, x)
         near = gate2
         for p in range(points.shape[0]):
             d = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
@@ -45,7 +45,7 @@ def _compute_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bo
 
 
 @kernel
-def _place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
+def place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
     """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint."""
     dx, dz, ex, ez = b[0] - a[0], b[2] - a[2], q[0] - p[0], q[2] - p[2]
     n = math.sqrt((dx * dx + dz * dz) * (ex * ex + ez * ez))
@@ -79,8 +79,8 @@ def _place_by_pairs(
                     seen = math.hypot(points[j, 0] - points[i, 0], points[j, 2] - points[i, 2])
                     if seen < 0.5 * MIN_ACROSS_M or abs(seen - across) > slack_m:
                         continue
-                    _place_by_pair(a, b, points[i], points[j], root)
-                    score = _compute_misfit(points, poses[k], root, gate2, best)
+                    place_by_pair(a, b, points[i], points[j], root)
+                    score = compute_placement_misfit(points, poses[k], root, gate2, best)
                     if score < best:
                         best = score
                         scores[k, q] = score
@@ -88,13 +88,13 @@ def _place_by_pairs(
 
 
 @kernel
-def _label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
+def label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
     """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once."""
     n_markers, n = pose.shape[0], points.shape[0]
     d, x = np.empty((n_markers, n)), np.empty(3)
     for m in range(n_markers):
         choice[m] = -1
-        _transform_point(pose[m], root, x)
+        transform_point(pose[m], root, x)
         for p in range(n):
             d[m, p] = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
     for _ in range(n_markers):
@@ -113,7 +113,7 @@ def _label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, cho
 
 
 @kernel
-def _fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
+def fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
     """Write the placement with the least squared distance of the labelled markers of a pose to their points."""
     n = 0
     a, b = np.zeros(3), np.zeros(3)
@@ -143,7 +143,7 @@ def _fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> 
 
 
 @kernel
-def _write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
+def write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
     """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are."""
     for m in range(choice.shape[0]):
         if choice[m] >= 0:
@@ -166,7 +166,7 @@ def _sum_squared_distances(pose: Floats, local: Floats, choice: Ints, bound: flo
 
 
 @kernel
-def _find_nearest_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
+def find_nearest_labelled_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
     """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres."""
     poses, centers, start, member = index.poses, index.centers, index.start, index.member
     distance = np.empty(centers.shape[0])
@@ -199,11 +199,11 @@ def _refine_choices(
     local = np.zeros(index.centers.shape[1:])
     for h in range(choices.shape[0]):
         for r in range(gates2.shape[0]):
-            _write_upright_points(points, choices[h], roots[h], local)
-            found[h] = _find_nearest_pose(index, local, choices[h], n_lists)
-            _fit_placement(points, poses[found[h]], choices[h], roots[h])
+            write_upright_points(points, choices[h], roots[h], local)
+            found[h] = find_nearest_labelled_pose(index, local, choices[h], n_lists)
+            fit_placement(points, poses[found[h]], choices[h], roots[h])
             if relabel:
-                _label_markers(points, poses[found[h]], roots[h], gates2[r], choices[h])
+                label_markers(points, poses[found[h]], roots[h], gates2[r], choices[h])
 
 
 @kernel
@@ -216,7 +216,7 @@ def _compute_costs(
         used, total = 0, 0.0
         for m in range(choices.shape[1]):
             if choices[h, m] >= 0:
-                _transform_point(poses[h, m], roots[h], x)
+                transform_point(poses[h, m], roots[h], x)
                 p = points[choices[h, m]]
                 total += min(gate2, (x[0] - p[0]) ** 2 + (x[1] - p[1]) ** 2 + (x[2] - p[2]) ** 2)
                 used += 1
@@ -267,7 +267,7 @@ def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, 
     some = some[np.argsort(flat[some], kind="stable")]
     choice, root = np.empty((len(some), poses.shape[1]), np.int64), np.ascontiguousarray(roots.reshape(-1, 5)[some])
     for row, k in enumerate(some // len(pairs)):
-        _label_markers(points, poses[k], root[row], gate_m**2, choice[row])
+        label_markers(points, poses[k], root[row], gate_m**2, choice[row])
     return choice, root
 
 

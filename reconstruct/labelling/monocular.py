@@ -42,7 +42,7 @@ LEFT_OVER_M = 0.30  # distance that a marker without a blob counts while one is 
 
 
 @kernel
-def _score_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
+def score_image_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
     """Return the mean squared distance [m^2] at the markers' depths, markers to blobs and blobs to markers, each at most gate2.
 
     blobs: ideal image points, (N, 2); y: rotated markers in the camera's axes, (M, 3); t: the root; nearest: work, (N,).
@@ -65,7 +65,7 @@ def _score_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest:
 
 
 @kernel
-def _search_placements(
+def search_image_placements(
     blobs: Floats, bodies: Floats, pairs: Ints, depths: Floats, slack: float, best: Floats, kept: Floats
 ) -> None:
     """Keep the best placements of all bodies (H, M, 3): scores in `best` (B,), body and root, camera frame, in `kept` (B, 4).
@@ -94,12 +94,12 @@ def _search_placements(
                         continue
                     t[0] = 0.5 * (blobs[i, 0] * (a[2] + t[2]) - a[0] + blobs[j, 0] * (b[2] + t[2]) - b[0])
                     t[1] = 0.5 * (blobs[i, 1] * (a[2] + t[2]) - a[1] + blobs[j, 1] * (b[2] + t[2]) - b[1])
-                    score = _score_placement(blobs, y, t, GATE_M * GATE_M, nearest)
-                    _keep_placement(score, h, t, best, kept)
+                    score = score_image_placement(blobs, y, t, GATE_M * GATE_M, nearest)
+                    keep_placement(score, h, t, best, kept)
 
 
 @kernel
-def _keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
+def keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
     """Put a placement among the best, at most one for each body, in place of the worst."""
     worst = 0
     for k in range(best.shape[0]):
@@ -115,7 +115,7 @@ def _keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floa
 
 
 @kernel
-def _find_nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
+def find_nearest_seen_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
     """Return the pose (P, M, 3) whose markers are nearest to the blobs, -1 for none; root: R (3, 3), t (3,), camera frame."""
     best, found = np.inf, -1
     y, nearest = np.empty((bodies.shape[1], 3)), np.empty(blobs.shape[0])
@@ -127,7 +127,7 @@ def _find_nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate
             nearer = min(nearer, y[m, 2] + t[2])
         if nearer < MIN_DEPTH_M:
             continue
-        score = _score_placement(blobs, y, t, gate2, nearest)
+        score = score_image_placement(blobs, y, t, gate2, nearest)
         if score < best:
             best, found = score, k
     return found
@@ -217,7 +217,7 @@ class ViewAcquirer:
         pose, rotation = self._bodies(camera, ideal, last, len(joints) > len(self._joints))
         bodies = np.ascontiguousarray(np.einsum("hij,hmj->hmi", rotation, markers[pose]))
         best, kept = np.full(N_KEPT, np.inf), np.zeros((N_KEPT, 4))
-        _search_placements(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
+        search_image_placements(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
         found = []
         for row in kept[np.isfinite(best)]:
             h = int(row[0])
@@ -287,7 +287,7 @@ def _refine_candidate(ideal: Floats, markers: Floats, pose: int, root: tuple[Flo
     best = _ViewCandidate(np.full(markers.shape[1], -1, np.int64), pose, *root, np.inf)
     for gate in GATES_M:
         if free:
-            pose = max(_find_nearest_pose(ideal, markers, *root, gate**2), 0)
+            pose = max(find_nearest_seen_pose(ideal, markers, *root, gate**2), 0)
         blob, _ = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], gate)
         used = blob >= 0
         if used.sum() < 4:

@@ -95,7 +95,9 @@ def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, 
 
 
 @kernel
-def _compute_energy(x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats) -> float:
+def compute_prediction_energy(
+    x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats
+) -> float:
     """Return the energy at x; write what comes out there, the gradient (Q,) and Gauss-Newton's Hessian (Q, Q)."""
     y, spread, variance = asked.y, asked.spread, asked.variance
     F, about = found.features, found.summary
@@ -128,7 +130,7 @@ def _compute_energy(x: Floats, model: StyleArrays, asked: FeatureQuery, found: S
 
 
 @kernel
-def _find_nearest_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
+def find_nearest_training_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
     """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first."""
     y, spread, variance = asked.y, asked.spread, asked.variance
     weight, nearest = np.empty(y.shape[0]), np.empty(rows.shape[0])
@@ -148,7 +150,7 @@ def _find_nearest_rows(known: Floats, asked: FeatureQuery, typical: float, rows:
 
 
 @kernel
-def _find_latent(
+def find_style_latent(
     model: StyleArrays, training: tuple[Floats, Floats], asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
 ) -> float:
     """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
@@ -159,7 +161,7 @@ def _find_latent(
     n, n_starts = x.shape[0], STARTS + before.shape[0]
     g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
     trial, step, C, rows = np.empty(n), np.zeros(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
-    _find_nearest_rows(known, asked, TYPICAL * model.parameters[0], rows)
+    find_nearest_training_rows(known, asked, TYPICAL * model.parameters[0], rows)
     energy, damping, searching = np.inf, 1e-3, True
     for turn in range(n_starts + STEPS + 1):  # one place that calls _fit: it is compiled into each
         if turn == n_starts + STEPS:
@@ -172,7 +174,7 @@ def _find_latent(
                 trial[q] = latent[max(rows[turn], 0), q] if turn < STARTS else before[turn - STARTS, q]
             else:
                 trial[q] = x[q] + (step[q] if searching else 0.0)
-        new = _compute_energy(trial, model, asked, found, g2, H2)
+        new = compute_prediction_energy(trial, model, asked, found, g2, H2)
         if not start and not searching:
             return new
         gain = energy - new
@@ -189,7 +191,7 @@ def _find_latent(
 
 
 @kernel
-def _compute_pose_gaussian(
+def compute_pose_gaussian(
     found: StylePrediction,
     taken: Floats,
     angle: Ints,
@@ -311,12 +313,14 @@ class StyleModel:
         n_latent = self._training[1].shape[1]
         before = np.empty((0, n_latent)) if held_out or self._x is None else self._x[None]
         x, found = np.zeros(n_latent), StylePrediction(np.empty((1 + n_latent, len(y))), np.empty(2))
-        if not np.isfinite(_find_latent(part.model, self._training, FeatureQuery(y, part.spread, variance), before, x, found)):
+        if not np.isfinite(
+            find_style_latent(part.model, self._training, FeatureQuery(y, part.spread, variance), before, x, found)
+        ):
             return None
         if not held_out:
             self._x = x
         expected, precision = np.empty(N_ANGLES), np.empty((N_ANGLES, N_ANGLES))
-        _compute_pose_gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
+        compute_pose_gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
         return PoseGaussian(expected, precision, float(found.summary[1]))
 
     def _static(self, state: BodyState) -> Floats:
@@ -345,5 +349,7 @@ def _interpolate_features(past: list[tuple[int, Floats]], t: int) -> Floats:
 def compile_style_model() -> None:
     """Compile the kernels, on next to nothing."""
     one, row, found = np.ones((1, 1)), np.ones(1), StylePrediction(np.empty((2, 1)), np.empty(2))
-    _find_latent(StyleArrays(one, one, one, row, np.ones(3)), (one, one), FeatureQuery(row, row, row), one, np.empty(1), found)
-    _compute_pose_gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)
+    find_style_latent(
+        StyleArrays(one, one, one, row, np.ones(3)), (one, one), FeatureQuery(row, row, row), one, np.empty(1), found
+    )
+    compute_pose_gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)

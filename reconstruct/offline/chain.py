@@ -26,7 +26,7 @@ from reconstruct.models.local.model import DOFS, FULL, Quadratic, build_local_mo
 from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
-from reconstruct.solve.energy import _compute_energy
+from reconstruct.solve.energy import compute_energy
 from reconstruct.solve.limits import Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem
@@ -217,7 +217,7 @@ class Chain:
         A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
         pose = motion.joints[t, 1:].ravel()
         x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])
-        energy = _compute_energy(x, problem.energy(motion.rotation[t]), A, g)
+        energy = compute_energy(x, problem.energy(motion.rotation[t]), A, g)
         system.gradient[t] += g
         system.blocks[t, 0] += mirror_triangle(A)
         system.energies[t] += energy

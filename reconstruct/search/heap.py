@@ -16,13 +16,13 @@ class Best(NamedTuple):
 
 
 @inline_kernel
-def _allocate_best(size: int) -> Best:
+def allocate_best(size: int) -> Best:
     """Return room for poses and their distances."""
     return Best(np.empty(size, np.int64), np.empty(size, np.float32))
 
 
 @kernel
-def _push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteger, d: np.float32) -> int:
+def push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteger, d: np.float32) -> int:
     """Put a pose into a heap of at most K, in place of the farthest if it is full; return the new size."""
     if size < rows.shape[0]:
         child = size
@@ -50,11 +50,11 @@ def _push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinte
 
 
 @kernel
-def _sort_heap(rows: Ints, squared: Singles, size: int) -> None:
+def sort_heap(rows: Ints, squared: Singles, size: int) -> None:
     """Sort a heap, nearest first; of equal distances the lower row first."""
     for end in range(size - 1, 0, -1):
         row, d = rows[0], squared[0]
-        _push_pose(rows[:end], squared[:end], end, rows[end], squared[end])
+        push_pose(rows[:end], squared[:end], end, rows[end], squared[end])
         rows[end], squared[end] = row, d
     for i in range(1, size):  # only equal distances are not in order yet
         k = i

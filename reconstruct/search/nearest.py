@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats, Ints, Singles
-from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _compute_distances
+from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, write_distances
 from reconstruct.search.examples import Examples
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
@@ -71,7 +71,7 @@ def compute_distances(examples: Examples, query: Query, limit: float = np.inf) -
     raw = convert_raw_query(query)
     check_fit(examples, raw)
     out = np.empty(len(examples), np.float32)
-    check_status(_compute_distances(examples.features, raw, np.float32(limit), out))
+    check_status(write_distances(examples.features, raw, np.float32(limit), out))
     return out
 
 

@@ -12,7 +12,7 @@ from config.arrays import Ints, Singles, make_read_only
 from database.graph.neighbours import Graph
 from reconstruct.search.distances import RawQuery
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, _search_poses
+from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, search_poses
 from reconstruct.search.nearest import Query, check_fit, check_status, convert_raw_query, find_nearest_examples
 
 FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss
@@ -100,7 +100,7 @@ class PoseSearch:
         n_lists *= TIMES_IN_GROUPS if len(lists.group_m) else 1
         arrays = SearchArrays(self.examples.features, GraphEdges(graph.start, graph.neighbour), lists)
         last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
-        best, status, n_examined, nearest_last = _search_poses(arrays, raw, count, n_lists, last, self._stamps, stamp)
+        best, status, n_examined, nearest_last = search_poses(arrays, raw, count, n_lists, last, self._stamps, stamp)
         check_status(status)
         self.examined += n_examined
         return best.rows, best.squared, float(nearest_last)

@@ -48,7 +48,7 @@ def _compute_coordinate(space: PoseSpace, i: int, w: Floats) -> float:
 
 
 @kernel
-def _add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
+def add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
     """Add (q_i - limit_i)^2 / (2 SIGMA_RAD^2) of all coordinates q_i that overstep a limit; return the energy.
 
     Their Hessian's lower triangle and gradient by w go to A and g.

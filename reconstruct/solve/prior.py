@@ -10,7 +10,7 @@ from reconstruct.models.local.model import Quadratic
 
 
 @kernel
-def _add_prior(term: Quadratic, x: Floats, A: Floats, g: Floats) -> float:
+def add_prior(term: Quadratic, x: Floats, A: Floats, g: Floats) -> float:
     """Add the Hessian's lower triangle and the gradient to A and g; return the energy."""
     center, P = term.center, term.precision
     energy = 0.0

@@ -10,7 +10,7 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.local.model import FULL_SPAN, LocalModel, Quadratic, find_direction_span
 from reconstruct.observations import Observations
-from reconstruct.solve.energy import Energy, _run_levenberg_marquardt
+from reconstruct.solve.energy import Energy, run_levenberg_marquardt
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -82,7 +82,7 @@ def solve_pose(problem: FrameProblem, root: Root, *, start: Floats | None = None
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])
     history = np.zeros(max_iterations + 1)
-    n = _run_levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
+    n = run_levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
     if find_direction_span(model.directions) is FULL_SPAN:
         joints = model.mean.copy()
         joints[1:] += x[:n_w].reshape(-1, 3)

@@ -144,7 +144,7 @@ def _solve_quadratic(c: tuple[float, float, float], low: float, high: float) -> 
 
 
 @kernel
-def _find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
+def find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
     """Return the secular equation's root below pole k and above the next (or `lowest`), and sum w / (l - m)^2 there.
 
     The root is -1 where it is not above `lowest`. It is sought as the distance t from the nearer pole, which keeps its digits;
@@ -181,7 +181,7 @@ def _find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: f
 
 
 @kernel
-def _compute_score_shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
+def compute_score_shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
     """Write (u_k' z)^2 of the largest eigenvectors of diag(values) - rate z z' to shares (B,), zero beyond its rank.
 
     values: falling, (n,); score: z, (n,); work: (4, n).
@@ -190,7 +190,7 @@ def _compute_score_shares(values: Floats, score: Floats, rate: float, lowest: fl
     k, i = 0, 0
     root, slope = -1.0, 0.0
     if n_poles > 0:
-        root, slope = _find_secular_root(work[0], work[1], n_poles, 0, lowest)
+        root, slope = find_secular_root(work[0], work[1], n_poles, 0, lowest)
     for b in range(shares.shape[0]):
         shares[b] = 0.0
         if i < n_fixed and work[2, i] > max(root, lowest):
@@ -202,7 +202,7 @@ def _compute_score_shares(values: Floats, score: Floats, rate: float, lowest: fl
             k += 1
             root = -1.0
             if k < n_poles:
-                root, slope = _find_secular_root(work[0], work[1], n_poles, k, lowest)
+                root, slope = find_secular_root(work[0], work[1], n_poles, k, lowest)
 
 
 @kernel
@@ -210,7 +210,7 @@ def _compute_left_out(values: Floats, scores: Floats, energy: Floats, rate: floa
     """Write the squared errors of examples left out, (m, B), from their scores z (m, n) and energies |y|^2 (m,)."""
     work, shares = np.empty((4, values.shape[0])), np.empty(errors2.shape[1])
     for i in range(scores.shape[0]):
-        _compute_score_shares(values, scores[i], rate, lowest, work, shares)
+        compute_score_shares(values, scores[i], rate, lowest, work, shares)
         left = energy[i]
         for b in range(shares.shape[0]):
             left = max(left - shares[b], 0.0)

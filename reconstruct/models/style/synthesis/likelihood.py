@@ -93,7 +93,7 @@ def _multiply_matrices(V: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _compute_gram(A: Floats, B: Floats, out: Floats) -> None:
+def compute_gram(A: Floats, B: Floats, out: Floats) -> None:
     """Write the lower triangle of A B', both (P, M)."""
     for p in range(A.shape[0]):
         for q in range(p + 1):
@@ -104,7 +104,7 @@ def _compute_gram(A: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _add_likelihood(
+def add_likelihood(
     x: Floats,
     s: Floats,
     model: LikelihoodModel,
@@ -128,8 +128,8 @@ def _add_likelihood(
     misfit, n_counting = _compute_residual(s, model, k, dk, u, J), parameters[3]
     a, rest = share / s2, n_counting - misfit / s2
     _multiply_matrices(dk, model.inverse, K_dk)
-    _compute_gram(K_dk, dk, G)
-    _compute_gram(J, J, JJ)
+    compute_gram(K_dk, dk, G)
+    compute_gram(J, J, JJ)
     for m in range(n):  # what multiplies the second derivatives of k in f_ab and s2_ab
         c = known * rest * solved[m]
         for i in range(n_features):

@@ -15,9 +15,9 @@ from reconstruct.models.style.synthesis.arrays import (
     SynthesisState,
     Targets,
 )
-from reconstruct.models.style.synthesis.energy import _evaluate_energy
-from reconstruct.models.style.synthesis.likelihood import _compute_gram
-from reconstruct.models.style.synthesis.rows import _allocate_linearisation, _count_max_rows
+from reconstruct.models.style.synthesis.energy import evaluate_synthesis_energy
+from reconstruct.models.style.synthesis.likelihood import compute_gram
+from reconstruct.models.style.synthesis.rows import allocate_linearisation, count_max_rows
 
 MAX_STEP_RAD = 1.0  # of any angle
 FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e9
@@ -39,7 +39,7 @@ def _scale_system(lin: Linearisation, n: int, damping: float, root: Floats, B: F
         for c in range(n_p):
             B[n + c, i] = cross[i, c] * root[i]
         B[last, i] = lin.gradient_a[i] * root[i]
-    _compute_gram(B, B, K)
+    compute_gram(B, B, K)
     for r in range(n):
         K[r, r] += 1.0
         K[last, r] -= lin.residual[r]
@@ -85,7 +85,7 @@ def _solve_symmetric(K: Floats, n: int, z: Floats) -> bool:
 
 
 @kernel
-def _compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
+def compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
     """Write the damped step with n rows; return the gain it predicts, negative where there is no such step.
 
     With rows J = (Ja, Jp), residuals e and l = e + J step:  D step_a = -(ga + C step_p + Ja' l), which leaves
@@ -119,7 +119,7 @@ def _compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Flo
 
 
 @inline_kernel
-def _apply_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: SynthesisState) -> None:
+def apply_synthesis_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: SynthesisState) -> None:
     """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD."""
     longest = 0.0
     for i in range(step_a.shape[0]):
@@ -157,7 +157,7 @@ def _copy_state(source: SynthesisState, target: SynthesisState) -> None:
 
 
 @kernel
-def _minimise_energy(
+def minimise_synthesis_energy(
     state: SynthesisState,
     prior: SynthesisPrior,
     tree: JointTree,
@@ -171,14 +171,14 @@ def _minimise_energy(
     It has converged when one more step promises a gain below tolerance. Writes s2 and share L_IK of each style to summary (S, 2).
     """
     n_a, n_p = 3 * (state.rotvec.shape[0] - 1), 6 + state.latent.shape[0]
-    n_rows = _count_max_rows(targets.handles, targets.orientations)
-    lin, new_lin = _allocate_linearisation(n_rows, n_a, n_p), _allocate_linearisation(n_rows, n_a, n_p)
+    n_rows = count_max_rows(targets.handles, targets.orientations)
+    lin, new_lin = allocate_linearisation(n_rows, n_a, n_p), allocate_linearisation(n_rows, n_a, n_p)
     trial = SynthesisState(np.empty_like(state.rotvec), np.empty((3, 3)), np.empty(3), np.empty_like(state.latent))
     step_a, step_p, rows, new_summary = np.zeros(n_a), np.zeros(n_p), np.zeros(1, np.int64), np.empty(summary.shape)
     energy, damping, gain, converged, steps, n = np.inf, FIRST_DAMPING, 0.0, False, 0, 0
     while True:
-        _apply_step(state, step_a, step_p, trial)
-        new = _evaluate_energy(trial, prior, tree, targets, new_lin, new_summary, rows)
+        apply_synthesis_step(state, step_a, step_p, trial)
+        new = evaluate_synthesis_energy(trial, prior, tree, targets, new_lin, new_summary, rows)
         if new <= energy:
             if steps > 0:
                 damping *= 0.1 if energy - new > 0.7 * gain else (1.0 if energy - new > 0.2 * gain else 5.0)
@@ -191,7 +191,7 @@ def _minimise_energy(
             damping *= 10.0
         gain = -1.0
         while gain < 0.0 and damping < MAX_DAMPING:
-            gain = _compute_damped_step(lin, n, damping, step_a, step_p)
+            gain = compute_damped_step(lin, n, damping, step_a, step_p)
             if not gain >= 0.0:
                 gain = -1.0
                 damping *= 10.0

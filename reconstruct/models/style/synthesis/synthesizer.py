@@ -20,7 +20,7 @@ from reconstruct.models.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.models.style.model import Style, StyleError, build_annealing_evaluators
 from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, SynthesisMinimum, SynthesisPrior, SynthesisState
 from reconstruct.models.style.synthesis.likelihood import ENERGY, VARIANCE
-from reconstruct.models.style.synthesis.minimise import _minimise_energy
+from reconstruct.models.style.synthesis.minimise import minimise_synthesis_energy
 from reconstruct.models.style.synthesis.problem import (
     SynthesisProblem,
     add_fixed_joints,
@@ -167,7 +167,7 @@ class Synthesizer:
         """Move a state to a minimum; return it, and s2 and share L_IK of each style, (S, 2)."""
         summary, prior = np.empty((len(self.styles), 2)), self._prior(problem, step)
         max_steps = STEPS[step] if max_steps is None else max_steps
-        return _minimise_energy(state, prior, self._tree, problem.targets, max_steps, TOLERANCES[step], summary), summary
+        return minimise_synthesis_energy(state, prior, self._tree, problem.targets, max_steps, TOLERANCES[step], summary), summary
 
     def _models(self, moving: bool) -> tuple[LikelihoodModel, ...]:
         """Return the models of all styles at the steps of annealing."""
