@@ -73,7 +73,14 @@ class Constraints:
 
 
 def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m: float = 0.01) -> Constraints:
-    """Return constraints of handles, joint (P,) and offset (P, 3) [m], at world points, (P, 3) [m]; NaN: no constraint."""
+    """Return constraints of handles at world points.
+
+    Args:
+        joint: of each handle, (P,).
+        offset_m: place in the joint's frame, (P, 3) [m].
+        target_m: world points, (P, 3) [m]; NaN for no constraint.
+        sigma_m: standard deviation [m].
+    """
     n = len(joint)
     known = np.asarray(np.isfinite(target_m).all(axis=1))
     info = np.where(known[:, None, None], np.eye(3) / sigma_m, 0.0)

@@ -61,8 +61,14 @@ def observations_from_markers(
 ) -> Observations:
     """Return the observations of a frame, weighted by their covariance and the model's own error.
 
-    model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m]. For a marker that one camera sees it
-    is converted to pixels at an approximate depth: that of the triangulated markers, else of the expected ones, (M, 3) [m] world.
+    For a marker that one camera sees it is converted to pixels at an approximate depth: that of the triangulated markers, else of
+    the expected ones, (M, 3) [m] world.
+
+    Args:
+        frame: the markers.
+        rig: the cameras, in the world.
+        model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m].
+        expected_m: expected markers, (M, 3) [m], or None.
     Raises ValueError: a covariance that is not positive definite.
     """
     n = len(frame.valid)

@@ -80,8 +80,14 @@ class FeetLock:
     def step(self, t_ns: int, rotvec: Floats, root_m: Floats, share: Floats, measured: Bools) -> FeetStep:
         """Find the contacts of one pose and hold its feet.
 
-        rotvec: charted, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; share: of the neighbours in contact, (4,),
-        NaN if unknown; measured: whether a marker of the left, right foot is seen, (2,). A pose with NaN is returned as it is.
+        A pose with NaN is returned as it is.
+
+        Args:
+            t_ns: time of the frame [ns].
+            rotvec: charted, (J, 3) [rad], row 0 the root's orientation.
+            root_m: (3,) [m].
+            share: of the neighbours in contact, (4,), NaN if unknown.
+            measured: whether a marker of the left, right foot is seen, (2,).
         """
         G, p = compute_forward_kinematics(self._skeleton, rotvec, root_m)
         points_m = p[CONTACT_INDEX]
@@ -123,9 +129,16 @@ def build_initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:
 
 
 def update_anchors(state: FeetState, points_m: Floats, measured: Bools, dt_s: float, settings: FeetSettings) -> FeetState:
-    """Update anchors and their strengths by one frame: points_m (4, 3) [m] of the pose, measured (4,).
+    """Update anchors and their strengths by one frame.
 
     An anchor x with variance P of a point seen at z with variance R: x += P / (P + R) (z - x), P -> P R / (P + R) + Q dt.
+
+    Args:
+        state: anchors of the frame before.
+        points_m: points of the pose, (4, 3) [m].
+        measured: whether a marker of the point's foot is seen, (4,).
+        dt_s: time since the frame before [s].
+        settings: thresholds of contacts.
     """
     s = settings
     fade = min(dt_s / s.blend_s, 1.0) if s.blend_s > 0.0 else 1.0

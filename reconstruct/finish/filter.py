@@ -190,9 +190,13 @@ def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memor
 
 @kernel
 def rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
-    """Rotate filtered rotations (J, 4) xyzw, in place, by the share alpha (J,) of the shortest arc to `rotvec` (J, 3).
+    """Rotate filtered rotations by a share of the shortest arc towards others (Shoemake 1985).
 
-    (Shoemake 1985.) out: the same as rotation vectors, (J, 3): of r and the one a full turn shorter, the nearer to `rotvec`.
+    Args:
+        quaternion: filtered rotations, (J, 4) xyzw; changed in place.
+        rotvec: towards which they turn, (J, 3) [rad].
+        alpha: share of the shortest arc, (J,).
+        out: the same as rotation vectors, (J, 3) [rad]: of r and the one a full turn shorter, the nearer to `rotvec`.
     """
     for j in range(rotvec.shape[0]):
         angle = np.sqrt(rotvec[j, 0] ** 2 + rotvec[j, 1] ** 2 + rotvec[j, 2] ** 2)

@@ -53,13 +53,24 @@ class PoseFeet:
     def step(self, pose: Pose, rows: Ints | None = None, weights: Floats | None = None) -> Pose:
         """Return the pose with its contacts, its feet held where they are in contact, and its markers accordingly.
 
-        rows: the pose's nearest poses in the database, (K,); weights: theirs, (K,), equal if None. Residuals stay those of the
-        solver. While the performer is lost there are no contacts.
+        Residuals stay those of the solver. While the performer is lost there are no contacts.
+
+        Args:
+            pose: as solved.
+            rows: the pose's nearest poses in the database, (K,).
+            weights: theirs, (K,), equal if None.
         """
         return self.held(pose, (pose.rotvec, pose.root_m), rows, weights)
 
     def held(self, pose: Pose, body: tuple[Floats, Floats], rows: Ints | None, weights: Floats | None) -> Pose:
-        """Return `step` of a pose with other joints, (J, 3) [rad], and root, (3,) [m]."""
+        """Return `step` of a pose with another body.
+
+        Args:
+            pose: as solved.
+            body: other joints, (J, 3) [rad], and root, (3,) [m].
+            rows: its nearest poses in the database, (K,), or None.
+            weights: weights of these, (K,); None for equal ones.
+        """
         if pose.state is TrackingState.LOST:
             self.forget()
             return replace(pose, contacts=np.zeros(N_POINTS, bool))
@@ -74,7 +85,13 @@ class PoseFeet:
 
 
 def build_pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> PoseFeet:
-    """Return the feet of a subject; only a `PoseDatabase` has labels."""
+    """Return the feet of a subject.
+
+    Args:
+        subject: the performer.
+        table: the known poses; only a `PoseDatabase` has labels of contacts.
+        settings: thresholds of contacts.
+    """
     labels = label_database_contacts(table) if isinstance(table, PoseDatabase) else None
     if labels is not None and is_mirrored(table):
         labels = np.concatenate([labels, labels[:, OTHER_FOOT]])
@@ -111,7 +128,13 @@ class Finish:
         self._feet.warm(pose)
 
     def step(self, pose: Pose, rows: Ints | None, weights: Floats | None) -> Pose:
-        """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""
+        """Finish one pose.
+
+        Args:
+            pose: as solved.
+            rows: its nearest poses in the database, (K,), or None.
+            weights: weights of these, (K,); None for equal ones.
+        """
         rotvec, root_m = self._filter.filtered(pose)
         rotvec = self._unseen.followed(pose, rotvec, rows)
         near = (rows, weights) if pose.state is TrackingState.TRACKING else (None, None)

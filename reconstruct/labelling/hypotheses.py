@@ -20,7 +20,13 @@ N_LISTS = 6  # of the nearest centres, that are searched
 
 @kernel
 def transform_point(x: Floats, root: Floats, out: Floats) -> None:
-    """Write a point of an example, (3,), placed in the world."""
+    """Write a point of an example, (3,), placed in the world.
+
+    Args:
+        x: point of an example, (3,) [m].
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        out: the point in the world, (3,) [m]; written.
+    """
     out[0] = root[0] * x[0] + root[1] * x[2] + root[2]
     out[1] = x[1] + root[3]
     out[2] = root[0] * x[2] - root[1] * x[0] + root[4]
@@ -28,7 +34,15 @@ def transform_point(x: Floats, root: Floats, out: Floats) -> None:
 
 @kernel
 def compute_placement_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
-    """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound."""
+    """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        pose: markers of an example, (M, 3) [m].
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        gate2: largest squared distance that counts [m^2].
+        bound: sum beyond which it stops [m^2].
+    """
     x = np.empty(3)
     total = 0.0
     for m in range(pose.shape[0]):
@@ -46,7 +60,15 @@ def compute_placement_misfit(points: Floats, pose: Floats, root: Floats, gate2: 
 
 @kernel
 def place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
-    """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint."""
+    """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint.
+
+    Args:
+        a: first marker, (3,) [m].
+        b: second marker, (3,) [m].
+        p: point of the first, (3,) [m].
+        q: point of the second, (3,) [m].
+        root: placement, (5,); written.
+    """
     dx, dz, ex, ez = b[0] - a[0], b[2] - a[2], q[0] - p[0], q[2] - p[2]
     n = math.sqrt((dx * dx + dz * dz) * (ex * ex + ez * ez))
     c, s = (dx * ex + dz * ez) / n, (dz * ex - dx * ez) / n
@@ -89,7 +111,15 @@ def _place_by_pairs(
 
 @kernel
 def label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
-    """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once."""
+    """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        pose: markers of an example, (M, 3) [m].
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        gate2: largest squared distance that counts [m^2].
+        choice: point of every marker, (M,), -1 for none; written.
+    """
     n_markers, n = pose.shape[0], points.shape[0]
     d, x = np.empty((n_markers, n)), np.empty(3)
     for m in range(n_markers):
@@ -114,7 +144,14 @@ def label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choi
 
 @kernel
 def fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
-    """Write the placement with the least squared distance of the labelled markers of a pose to their points."""
+    """Write the placement with the least squared distance of the labelled markers of a pose to their points.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        pose: markers of an example, (M, 3) [m].
+        choice: point of every marker, (M,), -1 for none.
+        root: placement, (5,); written.
+    """
     n = 0
     a, b = np.zeros(3), np.zeros(3)
     for m in range(pose.shape[0]):
@@ -144,7 +181,14 @@ def fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> N
 
 @kernel
 def write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
-    """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are."""
+    """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        choice: point of every marker, (M,), -1 for none.
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        out: (M, 3) [m]; written.
+    """
     for m in range(choice.shape[0]):
         if choice[m] >= 0:
             x, z = points[choice[m], 0] - root[2], points[choice[m], 2] - root[4]
@@ -167,7 +211,14 @@ def _sum_squared_distances(pose: Floats, local: Floats, choice: Ints, bound: flo
 
 @kernel
 def find_nearest_labelled_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
-    """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres."""
+    """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres.
+
+    Args:
+        index: poses in lists around centres.
+        local: markers as an upright pose, (M, 3) [m].
+        choice: point of every marker, (M,), -1 for none.
+        n_lists: how many lists are searched.
+    """
     poses, centers, start, member = index.poses, index.centers, index.start, index.member
     distance = np.empty(centers.shape[0])
     for c in range(centers.shape[0]):
@@ -256,8 +307,14 @@ class Hypotheses:
 def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate_m: float, count: int) -> tuple[Ints, Floats]:
     """Place poses (K, M, 3) on points (P, 3) by pairs of markers (Q, 2).
 
-    slack_m: by how much distances of points and markers may differ; gate_m: farthest a marker may be from its point.
-    Return labellings (H, M) and placements (H, 5) of the best `count`.
+    Args:
+        points: triangulated points, (P, 3) [m].
+        poses: markers of examples, (K, M, 3) [m].
+        pairs: pairs of markers that placements begin with, (Q, 2).
+        slack_m: by how much distances of points and markers may differ.
+        gate_m: farthest a marker may be from its point.
+        count: how many placements at most.
+    Returns: labellings (H, M) and placements (H, 5) of the best `count`.
     """
     scores, roots = np.empty((len(poses), len(pairs))), np.zeros((len(poses), len(pairs), 5))
     _place_by_pairs(points, poses, pairs, slack_m, gate_m**2, scores, roots)
@@ -282,8 +339,14 @@ def refine_hypotheses(
 ) -> Hypotheses:
     """Refine labellings (H, M) and placements (H, 5) by the nearest poses in turn.
 
-    gates_m: of each round; left_over_m: distance that a missing marker counts while a point is left over; relabel: whether the
-    labelling may change.
+    Args:
+        points: triangulated points, (P, 3) [m].
+        index: poses in lists around centres.
+        choice: labellings, (H, M).
+        root: placements, (H, 5).
+        gates_m: of each round.
+        left_over_m: distance that a missing marker counts while a point is left over.
+        relabel: whether the labelling may change.
     """
     choice, root, found = choice.copy(), root.copy(), np.zeros(len(choice), np.int64)
     _refine_choices(points, index, np.array(gates_m) ** 2, N_LISTS, relabel, choice, root, found)

@@ -45,7 +45,12 @@ LEFT_OVER_M = 0.30  # distance that a marker without a blob counts while one is 
 def score_image_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
     """Return the mean squared distance [m^2] at the markers' depths, markers to blobs and blobs to markers, each at most gate2.
 
-    blobs: ideal image points, (N, 2); y: rotated markers in the camera's axes, (M, 3); t: the root; nearest: work, (N,).
+    Args:
+        blobs: ideal image points, (N, 2).
+        y: rotated markers in the camera's axes, (M, 3).
+        t: the root.
+        gate2: largest squared distance that counts [m^2].
+        nearest: work, (N,).
     """
     nearest[:] = gate2
     total = left_over = 0.0
@@ -71,6 +76,15 @@ def search_image_placements(
     """Keep the best placements of all bodies (H, M, 3): scores in `best` (B,), body and root, camera frame, in `kept` (B, 4).
 
     Two markers on blobs i, j give the root t with u (z + t_z) = x + t_x for both: the differences give t_z, the means the rest.
+
+    Args:
+        blobs: ideal image points, (N, 2).
+        bodies: rotated markers of poses, (H, M, 3) [m], in the camera's axes.
+        pairs: pairs of markers, (Q, 2).
+        depths: least and largest depth of the root [m].
+        slack: how far two blobs may be from their markers' distance [m].
+        best: scores, (B,), lowest kept; written.
+        kept: body and root, camera frame, (B, 4); written.
     """
     n = blobs.shape[0]
     t, nearest = np.empty(3), np.empty(n)
@@ -100,7 +114,15 @@ def search_image_placements(
 
 @kernel
 def keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
-    """Put a placement among the best, at most one for each body, in place of the worst."""
+    """Put a placement among the best, at most one for each body, in place of the worst.
+
+    Args:
+        score: of the placement.
+        body: its number.
+        t: its root, (3,) [m], camera frame.
+        best: scores, (B,); written.
+        kept: bodies and roots, (B, 4); written.
+    """
     worst = 0
     for k in range(best.shape[0]):
         if best[k] > best[worst]:
@@ -116,7 +138,15 @@ def keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Float
 
 @kernel
 def find_nearest_seen_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
-    """Return the pose (P, M, 3) whose markers are nearest to the blobs, -1 for none; root: R (3, 3), t (3,), camera frame."""
+    """Return the number of the pose whose markers are nearest to the blobs, -1 for none.
+
+    Args:
+        blobs: ideal image points, (N, 2).
+        bodies: markers of poses, (P, M, 3) [m].
+        R: rotation of the root, (3, 3), camera frame.
+        t: position of the root, (3,) [m], camera frame.
+        gate2: largest squared distance that counts [m^2].
+    """
     best, found = np.inf, -1
     y, nearest = np.empty((bodies.shape[1], 3)), np.empty(blobs.shape[0])
     for k in range(bodies.shape[0]):
@@ -204,8 +234,11 @@ class ViewAcquirer:
     ) -> AcquiredView | None:
         """Label blobs, (N, 2) [px]; None where nothing fits.
 
-        last: the pose before the loss, which is tried too, and the direction it faced; misled: that pose is probably wrong, use
-        the direction only.
+        Args:
+            camera: the camera.
+            points_px: the blobs, (N, 2) [px].
+            last: the pose before the loss, which is tried too, and the direction it faced.
+            misled: that pose is probably wrong, use the direction only.
         """
         if len(points_px) < self._min_labelled:
             return None
@@ -305,6 +338,11 @@ def assign_blobs(ideal: Floats, marker_m: Floats, gate_m: float) -> tuple[Ints, 
     """Assign blobs to markers in the camera's frame, (M,), -1 for none, and return the cost: root mean square distances [m].
 
     A marker without a blob counts GATE_M, or LEFT_OVER_M while a blob is left over.
+
+    Args:
+        ideal: ideal image points of the blobs, (N, 2).
+        marker_m: markers in the camera's frame, (M, 3) [m].
+        gate_m: farthest a blob may be from its marker's ray [m].
     """
     z = np.maximum(marker_m[:, 2], MIN_DEPTH_M)
     d2 = z[:, None] ** 2 * np.sum((marker_m[:, None, :2] / z[:, None, None] - ideal[None]) ** 2, axis=2)

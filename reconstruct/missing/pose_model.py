@@ -75,6 +75,11 @@ def join_prediction(model: LocalModel, root: RootPrior, prediction: PoseGaussian
     """Multiply what is known of a frame, a model over all joint coordinates and the root, with a prediction of the joints.
 
     The root moves too, as far as it is known to go with the joints.
+
+    Args:
+        model: over all joint coordinates.
+        root: what is known of the root.
+        prediction: of the joints.
     """
     precision = model.precision.copy()
     precision[:DOFS, :DOFS] += prediction.precision

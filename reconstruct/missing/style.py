@@ -98,7 +98,16 @@ def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, 
 def compute_prediction_energy(
     x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats
 ) -> float:
-    """Return the energy at x; write what comes out there, the gradient (Q,) and Gauss-Newton's Hessian (Q, Q)."""
+    """Return the energy at x, and write the prediction and derivatives there.
+
+    Args:
+        x: latent position, (Q,).
+        model: arrays of the style.
+        asked: features that are asked for, with their variances.
+        found: features and variance predicted at x; written.
+        g: gradient, (Q,); written.
+        H: Gauss-Newton's Hessian, (Q, Q); written.
+    """
     y, spread, variance = asked.y, asked.spread, asked.variance
     F, about = found.features, found.summary
     n_latent, n_features, n = x.shape[0], y.shape[0], model.latent.shape[0]
@@ -131,7 +140,14 @@ def compute_prediction_energy(
 
 @kernel
 def find_nearest_training_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
-    """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first."""
+    """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first.
+
+    Args:
+        known: features of training poses, (N, D).
+        asked: features that are asked for, with their variances.
+        typical: variance of the model at training poses.
+        rows: the nearest, nearest first, (R,); written.
+    """
     y, spread, variance = asked.y, asked.spread, asked.variance
     weight, nearest = np.empty(y.shape[0]), np.empty(rows.shape[0])
     for i in range(y.shape[0]):
@@ -156,6 +172,14 @@ def find_style_latent(
     """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
 
     The search begins at the best of the nearest training poses and of x `before`, (P, Q). training: features (N, D) and x (N, Q).
+
+    Args:
+        model: arrays of the style.
+        training: features, (N, D), and latent positions, (N, Q).
+        asked: features that are asked for, with their variances.
+        before: latent positions of before, (P, Q).
+        x: latent position of least energy, (Q,); written.
+        found: features and variance predicted at x; written.
     """
     known, latent = training
     n, n_starts = x.shape[0], STARTS + before.shape[0]
@@ -203,9 +227,15 @@ def compute_pose_gaussian(
 ) -> None:
     """Write the Gaussian over the angles at x, where x is as free as its prior leaves it: mean (A,), inverse covariance (A, A).
 
-    taken: what was taken off the angles to make features, (K,); angle: which each feature is of, A and more for none; share: of
-    each in what is known of its angle, (K,); of_angle: variance where s2 is 1, (A,), infinite where there is nothing; floor2:
-    variance that is added.
+    Args:
+        found: prediction at x.
+        taken: what was taken off the angles to make features, (K,).
+        angle: which each feature is of, A and more for none.
+        share: of each in what is known of its angle, (K,).
+        of_angle: variance where s2 is 1, (A,), infinite where there is nothing.
+        floor2: variance that is added.
+        expected: mean, (A,) [rad]; written.
+        precision: inverse covariance, (A, A); written.
     """
     F, about = found.features, found.summary
     n, n_latent = expected.shape[0], F.shape[0] - 1

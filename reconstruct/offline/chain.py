@@ -83,8 +83,10 @@ class ChainSystem:
     def add(self, residual: Floats, precision: Floats, coefficients: Floats) -> None:
         """Add the terms 1/2 e_n' P_n e_n, their energy to the last of their frames.
 
-        residual: (K, V), of frames n to n + c - 1 for n = 0 to K - 1; precision: (K, V, V); coefficients: derivatives of e_n by
-        these frames, multiples of the unit matrix, (K, c).
+        Args:
+            residual: (K, V), of frames n to n + c - 1 for n = 0 to K - 1.
+            precision: (K, V, V).
+            coefficients: derivatives of e_n by these frames, multiples of the unit matrix, (K, c).
         """
         if not len(residual):
             return

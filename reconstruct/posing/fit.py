@@ -70,7 +70,17 @@ def fit_pose(
     expected: ExpectedPoints | None = None,
     max_iterations: int = MAX_ITERATIONS,
 ) -> PoseResult:
-    """Return the pose that meets constraints and expectations best; `variance` is 1, for the model to judge."""
+    """Return the pose that meets constraints and expectations best; `variance` is 1, for the model to judge.
+
+    Args:
+        skeleton: the skeleton.
+        model: of the joints.
+        limits: limits of the joints, or None.
+        constraints: what is asked of the pose.
+        start: where the solver begins.
+        expected: points that are expected, or None.
+        max_iterations: of the solver.
+    """
     model, now = _add_fixed_joints(model, constraints), start
     for _ in range(ROUNDS if len(constraints.orientations.joint) else 1):
         parts = [_build_handle_points(constraints), _build_orientation_points(skeleton, constraints, now)]

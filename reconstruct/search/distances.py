@@ -140,21 +140,42 @@ def _compute_pose_distance(poses: Singles, row: int | np.signedinteger, query: K
 # Distances of many poses are computed in one call: a call costs more than the distance of one pose.
 @kernel
 def compute_marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
-    """Write the markers' part of the squared distance of all poses, (N,)."""
+    """Write the markers' part of the squared distance of all poses, (N,).
+
+    Args:
+        markers: of all poses, (N, 3M) float32 [m].
+        query: what poses are compared with.
+        out: squared distances, (N,); written.
+    """
     for row in range(markers.shape[0]):
         out[row] = _compute_marker_distance(markers, row, query)
 
 
 @kernel
 def compute_row_distances(markers: Singles, query: KernelQuery, rows: Ints, out: Singles) -> None:
-    """Write the markers' part of the squared distance of some poses, (R,)."""
+    """Write the markers' part of the squared distance of some poses, (R,).
+
+    Args:
+        markers: of all poses, (N, 3M) float32 [m].
+        query: what poses are compared with.
+        rows: of the poses compared, (R,).
+        out: squared distances, (R,); written.
+    """
     for k in range(rows.shape[0]):
         out[k] = _compute_marker_distance(markers, rows[k], query)
 
 
 @kernel
 def add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit: np.float32, out: Singles) -> None:
-    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`."""
+    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`.
+
+    Args:
+        poses: joints of all poses, (N, D) float32 [rad].
+        query: what poses are compared with.
+        rows: of the poses compared, (R,).
+        limit: squared distance that ends the comparison.
+        out: squared distances, (R,); added to.
+    """
     for k in range(rows.shape[0]):
         if out[k] < limit:
             out[k] += _compute_pose_distance(poses, rows[k], query)
@@ -164,7 +185,12 @@ def add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit:
 def write_distances(features: Features, raw: RawQuery, limit: np.float32, out: Singles) -> int:
     """Write the squared distances of all poses, (N,); where the markers' part alone exceeds `limit`, that part.
 
-    Return the status of the query.
+    Args:
+        features: markers and joints of the known poses.
+        raw: the query as given.
+        limit: squared distance of the markers beyond which joints are not compared.
+        out: squared distances, (N,); written.
+    Returns: the status of the query.
     """
     status = check_query(raw)
     if status != VALID:

@@ -23,7 +23,15 @@ def allocate_best(size: int) -> Best:
 
 @kernel
 def push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteger, d: np.float32) -> int:
-    """Put a pose into a heap of at most K, in place of the farthest if it is full; return the new size."""
+    """Put a pose into a heap of at most K, in place of the farthest if it is full; return the new size.
+
+    Args:
+        rows: of the heap, (K,); changed.
+        squared: distances of these, (K,); changed.
+        size: poses in the heap.
+        row: of the pose.
+        d: its squared distance.
+    """
     if size < rows.shape[0]:
         child = size
         while child > 0:
@@ -51,7 +59,13 @@ def push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteg
 
 @kernel
 def sort_heap(rows: Ints, squared: Singles, size: int) -> None:
-    """Sort a heap, nearest first; of equal distances the lower row first."""
+    """Sort a heap, nearest first; of equal distances the lower row first.
+
+    Args:
+        rows: of the heap, (K,); changed.
+        squared: distances of these, (K,); changed.
+        size: poses in the heap.
+    """
     for end in range(size - 1, 0, -1):
         row, d = rows[0], squared[0]
         push_pose(rows[:end], squared[:end], end, rows[end], squared[end])

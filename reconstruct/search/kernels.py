@@ -93,6 +93,12 @@ def find_nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses
     """Return the lists with the nearest centres, nearest first.
 
     Empty lists do not count; the number is doubled until the lists hold `min_poses` poses.
+
+    Args:
+        lists: the lists of poses and their centres.
+        query: what poses are compared with.
+        n_lists: how many at least.
+        min_poses: that the lists hold at least.
     """
     n_centers = lists.center_m.shape[0]
     squared, chosen = np.empty(n_centers, np.float32), allocate_best(n_centers)
@@ -116,6 +122,13 @@ def find_nearest_in_groups(lists: Lists, query: KernelQuery, n_lists: int, min_p
 
     Empty lists do not count, nor those whose centre's squared distance is not under `limit`; the numbers of groups and of lists
     are doubled until the lists hold `min_poses` poses.
+
+    Args:
+        lists: the lists of poses and their centres.
+        query: what poses are compared with.
+        n_lists: how many at least.
+        min_poses: that the lists hold at least.
+        limit: squared distance of a centre beyond which its list does not count.
     """
     n_centers, n_groups = lists.center_m.shape[0], lists.group_m.shape[0]
     size = n_centers // n_groups
@@ -192,7 +205,17 @@ def _offer_lists(
 def offer_rows(
     features: Features, query: KernelQuery, rows: Ints, memory: WalkMemory, stamp: int, best: Best, before: SearchProgress
 ) -> SearchProgress:
-    """Offer those of some poses that this search has not examined yet."""
+    """Offer those of some poses that this search has not examined yet.
+
+    Args:
+        features: markers and joints of the known poses.
+        query: what poses are compared with.
+        rows: of the poses, (R,).
+        memory: which poses were examined, and the queue.
+        stamp: number of this search.
+        best: the nearest so far; changed.
+        before: how many were examined and queued.
+    """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
     here = 0
@@ -219,6 +242,15 @@ def walk_graph(
     """Offer the neighbours of each queued pose that is still among the K best when its turn comes, until the queue is empty.
 
     A full queue takes no more poses.
+
+    Args:
+        features: markers and joints of the known poses.
+        edges: neighbours of each pose.
+        query: what poses are compared with.
+        memory: which poses were examined, and the queue.
+        stamp: number of this search.
+        best: the nearest so far; changed.
+        before: how many were examined and queued.
     """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
@@ -257,9 +289,17 @@ def search_poses(
 ) -> tuple[Best, int, int, np.float32]:
     """Return the nearest poses, nearest first, at most `count`.
 
-    last: poses to begin with, (S,), those found for the last query; without centres the lists are skipped; stamps and stamp: see
-    `WalkMemory`. Also return the status of the query, how many poses were examined, and the squared distance of the nearest of
-    `last`.
+    Also return the status of the query, how many poses were examined, and the squared distance of the nearest of `last`.
+
+    Args:
+        arrays: features, lists and graph.
+        raw: the query as given.
+        count: K.
+        n_lists: how many lists are searched.
+        last: poses to begin with, (S,), those found for the last query; without centres the lists are skipped; stamps and stamp:
+            see `WalkMemory`.
+        stamps: by pose, the last search that examined it, (N,); see `WalkMemory`.
+        stamp: number of this search.
     """
     best, status, nearest_last = allocate_best(count), check_query(raw), np.float32(np.inf)
     if status != VALID:

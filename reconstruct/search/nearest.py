@@ -66,7 +66,11 @@ def check_status(status: int) -> None:
 def compute_distances(examples: Examples, query: Query, limit: float = np.inf) -> Singles:
     """Return the query's squared distance to every example, (N,) float32.
 
-    limit: of examples whose markers alone are farther, only the markers' part is computed. Raises ValueError: NaN in the query.
+    Args:
+        examples: the known poses.
+        query: what poses are compared with.
+        limit: of examples whose markers alone are farther, only the markers' part is computed.
+    Raises ValueError: NaN in the query.
     """
     raw = convert_raw_query(query)
     check_fit(examples, raw)
@@ -85,8 +89,14 @@ def find_nearest(distances: Singles, count: int) -> Ints:
 def find_nearest_examples(examples: Examples, query: Query, count: int, seeds: Ints | None = None) -> tuple[Ints, Singles]:
     """Return the `count` nearest examples, nearest first, and their squared distances: (K,) and (K,) float32.
 
-    seeds: examples likely to be near, such as those of the previous frame. The `count`-th distance among them and the poses that
-    follow them bounds the search, and most examples are excluded by their markers alone; the result is the same.
+    The `count`-th distance among them and the poses that follow them bounds the search, and most examples are excluded by their
+    markers alone; the result is the same.
+
+    Args:
+        examples: the known poses.
+        query: what poses are compared with.
+        count: K.
+        seeds: examples likely to be near, such as those of the previous frame.
     Raises ValueError: NaN in the query.
     """
     n = len(examples)

@@ -47,7 +47,14 @@ class Energy(NamedTuple):
 
 @kernel
 def compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
-    """Return the energy at x; write its gradient to g and the lower triangle of its Gauss-Newton Hessian to A."""
+    """Return the energy at x, and write its gradient and Gauss-Newton Hessian.
+
+    Args:
+        x: coordinates of the pose, (B,).
+        terms: of the energy.
+        A: lower triangle of the Hessian, (B, B); written.
+        g: gradient, (B,); written.
+    """
     A[:] = 0.0
     g[:] = 0.0
     posed = compute_posed_markers(x, terms.space, terms.body)
@@ -60,7 +67,14 @@ def compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
 
 @kernel
 def run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history: Floats) -> int:
-    """Move x to a minimum; write the energy after every iteration to history; return the number of iterations."""
+    """Move x to a minimum of the energy; return the number of iterations.
+
+    Args:
+        x: coordinates of the pose, (B,); changed.
+        terms: of the energy.
+        max_iterations: how many at most.
+        history: energy after every iteration; written.
+    """
     n = x.shape[0]
     A, g, C, step = np.empty((n, n)), np.empty(n), np.zeros((n, n)), np.empty(n)
     A2, g2 = np.empty((n, n)), np.empty(n)
@@ -101,6 +115,12 @@ def compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bo
 
     That of a Gaussian with the curvature A = C'C of the energy, its lower triangle given: |C'^-1 D'| / sqrt(3), with D the
     derivative of the position by x.
+
+    Args:
+        x: coordinates of the pose, (B,).
+        terms: of the energy.
+        A: lower triangle of the Hessian, (B, B).
+        out: (J,) [m]; written.
     """
     n, n_joints = x.shape[0], out.shape[0]
     C, B = np.empty((n, n)), np.zeros((n, 3 * n_joints))

@@ -70,7 +70,13 @@ def _find_widest_span(span: Ints) -> int:
 
 @kernel
 def compute_posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
-    """Return the markers of the pose at x."""
+    """Return the markers of the pose at x.
+
+    Args:
+        x: coordinates of the pose, (B,).
+        space: how coordinates become joints.
+        body: bones and markers.
+    """
     U, span, n_joints, n_markers, n = space.directions, space.span, body.parents.shape[0], body.joint.shape[0], x.shape[0]
     G, p = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3))
     turns = np.empty((n_joints, _find_widest_span(span), 3))
@@ -160,7 +166,17 @@ def _derive_markers_by_pose(x: Floats, space: PoseSpace, body: MarkerBody, world
 
 @kernel
 def add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: float, A: Floats, g: Floats) -> None:
-    """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x' has n columns; e (3,), D (3, 3)."""
+    """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x' has n columns; e (3,), D (3, 3).
+
+    Args:
+        posed: the markers of the pose at x, and their derivatives.
+        n: number of columns of J.
+        e: residual, (3,).
+        D: its derivative by the marker, (3, 3).
+        weight: of the residual.
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     columns, full, J = posed.columns, posed.by_x, posed.rows
     for i in range(3):
         for k in range(n):

@@ -31,7 +31,14 @@ class MarkerTerm(NamedTuple):
 
 @kernel
 def add_markers(term: MarkerTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
-    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy."""
+    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy.
+
+    Args:
+        term: markers seen by two cameras.
+        posed: the markers of the pose at x, and their derivatives.
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     e, energy = np.empty(3), 0.0
     for m in range(term.point_m.shape[0]):
         L = term.root_info[m]

@@ -77,7 +77,11 @@ class Solution:
 def solve_pose(problem: FrameProblem, root: Root, *, start: Floats | None = None, max_iterations: int = 12) -> Solution:
     """Minimise the energy of a frame from a root.
 
-    start: coordinates w, (B,), by default the local model's centre.
+    Args:
+        problem: the frame's terms.
+        root: the pose is relative to.
+        start: coordinates w, (B,), by default the local model's centre.
+        max_iterations: of the solver.
     """
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])

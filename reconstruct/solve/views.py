@@ -36,7 +36,14 @@ class ViewTerm(NamedTuple):
 
 @kernel
 def add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
-    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy."""
+    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy.
+
+    Args:
+        term: markers seen by one camera.
+        posed: the markers of the pose at x, and their derivatives.
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     e, D, energy = np.zeros(3), np.zeros((3, 3)), 0.0
     for m in range(term.weight_px.shape[1]):
         n = 0
@@ -54,7 +61,16 @@ def add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> floa
 
 @kernel
 def compute_image_residual(term: ViewTerm, camera: int, x: Floats, ideal: Floats, e: Floats, D: Floats) -> bool:
-    """Write pi(x) - u [px] to the first two of e (3,), its derivative by x to D (3, 3); return whether x is before the camera."""
+    """Write pi(x) - u [px] to the first two of e (3,), its derivative by x to D (3, 3); return whether x is before the camera.
+
+    Args:
+        term: markers seen by one camera.
+        camera: number of the camera.
+        x: point in the camera's frame, (3,) [m].
+        ideal: u, (2,) [px].
+        e: (3,), the residual [px] in the first two; written.
+        D: its derivative by x, (3, 3); written.
+    """
     R, t, f = term.rotation[camera], term.translation[camera], term.focal[camera]
     depth = R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2] + t[2]
     if depth < MIN_DEPTH_M:

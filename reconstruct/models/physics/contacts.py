@@ -86,7 +86,12 @@ class FootGround:
 def find_contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
     """Return which parts of the feet carry weight, (N, 2, 3), left and right by heel, ball and tip.
 
-    point_m: the contact points in the world, (N, P, 3) [m], Y up. The ground is where the parts are when they hardly move.
+    The ground is where the parts are when they hardly move.
+
+    Args:
+        points: of the feet, all frames.
+        point_m: the contact points in the world, (N, P, 3) [m], Y up.
+        fps: frames a second.
     """
     middle = compute_part_positions(points, point_m)
     down = np.zeros(middle.shape[:3], bool)
@@ -111,6 +116,12 @@ def build_contact_plan(points: ContactPoints, point_m: Floats, fps: float, carry
 
     A part stands while it carries and is slow. It stands on the ground's plane; one that is off it by more than feet are in a
     recording stands on something else, where it is.
+
+    Args:
+        points: of the feet.
+        point_m: their positions, (N, P, 3) [m].
+        fps: frames a second.
+        carrying: which parts carry weight, (N, 2, 3).
     """
     middle = compute_part_positions(points, point_m)
     ground = fit_ground(middle, fps)

@@ -40,7 +40,13 @@ class StyleOrigin:
 
 
 def write_style(path: Path, style: Style, origin: StyleOrigin | None = None) -> None:
-    """Write a style, atomically. Raises StyleError: it cannot be written, or is invalid."""
+    """Write a style, atomically. Raises StyleError: it cannot be written, or is invalid.
+
+    Args:
+        path: the file.
+        style: to write.
+        origin: what it was learned from, or None.
+    """
     o = origin or StyleOrigin()
     fault = _describe_fault(style)
     if fault:

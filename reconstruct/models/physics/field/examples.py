@@ -69,7 +69,12 @@ def find_nearest_stretch(
 ) -> tuple[tuple[int, int], float]:
     """Return the rows of the nearest stretch of an example, and its distance.
 
-    ends: two poses, (95,); wanted: contacts, (N, 2, 3), None for any; motions: those that are looked through, None for all.
+    Args:
+        bank: the examples.
+        ends: two poses, (95,).
+        seconds: length of the stretch [s].
+        wanted: contacts, (N, 2, 3), None for any.
+        motions: those that are looked through, None for all.
     """
     both = np.array(ends)
     target = _compute_pose_states(both, bank.units)
@@ -124,6 +129,11 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
     Every stretch of the examples is compared with the nearest one of other performers (of other motions, where there is one
     performer); L'L is the inverse of the covariance of the differences, in the tangent space, per distance of the example.
     performers: of each motion.
+
+    Args:
+        bank: the examples.
+        performers: whose examples count.
+        dynamics: the body's equations of motion.
     """
     examples = bank.examples
     squares = USUAL_COUNT * np.diag(np.repeat([USUAL_M**2, USUAL_RAD**2], [3, N_TANGENT - 3]))
@@ -168,7 +178,14 @@ def sample_configurations(q: Floats | Singles, rows: Floats) -> Floats:
 
 
 def bend_stretch(dynamics: Dynamics, q: Floats, first: Floats, last: Floats) -> Floats:
-    """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord."""
+    """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord.
+
+    Args:
+        dynamics: the body's equations of motion.
+        q: configurations of the stretch, (N, 95).
+        first: the pose it begins with, (95,).
+        last: the pose it ends with, (95,).
+    """
     moved = _place_stretch(q, first, last)
     share = np.linspace(0.0, 1.0, len(q))[:, None]
     ends = [dynamics.difference(moved[[k]], pose[None]) for k, pose in ((0, first), (-1, last))]

@@ -40,7 +40,13 @@ class SynthesizedMotion:
 
 
 def solve_motion(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOptions()) -> SynthesizedMotion:
-    """Return the motion of least energy near a first one, (N, 95)."""
+    """Return the motion of least energy near a first one, (N, 95).
+
+    Args:
+        problem: what is asked of the motion.
+        start: motion to begin with, (N, 95).
+        options: of the search.
+    """
     energy = MotionEnergy(problem)
     system = KnotSystem(problem.n_frames, max(1, round(KNOT_S * problem.fps)))
     q, damping, history = start, FIRST_DAMPING, []

@@ -41,6 +41,15 @@ def evaluate_synthesis_energy(
     """Return the energy; write its linearisation.
 
     Also writes the number of rows to rows (1,), and s2 and share L_IK of each style to summary (S, 2).
+
+    Args:
+        state: angles, root and latent positions.
+        prior: the styles' likelihood and the limits.
+        tree: the skeleton's joints.
+        targets: the constraints.
+        lin: rows of residuals and derivatives; added to.
+        summary: s2 and value of each style; written.
+        rows: number of rows; written.
     """
     for part in (lin.hessian_ap, lin.hessian_p, lin.rows_p):
         part[:] = 0.0

@@ -94,7 +94,13 @@ def _multiply_matrices(V: Floats, B: Floats, out: Floats) -> None:
 
 @kernel
 def compute_gram(A: Floats, B: Floats, out: Floats) -> None:
-    """Write the lower triangle of A B', both (P, M)."""
+    """Write the lower triangle of A B'.
+
+    Args:
+        A: (P, M).
+        B: (P, M).
+        out: (P, P); written.
+    """
     for p in range(A.shape[0]):
         for q in range(p + 1):
             s = 0.0
@@ -113,7 +119,17 @@ def add_likelihood(
     by_s: StaticDerivatives,
     summary: Floats,
 ) -> None:
-    """Add the derivatives of share L_IK(x, y(s)) by x and s; write s2 and the value to summary, (2,)."""
+    """Add the derivatives of share L_IK(x, y(s)) by x and s; write s2 and the value to summary, (2,).
+
+    Args:
+        x: latent position, (Q,).
+        s: static features, (S,).
+        model: arrays of the style.
+        share: of the style.
+        by_x: derivatives by x; added to.
+        by_s: derivatives by s; added to.
+        summary: s2 and value, (2,); written.
+    """
     gx, Hxx, step = by_x.gradient, by_x.hessian, by_x.scale
     gs, Hss, Hsx = by_s.gradient, by_s.diagonal, by_s.cross
     X, coefficients, scale, column, parameters = model.latent, model.coefficients, model.scale, model.column, model.parameters

@@ -88,10 +88,16 @@ def _solve_symmetric(K: Floats, n: int, z: Floats) -> bool:
 def compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
     """Write the damped step with n rows; return the gain it predicts, negative where there is no such step.
 
-    With rows J = (Ja, Jp), residuals e and l = e + J step:  D step_a = -(ga + C step_p + Ja' l), which leaves
-    (I + Ja D^-1 Ja') l + (Ja D^-1 C - Jp) step_p = e - Ja D^-1 ga,
-    (C' D^-1 Ja - Jp') l + (C' D^-1 C - H) step_p = gp - C' D^-1 ga.
-    The matrix of both is K, and K's last row the right-hand side, with the other sign.
+    With rows J = (Ja, Jp), residuals e and l = e + J step: D step_a = -(ga + C step_p + Ja' l), which leaves (I + Ja D^-1 Ja') l
+    + (Ja D^-1 C - Jp) step_p = e - Ja D^-1 ga, (C' D^-1 Ja - Jp') l + (C' D^-1 C - H) step_p = gp - C' D^-1 ga. The matrix of
+    both is K, and K's last row the right-hand side, with the other sign.
+
+    Args:
+        lin: rows of residuals and derivatives; added to.
+        n: number of rows.
+        damping: added to the diagonal.
+        step_a: of the angles; written.
+        step_p: of root and latent positions; written.
     """
     n_a, n_p = step_a.shape[0], step_p.shape[0]
     last = n + n_p
@@ -120,7 +126,14 @@ def compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floa
 
 @inline_kernel
 def apply_synthesis_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: SynthesisState) -> None:
-    """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD."""
+    """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD.
+
+    Args:
+        state: before the step.
+        step_a: of the angles.
+        step_p: of root and latent positions.
+        trial: the state after it; written.
+    """
     longest = 0.0
     for i in range(step_a.shape[0]):
         longest = max(longest, abs(step_a[i]))
@@ -169,6 +182,15 @@ def minimise_synthesis_energy(
     """Move the state to a minimum of the energy.
 
     It has converged when one more step promises a gain below tolerance. Writes s2 and share L_IK of each style to summary (S, 2).
+
+    Args:
+        state: angles, root and latent positions; changed.
+        prior: the styles' likelihood and the limits.
+        tree: the skeleton's joints.
+        targets: the constraints.
+        max_steps: at most.
+        tolerance: relative decrease that ends the search.
+        summary: s2 and value of each style; written.
     """
     n_a, n_p = 3 * (state.rotvec.shape[0] - 1), 6 + state.latent.shape[0]
     n_rows = count_max_rows(targets.handles, targets.orientations)

@@ -25,7 +25,13 @@ MIN_DEPTH_M = 0.05  # of a point before a camera; one nearer or behind is drawn 
 
 @kernel
 def compute_rotation_error(R: Floats, target: Floats, e: Floats) -> None:
-    """Write the rotation vector of R target', in the world, to e (3,)."""
+    """Write the rotation vector of R target', in the world, to e (3,).
+
+    Args:
+        R: rotation, (3, 3).
+        target: wanted rotation, (3, 3).
+        e: (3,) [rad]; written.
+    """
     T = np.empty((3, 3))
     for i in range(3):
         for j in range(3):
@@ -59,7 +65,13 @@ def allocate_joint_frames(n_joints: int) -> JointFrames:
 
 @kernel
 def compute_joint_frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None:
-    """Write the joints in the world; their axes are G_parent reference J_l(r)."""
+    """Write the joints in the world; their axes are G_parent reference J_l(r).
+
+    Args:
+        state: the joints' rotations and the root.
+        tree: the skeleton's joints.
+        frames: rotations, positions and axes in the world; written.
+    """
     pose, G, p, H = state.rotvec, frames.rotation, frames.position, frames.axes
     rotation, left, L = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for i in range(3):
@@ -144,7 +156,16 @@ def _add_rows(row: int, scale: float, D: Floats, e: Floats, full: Floats, lin: L
 def add_handle_terms(
     frames: JointFrames, parents: Ints, handles: HandleTargets, robust2: float, lin: Linearisation, rows: Ints
 ) -> float:
-    """Append the rows of the handles; return their energy, sum rho(|e|^2) with the pseudo-Huber rho."""
+    """Append the rows of the handles; return their energy, sum rho(|e|^2) with the pseudo-Huber rho.
+
+    Args:
+        frames: the joints in the world.
+        parents: the parent of each joint, (J,).
+        handles: and their targets.
+        robust2: squared distance beyond which the energy grows linearly, in sigmas.
+        lin: rows of residuals and derivatives; added to.
+        rows: rows used so far; changed.
+    """
     joint, offset_m, point, root_info = handles.joint, handles.offset_m, handles.point_m, handles.root_info
     ideal, weight_px = handles.ideal, handles.weight_px
     G, p = frames.rotation, frames.position
@@ -181,7 +202,15 @@ def add_handle_terms(
 def add_orientation_terms(
     frames: JointFrames, parents: Ints, targets: OrientationTargets, lin: Linearisation, rows: Ints
 ) -> float:
-    """Append the rows of the orientations; return their energy, half the squared angles over sigma."""
+    """Append the rows of the orientations; return their energy, half the squared angles over sigma.
+
+    Args:
+        frames: the joints in the world.
+        parents: the parent of each joint, (J,).
+        targets: wanted orientations.
+        lin: rows of residuals and derivatives; added to.
+        rows: rows used so far; changed.
+    """
     joint, rotation, sigma = targets.joint, targets.rotation, targets.sigma_rad
     G, H = frames.rotation, frames.axes
     n_a = 3 * (parents.shape[0] - 1)
@@ -214,7 +243,13 @@ def count_max_rows(handles: HandleTargets, orientations: OrientationTargets) -> 
 
 @inline_kernel
 def allocate_linearisation(n_rows: int, n_a: int, n_p: int) -> Linearisation:
-    """Return room for a linearisation."""
+    """Return room for a linearisation.
+
+    Args:
+        n_rows: residuals at most.
+        n_a: angles.
+        n_p: coordinates of the root and latent positions.
+    """
     by_a, by_p = np.empty((n_rows, n_a)), np.empty((n_rows, n_p))
     D, cross, ga, H, gp = np.empty(n_a), np.empty((n_a, n_p)), np.empty(n_a), np.empty((n_p, n_p)), np.empty(n_p)
     return Linearisation(D, cross, ga, H, gp, by_a, by_p, np.empty(n_rows), np.empty(n_p))

@@ -105,9 +105,15 @@ class Synthesizer:
     ) -> Synthesis:
         """Return the pose.
 
-        start: of the previous frame; then there is neither annealing nor a search for a start. past: velocity and acceleration
-        count too; without it the style's static features alone. search: where the minimum near start is a bad one, search for
-        other starts too. max_steps: from start, LIVE_STEPS for a live frame; more needed: the pose has not converged.
+        Args:
+            constraints: what is asked of the pose.
+            start: of the previous frame; then there is neither annealing nor a search for a start. past: velocity and
+                acceleration count too; without it the style's static features alone. search: where the minimum near start is a
+                bad one, search for other starts too. max_steps: from start, LIVE_STEPS for a live frame; more needed: the pose
+                has not converged.
+            past: features of the frames before, or None.
+            search: whether other starts are tried too.
+            max_steps: of the minimiser.
         """
         problem = self._problem(constraints, past)
         if start is None:
