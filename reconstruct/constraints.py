@@ -84,11 +84,17 @@ def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m
     n = len(joint)
     known = np.asarray(np.isfinite(target_m).all(axis=1))
     info = np.where(known[:, None, None], np.eye(3) / sigma_m, 0.0)
-    no_views = (np.zeros((2, n, 2)), np.zeros((2, n)), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
     target = np.ascontiguousarray(np.where(known[:, None], target_m, 0.0))
-    return Constraints(
-        Handles(joint, np.ascontiguousarray(offset_m)), Observations(target, np.ascontiguousarray(info), *no_views)
+    observations = Observations(
+        target,
+        np.ascontiguousarray(info),
+        ideal=np.zeros((2, n, 2)),
+        weight_px=np.zeros((2, n)),
+        view_rotation=np.tile(np.eye(3), (2, 1, 1)),
+        view_translation=np.zeros((2, 3)),
+        view_focal=np.ones(2),
     )
+    return Constraints(Handles(joint, np.ascontiguousarray(offset_m)), observations)
 
 
 def build_joint_constraints(points: Mapping[str, ArrayLike], sigma_m: float = 0.01) -> Constraints:

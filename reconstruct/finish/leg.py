@@ -45,20 +45,22 @@ class LegChain(NamedTuple):
     reference: Floats
 
 
-def solve_leg(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], side: int, target_m: Floats) -> Floats:
+def solve_leg(skeleton: Skeleton, rotvec: Floats, rotation: Floats, position_m: Floats, side: int, target_m: Floats) -> Floats:
     """Return the rotation vectors of hip, knee and ankle that move a foot to its targets, (3, 3) [rad].
 
     Args:
         skeleton: the skeleton.
         rotvec: charted, (J, 3) [rad].
-        hips: rotation (3, 3) and position (3,) [m], world.
+        rotation: of the hips, (3, 3), world.
+        position_m: of the hips, (3,) [m], world.
         side: 0 left, 1 right.
         target_m: of ankle and ball of the foot, (2, 3) [m], world, all finite.
     """
     leg = LEGS[side]
     x = np.ascontiguousarray(rotvec[leg[:3]], np.float64)
-    rotation, position_m = np.ascontiguousarray(hips[0]), np.ascontiguousarray(hips[1])
-    chain = LegChain(rotation, position_m, skeleton.offsets_m[leg], REFERENCE[leg[:3]])
+    chain = LegChain(
+        np.ascontiguousarray(rotation), np.ascontiguousarray(position_m), skeleton.offsets_m[leg], REFERENCE[leg[:3]]
+    )
     _solve_angles(x, chain, SIGMA_RAD.ravel(), np.array(target_m, np.float64))
     return x
 

@@ -46,9 +46,9 @@ class PoseFeet:
     def warm(self, pose: Pose) -> None:
         """Compile the kernels of the legs."""
         _, joints = compute_forward_kinematics(self._subject.skeleton, pose.rotvec, pose.root_m)
-        hips = (matrix_from_rotvec(pose.rotvec[0]), pose.root_m)
+        rotation = matrix_from_rotvec(pose.rotvec[0])
         for side, points in enumerate(FOOT_JOINTS):
-            solve_leg(self._subject.skeleton, pose.rotvec, hips, side, joints[list(points)] + 0.01)
+            solve_leg(self._subject.skeleton, pose.rotvec, rotation, pose.root_m, side, joints[list(points)] + 0.01)
 
     def step(self, pose: Pose, rows: Ints | None = None, weights: Floats | None = None) -> Pose:
         """Return the pose with its contacts, its feet held where they are in contact, and its markers accordingly.
@@ -60,14 +60,15 @@ class PoseFeet:
             rows: the pose's nearest poses in the database, (K,).
             weights: theirs, (K,), equal if None.
         """
-        return self.held(pose, (pose.rotvec, pose.root_m), rows, weights)
+        return self.held(pose, pose.rotvec, pose.root_m, rows, weights)
 
-    def held(self, pose: Pose, body: tuple[Floats, Floats], rows: Ints | None, weights: Floats | None) -> Pose:
+    def held(self, pose: Pose, rotvec: Floats, root_m: Floats, rows: Ints | None, weights: Floats | None) -> Pose:
         """Return `step` of a pose with another body.
 
         Args:
             pose: as solved.
-            body: other joints, (J, 3) [rad], and root, (3,) [m].
+            rotvec: its joints in place of the pose's, (J, 3) [rad].
+            root_m: its root, (3,) [m].
             rows: its nearest poses in the database, (K,), or None.
             weights: weights of these, (K,); None for equal ones.
         """
@@ -77,10 +78,9 @@ class PoseFeet:
         share = UNKNOWN
         if rows is not None and self._labels is not None:
             share = compute_contact_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
-        rotvec, root_m = body
         step = self._lock.step(pose.t_capture_ns, rotvec, root_m, share, find_seen_feet(self._subject, pose.seen))
-        worn = (self._subject.joint, self._subject.offset_m)
-        marker_m = compute_world_markers(self._subject.skeleton, step.rotvec, root_m, *worn)
+        subject = self._subject
+        marker_m = compute_world_markers(subject.skeleton, step.rotvec, root_m, subject.joint, subject.offset_m)
         return replace(pose, rotvec=step.rotvec, root_m=root_m, marker_m=marker_m, contacts=step.contact)
 
 
@@ -137,5 +137,6 @@ class Finish:
         """
         rotvec, root_m = self._filter.filtered(pose)
         rotvec = self._unseen.followed(pose, rotvec, rows)
-        near = (rows, weights) if pose.state is TrackingState.TRACKING else (None, None)
-        return self._feet.held(pose, (rotvec, root_m), *near)
+        if pose.state is not TrackingState.TRACKING:
+            rows = weights = None
+        return self._feet.held(pose, rotvec, root_m, rows, weights)

@@ -255,7 +255,7 @@ class ViewAcquirer:
         for row in kept[np.isfinite(best)]:
             h = int(row[0])
             known = pose[h] == 0 or pose[h] == len(self._joints)  # the T-pose, the last pose
-            found.append(_refine_candidate(ideal, markers, int(pose[h]), (rotation[h], row[1:]), not known))
+            found.append(_refine_candidate(ideal, markers, int(pose[h]), rotation[h], row[1:], not known))
         return self._best(camera, joints, found)
 
     def _local(self, joints: Floats) -> Floats:
@@ -313,24 +313,24 @@ class _ViewCandidate:
     cost_m: float
 
 
-def _refine_candidate(ideal: Floats, markers: Floats, pose: int, root: tuple[Floats, Floats], free: bool) -> _ViewCandidate:
+def _refine_candidate(ideal: Floats, markers: Floats, pose: int, R: Floats, t: Floats, free: bool) -> _ViewCandidate:
     """Assign blobs and fit the root in turn; `free`: and choose the nearest pose (P, M, 3) again."""
     directions = np.column_stack([ideal, np.ones(len(ideal))])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    best = _ViewCandidate(np.full(markers.shape[1], -1, np.int64), pose, *root, np.inf)
+    best = _ViewCandidate(np.full(markers.shape[1], -1, np.int64), pose, R, t, np.inf)
     for gate in GATES_M:
         if free:
-            pose = max(find_nearest_seen_pose(ideal, markers, *root, gate**2), 0)
-        blob, _ = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], gate)
+            pose = max(find_nearest_seen_pose(ideal, markers, R, t, gate**2), 0)
+        blob, _ = assign_blobs(ideal, markers[pose] @ R.T + t, gate)
         used = blob >= 0
         if used.sum() < 4:
             break
         direction = np.where(used[:, None], directions[blob], 0.0)
         rays = Rays(used, np.zeros_like(direction), direction, np.zeros(len(blob)))
-        root = fit_root_to_rays(rays, used, markers[pose], root, LOOSE, FIT_SIGMA_M)
-        blob, cost_m = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], GATE_M)
+        R, t = fit_root_to_rays(rays, used, markers[pose], (R, t), LOOSE, FIT_SIGMA_M)
+        blob, cost_m = assign_blobs(ideal, markers[pose] @ R.T + t, GATE_M)
         if cost_m < best.cost_m:
-            best = _ViewCandidate(blob, pose, *root, cost_m)
+            best = _ViewCandidate(blob, pose, R, t, cost_m)
     return best
 
 

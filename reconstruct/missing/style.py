@@ -60,6 +60,13 @@ class StylePrediction(NamedTuple):
     summary: Floats
 
 
+class TrainingArrays(NamedTuple):
+    """Training poses of a style: features, (N, D), and latent positions, (N, Q)."""
+
+    features: Floats
+    latent: Floats
+
+
 @kernel
 def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, F: Floats) -> float:
     """Write k(x) and its derivatives (1 + Q, M), K^-1 k (M,), f and its derivatives (1 + Q, K); give s2(x).
@@ -167,21 +174,21 @@ def find_nearest_training_rows(known: Floats, asked: FeatureQuery, typical: floa
 
 @kernel
 def find_style_latent(
-    model: StyleArrays, training: tuple[Floats, Floats], asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
+    model: StyleArrays, training: TrainingArrays, asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
 ) -> float:
     """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
 
-    The search begins at the best of the nearest training poses and of x `before`, (P, Q). training: features (N, D) and x (N, Q).
+    The search begins at the best of the nearest training poses and of x `before`, (P, Q).
 
     Args:
         model: arrays of the style.
-        training: features, (N, D), and latent positions, (N, Q).
+        training: poses the search may begin at.
         asked: features that are asked for, with their variances.
         before: latent positions of before, (P, Q).
         x: latent position of least energy, (Q,); written.
         found: features and variance predicted at x; written.
     """
-    known, latent = training
+    known, latent = training.features, training.latent
     n, n_starts = x.shape[0], STARTS + before.shape[0]
     g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
     trial, step, C, rows = np.empty(n), np.zeros(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
@@ -310,7 +317,9 @@ class StyleModel:
         level, self._modelled = build_evaluator(style, style.learned), np.flatnonzero(style.modelled)
         column, n_static = self._modelled % N_STATIC, int(np.searchsorted(self._modelled, N_STATIC))
         self._static_subset, self._all = build_feature_subset(level, column[:n_static]), build_feature_subset(level, column)
-        self._training = (np.ascontiguousarray(style.features[:, self._modelled]), np.ascontiguousarray(style.latent))
+        self._training = TrainingArrays(
+            np.ascontiguousarray(style.features[:, self._modelled]), np.ascontiguousarray(style.latent)
+        )
         self.forget()
 
     def fresh(self) -> Self:
@@ -340,7 +349,7 @@ class StyleModel:
         shift = np.zeros(len(part.column)) if known is None else known[self._modelled]
         y = self._static(frame.state)[part.column] - shift
         variance = np.concatenate([frame.variance, UP_VARIANCE])[part.column]
-        n_latent = self._training[1].shape[1]
+        n_latent = self._training.latent.shape[1]
         before = np.empty((0, n_latent)) if held_out or self._x is None else self._x[None]
         x, found = np.zeros(n_latent), StylePrediction(np.empty((1 + n_latent, len(y))), np.empty(2))
         if not np.isfinite(
@@ -380,6 +389,11 @@ def compile_style_model() -> None:
     """Compile the kernels, on next to nothing."""
     one, row, found = np.ones((1, 1)), np.ones(1), StylePrediction(np.empty((2, 1)), np.empty(2))
     find_style_latent(
-        StyleArrays(one, one, one, row, np.ones(3)), (one, one), FeatureQuery(row, row, row), one, np.empty(1), found
+        StyleArrays(one, one, one, row, np.ones(3)),
+        TrainingArrays(one, one),
+        FeatureQuery(row, row, row),
+        one,
+        np.empty(1),
+        found,
     )
     compute_pose_gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)

@@ -45,7 +45,7 @@ class TrackCosts:
 
 
 def count_live_votes(tracks: PointTracks, frames: Sequence[MarkerFrame], used: Bools) -> Floats:
-    """Return the share of frames in which live reconstruction gave a track each label, (K, M); used: frames that count, (N,).
+    """Return the share of frames in which live reconstruction gave a track each label, (K, M).
 
     Args:
         tracks: the tracks of points.

@@ -75,7 +75,7 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
     for segment in found:
         part = followed.part(segment)
-        solved, rows = stretch.solve(part, partial(_report_part_progress, progress, (done, len(segment), total)))
+        solved, rows = stretch.solve(part, partial(_report_part_progress, progress, done, len(segment), total))
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
         done += len(segment)
@@ -88,9 +88,9 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     return LiveTake(poses, markers, live.views)
 
 
-def _report_part_progress(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
-    """Report the progress of a part as that of the whole; part: frames before, in it, and in all."""
-    progress(part[0] + done * part[1] // (total or 1), part[2])
+def _report_part_progress(progress: Progress, n_before: int, n_part: int, n_all: int, done: int, total: int | None) -> None:
+    """Report the progress of a part of n_part frames, n_before of n_all before it, as that of the whole."""
+    progress(n_before + done * n_part // (total or 1), n_all)
 
 
 class StretchSolver:

@@ -85,7 +85,7 @@ class NeighbourPriors:
         self._usual_bend = compute_bend_covariance(examples)[:DOFS, :DOFS]
 
     def fit(self, motion: TakeMotion, markers: "QueryMarkers", part: slice, own: "OwnExamples | None") -> FramePriors:
-        """Return the priors of some frames; markers: of all frames.
+        """Return the priors of some frames.
 
         Args:
             motion: the poses of the take.

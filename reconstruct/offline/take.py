@@ -85,11 +85,11 @@ class TakeSolver:
         errors: bool = False,
         worn: bool = False,
     ) -> SolvedTake:
-        """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
+        """Solve consecutive frames.
 
         Args:
             frames: the markers of each frame.
-            motion: the poses of the take.
+            motion: where to begin, such as the poses of live reconstruction.
             progress: called with the frames done and all frames.
             rounds: how often neighbours are sought and the energy is minimised.
             own: the motion is solved already, so that its frames are examples from the first round on.

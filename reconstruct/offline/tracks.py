@@ -50,7 +50,7 @@ class PointTracks:
         return np.asarray(seconds[end] - seconds[begin])
 
     def choice(self, n: int, label: Ints, n_markers: int) -> Ints:
-        """Return the point of every marker in a frame, (M,), -1 for none; label: of every track, (K,).
+        """Return the point of every marker in a frame, (M,), -1 for none.
 
         Args:
             n: number of the frame.

@@ -15,7 +15,6 @@ from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.local.model import FULL, LocalModel
 from reconstruct.models.style.synthesis.problem import build_targets, measure_constraint_errors
-from reconstruct.observations import Observations
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
@@ -116,8 +115,7 @@ def _solve_pose(
     ideal, weight = np.zeros((2, len(joint), 2)), np.zeros((2, len(joint)))
     ideal[:, :n] = np.nan_to_num(seen.ideal)
     weight[:, :n] = np.where(np.isfinite(seen.ideal).all(axis=2), np.nan_to_num(seen.weight_px), 0.0)
-    views = (seen.view_rotation, seen.view_translation, seen.view_focal)
-    observations = Observations(np.nan_to_num(at_m), info, ideal, weight, *views)
+    observations = replace(seen, point_m=np.nan_to_num(at_m), root_info=info, ideal=ideal, weight_px=weight)
     r = constraints.root
     known = np.isfinite(r.sigma_rad), np.isfinite(r.sigma_m)
     root = RootPrior(

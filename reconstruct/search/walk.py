@@ -89,7 +89,8 @@ class PoseSearch:
     def _exhaustive(self, query: Query, count: int) -> tuple[Ints, Singles]:
         """Try all poses."""
         self.wide, self.examined = False, len(self.examples)
-        return self._remember(*find_nearest_examples(self.examples, query, count, self._last))
+        rows, squared = find_nearest_examples(self.examples, query, count, self._last)
+        return self._remember(rows, squared)
 
     def _search(self, graph: Graph, raw: RawQuery, count: int, n_lists: int) -> tuple[Ints, Singles, float]:
         """Search the lists and walk; also return the least squared distance of the last query's poses.

@@ -75,7 +75,7 @@ def fit_root_to_rays(
 
     Minimises over a rotation vector d about the world's axes and a shift s of the root (R, t)
 
-    sum_m rho(|P_m (exp([d]x) R y_m + t + s - o_m)|^2 / sigma_m^2) + |d|^2 / sigma_d^2 + |s|^2 / sigma_s^2
+        sum_m rho(|P_m (exp([d]x) R y_m + t + s - o_m)|^2 / sigma_m^2) + |d|^2 / sigma_d^2 + |s|^2 / sigma_s^2
 
     with P_m = I - r_m r_m', the part across the ray from o_m along r_m, and Cauchy's rho.
 

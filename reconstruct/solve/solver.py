@@ -39,11 +39,10 @@ class FrameProblem:
     def __post_init__(self) -> None:
         seen, robust2 = self.observations, self.robust_sigmas**2
         in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
-        cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         terms = (
             MarkerBody(*_pack_chain(self.skeleton), *map(make_read_only, self.markers)),
             MarkerTerm(make_read_only(seen.point_m), seen.root_info, robust2),
-            ViewTerm(seen.ideal, in_one, *cameras, robust2),
+            ViewTerm(seen.ideal, in_one, seen.view_rotation, seen.view_translation, seen.view_focal, robust2),
         )
         object.__setattr__(self, "fixed", terms)
 

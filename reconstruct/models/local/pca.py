@@ -132,9 +132,8 @@ def _sum_over_poles(poles: Floats, weights: Floats, first: int, last: int, origi
 
 
 @kernel
-def _solve_quadratic(c: tuple[float, float, float], low: float, high: float) -> float:
-    """Return the root of c0 h^2 - c1 h + c2 between low and high, their middle where there is none."""
-    a, b, e = c
+def _solve_quadratic(a: float, b: float, e: float, low: float, high: float) -> float:
+    """Return the root of a h^2 - b h + e between low and high, their middle where there is none."""
     q = 0.5 * (b + math.copysign(math.sqrt(max(b * b - 4.0 * a * e, 0.0)), b))
     if q != 0.0 and low < e / q < high:
         return e / q
@@ -177,7 +176,7 @@ def find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: fl
         over, under = (poles[k] - origin) - t, (bottom - origin) - t
         s, r = d_upper * over * over, d_lower * under * under
         c = f + d_upper * over + d_lower * under
-        step = _solve_quadratic((c, c * (over + under) - s - r, f * over * under), low - t, high - t)
+        step = _solve_quadratic(c, c * (over + under) - s - r, f * over * under, low - t, high - t)
         if abs(f) <= 1e-15 * (1.0 + upper - lower) or high - low <= 1e-16 * gap:
             break
         t += step

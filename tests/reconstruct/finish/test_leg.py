@@ -38,7 +38,7 @@ def solved(pose: Floats, side: int, target: Floats) -> Floats:
     """Return the pose with one leg solved for."""
     G, p = compute_forward_kinematics(SKELETON, pose, ROOT)
     result = pose.copy()
-    result[LEGS[side][:3]] = solve_leg(SKELETON, pose, (G[0], p[0]), side, target)
+    result[LEGS[side][:3]] = solve_leg(SKELETON, pose, G[0], p[0], side, target)
     return result
 
 

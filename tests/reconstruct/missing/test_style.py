@@ -14,6 +14,7 @@ from reconstruct.missing.style import (
     FeatureQuery,
     StyleModel,
     StylePrediction,
+    TrainingArrays,
     build_feature_subset,
     compute_pose_gaussian,
     compute_prediction_energy,
@@ -89,8 +90,8 @@ def test_x_found_is_a_minimum_and_no_worse_than_where_the_search_began(style: St
     """Started at the x of a training pose that the pose asked for is near to."""
     level, chosen = build_evaluator(style, style.learned), np.flatnonzero(style.modelled)
     part = build_feature_subset(level, chosen % N_STATIC)
-    training = (style.features[:, chosen], style.latent)
-    asked = FeatureQuery(training[0][12] + 0.01, part.spread, np.full(len(chosen), 1e-4))
+    training = TrainingArrays(style.features[:, chosen], style.latent)
+    asked = FeatureQuery(training.features[12] + 0.01, part.spread, np.full(len(chosen), 1e-4))
     x, found, rest = np.empty(3), room(len(chosen)), (np.empty(3), np.empty((3, 3)))
     energy = find_style_latent(part.model, training, asked, np.empty((0, 3)), x, found)
     begun = [compute_prediction_energy(start, part.model, asked, room(len(chosen)), *rest) for start in style.latent]

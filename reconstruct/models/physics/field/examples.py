@@ -62,7 +62,8 @@ def compute_heading_rad(q: Floats) -> Floats:
 
 def find_nearest_stretch(
     bank: ExampleBank,
-    ends: tuple[Floats, Floats],
+    first: Floats,
+    last: Floats,
     seconds: float,
     wanted: Bools | None,
     motions: Sequence[int] | None = None,
@@ -71,12 +72,13 @@ def find_nearest_stretch(
 
     Args:
         bank: the examples.
-        ends: two poses, (95,).
+        first: pose it begins near, (95,).
+        last: pose it ends near, (95,).
         seconds: length of the stretch [s].
         wanted: contacts, (N, 2, 3), None for any.
         motions: those that are looked through, None for all.
     """
-    both = np.array(ends)
+    both = np.array((first, last))
     target = _compute_pose_states(both, bank.units)
     turn, shift = _compute_relative_places(
         both[:1, [0, 2]], compute_heading_rad(both[:1]), both[1:, [0, 2]], compute_heading_rad(both[1:])
@@ -128,11 +130,10 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
 
     Every stretch of the examples is compared with the nearest one of other performers (of other motions, where there is one
     performer); L'L is the inverse of the covariance of the differences, in the tangent space, per distance of the example.
-    performers: of each motion.
 
     Args:
         bank: the examples.
-        performers: whose examples count.
+        performers: of each motion.
         dynamics: the body's equations of motion.
     """
     examples = bank.examples
@@ -145,7 +146,7 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
             for first in range(start, stop - n, round(EVERY_S * examples.fps)) if others else ():
                 real = examples.q[first : first + n].astype(np.float64)
                 stretch, distance = find_nearest_stretch(
-                    bank, (real[0], real[-1]), n / examples.fps, examples.parts[first : first + n], others
+                    bank, real[0], real[-1], n / examples.fps, examples.parts[first : first + n], others
                 )
                 if distance < ALIKE:
                     near = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*stretch, n)), real[0], real[-1])

@@ -93,8 +93,8 @@ def calibrate_variances(process: SparseProcess, Y: Floats, z: Floats, of_motion:
     """Return a process whose variances c_k are those of motions that it does not know.
 
     The frames of a motion are alike, and neighbours of each other; the likelihood takes them for independent, and so takes the
-    forces of the next performer for surer than they are. Each half of the motions is predicted by the other half; of_motion: of
-    each frame, (N,). A single motion is halved in the middle.
+    forces of the next performer for surer than they are. Each half of the motions is predicted by the other half; a
+    single motion is halved in the middle.
 
     Args:
         process: as learned.

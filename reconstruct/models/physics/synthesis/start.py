@@ -93,7 +93,7 @@ def build_from_examples(
         if n < 3:
             continue
         wanted = None if parts is None else parts[a.frame : b.frame + 1]
-        stretch, distance = find_nearest_stretch(bank, (a.q, b.q), n / fps, wanted)
+        stretch, distance = find_nearest_stretch(bank, a.q, b.q, n / fps, wanted)
         rows = np.linspace(stretch[0], stretch[1], n)
         q[a.frame : b.frame + 1] = bend_stretch(dynamics, sample_configurations(field.examples.q, rows), a.q, b.q)
         found[a.frame : b.frame + 1] = field.examples.parts[np.rint(rows).astype(int)]

@@ -82,7 +82,7 @@ def run_scaled_conjugate_gradients(
 ) -> Floats:
     """Return a minimum, (P,), from start, (P,), in at most `steps` steps.
 
-    Stops when a step gains less than tolerance, relative to the value. watch: called with the value after each step.
+    Stops when a step gains less than tolerance, relative to the value.
 
     Args:
         value: returns value and gradient at a point.
