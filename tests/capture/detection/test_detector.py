@@ -246,7 +246,10 @@ def test_real_recording(shared_data: Path) -> None:
         assert set(counts) <= {13, 14, 15, 16}
 
 
-CALLED = ((foreground, ("_outside", "_brighter")), (discs, ("_brightness", "_membership", "_fit")))
+CALLED = (
+    (foreground, ("write_outside_runs", "write_brighter_runs")),
+    (discs, ("write_disc_brightness", "write_disc_membership", "fit_disc_centres")),
+)
 
 
 def test_every_kernel_that_python_calls_is_compiled() -> None:
