@@ -31,7 +31,7 @@ class PoseIndex(NamedTuple):
 
 
 def build_pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
-    """Cover poses (N, M, 3) by centres and list the poses nearest to each.
+    """Build the index of poses (N, M, 3): centres that cover them, and the poses nearest to each.
 
     Half of the centres are each the pose farthest from those before it (Gonzalez 1985), so that no pose is far from all; the
     others are drawn at random, so that lists are short where poses are dense.

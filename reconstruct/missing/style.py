@@ -295,7 +295,7 @@ class FeatureSubset:
 
 
 def build_feature_subset(level: StyleEvaluator, column: Ints) -> FeatureSubset:
-    """Prepare the first K features of a level, of the given static features."""
+    """Build the subset of the first K features of a level, of the given static features."""
     n, p = len(column), level.parameters
     w2 = level.scale[:n] ** 2.0
     total = np.bincount(column, w2, N_STATIC)

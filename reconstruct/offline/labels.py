@@ -64,7 +64,7 @@ def count_live_votes(tracks: PointTracks, frames: Sequence[MarkerFrame], used: B
 
 
 def compute_track_costs(tracks: PointTracks, marker_m: Floats, seconds: Floats, known: Bools) -> TrackCosts:
-    """Compare tracks with the markers of solved poses.
+    """Compute the cost of every label of a track from the markers of solved poses.
 
     Args:
         tracks: the tracks of points.

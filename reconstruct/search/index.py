@@ -75,7 +75,7 @@ def _compute_cache_key(subject: Subject, database: PoseDatabase) -> str:
 
 
 def _read_cache_file(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
-    """Map a file of the cache; None where it is missing or damaged."""
+    """Read a file of the cache as a map; None where it is missing or damaged."""
     if not path.is_file():
         return None
     try:

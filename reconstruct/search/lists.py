@@ -53,7 +53,7 @@ def describe_lists_recipe() -> str:
 
 
 def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) -> Lists:
-    """Group poses by their markers, (N, 3M) float32 [m]; deterministic for a given seed.
+    """Build lists of poses by their markers, (N, 3M) float32 [m]; deterministic for a given seed.
 
     Args:
         marker_m: markers of the poses, (N, 3M) float32 [m].

@@ -74,7 +74,7 @@ class Solution:
 
 
 def solve_pose(problem: FrameProblem, root: Root, *, start: Floats | None = None, max_iterations: int = 12) -> Solution:
-    """Minimise the energy of a frame from a root.
+    """Solve for the pose of a frame: minimise its energy from a root.
 
     Args:
         problem: the frame's terms.

@@ -61,7 +61,7 @@ class LocalPca:
 
 
 def compute_pca(examples: Floats) -> LocalPca:
-    """Decompose examples, (n, D) float64 [rad], n >= 1."""
+    """Compute the principal directions of examples, (n, D) float64 [rad], n >= 1."""
     mean = examples.mean(axis=0)
     centred = examples - mean
     energy = np.einsum("ij,ij->i", centred, centred)
@@ -315,7 +315,7 @@ def select_local_pca(
     judged: int | None = JUDGED,
     slack: float = 0.0,
 ) -> SelectedPca:
-    """Choose K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
+    """Select K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
 
     B is at most the number of directions the examples have, so 0 for identical examples.
 

@@ -120,7 +120,7 @@ def _run_k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progr
 
 
 def update_atoms(poses: Singles, atoms: Singles, codes: Codes) -> None:
-    """Improve every atom in use and its coefficients in turn; also the codes' errors, none of which that rises in sum.
+    """Update every atom in use and its coefficients in turn; also the codes' errors, none of which that rises in sum.
 
     Args:
         poses: (N, D) float32.

@@ -56,7 +56,7 @@ def fit_style(
     progress: ProgressCallback = _ignore_progress,
     start: Style | None = None,
 ) -> Style:
-    """Learn a style; deterministic: the same poses, options and start give the same arrays, to the bit.
+    """Fit a style to poses; deterministic: the same poses, options and start give the same arrays, to the bit.
 
     Args:
         poses: to learn from.
@@ -206,7 +206,7 @@ def build_start_from_style(style: Style, features: Floats, modelled: Bools, comp
 
 
 def _fit_by_method(Y: Floats, start: StyleFit, most_scale: Floats, o: LearnOptions, watch: "_Watch") -> StyleFit:
-    """Learn by the method of the options."""
+    """Fit by the method of the options."""
     steps = watch.total - 1
     if o.method == "heuristic":
         return learn_by_heuristic(Y, start, most_scale, o.active, steps, o.optimiser, watch)
