@@ -1,6 +1,8 @@
 """What every folder shares: settings and their loading, joints and marker sets, errors, atomic files, logs, the numba decorator.
 
 In: TOML files (`--config`, marker sets, tuned values) and `--set`. Out: `Settings` and `MarkerSet`, frozen and checked.
+
+Other folders import arrays, errors, files, jit, joints, loading, logs, markers, per_camera, settings, signatures.
 """
 
 DUOCAP = True  # a foreign package named `config` lacks it: tools/launch.py tells them apart

@@ -2,6 +2,8 @@
 
 In: residuals, derivatives and matrices as arrays. Out: solutions, factors, covariances. Nothing here knows what the numbers mean;
 rotations and kinematics are in `database.geometry`.
+
+Other folders import assignment, banded, definite, least_squares.
 """
 
 DUOCAP = True  # a foreign package named `numerics` lacks it: tools/launch.py tells them apart

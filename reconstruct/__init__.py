@@ -2,4 +2,6 @@
 
 In: `Views` of one moment. `Pipeline.step` labels (labelling/), finds nearest poses (search/), builds a local
 model (models/local/), solves (solve/), predicts what is missing (missing/) and finishes (finish/). Out: a `Pose`.
+
+Other folders import constraints, doubt, history, observations, pipeline, pose.
 """

@@ -3,11 +3,15 @@
 Points are handles: fixed on a joint, as markers are. One view of a handle is a ray it should lie on.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Ints
+from config.errors import DuocapError
+from config.joints import JOINT_INDEX
 from reconstruct.observations import Observations
 
 
@@ -69,12 +73,41 @@ class Constraints:
 
 
 def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m: float = 0.01) -> Constraints:
-    """Return constraints of handles, joint (P,) and offset (P, 3) [m], at world points, (P, 3) [m]; NaN: no constraint."""
+    """Return constraints of handles at world points.
+
+    Args:
+        joint: of each handle, (P,).
+        offset_m: place in the joint's frame, (P, 3) [m].
+        target_m: world points, (P, 3) [m]; NaN for no constraint.
+        sigma_m: standard deviation [m].
+    """
     n = len(joint)
     known = np.asarray(np.isfinite(target_m).all(axis=1))
     info = np.where(known[:, None, None], np.eye(3) / sigma_m, 0.0)
-    no_views = (np.zeros((2, n, 2)), np.zeros((2, n)), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
     target = np.ascontiguousarray(np.where(known[:, None], target_m, 0.0))
-    return Constraints(
-        Handles(joint, np.ascontiguousarray(offset_m)), Observations(target, np.ascontiguousarray(info), *no_views)
+    observations = Observations(
+        target,
+        np.ascontiguousarray(info),
+        ideal=np.zeros((2, n, 2)),
+        weight_px=np.zeros((2, n)),
+        view_rotation=np.tile(np.eye(3), (2, 1, 1)),
+        view_translation=np.zeros((2, 3)),
+        view_focal=np.ones(2),
     )
+    return Constraints(Handles(joint, np.ascontiguousarray(offset_m)), observations)
+
+
+def build_joint_constraints(points: Mapping[str, ArrayLike], sigma_m: float = 0.01) -> Constraints:
+    """Return constraints that place joints.
+
+    points: by the joint's name, where it shall be, (3,) [m] world; sigma_m: standard deviation. Raises DuocapError: an unknown
+    joint, or no place.
+    """
+    for name, point in points.items():
+        if name not in JOINT_INDEX:
+            raise DuocapError(f"{name!r}: no such joint; expected one of {', '.join(JOINT_INDEX)}")
+        if np.shape(point) != (3,) or not np.isfinite(np.asarray(point, np.float64)).all():
+            raise DuocapError(f"{name}: {np.asarray(point)} is no place; expected three metres, such as (0.4, 1.2, 0.3)")
+    joint = np.array([JOINT_INDEX[name] for name in points], np.int64)
+    target_m = np.array([np.asarray(point, np.float64) for point in points.values()]).reshape(-1, 3)
+    return build_point_handles(joint, np.zeros((len(joint), 3)), target_m, sigma_m)

@@ -8,6 +8,7 @@ from the prediction.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,8 +62,14 @@ def observations_from_markers(
 ) -> Observations:
     """Return the observations of a frame, weighted by their covariance and the model's own error.
 
-    model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m]. For a marker that one camera sees it
-    is converted to pixels at an approximate depth: that of the triangulated markers, else of the expected ones, (M, 3) [m] world.
+    For a marker that one camera sees it is converted to pixels at an approximate depth: that of the triangulated markers, else of
+    the expected ones, (M, 3) [m] world.
+
+    Args:
+        frame: the markers.
+        rig: the cameras, in the world.
+        model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m].
+        expected_m: expected markers, (M, 3) [m], or None.
     Raises ValueError: a covariance that is not positive definite.
     """
     n = len(frame.valid)
@@ -78,15 +85,24 @@ def observations_from_markers(
             model_px = camera.focal_px * model_sigma_m[which] / depths_m[c]
             sigma_px = frame.sigma_px[c, which] * camera.magnification(frame.image_px[c, which])
             weight[c, which] = 1.0 / (sigma_px**2 + model_px**2)
-    return Observations(frame.point_m, root_info, ideal, weight, *_collect_camera_arrays(rig))
+    views = _collect_camera_arrays(rig)
+    return Observations(frame.point_m, root_info, ideal, weight, views.rotation, views.translation, views.focal_px)
+
+
+class CameraArrays(NamedTuple):
+    """Cameras of `Observations`: rotation (V, 3, 3), translation (V, 3) [m], focal length (V,) [px]."""
+
+    rotation: Floats
+    translation: Floats
+    focal_px: Floats
 
 
 @lru_cache(maxsize=8)
-def _collect_camera_arrays(rig: Rig) -> tuple[Floats, Floats, Floats]:
-    """Return the rotations, translations and focal lengths of `Observations`."""
+def _collect_camera_arrays(rig: Rig) -> CameraArrays:
+    """Return the cameras of a rig as arrays."""
     rotation = np.array([camera.rotation for camera in rig.cameras])
     translation = np.array([camera.translation for camera in rig.cameras])
-    return rotation, translation, np.array([camera.focal_px for camera in rig.cameras])
+    return CameraArrays(rotation, translation, np.array([camera.focal_px for camera in rig.cameras]))
 
 
 def _estimate_depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> list[float]:

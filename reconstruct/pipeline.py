@@ -178,8 +178,8 @@ class Pipeline:
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
         t2 = self.clock()
-        told = (tracked, views) if self._delay is None else self._delay.step(before, tracked, views)
-        pose = self._tell(*told)
+        told, told_views = (tracked, views) if self._delay is None else self._delay.step(before, tracked, views)
+        pose = self._tell(told, told_views)
         self._false_detections.learn(everything, tracked.frame, pose.state is TrackingState.TRACKING)
         self._world.add(pose)
         t3 = self.clock()
@@ -190,14 +190,15 @@ class Pipeline:
 
     def flush(self) -> Iterator[Pose]:
         """Yield the poses of the last moments, which a lag kept back, once nothing more comes."""
-        for told in self._delay.rest() if self._delay is not None else ():
-            yield self._tell(*told)
+        for tracked, views in self._delay.rest() if self._delay is not None else ():
+            yield self._tell(tracked, views)
 
     def _tell(self, tracked: TrackedMoment, views: Views) -> Pose:
         """Publish a moment and finish its pose."""
         self.markers, self.views = tracked.frame, views
-        near = (None, None) if tracked.estimate is None else (tracked.estimate.near.rows, tracked.estimate.near.weights)
-        pose = self._finish.step(self._published(tracked), *near)
+        near = None if tracked.estimate is None else tracked.estimate.near
+        rows, weights = (None, None) if near is None else (near.rows, near.weights)
+        pose = self._finish.step(self._published(tracked), rows, weights)
         return replace(pose, doubts=find_doubts(tracked), n_views=len(views.present))
 
     def _published(self, tracked: TrackedMoment) -> Pose:

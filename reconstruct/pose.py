@@ -101,8 +101,14 @@ def build_pose_packet(
 ) -> Pose:
     """Build the packet of a frame.
 
-    frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; error_m: expected of the joints,
-    (J,) [m], or None.
+    Args:
+        frame: the markers that were used.
+        state: how well the performer is tracked.
+        body: the pose.
+        marker_m: its markers, (M, 3) [m] world.
+        rig: the cameras, in the world.
+        subject: the performer.
+        error_m: expected of the joints, (J,) [m], or None.
     """
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)

@@ -30,7 +30,13 @@ def project_tpose(rig: Rig, subject: Subject) -> Views:
 
 
 def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
-    """Solve the T-pose from all views, the next frames, from one view, with a pose model; forget it."""
+    """Solve the T-pose from all views, the next frames, from one view, with a pose model; forget it.
+
+    Args:
+        estimator: to be warmed.
+        rig: the cameras, in the world.
+        fills_in: whether a pose model is warmed too.
+    """
     position_m = rig.middle_m + 3.0 * rig.ahead
     tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)

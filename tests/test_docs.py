@@ -9,7 +9,7 @@ from tools.commands.evaluate.group import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
-PACKAGES = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
+PACKAGES = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools", "duocap")
 FOLDERS = "|".join([*PACKAGES, "benchmarks"])
 MAX_LINES = 150  # of ARCHITECTURE.md: a tour that can be read at once
 MAX_WORDS = 620  # of a decision: a page, with its tables

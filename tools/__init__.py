@@ -1,1 +1,4 @@
-"""The command line, one room for each job, and the processes they start."""
+"""The command line, one room for each job, and the processes they start.
+
+Other folders import export.
+"""

@@ -100,6 +100,13 @@ def write_takes(files: Sequence[ExportFile], take: "Take") -> None:
             write_take(wanted, take)
 
 
+def export_take(take: "Take", *files: Path | str) -> None:
+    """Write a take to files, all of them or none; the end of each name tells its format. Raises DuocapError."""
+    wanted = [ExportFile(Path(file), find_export_format(Path(file))) for file in files]
+    check_apart(wanted, ())
+    write_takes(wanted, take)
+
+
 def write_take(wanted: ExportFile, take: "Take") -> None:
     """Write a take in one format."""
     kind = FORMATS[wanted.format]

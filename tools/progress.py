@@ -11,6 +11,10 @@ class ProgressState(Protocol):
     def __call__(self, done: int, total: int | None, words: str = "", /) -> None: ...
 
 
+def ignore_progress(done: int, total: int | None, words: str = "", /) -> None:
+    """Show nothing."""
+
+
 @contextmanager
 def open_progress_bar(description: str) -> Iterator[ProgressState]:
     """Return a function that receives how much is done, and of how much where that is known."""

@@ -67,7 +67,13 @@ def draw_random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
 
 
 def draw_random_lens(rng: np.random.Generator, reach: float, strong: bool) -> Floats:
-    """Return distortions that do not fold the image, (5,). reach: distance of its corners in focal lengths."""
+    """Return distortions that do not fold the image, (5,).
+
+    Args:
+        rng: source of random numbers.
+        reach: distance of the image's corners in focal lengths.
+        strong: whether distortion is strong.
+    """
     while True:
         k = np.array([rng.uniform(-0.25, 0.05), rng.uniform(-0.05, 0.15), 0.0, 0.0, 0.0])
         if strong:
@@ -109,7 +115,13 @@ def is_in_view(camera: Camera, points_m: Floats) -> bool:
 
 
 def is_face_visible(camera: Camera, normal: Floats, center_m: Floats) -> bool:
-    """Return whether a camera sees a board's printed side, not too obliquely; normal: away from that side, (3,)."""
+    """Return whether a camera sees a board's printed side, not too obliquely.
+
+    Args:
+        camera: the camera.
+        normal: away from the printed side, (3,).
+        center_m: centre of the board, (3,) [m].
+    """
     ray = center_m - camera.center_m
     return bool(normal @ ray > 0.3 * np.linalg.norm(ray))
 
@@ -117,7 +129,12 @@ def is_face_visible(camera: Camera, normal: Floats, center_m: Floats) -> bool:
 def draw_random_pose(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, near_m: float) -> tuple[Floats, bool]:
     """Return a pose of the board, (6,), and whether both cameras see it.
 
-    near_m: distance at which it fills half of an image; poor: always distant and facing the camera.
+    Args:
+        rng: source of random numbers.
+        rig: the cameras, in the world.
+        board: the board.
+        poor: always distant and facing the camera.
+        near_m: distance at which it fills half of an image.
     """
     both = poor or rng.random() > 0.15
     points = board.points_m - board.points_m.mean(axis=0)
@@ -144,7 +161,13 @@ def draw_random_pose(rng: np.random.Generator, rig: Rig, board: Board, poor: boo
 
 
 def draw_random_scene(index: int, seed: int = 6, adversity: str | None = None) -> CalibrationScene:
-    """Return the scene of a number; half of the scenes have no adversity, unless one is given."""
+    """Return the scene of a number; half of the scenes have no adversity, unless one is given.
+
+    Args:
+        index: its number.
+        seed: of the random numbers.
+        adversity: which one, or None.
+    """
     rng = np.random.default_rng((seed, index))
     drawn = "none" if rng.random() < 0.5 else ADVERSITIES[1 + rng.integers(len(ADVERSITIES) - 1)]
     adversity = drawn if adversity is None else adversity

@@ -36,7 +36,14 @@ def choose_lens_model(scene: CalibrationScene) -> LensModel:
 
 
 def build_solution(scene: CalibrationScene, state: BundleState, lens: LensModel, covariance: Floats | None = None) -> RigSolution:
-    """Return a state as a solution. covariance: of the shared parameters, (2 n + 6, 2 n + 6)."""
+    """Return a state as a solution.
+
+    Args:
+        scene: the scene.
+        state: lenses and poses.
+        lens: model of the lenses.
+        covariance: of the shared parameters, (2 n + 6, 2 n + 6), or None.
+    """
     seen = collect_observations(scene)
     of_cameras = zip(scene.truth.cameras, state.intrinsics, state.rotation, state.translation, strict=True)
     cameras = tuple(make_camera(camera.name, camera.size, K, R, t) for camera, K, R, t in of_cameras)
@@ -92,7 +99,10 @@ def fit_scene(scene: CalibrationScene, lens: LensModel | None = None) -> RigSolu
 def measure_world_error(truth: Rig, rig: Rig, points_m: Floats) -> float:
     """Return the largest relative error of a distance between points that `truth` sees and `rig` measures; inf without points.
 
-    points_m: (N, 3) [m] in the world of `truth`.
+    Args:
+        truth: cameras that are right.
+        rig: the cameras, in the world.
+        points_m: (N, 3) [m] in the world of `truth`.
     """
     errors = np.abs(compute_distance_errors(points_m, remeasure_points(points_m, truth, rig)))
     return float(errors.max()) if len(errors) else float("inf")

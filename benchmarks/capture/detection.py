@@ -43,7 +43,13 @@ def draw_image(size: tuple[int, int], room: bool) -> tuple[Image, BackgroundBoun
 
 
 def build_opencv_call(image: Image, lo: Image, hi: Image) -> Call:
-    """Return a call of OpenCV's functions on one image; what is out of bounds is foreground."""
+    """Return a call of OpenCV's functions on one image; what is out of bounds is foreground.
+
+    Args:
+        image: the image.
+        lo: least grey levels.
+        hi: greatest grey levels.
+    """
 
     def call() -> list[tuple[float, float]]:
         mask = cv2.bitwise_not(cv2.inRange(image, lo, hi))
@@ -71,7 +77,13 @@ def build_calls(size: tuple[int, int], room: bool) -> dict[str, Call]:
 
 
 def measure_medians_us(measured: dict[str, Call], rounds: int, cold: bool) -> dict[str, float]:
-    """Return the median time of every call [us]; they take turns."""
+    """Return the median time of every call [us]; they take turns.
+
+    Args:
+        measured: the calls by name.
+        rounds: how often each is called.
+        cold: whether caches are emptied before.
+    """
     taken: dict[str, list[float]] = {name: [] for name in measured}
     buffer = np.zeros(EVICT_BYTES // 8)
     for n in range(-10, rounds):

@@ -47,7 +47,7 @@ TIMED = {
     "reconstruct.track.models.update_belief": "belief",
     "reconstruct.track.estimator.surprise": "belief",
     "reconstruct.solve.solver.FrameProblem.energy": "solve",
-    "reconstruct.solve.solver._run_levenberg_marquardt": "solve",
+    "reconstruct.solve.solver.run_levenberg_marquardt": "solve",
     "reconstruct.track.estimator.Estimator.error_m": "expected errors",
     "reconstruct.pipeline.Pipeline._packet": "packet",
     "reconstruct.finish.filter.OutputFilter.filtered": "filter",

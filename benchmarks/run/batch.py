@@ -49,7 +49,13 @@ class TimedWork:
 
 
 def time_work(name: str, work: Callable[[], object], different: Callable[[], int]) -> TimedWork:
-    """Do work in processes of its own and measure it."""
+    """Do work in processes of its own and measure it.
+
+    Args:
+        name: what is measured.
+        work: the work.
+        different: returns how many takes differ.
+    """
     load, before, begun_s = os.getloadavg()[0], os.times(), time.perf_counter()
     work()
     wall_s, after = time.perf_counter() - begun_s, os.times()
@@ -63,7 +69,15 @@ def run_duocap(*words: object) -> None:
 
 
 def cut_takes(source: Path, to: Path, count: int, first: int, size: tuple[int, int]) -> None:
-    """Cut a recording into takes, which overlap if they have to."""
+    """Cut a recording into takes, which overlap if they have to.
+
+    Args:
+        source: folder of the recording.
+        to: folder of the takes.
+        count: how many takes.
+        first: number of the first.
+        size: of the images [px].
+    """
     head, *rows = (source / "timestamps.csv").read_text("utf-8").splitlines()
     step = min(PIECE, (len(rows) - first - PIECE) // max(count - 1, 1))
     for k in range(count):
@@ -77,7 +91,13 @@ def cut_takes(source: Path, to: Path, count: int, first: int, size: tuple[int, i
 
 
 def prepare_takes(folder: Path, n_takes: int, recording: Path | None) -> None:
-    """Make the takes."""
+    """Make the takes.
+
+    Args:
+        folder: where files are written.
+        n_takes: how many.
+        recording: folder of a recording, None to simulate one.
+    """
     rest = n_takes - 1
     real = rest // 2 if recording is not None else 0
     for k, motion in enumerate(MOTIONS):
@@ -111,7 +131,13 @@ def prepare_takes(folder: Path, n_takes: int, recording: Path | None) -> None:
 
 
 def copy_rig_and_subject(source: Path, to: Path, subject: Path | None = None) -> None:
-    """Put rig and subject where takes find them."""
+    """Put rig and subject where takes find them.
+
+    Args:
+        source: folder of the recording.
+        to: folder of the takes.
+        subject: file, None for that of the recording.
+    """
     to.mkdir(parents=True)
     shutil.copy(source / "rig.toml", to)
     shutil.copy(subject or source / "subject.toml", to / "subject.toml")
@@ -141,7 +167,13 @@ def run_batch(folder: Path, out: str, *words: object) -> None:
 
 
 def count_different_takes(folder: Path, out: str, names: Sequence[str]) -> int:
-    """Return how many takes differ from the loop's in any byte of their motion."""
+    """Return how many takes differ from the loop's in any byte of their motion.
+
+    Args:
+        folder: where files are written.
+        out: folder of what is compared, in `folder`.
+        names: of the takes.
+    """
 
     def files(where: str, name: str) -> list[bytes]:
         return [(folder / where / name / f"{name.rpartition('/')[2]}.{kind}").read_bytes() for kind in KINDS]

@@ -44,7 +44,13 @@ class PoseList:
         """Ignore the rig."""
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
-        """Count an event."""
+        """Count an event.
+
+        Args:
+            t_ns: time of the frame [ns].
+            kind: of event.
+            text: for the user.
+        """
         self.n_events += 1
 
     def serve(self, t_ns: int) -> None:
@@ -59,7 +65,13 @@ class PoseList:
 
 
 def build_sent_blobs(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
-    """Return blobs captured at a time and received 4 ms later."""
+    """Return blobs captured at a time and received 4 ms later.
+
+    Args:
+        camera: the camera.
+        index: its number.
+        t_ns: time of the frame [ns].
+    """
     blobs = Blobs(camera, index, t_ns, np.array([[float(index), 0.0]]), np.ones(1), np.zeros((1, 3)), np.ones(1))
     return SentBlobs(blobs, t_ns + MS, t_ns + 3 * MS), t_ns + 4 * MS
 

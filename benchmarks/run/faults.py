@@ -121,7 +121,13 @@ class Bench:
         return since
 
     def measure(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> FaultOutcome:
-        """Begin a fault, end it after hold_s, and wait for recovery."""
+        """Begin a fault, end it after hold_s, and wait for recovery.
+
+        Args:
+            begin: begins the fault.
+            end: ends it.
+            hold_s: how long it lasts [s].
+        """
         self.run_for(QUIET_S if hold_s else LONG_QUIET_S)
         self._poses.clear()
         self._events.clear()

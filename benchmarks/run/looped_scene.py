@@ -46,7 +46,13 @@ def build_looped_scene(
 ) -> LoopedScene:
     """Calibrate the performer, draw a round and write the files into a folder.
 
-    reach_s: seconds of the performance; n_views: cameras; every: of the scene's frames only each so many is shown.
+    Args:
+        size: of the images [px].
+        database: the motion database.
+        folder: where files are written.
+        reach_s: seconds of the performance.
+        n_views: cameras.
+        every: of the scene's frames only each so many is shown.
     """
     scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S, views=n_views)
     performer = make_scene_performer(scene, make_demo_performance(scene.fps, BEGIN_S + reach_s + 1.0))

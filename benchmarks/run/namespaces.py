@@ -49,7 +49,13 @@ def find_unavailable_reason() -> str:
 
 @contextlib.contextmanager
 def make_two_machines(delay_ms: float, loss: float, jitter_ms: float = 0.0) -> Iterator[Machines]:
-    """Make the namespaces and the wire; everything is gone when the block ends. delay_ms: each way; loss: share of frames."""
+    """Make the namespaces and the wire; everything is gone when the block ends.
+
+    Args:
+        delay_ms: each way [ms].
+        loss: share of frames.
+        jitter_ms: deviation of the delay [ms].
+    """
     tag = f"{os.getpid() % 100000}"
     machines = Machines(f"dca{tag}", f"dcb{tag}", f"dcw{tag}")
     names = (machines.a, machines.b, machines.wire)

@@ -59,7 +59,13 @@ def _undistort_points(camera: Camera, points_px: Floats) -> Floats:
 
 
 def match_points(rig: Rig, left_px: Floats, right_px: Floats) -> Floats:
-    """Return the points of pairs of least distance from each other's epipolar lines, (N, 3) [m]."""
+    """Return the points of pairs of least distance from each other's epipolar lines, (N, 3) [m].
+
+    Args:
+        rig: the cameras, in the world.
+        left_px: (N, 2) [px].
+        right_px: (M, 2) [px].
+    """
     left, right = _undistort_points(rig.cameras[0], left_px), _undistort_points(rig.cameras[1], right_px)
     lines = np.c_[left, np.ones(len(left))] @ compute_fundamental_matrix(*rig.cameras).T
     far = np.abs(lines @ np.c_[right, np.ones(len(right))].T) / np.linalg.norm(lines[:, :2], axis=1)[:, None]
@@ -135,7 +141,16 @@ def measure_transport_ms(n: int, fps: float) -> list[float]:
 def measure_peers_ms(
     images: tuple[list[Image], list[Image]], performer: Performer, subject: Subject, database: PoseDatabase, first: int, n: int
 ) -> dict[str, tuple[float, ...]]:
-    """Return p50, p95 and p99 of each stage and of their sum [ms]. images: of both cameras; first: frame of the first image."""
+    """Return p50, p95 and p99 of each stage and of their sum [ms].
+
+    Args:
+        images: of both cameras.
+        performer: who is drawn.
+        subject: the performer.
+        database: the motion database.
+        first: frame of the first image.
+        n: number of images.
+    """
     cv2.setNumThreads(1)
     fps, pose = performer.scene.fps, PoseFit(subject, database)
     taken: dict[str, list[float]] = {"detect": [], "transport": measure_transport_ms(n, fps), "match": [], "solve": []}

@@ -95,7 +95,14 @@ class Run:
 
 
 def build_scene(size: tuple[int, int], database: Path, folder: Path, drawn_s: float = DRAWN_S) -> PipelineScene:
-    """Calibrate the performer for images of a size, and draw the frames into a folder."""
+    """Calibrate the performer for images of a size, and draw the frames into a folder.
+
+    Args:
+        size: of the images [px].
+        database: the motion database.
+        folder: where files are written.
+        drawn_s: length that is drawn [s].
+    """
     scene = replace(SCENE, width_px=size[0], height_px=size[1])
     performer = make_scene_performer(scene, make_demo_performance(scene.fps, FIRST_S + drawn_s + 1.0))
     stage = DemoScene(performer, performer.duration_s)
@@ -108,7 +115,14 @@ def build_scene(size: tuple[int, int], database: Path, folder: Path, drawn_s: fl
 
 
 def run_paced(scene: PipelineScene, case: Case, database: Path, seconds: float) -> Run:
-    """Start the processes, receive until the cameras end, and return the figures."""
+    """Start the processes, receive until the cameras end, and return the figures.
+
+    Args:
+        scene: the scene.
+        case: what is measured.
+        database: the motion database.
+        seconds: length [s].
+    """
     settings = Settings()
     settings = replace(settings, stream=replace(settings.stream, address=free_address()))
     stored = replace(scene.stored, n_shown=round(seconds * scene.stored.fps), jpeg=case.jpeg)
@@ -148,7 +162,14 @@ def _measure_peers(scene: PipelineScene, stored: StoredFrames, database: Path) -
 
 
 def measure_starts(scene: PipelineScene, case: Case, database: Path, folder: Path) -> str:
-    """Start with everything cached, and with an empty cache of compiled kernels in `folder`; return the figures."""
+    """Start with everything cached, and with an empty cache of compiled kernels in `folder`; return the figures.
+
+    Args:
+        scene: the scene.
+        case: what is measured.
+        database: the motion database.
+        folder: of the empty cache.
+    """
     lines = []
     before = os.environ.get("NUMBA_CACHE_DIR")
     for what, cache in (("everything cached", before), ("nothing compiled", str(folder))):

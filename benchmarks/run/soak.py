@@ -82,7 +82,16 @@ class SoakOptions:
 def start_run(
     scene: LoopedScene, urls: Sequence[str], address: str, database: Path | None, log: Path, beside: SoakOptions
 ) -> subprocess.Popen[str]:
-    """Start `duocap run`."""
+    """Start `duocap run`.
+
+    Args:
+        scene: the scene.
+        urls: of the cameras.
+        address: of the stream.
+        database: the motion database.
+        log: file of the log.
+        beside: what else runs.
+    """
     words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject)]
     words += ["--set", f"stream.address={address}", "--set", "stream.service="]
     words += ["--set", f"viewer.port={beside.page}"] if beside.page else ["--headless"]
@@ -156,7 +165,16 @@ class Soak:
 def run_soak(
     scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool, beside: SoakOptions | None = None
 ) -> Soak:
-    """Run, and print a line a minute."""
+    """Run, and print a line a minute.
+
+    Args:
+        scene: the scene.
+        minutes: how long [min].
+        database: the motion database.
+        folder: where files are written.
+        with_faults: whether cameras fail now and then.
+        beside: what else runs.
+    """
     log, address, beside = folder / "run.log", free_address(), beside or SoakOptions()
     servers = start_servers(scene)
     heard = MinuteListener(address)

@@ -107,7 +107,15 @@ def _read_children_s() -> float:
 
 
 def measure_starts(trees: Sequence[Path], wanted: Sequence[str], style: Path, folder: Path, again: int) -> Iterator[Start]:
-    """Make each start once for each tree, one tree after the other."""
+    """Make each start once for each tree, one tree after the other.
+
+    Args:
+        trees: checkouts to compare.
+        wanted: names of starts.
+        style: a style file.
+        folder: of the empty cache.
+        again: how often each.
+    """
     for what in (what for what in SHORT if what in wanted):
         for words in SHORT[what]:
             for tree in trees:

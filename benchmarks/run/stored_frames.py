@@ -32,7 +32,14 @@ class StoredFrames:
 
 
 def store_frames(stored: StoredFrames, camera: SimulatedCamera, index: int, frames: range) -> None:
-    """Draw frames of one camera, 0 or 1, and write them."""
+    """Draw frames of one camera, 0 or 1, and write them.
+
+    Args:
+        stored: where frames are written.
+        camera: the camera.
+        index: its number.
+        frames: their numbers.
+    """
     image = np.stack([camera.frame_at(k).image for k in frames])
     np.save(stored.file(index), image)
 

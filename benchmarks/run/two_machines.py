@@ -116,7 +116,13 @@ def prepare_folder(folder: Path, seconds: float) -> None:
 
 
 def run_both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> TwoMachinesFigures:
-    """Start the nodes at their machine and the run at its own; return the figures of the run."""
+    """Start the nodes at their machine and the run at its own; return the figures of the run.
+
+    Args:
+        machines: the namespaces.
+        folder: where files are written.
+        arguments: of the command line.
+    """
     sides = CAMERA_NAMES[:2] if arguments.nodes == "both" else ("left",)
     nodes = []
     for side in sides:
@@ -146,7 +152,13 @@ def end_node(node: "subprocess.Popen[bytes]") -> None:
 
 
 def measure_run(folder: Path, seconds: float, both_nodes: bool) -> TwoMachinesFigures:
-    """Run and compare with the truth; at the run's machine."""
+    """Run and compare with the truth; at the run's machine.
+
+    Args:
+        folder: where files are written.
+        seconds: length [s].
+        both_nodes: whether both cameras are at the other machine.
+    """
     settings = Settings(
         stream=StreamSettings(keys=str(folder / "run"), preview=False),
         capture=CaptureSettings(f"tcp://{RUN_HOST}:5572", f"tcp://{RUN_HOST}:5573"),

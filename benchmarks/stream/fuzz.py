@@ -146,7 +146,13 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def fuzz_decoder(name: str, n_messages: int, seed: int) -> FuzzFigures:
-    """Return what a decoder makes of n messages."""
+    """Return what a decoder makes of n messages.
+
+    Args:
+        name: what is measured.
+        n_messages: how many messages.
+        seed: of the random numbers.
+    """
     decoder, real = DECODERS[name]
     messages = generate_malformed_messages(real, seed)
     n_warm = n_messages // 10
@@ -170,7 +176,13 @@ def _count_accepted(decoder: Callable[[bytes], object], messages: Iterator[bytes
 
 
 def fuzz_socket(name: str, n_messages: int, seed: int) -> FuzzFigures:
-    """Let another process send n messages to a socket of ours."""
+    """Let another process send n messages to a socket of ours.
+
+    Args:
+        name: what is measured.
+        n_messages: how many messages.
+        seed: of the random numbers.
+    """
     listen, send = SOCKETS[name]
     target = listen()
     sender = multiprocessing.get_context("spawn").Process(target=send, args=(target.address, n_messages, seed), daemon=True)

@@ -119,7 +119,13 @@ class ServiceTarget:
 
 
 def send_requests(address: str, n_messages: int, seed: int) -> None:
-    """Ask a publisher for topics over many connections, as it ends those with malformed requests."""
+    """Ask a publisher for topics over many connections, as it ends those with malformed requests.
+
+    Args:
+        address: of the socket.
+        n_messages: how many messages.
+        seed: of the random numbers.
+    """
     messages = generate_malformed_messages(REQUESTS, seed)
     with zmq.Context() as context:
         for _ in range(0, n_messages, PER_CONNECTION):
@@ -132,7 +138,13 @@ def send_requests(address: str, n_messages: int, seed: int) -> None:
 
 
 def send_stream(address: str, n_messages: int, seed: int) -> None:
-    """Publish malformed messages, waiting for the subscriber instead of dropping."""
+    """Publish malformed messages, waiting for the subscriber instead of dropping.
+
+    Args:
+        address: of the socket.
+        n_messages: how many messages.
+        seed: of the random numbers.
+    """
     with zmq.Context() as context, context.socket(zmq.XPUB) as socket:
         socket.setsockopt(zmq.LINGER, WAIT_MS)
         socket.setsockopt(zmq.XPUB_NODROP, 1)
@@ -144,7 +156,13 @@ def send_stream(address: str, n_messages: int, seed: int) -> None:
 
 
 def send_blobs(address: str, n_messages: int, seed: int) -> None:
-    """Send malformed blobs, also in several parts."""
+    """Send malformed blobs, also in several parts.
+
+    Args:
+        address: of the socket.
+        n_messages: how many messages.
+        seed: of the random numbers.
+    """
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
         socket.setsockopt(zmq.LINGER, WAIT_MS)
         socket.setsockopt(zmq.SNDTIMEO, WAIT_MS)
@@ -157,6 +175,11 @@ def send_service_requests(address: str, n_messages: int, seed: int) -> None:
     """Send malformed requests to a service, also in several parts; one that is too long ends a connection of its own.
 
     Answers are read, as ZeroMQ does not reconnect a socket that was dropped for unread ones.
+
+    Args:
+        address: of the socket.
+        n_messages: how many messages.
+        seed: of the random numbers.
     """
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.setsockopt(zmq.LINGER, WAIT_MS)
@@ -177,7 +200,13 @@ def send_service_requests(address: str, n_messages: int, seed: int) -> None:
 
 
 def send_raw(address: str, n_messages: int, seed: int) -> None:
-    """Write bytes that are not ZMTP, or not after its greeting, on many connections."""
+    """Write bytes that are not ZMTP, or not after its greeting, on many connections.
+
+    Args:
+        address: of the socket.
+        n_messages: how many messages.
+        seed: of the random numbers.
+    """
     host, port = address.removeprefix("tcp://").split(":")
     real = (GREETING, GREETING + READY, READY, b"\x00\x06\x01pose ", *(b"\x00" + bytes([len(r)]) + r for r in REQUESTS))
     messages = generate_malformed_messages(real, seed)

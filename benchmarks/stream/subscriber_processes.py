@@ -61,7 +61,14 @@ class Peers:
 
 
 def receive_poses(line: Connection, address: str, n: int, n_poses: int) -> None:
-    """Receive poses with n subscribers until an event ends it; poses from n_poses on are not counted."""
+    """Receive poses with n subscribers until an event ends it.
+
+    Args:
+        line: to the process that started this one.
+        address: of the socket.
+        n: number of subscribers.
+        n_poses: number from which on poses are not counted.
+    """
     context = zmq.Context()
     poller = zmq.Poller()
     numbers: dict[zmq.Socket[bytes], list[int]] = {}
@@ -105,7 +112,14 @@ def receive_slowly(line: Connection, address: str) -> None:
 
 
 def join_repeatedly(line: Connection, address: str, n: int, pause_s: float) -> None:
-    """Join n times, one after the other; send how long each waited for the skeleton [ms]."""
+    """Join n times, one after the other; send how long each waited for the skeleton [ms].
+
+    Args:
+        line: to the process that started this one.
+        address: of the socket.
+        n: how many.
+        pause_s: between two [s].
+    """
     Subscriber(address).close()  # sockets are loaded
     waited_ms = []
     for _ in range(n):

@@ -84,7 +84,14 @@ def _format_line(f: SubscriberFigures, alone: SubscriberFigures) -> str:
 
 
 def measure_subscribers(n: int, trouble: str, n_poses: int, hz: float) -> SubscriberFigures:
-    """Publish to n healthy subscribers, and one with trouble if any is named."""
+    """Publish to n healthy subscribers, and one with trouble if any is named.
+
+    Args:
+        n: healthy subscribers.
+        trouble: kind of the troubled one, or empty.
+        n_poses: how many are published.
+        hz: how many a second.
+    """
     publisher = Publisher("tcp://127.0.0.1:0")
     publisher.publish(SKELETON)
     shares = [len(range(k, n, N_PROCESSES)) for k in range(N_PROCESSES)]

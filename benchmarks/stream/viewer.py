@@ -65,7 +65,14 @@ def main() -> None:
 
 
 def measure_usage_rows(minutes: float, viewer: psutil.Process, browser: Browser, stream: WalkingStream) -> list[dict[str, float]]:
-    """Take a line every ten seconds."""
+    """Take a line every ten seconds.
+
+    Args:
+        minutes: how long [min].
+        viewer: the viewer's process.
+        browser: the browser.
+        stream: what is viewed.
+    """
     begun, rows = time.monotonic(), []
     page = psutil.Process(browser.process.pid)
     before_s, before_viewer, before_browser = begun, measure_usage(viewer)[0], measure_usage(page)[0]

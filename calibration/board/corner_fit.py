@@ -122,7 +122,7 @@ def _guess_parameters(grey: Floats, offset: Floats, weight: Floats, steps_px: Fl
 def _minimise_error(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
     """Minimise the squared error of every corner, each with its own damping; return parameters, cost (N,), J' J (N, 10, 10)."""
     damping = np.full(len(values), 1e-2)
-    error, J = _compute_model(values, grey, offset, weight)
+    error, J = compute_corner_model(values, grey, offset, weight)
     cost = (error**2).sum(axis=1)
     for _ in range(STEPS):
         A = J.transpose(0, 2, 1) @ J
@@ -130,7 +130,7 @@ def _minimise_error(values: Floats, grey: Floats, offset: Floats, weight: Floats
         step = solve_each_damped(A, g, damping, 1e-6)
         tried = values + step
         tried[:, BLUR_1 : BLUR_2 + 1] = np.clip(tried[:, BLUR_1 : BLUR_2 + 1], np.log(LEAST_BLUR_PX), np.log(MOST_BLUR_PX))
-        new_error, new_J = _compute_model(tried, grey, offset, weight)
+        new_error, new_J = compute_corner_model(tried, grey, offset, weight)
         new_cost = (new_error**2).sum(axis=1)
         better = new_cost < cost
         values = np.where(better[:, None], tried, values)
@@ -143,7 +143,7 @@ def _minimise_error(values: Floats, grey: Floats, offset: Floats, weight: Floats
     return values, cost, J.transpose(0, 2, 1) @ J
 
 
-def _compute_model(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def compute_corner_model(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return model minus picture, (N, P), and its derivatives, (N, P, 10), both weighted."""
     x, y = offset[..., 0] - values[:, X, None], offset[..., 1] - values[:, Y, None]
     edges, edge_slopes, alongs, normals, blurs = [], [], [], [], []

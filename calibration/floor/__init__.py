@@ -2,4 +2,6 @@
 
 In: views of a board (board), points of markers that rest (markers) or are worn by somebody who walks (walk). Out: a `Floor`
 (frame), which turns the rig's world upright, its report (quality) and picture.
+
+Other folders import board, dwell, feet, frame, markers, picture, quality, walk.
 """

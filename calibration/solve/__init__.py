@@ -1,4 +1,6 @@
 """A rig from views of a board: selection of views, lens models, bundle adjustment.
 
 In: `BoardMoment`s of board/. Out: those worth keeping (selection), and a `RigSolution` with its covariances (rig, solution).
+
+Other folders import checks, initial, rig, selection, solution.
 """

@@ -41,7 +41,7 @@ class ConstellationPlacement:
 
 
 @kernel
-def _write_frame(a: Floats, b: Floats, c: Floats, F: Floats) -> None:
+def write_triple_frame(a: Floats, b: Floats, c: Floats, F: Floats) -> None:
     """Write the right-handed frame with x along b - a and c in the x-y half plane to the columns of F."""
     xx, xy, xz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     n = math.sqrt(xx * xx + xy * xy + xz * xz) + 1e-300
@@ -68,7 +68,7 @@ def _is_same_distance(d: float, e: float, scales: Floats, slack: float) -> bool:
 
 
 @kernel
-def _score_placement(
+def score_marker_placement(
     points: Floats, model: Floats, R: Floats, center: Floats, target: Floats, scale: float, gate2: float
 ) -> float:
     """Return the sum over markers of the squared distance to the nearest point, at most gate2 each."""
@@ -89,7 +89,7 @@ def _score_placement(
 
 
 @kernel
-def _search_placements(
+def search_marker_placements(
     points: Floats,
     model: Floats,
     triples: NDArray[np.int64],
@@ -106,7 +106,7 @@ def _search_placements(
     for t in range(triples.shape[0]):
         a, b, c = model[triples[t, 0]], model[triples[t, 1]], model[triples[t, 2]]
         ab, bc, ca = _compute_distance(a, b), _compute_distance(b, c), _compute_distance(c, a)
-        _write_frame(a, b, c, F)
+        write_triple_frame(a, b, c, F)
         for i in range(n):
             for j in range(n):
                 if j == i or not _is_same_distance(ab, _compute_distance(points[i], points[j]), scales, slack):
@@ -119,13 +119,13 @@ def _search_placements(
                         continue
                     scale = (_compute_distance(points[i], points[j]) + bc2 + ca2) / (ab + bc + ca)
                     scale = min(max(scale, scales[0]), scales[1])
-                    _write_frame(points[i], points[j], points[k], E)
+                    write_triple_frame(points[i], points[j], points[k], E)
                     for r in range(3):
                         for s in range(3):
                             R[r, s] = E[r, 0] * F[s, 0] + E[r, 1] * F[s, 1] + E[r, 2] * F[s, 2]
                         center[r] = (a[r] + b[r] + c[r]) / 3.0
                         target[r] = (points[i, r] + points[j, r] + points[k, r]) / 3.0
-                    score = _score_placement(points, model, R, center, target, scale, gate2)
+                    score = score_marker_placement(points, model, R, center, target, scale, gate2)
                     worst = np.argmax(best)
                     if score < best[worst]:
                         best[worst] = score
@@ -208,7 +208,9 @@ def place_constellation(
     scales = np.array(scale_range, float)
     best, kept = np.full(N_REFINED, np.inf), np.zeros((N_REFINED, 16))
     preferred = np.zeros(len(model), bool) if preferred is None else preferred
-    _search_placements(make_read_only(points), model, _choose_triples(model, preferred), scales, slack_m, gate_m**2, best, kept)
+    search_marker_placements(
+        make_read_only(points), model, _choose_triples(model, preferred), scales, slack_m, gate_m**2, best, kept
+    )
     placements: dict[bytes, ConstellationPlacement] = {}
     for row in kept[np.isfinite(best)]:
         placement = _refine_placement(points, model, row, scales, gate_m)

@@ -2,4 +2,6 @@
 
 In: `Sightings`, both cameras' bright spots (tracks), and their lenses. Out: a `WandSolution` (solve), its report (quality) and
 picture.
+
+Other folders import picture, quality, solve, tracks.
 """

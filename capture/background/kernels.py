@@ -66,7 +66,7 @@ def _count_changes(pixels: NDArray[np.uint8], recent: NDArray[np.float32], count
 
 
 @kernel
-def _update_statistics(
+def update_statistics(
     pixels: NDArray[np.uint8], mean: NDArray[np.float32], sigma: NDArray[np.float32], share: NDArray[np.float32]
 ) -> None:
     """Move mean and sigma towards the pixels by a share; share (2, n): of the mean, of sigma."""
@@ -186,7 +186,7 @@ def watch_row(
             part = 1.0 - np.exp(-max(t_s - cells[VISITED, row, c], 0.0) / memory_s)
             share[0, first:last], share[1, first:last] = part, part
     for y in range(y0, y1):
-        _update_statistics(image[y], recent[0, y], recent[1, y], share)
+        update_statistics(image[y], recent[0, y], recent[1, y], share)
 
 
 @kernel
@@ -239,7 +239,7 @@ def learn_row(
             drift[BEFORE] += model[0, middle, i]
             drift[AFTER] += model[0, middle, i] + share[0, i] * (image[middle, i] - model[0, middle, i])
     for y in range(y0, y1):
-        _update_statistics(image[y], model[0, y], model[1, y], share)
+        update_statistics(image[y], model[0, y], model[1, y], share)
 
 
 @kernel

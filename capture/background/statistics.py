@@ -103,7 +103,7 @@ def estimate_background(images: list[Image]) -> Background:
     dark = float(np.mean([is_dark(image) for image in images])) > 0.5
     shares = np.array([0.1, 0.2, 0.3] if dark else [0.25, 0.5, 0.75])
     quantiles = np.empty((3, samples.shape[1]), np.float32)
-    _write_quantiles(samples, np.round(shares * (len(images) - 1)).astype(np.int64), quantiles)
+    write_quantiles(samples, np.round(shares * (len(images) - 1)).astype(np.int64), quantiles)
     low, middle, high = quantiles
     if dark:
         std = np.maximum((high - low) / Q10_TO_Q30, MIN_SIGMA)
@@ -145,7 +145,7 @@ def read_images_between(source: Source, start_s: float, end_s: float) -> list[Im
 
 
 @kernel
-def _write_quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArray[np.float32]) -> None:
+def write_quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArray[np.float32]) -> None:
     """Write the values of three ascending ranks in each column: samples (n, P) -> out (3, P), by counting."""
     counts = np.zeros(256, np.int32)
     for p in range(samples.shape[1]):

@@ -53,9 +53,9 @@ def fit_discs(
         return None
     patch = np.empty((y1 - y0, x1 - x0))
     if table is None:
-        _write_brightness(image, x0, y0, patch)
+        write_disc_brightness(image, x0, y0, patch)
     else:
-        _write_membership(image, x0, y0, table, patch)
+        write_disc_membership(image, x0, y0, table, patch)
     background = float(np.percentile(patch, DARK_PERCENT))
     patch = np.maximum(patch - background, 0.0)
     amplitude = float(np.median(peak)) + level - background
@@ -67,8 +67,8 @@ def fit_discs(
     start = start + _compute_weighted_middle(patch) - (start * area_px[:, None]).sum(axis=0) / area_px.sum()
     centers, sigma = start.copy(), np.empty(len(start))
     one, one_radius = _compute_weighted_middle(patch)[None], np.array([max(np.sqrt(blob_px / np.pi) - rim_px, 0.5)])
-    left_one = _fit_centres(patch, amplitude, one_radius, one.copy(), one, np.empty(1))
-    left = _fit_centres(patch, amplitude, radius, start, centers, sigma)
+    left_one = fit_disc_centres(patch, amplitude, one_radius, one.copy(), one, np.empty(1))
+    left = fit_disc_centres(patch, amplitude, radius, start, centers, sigma)
     if left > GOOD or left > BETTER * left_one or _compute_min_distance(centers, radius) < MIN_DISTANCE:
         return None
     return centers + (x0, y0), sigma
@@ -88,7 +88,7 @@ def _compute_min_distance(centers: Floats, radius: Floats) -> float:
 
 
 @kernel
-def _write_brightness(image: Bytes, x0: int, y0: int, patch: Floats) -> None:
+def write_disc_brightness(image: Bytes, x0: int, y0: int, patch: Floats) -> None:
     """Write the brightest channel of the pixels to a patch."""
     for y in range(patch.shape[0]):
         for x in range(patch.shape[1]):
@@ -97,7 +97,7 @@ def _write_brightness(image: Bytes, x0: int, y0: int, patch: Floats) -> None:
 
 
 @kernel
-def _write_membership(image: Bytes, x0: int, y0: int, table: Bytes, patch: Floats) -> None:
+def write_disc_membership(image: Bytes, x0: int, y0: int, table: Bytes, patch: Floats) -> None:
     """Write the weights of the colours of the pixels to a patch."""
     for y in range(patch.shape[0]):
         for x in range(patch.shape[1]):
@@ -106,7 +106,7 @@ def _write_membership(image: Bytes, x0: int, y0: int, table: Bytes, patch: Float
 
 
 @kernel
-def _write_disc_equations(
+def write_disc_equations(
     patch: Floats, amplitude: float, radius: Floats, centers: Floats, H: Floats, g: Floats, work: Floats
 ) -> float:
     """Write H = J'J, its lower triangle, and g = J'(patch - model) for the centres; return the sum of squares. work: (2, K)."""
@@ -140,7 +140,7 @@ def _write_disc_equations(
 
 
 @kernel
-def _fit_centres(patch: Floats, amplitude: float, radius: Floats, expected: Floats, centers: Floats, sigma: Floats) -> float:
+def fit_disc_centres(patch: Floats, amplitude: float, radius: Floats, expected: Floats, centers: Floats, sigma: Floats) -> float:
     """Fit the centres (K, 2), write their sigmas, and return the remaining share of the squares."""
     n = len(radius)
     H, g, work = np.empty((2 * n, 2 * n)), np.empty(2 * n), np.empty((2, n))
@@ -150,7 +150,7 @@ def _fit_centres(patch: Floats, amplitude: float, radius: Floats, expected: Floa
         for x in range(patch.shape[1]):
             total += patch[y, x] * patch[y, x]
     for _ in range(STEPS):
-        _write_disc_equations(patch, amplitude, radius, centers, H, g, work)
+        write_disc_equations(patch, amplitude, radius, centers, H, g, work)
         for k in range(n):
             for c in range(2):
                 H[2 * k + c, 2 * k + c] += trust
@@ -164,7 +164,7 @@ def _fit_centres(patch: Floats, amplitude: float, radius: Floats, expected: Floa
             largest = max(largest, abs(step))
         if largest < 1e-3:
             break
-    squares = _write_disc_equations(patch, amplitude, radius, centers, H, g, work)
+    squares = write_disc_equations(patch, amplitude, radius, centers, H, g, work)
     for a in range(2 * n):
         H[a, a] += trust
     eliminate_rows(H, g, 0)

@@ -50,7 +50,7 @@ class ForegroundRuns:
         Raises: CalibrationError: another size of image.
         """
         rows = self._rows(image)
-        return self._found(_write_outside_runs(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
+        return self._found(write_outside_runs(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
 
     def brighter(
         self, image: Image, threshold: int, bounds: BackgroundBounds | None = None, gap_px: int = 0
@@ -66,7 +66,7 @@ class ForegroundRuns:
         """
         rows, level = self._rows(image), np.uint8(min(max(threshold, 0), 255))
         hi = NO_BOUNDS if bounds is None else bounds.hi
-        return self._found(_write_brighter_runs(rows, hi, level, gap_px, self._marks, self._pixels, self._runs))
+        return self._found(write_brighter_runs(rows, hi, level, gap_px, self._marks, self._pixels, self._runs))
 
     def _rows(self, image: Image) -> Image:
         width, height = self.size
@@ -144,7 +144,7 @@ def _scan_chunk(
 
 
 @kernel
-def _write_outside_runs(
+def write_outside_runs(
     rows: Bytes, lows: Bytes, highs: Bytes, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]
 ) -> int:
     """Write runs (row, first, last) of what is out of bounds; return their number, -1 where they do not fit.
@@ -170,12 +170,12 @@ def _write_outside_runs(
 
 
 @kernel
-def _write_brighter_runs(
+def write_brighter_runs(
     rows: Bytes, highs: Bytes, level: np.uint8, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]
 ) -> int:
     """Write runs of what is above a level, and above bounds where there are any.
 
-    Highs (H, 3 W) or (0, 0); as `_write_outside_runs` does.
+    Highs (H, 3 W) or (0, 0); as `write_outside_runs` does.
     """
     image, hi, words = rows.reshape(-1), highs.reshape(-1), pixels.view(np.uint64)
     n, width = 0, rows.shape[1] // 3

@@ -1,1 +1,4 @@
-"""Sockets between processes and machines: addresses, keys, and blobs as bytes."""
+"""Sockets between processes and machines: addresses, keys, and blobs as bytes.
+
+Other folders import endpoints, keys, wire.
+"""

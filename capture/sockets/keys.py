@@ -248,14 +248,14 @@ def _answer_requests(socket: "zmq.Socket[bytes]") -> None:
     """Answer requests until the context ends."""
     try:
         while True:
-            socket.send_multipart(_build_reply(socket.recv_multipart()))
+            socket.send_multipart(build_zap_reply(socket.recv_multipart()))
     except zmq.ZMQError as error:  # the context ends, or is gone
         log.debug("authenticator ends: %s", error)
     finally:
         socket.close(0)
 
 
-def _build_reply(request: list[bytes]) -> list[bytes]:
+def build_zap_reply(request: list[bytes]) -> list[bytes]:
     """Return the reply to one ZAP request: version, id, status, text, user, metadata."""
     version, request_id = request[0], request[1] if len(request) > 1 else b""
     name = _find_client(request)

@@ -1,1 +1,4 @@
-"""Where frames come from: files, webcams, network cameras, simulated cameras; all behind one protocol."""
+"""Where frames come from: files, webcams, network cameras, simulated cameras; all behind one protocol.
+
+Other folders import source, timestamps.
+"""

@@ -1,1 +1,4 @@
-"""Two views together: matching, labels by the last pose, and whether the rig still fits."""
+"""Two views together: matching, labels by the last pose, and whether the rig still fits.
+
+Other folders import check, choice, labels, matching, watch.
+"""

@@ -68,7 +68,7 @@ def list_untaken(count: int, taken: NDArray[np.int64]) -> NDArray[np.int64]:
 def _choose_pairs(found: Candidates, n_first: int, n_second: int, s: MatchSettings, predicted: bool) -> Ints:
     """Return the candidates of two views that are pairs."""
     if predicted:
-        return _assign_candidates(found.first, found.second, found.cost, n_first, n_second)
+        return assign_candidates(found.first, found.second, found.cost, n_first, n_second)
     return _assign_at_one_depth(found, n_first, n_second, s.depth_extent_m)
 
 
@@ -81,7 +81,7 @@ def _assign_at_one_depth(found: Candidates, n_first: int, n_second: int, extent_
     best, lowest = np.zeros(0, np.int64), np.inf
     for middle in _spread_depths(found.depth_m):
         at_depth = found.cost + np.minimum(((found.depth_m - middle) / extent_m) ** 2, MAX_POSITION)
-        chosen = _assign_candidates(found.first, found.second, at_depth, n_first, n_second)
+        chosen = assign_candidates(found.first, found.second, at_depth, n_first, n_second)
         total = float((at_depth[chosen] - UNPAIRED).sum())
         if total < lowest:
             best, lowest = chosen, total
@@ -98,7 +98,7 @@ def _spread_depths(depth_m: Floats) -> Floats:
     )
 
 
-def _assign_candidates(first: Ints, second: Ints, cost: Floats, n_first: int, n_second: int) -> Ints:
+def assign_candidates(first: Ints, second: Ints, cost: Floats, n_first: int, n_second: int) -> Ints:
     """Return the candidates of the assignment of least cost: `cost`, (C,), a pair, UNPAIRED / 2 an unpaired blob.
 
     Every blob has a dummy partner on the other side; two dummies pair at no cost.

@@ -232,11 +232,11 @@ def _write_links(
 ) -> bool:
     """Write costs and distances of all links, and the links themselves where no two compete; return whether none do."""
     _write_costs(tracks, seen, elapsed_s, cost, distance)
-    return _link_nearest(cost, distance, row, error_px)
+    return link_nearest(cost, distance, row, error_px)
 
 
 @inline_kernel
-def _link_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], error_px: Floats) -> bool:
+def link_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], error_px: Floats) -> bool:
     """Link each blob to the track of least cost, (N,), or each track to the blob where these are more; False if two want one.
 
     In nearly all frames none do, and no assignment costs less: what has no partner costs GATE2 whatever it is given.

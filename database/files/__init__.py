@@ -2,4 +2,6 @@
 
 In: ASF/AMC and BVH files (read), C3D files (c3d). Out: a `Clip` at the file's rate, which `clean` and
 `resample` take, or `C3dPoints`.
+
+Other folders import asf_amc, c3d, cleaning, read, resample, retarget, trc.
 """

@@ -1,1 +1,4 @@
-"""Rotations, rigid motions, the skeleton and its forward kinematics: arrays in, arrays out."""
+"""Rotations, rigid motions, the skeleton and its forward kinematics: arrays in, arrays out.
+
+Other folders import kinematics, rigid, rotations, skeleton.
+"""

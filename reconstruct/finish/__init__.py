@@ -3,4 +3,6 @@
 In: a `Pose` and its nearest poses in the database. Out: the `Pose` filtered, with contacts and with feet that do not slide
 (`stage.Finish`). Two more stages for those who want them: poses some milliseconds ahead (`prediction.Predictor`), and recorded
 takes without jitter or lag (`smoother.smooth`).
+
+Other folders import contacts, feet, filter, leg, prediction, smoother.
 """

@@ -22,7 +22,13 @@ MOVES_WITH = np.array([0.5, 0.7, 0.0, 0.0])
 
 
 def compute_marker_positions(subject: Subject, G: Floats, joint_m: Floats) -> Floats:
-    """Return the markers (..., M, 3) [m] of joints with orientations G (..., J, 3, 3) and positions (..., J, 3) [m], world."""
+    """Return the positions of the markers, (..., M, 3) [m], world.
+
+    Args:
+        subject: the performer.
+        G: orientations of the joints, (..., J, 3, 3), world.
+        joint_m: positions of the joints, (..., J, 3) [m], world.
+    """
     offset_m = (G[..., subject.joint, :, :] @ subject.offset_m[:, :, None])[..., 0]
     return np.asarray(joint_m[..., subject.joint, :] + offset_m)
 

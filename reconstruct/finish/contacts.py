@@ -38,7 +38,13 @@ class FootMotion:
 
 
 def follow_points(before: FootMotion | None, points_m: Floats, dt_s: float) -> FootMotion:
-    """Follow points with a critically damped g-h filter of time constant SPEED_S (Benedict & Bordner 1962)."""
+    """Follow points with a critically damped g-h filter of time constant SPEED_S (Benedict & Bordner 1962).
+
+    Args:
+        before: the filter after the frame before, None at the first.
+        points_m: the points, (4, 3) [m].
+        dt_s: time since the frame before [s].
+    """
     if before is None or dt_s <= 0.0:
         return FootMotion(points_m.copy(), np.zeros((N_POINTS, 3)))
     theta = math.exp(-dt_s / SPEED_S)
@@ -51,7 +57,10 @@ def follow_points(before: FootMotion | None, points_m: Floats, dt_s: float) -> F
 def compute_contact_share(labels: Bytes, rows: Ints, weights: Floats) -> Floats:
     """Return the weighted share of neighbours in contact, (4,), NaN for no weight.
 
-    labels: contacts of all poses, (N, 4); rows: the neighbours, (K,); weights: theirs, (K,).
+    Args:
+        labels: contacts of all poses, (N, 4).
+        rows: the neighbours, (K,).
+        weights: theirs, (K,).
     """
     total = float(weights.sum())
     if len(rows) == 0 or not total > 0.0:
@@ -62,8 +71,12 @@ def compute_contact_share(labels: Bytes, rows: Ints, weights: Floats) -> Floats:
 def compute_contact_probability(share: Floats, speed_m_s: Floats, height_m: Floats | None = None) -> Floats:
     """Return the probability of contact of each point, (4,).
 
-    share: of the neighbours in contact, (4,), NaN where unknown; speed_m_s: (4,); height_m: over the point's height when it
-    stands, (4,) [m], None without a floor. A low point proves nothing, a high one is strong evidence against a contact.
+    A low point proves nothing, a high one is strong evidence against a contact.
+
+    Args:
+        share: of the neighbours in contact, (4,), NaN where unknown.
+        speed_m_s: (4,).
+        height_m: over the point's height when it stands, (4,) [m], None without a floor.
     """
     heights = [LOW_M] * N_POINTS if height_m is None else height_m.tolist()
     probability = np.empty(N_POINTS)
@@ -75,15 +88,23 @@ def compute_contact_probability(share: Floats, speed_m_s: Floats, height_m: Floa
 
 
 def update_contacts(before: Bools, probability: Floats, settings: FeetSettings) -> Bools:
-    """Return which points are in contact now, (4,): a contact begins above `enter` and ends below `leave`."""
+    """Return which points are in contact now, (4,): a contact begins above `enter` and ends below `leave`.
+
+    Args:
+        before: which points were in contact, (4,).
+        probability: of contact, (4,).
+        settings: thresholds of contacts.
+    """
     return np.asarray(np.where(before, probability > settings.leave, probability > settings.enter))
 
 
 def compute_floor_heights_m(points_m: Floats, ball_m: float, ball_to_ankle_m: Floats) -> Floats:
     """Return the height of each point over its height when it stands on the floor, (4,) [m].
 
-    ball_m: height of the balls of standing feet [m]; ball_to_ankle_m: height of the ankles over the balls then, left and right,
-    (2,) [m].
+    Args:
+        points_m: ankles and balls of both feet, (4, 3) [m].
+        ball_m: height of the balls of standing feet [m].
+        ball_to_ankle_m: height of the ankles over the balls then, left and right, (2,) [m].
     """
     standing = np.array([ball_to_ankle_m[0], 0.0, ball_to_ankle_m[1], 0.0])
     return np.asarray(points_m[:, 1] - ball_m - standing)

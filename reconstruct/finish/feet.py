@@ -7,7 +7,7 @@ counts more than an anchor. Then hip, knee and ankle are rotated as little as th
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +80,14 @@ class FeetLock:
     def step(self, t_ns: int, rotvec: Floats, root_m: Floats, share: Floats, measured: Bools) -> FeetStep:
         """Find the contacts of one pose and hold its feet.
 
-        rotvec: charted, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; share: of the neighbours in contact, (4,),
-        NaN if unknown; measured: whether a marker of the left, right foot is seen, (2,). A pose with NaN is returned as it is.
+        A pose with NaN is returned as it is.
+
+        Args:
+            t_ns: time of the frame [ns].
+            rotvec: charted, (J, 3) [rad], row 0 the root's orientation.
+            root_m: (3,) [m].
+            share: of the neighbours in contact, (4,), NaN if unknown.
+            measured: whether a marker of the left, right foot is seen, (2,).
         """
         G, p = compute_forward_kinematics(self._skeleton, rotvec, root_m)
         points_m = p[CONTACT_INDEX]
@@ -96,7 +102,7 @@ class FeetLock:
         if not self._settings.lock:
             return FeetStep(rotvec, state.contact, probability)
         shift_m = compute_corrections_m(state, points_m)
-        return FeetStep(_move_feet(self._skeleton, rotvec, (G[0], p[0]), points_m, shift_m), state.contact, probability)
+        return FeetStep(_move_feet(self._skeleton, rotvec, G[0], p[0], points_m, shift_m), state.contact, probability)
 
     def _contacts(self, before: FeetState | None, points_m: Floats, dt_s: float, share: Floats) -> tuple[FeetState, Floats]:
         """Return the state with the new contacts, and their probability."""
@@ -110,8 +116,7 @@ class FeetLock:
             height_m = compute_floor_heights_m(points_m, self._ball_m, ball_to_ankle_m)
         probability = compute_contact_probability(share, motion.speed_m_s, height_m)
         contact = update_contacts(before.contact, probability, s)
-        anchors = (before.anchor_m, before.variance_m2, before.strength, before.limit_m)
-        return FeetState(motion, contact, *anchors), probability
+        return replace(before, motion=motion, contact=contact), probability
 
 
 def build_initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:
@@ -123,19 +128,26 @@ def build_initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:
 
 
 def update_anchors(state: FeetState, points_m: Floats, measured: Bools, dt_s: float, settings: FeetSettings) -> FeetState:
-    """Update anchors and their strengths by one frame: points_m (4, 3) [m] of the pose, measured (4,).
+    """Update anchors and their strengths by one frame.
 
     An anchor x with variance P of a point seen at z with variance R: x += P / (P + R) (z - x), P -> P R / (P + R) + Q dt.
+
+    Args:
+        state: anchors of the frame before.
+        points_m: points of the pose, (4, 3) [m].
+        measured: whether a marker of the point's foot is seen, (4,).
+        dt_s: time since the frame before [s].
+        settings: thresholds of contacts.
     """
     s = settings
     fade = min(dt_s / s.blend_s, 1.0) if s.blend_s > 0.0 else 1.0
     sigma_m = np.where(measured, s.measured_sigma_m, s.sigma_m)
     # A limit that changed at once when a marker is first seen would make the foot jump.
     limit_m = state.limit_m + fade * (np.where(measured, s.measured_limit_m, s.limit_m) - state.limit_m)
-    arrays = (state.anchor_m.copy(), state.variance_m2.copy(), state.strength.copy(), limit_m)
-    seen = (make_read_only(points_m), make_read_only(state.motion.position_m), sigma_m, state.contact)
-    _follow_anchors(*seen, Anchors(*arrays), fade, s.slip_m**2 * dt_s)
-    return FeetState(state.motion, state.contact, *arrays)
+    anchors = Anchors(state.anchor_m.copy(), state.variance_m2.copy(), state.strength.copy(), limit_m)
+    before_m = make_read_only(state.motion.position_m)
+    _follow_anchors(make_read_only(points_m), before_m, sigma_m, state.contact, anchors, fade, s.slip_m**2 * dt_s)
+    return FeetState(state.motion, state.contact, anchors.anchor_m, anchors.variance_m2, anchors.strength, anchors.limit_m)
 
 
 class Anchors(NamedTuple):
@@ -208,7 +220,9 @@ def _write_corrections(points_m: Floats, anchor_m: Floats, strength: Floats, shi
             shift_m[first + 1, i] += stretch * foot
 
 
-def _move_feet(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], points_m: Floats, shift_m: Floats) -> Floats:
+def _move_feet(
+    skeleton: Skeleton, rotvec: Floats, rotation: Floats, position_m: Floats, points_m: Floats, shift_m: Floats
+) -> Floats:
     """Return a pose, (J, 3) [rad], whose ankles and balls of the feet are moved by shift_m, (4, 3) [m], as far as legs reach."""
     result = rotvec
     for side, leg in enumerate(LEGS):
@@ -217,5 +231,5 @@ def _move_feet(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], 
             continue
         if result is rotvec:
             result = rotvec.copy()
-        result[leg[:3]] = solve_leg(skeleton, rotvec, hips, side, points_m[part] + shift_m[part])
+        result[leg[:3]] = solve_leg(skeleton, rotvec, rotation, position_m, side, points_m[part] + shift_m[part])
     return result

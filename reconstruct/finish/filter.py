@@ -110,10 +110,18 @@ class OutputFilter:
         self._last_ns = pose.t_capture_ns
         low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s) if 0.0 < dt_s <= MAX_GAP_S else 1.0
         rotvec, root_m = np.empty((N_JOINTS, 3)), np.empty(3)
-        solved = (make_read_only(pose.rotvec), make_read_only(pose.root_m))
-        if _filter_pose(*solved, self._chain, (dt_s, low), self._limits, self._memory, rotvec, root_m):
+        elapsed = ElapsedTime(dt_s, low)
+        solved = make_read_only(pose.rotvec), make_read_only(pose.root_m)
+        if _filter_pose(solved[0], solved[1], self._chain, elapsed, self._limits, self._memory, rotvec, root_m):
             return rotvec, root_m
         return given
+
+
+class ElapsedTime(NamedTuple):
+    """Time since the last frame, 0 for none [s], and the least share of the way to the new pose."""
+
+    dt_s: float
+    least_share: float
 
 
 @kernel
@@ -121,7 +129,7 @@ def _filter_pose(
     rotvec: Floats,
     root_m: Floats,
     chain: KinematicChain,
-    passed: tuple[float, float],
+    elapsed: ElapsedTime,
     limits: ActivityLimits,
     memory: FilterMemory,
     out: Floats,
@@ -129,9 +137,9 @@ def _filter_pose(
 ) -> bool:
     """Write the filtered pose, (J, 3) and (3,), and return True; start again and return False where it does not follow the last.
 
-    It does soon after that and where a body can have moved to. passed: time since the last frame, 0 for none [s], and `low`.
+    It does soon after that and where a body can have moved to.
     """
-    dt_s, low = passed
+    dt_s, low = elapsed.dt_s, elapsed.least_share
     n = rotvec.shape[0]
     G, joint_m, squared = np.empty((n, 3, 3)), np.empty((n, 3)), 0.0
     _compute_forward(rotvec, root_m, chain, G, joint_m)
@@ -148,7 +156,7 @@ def _filter_pose(
         memory.quaternion[:], memory.quaternion[:, 3] = 0.0, 1.0
         memory.root_m[:] = root_m
         memory.fast[:], memory.slow[:], memory.strayed[:], memory.activity[:] = 0.0, 0.0, 0.0, 0.0
-    _rotate_towards(memory.quaternion, rotvec, alpha, out)
+    rotate_towards(memory.quaternion, rotvec, alpha, out)
     by_legs = low + (1.0 - low) * memory.activity[LEGS]
     for i in range(3):
         memory.root_m[i] += by_legs * (root_m[i] - memory.root_m[i])
@@ -189,10 +197,14 @@ def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memor
 
 
 @kernel
-def _rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
-    """Rotate filtered rotations (J, 4) xyzw, in place, by the share alpha (J,) of the shortest arc to `rotvec` (J, 3).
+def rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
+    """Rotate filtered rotations by a share of the shortest arc towards others (Shoemake 1985).
 
-    (Shoemake 1985.) out: the same as rotation vectors, (J, 3): of r and the one a full turn shorter, the nearer to `rotvec`.
+    Args:
+        quaternion: filtered rotations, (J, 4) xyzw; changed in place.
+        rotvec: towards which they turn, (J, 3) [rad].
+        alpha: share of the shortest arc, (J,).
+        out: the same as rotation vectors, (J, 3) [rad]: of r and the one a full turn shorter, the nearer to `rotvec`.
     """
     for j in range(rotvec.shape[0]):
         angle = np.sqrt(rotvec[j, 0] ** 2 + rotvec[j, 1] ** 2 + rotvec[j, 2] ** 2)

@@ -45,23 +45,36 @@ class LegChain(NamedTuple):
     reference: Floats
 
 
-def solve_leg(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], side: int, target_m: Floats) -> Floats:
+def solve_leg(skeleton: Skeleton, rotvec: Floats, rotation: Floats, position_m: Floats, side: int, target_m: Floats) -> Floats:
     """Return the rotation vectors of hip, knee and ankle that move a foot to its targets, (3, 3) [rad].
 
-    rotvec: charted, (J, 3) [rad]; hips: rotation (3, 3) and position (3,) [m], world; side: 0 left, 1 right; target_m: of ankle
-    and ball of the foot, (2, 3) [m], world, all finite.
+    Args:
+        skeleton: the skeleton.
+        rotvec: charted, (J, 3) [rad].
+        rotation: of the hips, (3, 3), world.
+        position_m: of the hips, (3,) [m], world.
+        side: 0 left, 1 right.
+        target_m: of ankle and ball of the foot, (2, 3) [m], world, all finite.
     """
     leg = LEGS[side]
     x = np.ascontiguousarray(rotvec[leg[:3]], np.float64)
-    rotation, position_m = np.ascontiguousarray(hips[0]), np.ascontiguousarray(hips[1])
-    chain = LegChain(rotation, position_m, skeleton.offsets_m[leg], REFERENCE[leg[:3]])
+    chain = LegChain(
+        np.ascontiguousarray(rotation), np.ascontiguousarray(position_m), skeleton.offsets_m[leg], REFERENCE[leg[:3]]
+    )
     _solve_angles(x, chain, SIGMA_RAD.ravel(), np.array(target_m, np.float64))
     return x
 
 
 @kernel
-def _compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
-    """Write hip, knee, ankle and ball p (4, 3), and each joint's axes of rotation in the world H (3, 3, 3)."""
+def compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
+    """Write the points of a leg and its axes of rotation.
+
+    Args:
+        x: rotation vectors of hip, knee and ankle, (9,) [rad].
+        chain: the bones of the leg.
+        p: hip, knee, ankle and ball, (4, 3) [m]; written.
+        H: each joint's axes of rotation in the world, (3, 3, 3); written.
+    """
     offsets_m = chain.offsets_m
     G, A = chain.rotation.copy(), np.empty((3, 3))
     R, J = np.empty((3, 3)), np.empty((3, 3))
@@ -78,8 +91,14 @@ def _compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> Non
 
 
 @kernel
-def _compute_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
-    """Write the derivative of ankle and ball, (6, 9): axis x (point - joint)."""
+def compute_leg_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
+    """Write the derivative of ankle and ball, (6, 9): axis x (point - joint).
+
+    Args:
+        p: hip, knee, ankle and ball, (4, 3) [m].
+        H: each joint's axes of rotation in the world, (3, 3, 3).
+        jacobian: (6, 9); written.
+    """
     for point in range(2):
         for j in range(3):
             a0, a1, a2 = p[2 + point, 0] - p[j, 0], p[2 + point, 1] - p[j, 1], p[2 + point, 2] - p[j, 2]
@@ -126,8 +145,8 @@ def _solve_angles(x: Floats, chain: LegChain, sigma_rad: Floats, target_m: Float
     p, H, J = np.empty((4, 3)), np.empty((3, 3, 3)), np.zeros((6, 9))
     S, e, u = np.empty((6, 6)), np.empty(6), np.empty(3)
     for iteration in range(ITERATIONS):
-        _compute_leg_points(x, chain, p, H)
-        _compute_jacobian(p, H, J)
+        compute_leg_points(x, chain, p, H)
+        compute_leg_jacobian(p, H, J)
         if iteration == 0:
             _limit_reach(p, target_m)
             _compute_direction(p, u)

@@ -27,8 +27,13 @@ MAX_SPEED_M_S, MAX_SPEED_RAD_S = 12.0, 40.0  # what is faster than any body was 
 def predict(history: Sequence[Pose], ahead_s: float, subject: Subject) -> Pose:
     """Return the last pose of a history as predicted for `ahead_s` later [s], at most MAX_AHEAD_S.
 
-    history: tracked poses, oldest first, at least one. Joints, root and the markers' positions are predicted; times, residuals
-    and the like stay. The same object where no velocity is known.
+    Joints, root and the markers' positions are predicted; times, residuals and the like stay. The same object where no velocity
+    is known.
+
+    Args:
+        history: tracked poses, oldest first, at least one.
+        ahead_s: how far ahead [s].
+        subject: the performer.
     """
     last = history[-1]
     if len(history) < 2 or ahead_s <= 0.0:

@@ -47,7 +47,10 @@ class MotionTrack:
 def smooth_poses(poses: Sequence[Pose], subject: Subject, window_s: float = DEFAULT_S) -> list[Pose]:
     """Return the poses smoothed, each at its own time; poses outside tracked segments or with a repeated timestamp stay.
 
-    window_s: full width of the window of a body in motion; 0 or less returns the poses as they are.
+    Args:
+        poses: of a take, in order.
+        subject: the performer.
+        window_s: full width of the window of a body in motion; 0 or less returns the poses as they are.
     """
     result = list(poses)
     if window_s <= 0.0:
@@ -69,7 +72,10 @@ def _is_measured(pose: Pose) -> bool:
 def find_segments(poses: Sequence[Pose], subject: Subject, max_gap_s: float = MAX_GAP_S) -> list[list[int]]:
     """Return the indices of frames that belong together, each segment from a tracked frame to a tracked frame.
 
-    max_gap_s: between tracked frames of one segment.
+    Args:
+        poses: of a take, in order.
+        subject: the performer.
+        max_gap_s: between tracked frames of one segment.
     """
     rising, known = _find_rising_frames(poses), _find_measured_frames(poses)
     if not known:
@@ -169,7 +175,11 @@ def _smooth_track(track: MotionTrack, confidence: Floats, subject: Subject, half
 def fit_local_quadratic(tau: Floats, values: Floats, confidence: Floats, half_s: Floats) -> tuple[Floats, Floats]:
     """Return value (C, 3) and slope (C, 3) [1/s] at 0 of quadratics fitted by weighted least squares.
 
-    tau: times (K,) [s]; values: (K, C, 3); confidence: (K, C); half_s: where each column's tricube weights end, (C,) [s].
+    Args:
+        tau: times (K,) [s].
+        values: (K, C, 3).
+        confidence: (K, C).
+        half_s: where each column's tricube weights end, (C,) [s].
     """
     u = tau[:, None] / half_s
     weight = confidence * np.clip(1.0 - np.abs(u) ** 3, 0.0, None) ** 3

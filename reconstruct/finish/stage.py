@@ -46,35 +46,52 @@ class PoseFeet:
     def warm(self, pose: Pose) -> None:
         """Compile the kernels of the legs."""
         _, joints = compute_forward_kinematics(self._subject.skeleton, pose.rotvec, pose.root_m)
-        hips = (matrix_from_rotvec(pose.rotvec[0]), pose.root_m)
+        rotation = matrix_from_rotvec(pose.rotvec[0])
         for side, points in enumerate(FOOT_JOINTS):
-            solve_leg(self._subject.skeleton, pose.rotvec, hips, side, joints[list(points)] + 0.01)
+            solve_leg(self._subject.skeleton, pose.rotvec, rotation, pose.root_m, side, joints[list(points)] + 0.01)
 
     def step(self, pose: Pose, rows: Ints | None = None, weights: Floats | None = None) -> Pose:
         """Return the pose with its contacts, its feet held where they are in contact, and its markers accordingly.
 
-        rows: the pose's nearest poses in the database, (K,); weights: theirs, (K,), equal if None. Residuals stay those of the
-        solver. While the performer is lost there are no contacts.
-        """
-        return self.held(pose, (pose.rotvec, pose.root_m), rows, weights)
+        Residuals stay those of the solver. While the performer is lost there are no contacts.
 
-    def held(self, pose: Pose, body: tuple[Floats, Floats], rows: Ints | None, weights: Floats | None) -> Pose:
-        """Return `step` of a pose with other joints, (J, 3) [rad], and root, (3,) [m]."""
+        Args:
+            pose: as solved.
+            rows: the pose's nearest poses in the database, (K,).
+            weights: theirs, (K,), equal if None.
+        """
+        return self.held(pose, pose.rotvec, pose.root_m, rows, weights)
+
+    def held(self, pose: Pose, rotvec: Floats, root_m: Floats, rows: Ints | None, weights: Floats | None) -> Pose:
+        """Return `step` of a pose with another body.
+
+        Args:
+            pose: as solved.
+            rotvec: its joints in place of the pose's, (J, 3) [rad].
+            root_m: its root, (3,) [m].
+            rows: its nearest poses in the database, (K,), or None.
+            weights: weights of these, (K,); None for equal ones.
+        """
         if pose.state is TrackingState.LOST:
             self.forget()
             return replace(pose, contacts=np.zeros(N_POINTS, bool))
         share = UNKNOWN
         if rows is not None and self._labels is not None:
             share = compute_contact_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
-        rotvec, root_m = body
         step = self._lock.step(pose.t_capture_ns, rotvec, root_m, share, find_seen_feet(self._subject, pose.seen))
-        worn = (self._subject.joint, self._subject.offset_m)
-        marker_m = compute_world_markers(self._subject.skeleton, step.rotvec, root_m, *worn)
+        subject = self._subject
+        marker_m = compute_world_markers(subject.skeleton, step.rotvec, root_m, subject.joint, subject.offset_m)
         return replace(pose, rotvec=step.rotvec, root_m=root_m, marker_m=marker_m, contacts=step.contact)
 
 
 def build_pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> PoseFeet:
-    """Return the feet of a subject; only a `PoseDatabase` has labels."""
+    """Return the feet of a subject.
+
+    Args:
+        subject: the performer.
+        table: the known poses; only a `PoseDatabase` has labels of contacts.
+        settings: thresholds of contacts.
+    """
     labels = label_database_contacts(table) if isinstance(table, PoseDatabase) else None
     if labels is not None and is_mirrored(table):
         labels = np.concatenate([labels, labels[:, OTHER_FOOT]])
@@ -111,8 +128,15 @@ class Finish:
         self._feet.warm(pose)
 
     def step(self, pose: Pose, rows: Ints | None, weights: Floats | None) -> Pose:
-        """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""
+        """Finish one pose.
+
+        Args:
+            pose: as solved.
+            rows: its nearest poses in the database, (K,), or None.
+            weights: weights of these, (K,); None for equal ones.
+        """
         rotvec, root_m = self._filter.filtered(pose)
         rotvec = self._unseen.followed(pose, rotvec, rows)
-        near = (rows, weights) if pose.state is TrackingState.TRACKING else (None, None)
-        return self._feet.held(pose, (rotvec, root_m), *near)
+        if pose.state is not TrackingState.TRACKING:
+            rows = weights = None
+        return self._feet.held(pose, rotvec, root_m, rows, weights)

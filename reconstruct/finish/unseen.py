@@ -83,7 +83,13 @@ class UnseenChains:
         return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec)
 
     def followed(self, pose: Pose, rotvec: Floats, rows: Ints | None) -> Floats:
-        """Return the joints of `step` for a pose with other joints, (J, 3) [rad]."""
+        """Return the joints of `step` for a pose with other joints, (J, 3) [rad].
+
+        Args:
+            pose: as solved.
+            rotvec: its joints in place of the pose's, (J, 3) [rad].
+            rows: its nearest poses in the database, (K,), or None.
+        """
         if pose.state is TrackingState.LOST:
             self.forget()
             return rotvec

@@ -19,20 +19,34 @@ N_LISTS = 6  # of the nearest centres, that are searched
 
 
 @kernel
-def _transform_point(x: Floats, root: Floats, out: Floats) -> None:
-    """Write a point of an example, (3,), placed in the world."""
+def transform_point(x: Floats, root: Floats, out: Floats) -> None:
+    """Write a point of an example, (3,), placed in the world.
+
+    Args:
+        x: point of an example, (3,) [m].
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        out: the point in the world, (3,) [m]; written.
+    """
     out[0] = root[0] * x[0] + root[1] * x[2] + root[2]
     out[1] = x[1] + root[3]
     out[2] = root[0] * x[2] - root[1] * x[0] + root[4]
 
 
 @kernel
-def _compute_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
-    """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound."""
+def compute_placement_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
+    """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        pose: markers of an example, (M, 3) [m].
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        gate2: largest squared distance that counts [m^2].
+        bound: sum beyond which it stops [m^2].
+    """
     x = np.empty(3)
     total = 0.0
     for m in range(pose.shape[0]):
-        _transform_point(pose[m], root, x)
+        transform_point(pose[m], root, x)
         near = gate2
         for p in range(points.shape[0]):
             d = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
@@ -45,8 +59,16 @@ def _compute_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bo
 
 
 @kernel
-def _place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
-    """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint."""
+def place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
+    """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint.
+
+    Args:
+        a: first marker, (3,) [m].
+        b: second marker, (3,) [m].
+        p: point of the first, (3,) [m].
+        q: point of the second, (3,) [m].
+        root: placement, (5,); written.
+    """
     dx, dz, ex, ez = b[0] - a[0], b[2] - a[2], q[0] - p[0], q[2] - p[2]
     n = math.sqrt((dx * dx + dz * dz) * (ex * ex + ez * ez))
     c, s = (dx * ex + dz * ez) / n, (dz * ex - dx * ez) / n
@@ -79,8 +101,8 @@ def _place_by_pairs(
                     seen = math.hypot(points[j, 0] - points[i, 0], points[j, 2] - points[i, 2])
                     if seen < 0.5 * MIN_ACROSS_M or abs(seen - across) > slack_m:
                         continue
-                    _place_by_pair(a, b, points[i], points[j], root)
-                    score = _compute_misfit(points, poses[k], root, gate2, best)
+                    place_by_pair(a, b, points[i], points[j], root)
+                    score = compute_placement_misfit(points, poses[k], root, gate2, best)
                     if score < best:
                         best = score
                         scores[k, q] = score
@@ -88,13 +110,21 @@ def _place_by_pairs(
 
 
 @kernel
-def _label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
-    """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once."""
+def label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
+    """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        pose: markers of an example, (M, 3) [m].
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        gate2: largest squared distance that counts [m^2].
+        choice: point of every marker, (M,), -1 for none; written.
+    """
     n_markers, n = pose.shape[0], points.shape[0]
     d, x = np.empty((n_markers, n)), np.empty(3)
     for m in range(n_markers):
         choice[m] = -1
-        _transform_point(pose[m], root, x)
+        transform_point(pose[m], root, x)
         for p in range(n):
             d[m, p] = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
     for _ in range(n_markers):
@@ -113,8 +143,15 @@ def _label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, cho
 
 
 @kernel
-def _fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
-    """Write the placement with the least squared distance of the labelled markers of a pose to their points."""
+def fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
+    """Write the placement with the least squared distance of the labelled markers of a pose to their points.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        pose: markers of an example, (M, 3) [m].
+        choice: point of every marker, (M,), -1 for none.
+        root: placement, (5,); written.
+    """
     n = 0
     a, b = np.zeros(3), np.zeros(3)
     for m in range(pose.shape[0]):
@@ -143,8 +180,15 @@ def _fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> 
 
 
 @kernel
-def _write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
-    """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are."""
+def write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
+    """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are.
+
+    Args:
+        points: triangulated points, (P, 3) [m].
+        choice: point of every marker, (M,), -1 for none.
+        root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
+        out: (M, 3) [m]; written.
+    """
     for m in range(choice.shape[0]):
         if choice[m] >= 0:
             x, z = points[choice[m], 0] - root[2], points[choice[m], 2] - root[4]
@@ -166,8 +210,15 @@ def _sum_squared_distances(pose: Floats, local: Floats, choice: Ints, bound: flo
 
 
 @kernel
-def _find_nearest_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
-    """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres."""
+def find_nearest_labelled_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
+    """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres.
+
+    Args:
+        index: poses in lists around centres.
+        local: markers as an upright pose, (M, 3) [m].
+        choice: point of every marker, (M,), -1 for none.
+        n_lists: how many lists are searched.
+    """
     poses, centers, start, member = index.poses, index.centers, index.start, index.member
     distance = np.empty(centers.shape[0])
     for c in range(centers.shape[0]):
@@ -199,11 +250,11 @@ def _refine_choices(
     local = np.zeros(index.centers.shape[1:])
     for h in range(choices.shape[0]):
         for r in range(gates2.shape[0]):
-            _write_upright_points(points, choices[h], roots[h], local)
-            found[h] = _find_nearest_pose(index, local, choices[h], n_lists)
-            _fit_placement(points, poses[found[h]], choices[h], roots[h])
+            write_upright_points(points, choices[h], roots[h], local)
+            found[h] = find_nearest_labelled_pose(index, local, choices[h], n_lists)
+            fit_placement(points, poses[found[h]], choices[h], roots[h])
             if relabel:
-                _label_markers(points, poses[found[h]], roots[h], gates2[r], choices[h])
+                label_markers(points, poses[found[h]], roots[h], gates2[r], choices[h])
 
 
 @kernel
@@ -216,7 +267,7 @@ def _compute_costs(
         used, total = 0, 0.0
         for m in range(choices.shape[1]):
             if choices[h, m] >= 0:
-                _transform_point(poses[h, m], roots[h], x)
+                transform_point(poses[h, m], roots[h], x)
                 p = points[choices[h, m]]
                 total += min(gate2, (x[0] - p[0]) ** 2 + (x[1] - p[1]) ** 2 + (x[2] - p[2]) ** 2)
                 used += 1
@@ -256,8 +307,14 @@ class Hypotheses:
 def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate_m: float, count: int) -> tuple[Ints, Floats]:
     """Place poses (K, M, 3) on points (P, 3) by pairs of markers (Q, 2).
 
-    slack_m: by how much distances of points and markers may differ; gate_m: farthest a marker may be from its point.
-    Return labellings (H, M) and placements (H, 5) of the best `count`.
+    Args:
+        points: triangulated points, (P, 3) [m].
+        poses: markers of examples, (K, M, 3) [m].
+        pairs: pairs of markers that placements begin with, (Q, 2).
+        slack_m: by how much distances of points and markers may differ.
+        gate_m: farthest a marker may be from its point.
+        count: how many placements at most.
+    Returns: labellings (H, M) and placements (H, 5) of the best `count`.
     """
     scores, roots = np.empty((len(poses), len(pairs))), np.zeros((len(poses), len(pairs), 5))
     _place_by_pairs(points, poses, pairs, slack_m, gate_m**2, scores, roots)
@@ -267,7 +324,7 @@ def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, 
     some = some[np.argsort(flat[some], kind="stable")]
     choice, root = np.empty((len(some), poses.shape[1]), np.int64), np.ascontiguousarray(roots.reshape(-1, 5)[some])
     for row, k in enumerate(some // len(pairs)):
-        _label_markers(points, poses[k], root[row], gate_m**2, choice[row])
+        label_markers(points, poses[k], root[row], gate_m**2, choice[row])
     return choice, root
 
 
@@ -282,8 +339,14 @@ def refine_hypotheses(
 ) -> Hypotheses:
     """Refine labellings (H, M) and placements (H, 5) by the nearest poses in turn.
 
-    gates_m: of each round; left_over_m: distance that a missing marker counts while a point is left over; relabel: whether the
-    labelling may change.
+    Args:
+        points: triangulated points, (P, 3) [m].
+        index: poses in lists around centres.
+        choice: labellings, (H, M).
+        root: placements, (H, 5).
+        gates_m: of each round.
+        left_over_m: distance that a missing marker counts while a point is left over.
+        relabel: whether the labelling may change.
     """
     choice, root, found = choice.copy(), root.copy(), np.zeros(len(choice), np.int64)
     _refine_choices(points, index, np.array(gates_m) ** 2, N_LISTS, relabel, choice, root, found)

@@ -42,10 +42,15 @@ LEFT_OVER_M = 0.30  # distance that a marker without a blob counts while one is 
 
 
 @kernel
-def _score_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
+def score_image_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
     """Return the mean squared distance [m^2] at the markers' depths, markers to blobs and blobs to markers, each at most gate2.
 
-    blobs: ideal image points, (N, 2); y: rotated markers in the camera's axes, (M, 3); t: the root; nearest: work, (N,).
+    Args:
+        blobs: ideal image points, (N, 2).
+        y: rotated markers in the camera's axes, (M, 3).
+        t: the root.
+        gate2: largest squared distance that counts [m^2].
+        nearest: work, (N,).
     """
     nearest[:] = gate2
     total = left_over = 0.0
@@ -65,12 +70,21 @@ def _score_placement(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest:
 
 
 @kernel
-def _search_placements(
+def search_image_placements(
     blobs: Floats, bodies: Floats, pairs: Ints, depths: Floats, slack: float, best: Floats, kept: Floats
 ) -> None:
     """Keep the best placements of all bodies (H, M, 3): scores in `best` (B,), body and root, camera frame, in `kept` (B, 4).
 
     Two markers on blobs i, j give the root t with u (z + t_z) = x + t_x for both: the differences give t_z, the means the rest.
+
+    Args:
+        blobs: ideal image points, (N, 2).
+        bodies: rotated markers of poses, (H, M, 3) [m], in the camera's axes.
+        pairs: pairs of markers, (Q, 2).
+        depths: least and largest depth of the root [m].
+        slack: how far two blobs may be from their markers' distance [m].
+        best: scores, (B,), lowest kept; written.
+        kept: body and root, camera frame, (B, 4); written.
     """
     n = blobs.shape[0]
     t, nearest = np.empty(3), np.empty(n)
@@ -94,13 +108,21 @@ def _search_placements(
                         continue
                     t[0] = 0.5 * (blobs[i, 0] * (a[2] + t[2]) - a[0] + blobs[j, 0] * (b[2] + t[2]) - b[0])
                     t[1] = 0.5 * (blobs[i, 1] * (a[2] + t[2]) - a[1] + blobs[j, 1] * (b[2] + t[2]) - b[1])
-                    score = _score_placement(blobs, y, t, GATE_M * GATE_M, nearest)
-                    _keep_placement(score, h, t, best, kept)
+                    score = score_image_placement(blobs, y, t, GATE_M * GATE_M, nearest)
+                    keep_placement(score, h, t, best, kept)
 
 
 @kernel
-def _keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
-    """Put a placement among the best, at most one for each body, in place of the worst."""
+def keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
+    """Put a placement among the best, at most one for each body, in place of the worst.
+
+    Args:
+        score: of the placement.
+        body: its number.
+        t: its root, (3,) [m], camera frame.
+        best: scores, (B,); written.
+        kept: bodies and roots, (B, 4); written.
+    """
     worst = 0
     for k in range(best.shape[0]):
         if best[k] > best[worst]:
@@ -115,8 +137,16 @@ def _keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floa
 
 
 @kernel
-def _find_nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
-    """Return the pose (P, M, 3) whose markers are nearest to the blobs, -1 for none; root: R (3, 3), t (3,), camera frame."""
+def find_nearest_seen_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
+    """Return the number of the pose whose markers are nearest to the blobs, -1 for none.
+
+    Args:
+        blobs: ideal image points, (N, 2).
+        bodies: markers of poses, (P, M, 3) [m].
+        R: rotation of the root, (3, 3), camera frame.
+        t: position of the root, (3,) [m], camera frame.
+        gate2: largest squared distance that counts [m^2].
+    """
     best, found = np.inf, -1
     y, nearest = np.empty((bodies.shape[1], 3)), np.empty(blobs.shape[0])
     for k in range(bodies.shape[0]):
@@ -127,7 +157,7 @@ def _find_nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate
             nearer = min(nearer, y[m, 2] + t[2])
         if nearer < MIN_DEPTH_M:
             continue
-        score = _score_placement(blobs, y, t, gate2, nearest)
+        score = score_image_placement(blobs, y, t, gate2, nearest)
         if score < best:
             best, found = score, k
     return found
@@ -204,8 +234,11 @@ class ViewAcquirer:
     ) -> AcquiredView | None:
         """Label blobs, (N, 2) [px]; None where nothing fits.
 
-        last: the pose before the loss, which is tried too, and the direction it faced; misled: that pose is probably wrong, use
-        the direction only.
+        Args:
+            camera: the camera.
+            points_px: the blobs, (N, 2) [px].
+            last: the pose before the loss, which is tried too, and the direction it faced.
+            misled: that pose is probably wrong, use the direction only.
         """
         if len(points_px) < self._min_labelled:
             return None
@@ -217,12 +250,12 @@ class ViewAcquirer:
         pose, rotation = self._bodies(camera, ideal, last, len(joints) > len(self._joints))
         bodies = np.ascontiguousarray(np.einsum("hij,hmj->hmi", rotation, markers[pose]))
         best, kept = np.full(N_KEPT, np.inf), np.zeros((N_KEPT, 4))
-        _search_placements(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
+        search_image_placements(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
         found = []
         for row in kept[np.isfinite(best)]:
             h = int(row[0])
             known = pose[h] == 0 or pose[h] == len(self._joints)  # the T-pose, the last pose
-            found.append(_refine_candidate(ideal, markers, int(pose[h]), (rotation[h], row[1:]), not known))
+            found.append(_refine_candidate(ideal, markers, int(pose[h]), rotation[h], row[1:], not known))
         return self._best(camera, joints, found)
 
     def _local(self, joints: Floats) -> Floats:
@@ -280,24 +313,24 @@ class _ViewCandidate:
     cost_m: float
 
 
-def _refine_candidate(ideal: Floats, markers: Floats, pose: int, root: tuple[Floats, Floats], free: bool) -> _ViewCandidate:
+def _refine_candidate(ideal: Floats, markers: Floats, pose: int, R: Floats, t: Floats, free: bool) -> _ViewCandidate:
     """Assign blobs and fit the root in turn; `free`: and choose the nearest pose (P, M, 3) again."""
     directions = np.column_stack([ideal, np.ones(len(ideal))])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    best = _ViewCandidate(np.full(markers.shape[1], -1, np.int64), pose, *root, np.inf)
+    best = _ViewCandidate(np.full(markers.shape[1], -1, np.int64), pose, R, t, np.inf)
     for gate in GATES_M:
         if free:
-            pose = max(_find_nearest_pose(ideal, markers, *root, gate**2), 0)
-        blob, _ = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], gate)
+            pose = max(find_nearest_seen_pose(ideal, markers, R, t, gate**2), 0)
+        blob, _ = assign_blobs(ideal, markers[pose] @ R.T + t, gate)
         used = blob >= 0
         if used.sum() < 4:
             break
         direction = np.where(used[:, None], directions[blob], 0.0)
         rays = Rays(used, np.zeros_like(direction), direction, np.zeros(len(blob)))
-        root = fit_root_to_rays(rays, used, markers[pose], root, LOOSE, FIT_SIGMA_M)
-        blob, cost_m = assign_blobs(ideal, markers[pose] @ root[0].T + root[1], GATE_M)
+        R, t = fit_root_to_rays(rays, used, markers[pose], (R, t), LOOSE, FIT_SIGMA_M)
+        blob, cost_m = assign_blobs(ideal, markers[pose] @ R.T + t, GATE_M)
         if cost_m < best.cost_m:
-            best = _ViewCandidate(blob, pose, *root, cost_m)
+            best = _ViewCandidate(blob, pose, R, t, cost_m)
     return best
 
 
@@ -305,6 +338,11 @@ def assign_blobs(ideal: Floats, marker_m: Floats, gate_m: float) -> tuple[Ints, 
     """Assign blobs to markers in the camera's frame, (M,), -1 for none, and return the cost: root mean square distances [m].
 
     A marker without a blob counts GATE_M, or LEFT_OVER_M while a blob is left over.
+
+    Args:
+        ideal: ideal image points of the blobs, (N, 2).
+        marker_m: markers in the camera's frame, (M, 3) [m].
+        gate_m: farthest a blob may be from its marker's ray [m].
     """
     z = np.maximum(marker_m[:, 2], MIN_DEPTH_M)
     d2 = z[:, None] ** 2 * np.sum((marker_m[:, None, :2] / z[:, None, None] - ideal[None]) ** 2, axis=2)

@@ -31,10 +31,15 @@ class PoseIndex(NamedTuple):
 
 
 def build_pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
-    """Cover poses (N, M, 3) by centres and list the poses nearest to each.
+    """Build the index of poses (N, M, 3): centres that cover them, and the poses nearest to each.
 
     Half of the centres are each the pose farthest from those before it (Gonzalez 1985), so that no pose is far from all; the
     others are drawn at random, so that lists are short where poses are dense.
+
+    Args:
+        poses: markers of upright poses, (N, M, 3) [m].
+        n_centers: number of centres.
+        seed: of the random numbers.
     """
     flat = poses.reshape(len(poses), -1).astype(np.float32)
     drawn = np.random.default_rng(seed).permutation(len(flat))[: n_centers // 2]
@@ -68,7 +73,10 @@ def _compute_weighted_squares(poses: Singles, local: Singles, weight: Singles, o
 def compute_squared_distances(poses: Singles, local: Floats, choice: Ints) -> Singles:
     """Return the squared distances of labelled markers (M, 3), at the origin, to poses (N, M, 3), (N,) [m^2].
 
-    choice: point of each marker, (M,), -1 for none.
+    Args:
+        poses: markers of upright poses, (N, M, 3) [m].
+        local: labelled markers at the origin, (M, 3) [m].
+        choice: point of each marker, (M,), -1 for none.
     """
     weight = np.repeat(choice >= 0, 3).astype(np.float32)
     out = np.empty(len(poses), np.float32)

@@ -188,7 +188,14 @@ class FillIn:
         return np.asarray(np.repeat(np.isin(LIMB[1:], self._limb[hidden]), 3))
 
     def judge(self, problem: FrameProblem, solution: Solution, frame: MarkerFrame, hidden: Bools) -> None:
-        """Have a frame that was solved without the hidden markers, (M,), evaluated with the next one."""
+        """Have a frame that was solved without the hidden markers, (M,), evaluated with the next one.
+
+        Args:
+            problem: the frame's problem.
+            solution: its solution.
+            frame: its markers.
+            hidden: markers it was solved without, (M,).
+        """
         self._pending = HeldOutCheck(problem, solution, frame, hidden)
 
     def _evaluate(self, check: HeldOutCheck) -> None:

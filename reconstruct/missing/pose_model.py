@@ -72,9 +72,14 @@ def weigh_prediction(prediction: PoseGaussian, weight: Floats | float) -> PoseGa
 
 
 def join_prediction(model: LocalModel, root: RootPrior, prediction: PoseGaussian) -> tuple[LocalModel, RootPrior]:
-    """Multiply what is known of a frame, a model over all joint coordinates and the root, with a prediction of the joints.
+    """Join what is known of a frame with a prediction of the joints, as the product of both.
 
     The root moves too, as far as it is known to go with the joints.
+
+    Args:
+        model: over all joint coordinates.
+        root: what is known of the root.
+        prediction: of the joints.
     """
     precision = model.precision.copy()
     precision[:DOFS, :DOFS] += prediction.precision

@@ -60,6 +60,13 @@ class StylePrediction(NamedTuple):
     summary: Floats
 
 
+class TrainingArrays(NamedTuple):
+    """Training poses of a style: features, (N, D), and latent positions, (N, Q)."""
+
+    features: Floats
+    latent: Floats
+
+
 @kernel
 def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, F: Floats) -> float:
     """Write k(x) and its derivatives (1 + Q, M), K^-1 k (M,), f and its derivatives (1 + Q, K); give s2(x).
@@ -95,8 +102,19 @@ def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, 
 
 
 @kernel
-def _compute_energy(x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats) -> float:
-    """Return the energy at x; write what comes out there, the gradient (Q,) and Gauss-Newton's Hessian (Q, Q)."""
+def compute_prediction_energy(
+    x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats
+) -> float:
+    """Return the energy at x, and write the prediction and derivatives there.
+
+    Args:
+        x: latent position, (Q,).
+        model: arrays of the style.
+        asked: features that are asked for, with their variances.
+        found: features and variance predicted at x; written.
+        g: gradient, (Q,); written.
+        H: Gauss-Newton's Hessian, (Q, Q); written.
+    """
     y, spread, variance = asked.y, asked.spread, asked.variance
     F, about = found.features, found.summary
     n_latent, n_features, n = x.shape[0], y.shape[0], model.latent.shape[0]
@@ -128,8 +146,15 @@ def _compute_energy(x: Floats, model: StyleArrays, asked: FeatureQuery, found: S
 
 
 @kernel
-def _find_nearest_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
-    """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first."""
+def find_nearest_training_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
+    """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first.
+
+    Args:
+        known: features of training poses, (N, D).
+        asked: features that are asked for, with their variances.
+        typical: variance of the model at training poses.
+        rows: the nearest, nearest first, (R,); written.
+    """
     y, spread, variance = asked.y, asked.spread, asked.variance
     weight, nearest = np.empty(y.shape[0]), np.empty(rows.shape[0])
     for i in range(y.shape[0]):
@@ -148,18 +173,26 @@ def _find_nearest_rows(known: Floats, asked: FeatureQuery, typical: float, rows:
 
 
 @kernel
-def _find_latent(
-    model: StyleArrays, training: tuple[Floats, Floats], asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
+def find_style_latent(
+    model: StyleArrays, training: TrainingArrays, asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
 ) -> float:
     """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
 
-    The search begins at the best of the nearest training poses and of x `before`, (P, Q). training: features (N, D) and x (N, Q).
+    The search begins at the best of the nearest training poses and of x `before`, (P, Q).
+
+    Args:
+        model: arrays of the style.
+        training: poses the search may begin at.
+        asked: features that are asked for, with their variances.
+        before: latent positions of before, (P, Q).
+        x: latent position of least energy, (Q,); written.
+        found: features and variance predicted at x; written.
     """
-    known, latent = training
+    known, latent = training.features, training.latent
     n, n_starts = x.shape[0], STARTS + before.shape[0]
     g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
     trial, step, C, rows = np.empty(n), np.zeros(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
-    _find_nearest_rows(known, asked, TYPICAL * model.parameters[0], rows)
+    find_nearest_training_rows(known, asked, TYPICAL * model.parameters[0], rows)
     energy, damping, searching = np.inf, 1e-3, True
     for turn in range(n_starts + STEPS + 1):  # one place that calls _fit: it is compiled into each
         if turn == n_starts + STEPS:
@@ -172,7 +205,7 @@ def _find_latent(
                 trial[q] = latent[max(rows[turn], 0), q] if turn < STARTS else before[turn - STARTS, q]
             else:
                 trial[q] = x[q] + (step[q] if searching else 0.0)
-        new = _compute_energy(trial, model, asked, found, g2, H2)
+        new = compute_prediction_energy(trial, model, asked, found, g2, H2)
         if not start and not searching:
             return new
         gain = energy - new
@@ -189,7 +222,7 @@ def _find_latent(
 
 
 @kernel
-def _compute_pose_gaussian(
+def compute_pose_gaussian(
     found: StylePrediction,
     taken: Floats,
     angle: Ints,
@@ -201,9 +234,15 @@ def _compute_pose_gaussian(
 ) -> None:
     """Write the Gaussian over the angles at x, where x is as free as its prior leaves it: mean (A,), inverse covariance (A, A).
 
-    taken: what was taken off the angles to make features, (K,); angle: which each feature is of, A and more for none; share: of
-    each in what is known of its angle, (K,); of_angle: variance where s2 is 1, (A,), infinite where there is nothing; floor2:
-    variance that is added.
+    Args:
+        found: prediction at x.
+        taken: what was taken off the angles to make features, (K,).
+        angle: which each feature is of, A and more for none.
+        share: of each in what is known of its angle, (K,).
+        of_angle: variance where s2 is 1, (A,), infinite where there is nothing.
+        floor2: variance that is added.
+        expected: mean, (A,) [rad]; written.
+        precision: inverse covariance, (A, A); written.
     """
     F, about = found.features, found.summary
     n, n_latent = expected.shape[0], F.shape[0] - 1
@@ -256,7 +295,7 @@ class FeatureSubset:
 
 
 def build_feature_subset(level: StyleEvaluator, column: Ints) -> FeatureSubset:
-    """Prepare the first K features of a level, of the given static features."""
+    """Build the subset of the first K features of a level, of the given static features."""
     n, p = len(column), level.parameters
     w2 = level.scale[:n] ** 2.0
     total = np.bincount(column, w2, N_STATIC)
@@ -278,7 +317,9 @@ class StyleModel:
         level, self._modelled = build_evaluator(style, style.learned), np.flatnonzero(style.modelled)
         column, n_static = self._modelled % N_STATIC, int(np.searchsorted(self._modelled, N_STATIC))
         self._static_subset, self._all = build_feature_subset(level, column[:n_static]), build_feature_subset(level, column)
-        self._training = (np.ascontiguousarray(style.features[:, self._modelled]), np.ascontiguousarray(style.latent))
+        self._training = TrainingArrays(
+            np.ascontiguousarray(style.features[:, self._modelled]), np.ascontiguousarray(style.latent)
+        )
         self.forget()
 
     def fresh(self) -> Self:
@@ -308,15 +349,17 @@ class StyleModel:
         shift = np.zeros(len(part.column)) if known is None else known[self._modelled]
         y = self._static(frame.state)[part.column] - shift
         variance = np.concatenate([frame.variance, UP_VARIANCE])[part.column]
-        n_latent = self._training[1].shape[1]
+        n_latent = self._training.latent.shape[1]
         before = np.empty((0, n_latent)) if held_out or self._x is None else self._x[None]
         x, found = np.zeros(n_latent), StylePrediction(np.empty((1 + n_latent, len(y))), np.empty(2))
-        if not np.isfinite(_find_latent(part.model, self._training, FeatureQuery(y, part.spread, variance), before, x, found)):
+        if not np.isfinite(
+            find_style_latent(part.model, self._training, FeatureQuery(y, part.spread, variance), before, x, found)
+        ):
             return None
         if not held_out:
             self._x = x
         expected, precision = np.empty(N_ANGLES), np.empty((N_ANGLES, N_ANGLES))
-        _compute_pose_gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
+        compute_pose_gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
         return PoseGaussian(expected, precision, float(found.summary[1]))
 
     def _static(self, state: BodyState) -> Floats:
@@ -345,5 +388,12 @@ def _interpolate_features(past: list[tuple[int, Floats]], t: int) -> Floats:
 def compile_style_model() -> None:
     """Compile the kernels, on next to nothing."""
     one, row, found = np.ones((1, 1)), np.ones(1), StylePrediction(np.empty((2, 1)), np.empty(2))
-    _find_latent(StyleArrays(one, one, one, row, np.ones(3)), (one, one), FeatureQuery(row, row, row), one, np.empty(1), found)
-    _compute_pose_gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)
+    find_style_latent(
+        StyleArrays(one, one, one, row, np.ones(3)),
+        TrainingArrays(one, one),
+        FeatureQuery(row, row, row),
+        one,
+        np.empty(1),
+        found,
+    )
+    compute_pose_gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)

@@ -25,7 +25,10 @@ BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.06, 0.94, 0.02
 def compute_joint_deviations_m(subject: Subject, motion: TakeMotion, covariance: Floats) -> Floats:
     """Return the standard deviations of the joints' positions, (N, J) [m].
 
-    covariance: of joint coordinates, rotation vector of the root about the world's axes and its position, (N, V, V).
+    Args:
+        subject: the performer.
+        motion: the poses of the take.
+        covariance: of joint coordinates, rotation vector of the root about the world's axes and its position, (N, V, V).
     """
     joints, origins = np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))
     result = np.empty((len(motion), N_JOINTS))

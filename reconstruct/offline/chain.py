@@ -26,7 +26,7 @@ from reconstruct.models.local.model import DOFS, FULL, Quadratic, build_local_mo
 from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
-from reconstruct.solve.energy import _compute_energy
+from reconstruct.solve.energy import compute_energy
 from reconstruct.solve.limits import Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem
@@ -83,8 +83,10 @@ class ChainSystem:
     def add(self, residual: Floats, precision: Floats, coefficients: Floats) -> None:
         """Add the terms 1/2 e_n' P_n e_n, their energy to the last of their frames.
 
-        residual: (K, V), of frames n to n + c - 1 for n = 0 to K - 1; precision: (K, V, V); coefficients: derivatives of e_n by
-        these frames, multiples of the unit matrix, (K, c).
+        Args:
+            residual: (K, V), of frames n to n + c - 1 for n = 0 to K - 1.
+            precision: (K, V, V).
+            coefficients: derivatives of e_n by these frames, multiples of the unit matrix, (K, c).
         """
         if not len(residual):
             return
@@ -217,7 +219,7 @@ class Chain:
         A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
         pose = motion.joints[t, 1:].ravel()
         x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])
-        energy = _compute_energy(x, problem.energy(motion.rotation[t]), A, g)
+        energy = compute_energy(x, problem.energy(motion.rotation[t]), A, g)
         system.gradient[t] += g
         system.blocks[t, 0] += mirror_triangle(A)
         system.energies[t] += energy

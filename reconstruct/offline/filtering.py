@@ -57,7 +57,14 @@ class TakeFilter:
     def advance(
         self, state: FilterState, frames: Sequence[MarkerFrame], seconds: Floats, iterations: int = ITERATIONS
     ) -> tuple[FilterState, TakeMotion]:
-        """Return the state after the next frames, and their poses."""
+        """Return the state after the next frames, and their poses.
+
+        Args:
+            state: after the frames before.
+            frames: the markers of each frame.
+            seconds: times of the frames, (N,) [s].
+            iterations: of Gauss-Newton a frame.
+        """
         head = state.belief.motion
         new = extrapolate_motion(head, seconds)
         valid = np.array([frame.valid for frame in frames])

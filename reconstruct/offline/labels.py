@@ -45,7 +45,13 @@ class TrackCosts:
 
 
 def count_live_votes(tracks: PointTracks, frames: Sequence[MarkerFrame], used: Bools) -> Floats:
-    """Return the share of frames in which live reconstruction gave a track each label, (K, M); used: frames that count, (N,)."""
+    """Return the share of frames in which live reconstruction gave a track each label, (K, M).
+
+    Args:
+        tracks: the tracks of points.
+        frames: the markers of each frame.
+        used: frames that count, (N,).
+    """
     votes = np.zeros((tracks.count, len(frames[0].valid)))
     for n in np.flatnonzero(used).tolist():
         here, valid = tracks.of_frame(n), np.flatnonzero(frames[n].valid)
@@ -58,7 +64,14 @@ def count_live_votes(tracks: PointTracks, frames: Sequence[MarkerFrame], used: B
 
 
 def compute_track_costs(tracks: PointTracks, marker_m: Floats, seconds: Floats, known: Bools) -> TrackCosts:
-    """Compare tracks with the markers of solved poses, (N, M, 3) [m]; known: which markers these were solved with, (N, M)."""
+    """Compute the cost of every label of a track from the markers of solved poses.
+
+    Args:
+        tracks: the tracks of points.
+        marker_m: markers of the solved poses, (N, M, 3) [m].
+        seconds: times of the frames, (N,) [s].
+        known: which markers these were solved with, (N, M).
+    """
     far_s = compute_seconds_to_seen(seconds, known)
     sigma_m = SIGMA_M + np.minimum(UNSEEN_M_S * far_s, MAX_UNSEEN_M)
     expected, variance = marker_m[tracks.frame], sigma_m[tracks.frame] ** 2
@@ -81,7 +94,13 @@ def _sum_by_track(tracks: PointTracks, values: Floats) -> Floats:
 
 
 def assign_labels(tracks: PointTracks, costs: TrackCosts, votes: Floats) -> Ints:
-    """Return the label of every track, (K,): the likeliest together, no marker on two tracks of one moment."""
+    """Return the label of every track, (K,): the likeliest together, no marker on two tracks of one moment.
+
+    Args:
+        tracks: the tracks of points.
+        costs: of every label of a track.
+        votes: share of frames in which live reconstruction gave each label, (K, M).
+    """
     allowed = costs.squared < GATE2
     allowed[votes > 0.0] = True
     track, label = np.nonzero(allowed)
@@ -113,7 +132,15 @@ def choose_by_votes(votes: Floats) -> Ints:
 
 
 def build_labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
-    """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free."""
+    """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free.
+
+    Args:
+        live: the frame as labelled live.
+        views: of its moment.
+        points: of its moment.
+        rig: the cameras, in the world.
+        choice: point of every marker, (M,), -1 for none.
+    """
     frame = build_marker_frame(views, points, choice)
     alone = live.seen & ~live.valid & ~frame.valid
     if not alone.any():

@@ -69,5 +69,12 @@ class TakeMotion:
 
 
 def build_take_motion(seconds: Floats, rotvec: Floats, root_m: Floats, fps: float) -> TakeMotion:
-    """Return poses with rotation vectors (N, J, 3), row 0 the root's, as a take's motion."""
+    """Return poses as a take's motion.
+
+    Args:
+        seconds: times of the frames, (N,) [s].
+        rotvec: charted rotation vectors, (N, J, 3) [rad], row 0 the root's.
+        root_m: (N, 3) [m].
+        fps: frames a second.
+    """
     return TakeMotion(seconds, rotvec.copy(), matrix_from_rotvec(rotvec[:, 0]), root_m.copy(), fps)

@@ -59,6 +59,11 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     Where the performer was lost for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
     followed into it. Poses are called by their expected errors; those that are not tracked are marked as inferred. Longer gaps,
     and what comes before the first pose that is followed, stay as they were.
+
+    Args:
+        live: poses, markers and views as live reconstruction made them.
+        options: rig, subject, database and settings.
+        progress: called with the frames done and all frames.
     """
     stretch = StretchSolver(options)
     # A pose that a few markers hold is not to be trusted, but to begin with, and so are its labels.
@@ -70,7 +75,7 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
     for segment in found:
         part = followed.part(segment)
-        solved, rows = stretch.solve(part, partial(_report_part_progress, progress, (done, len(segment), total)))
+        solved, rows = stretch.solve(part, partial(_report_part_progress, progress, done, len(segment), total))
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
         done += len(segment)
@@ -83,9 +88,9 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     return LiveTake(poses, markers, live.views)
 
 
-def _report_part_progress(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
-    """Report the progress of a part as that of the whole; part: frames before, in it, and in all."""
-    progress(part[0] + done * part[1] // (total or 1), part[2])
+def _report_part_progress(progress: Progress, n_before: int, n_part: int, n_all: int, done: int, total: int | None) -> None:
+    """Report the progress of a part of n_part frames, n_before of n_all before it, as that of the whole."""
+    progress(n_before + done * n_part // (total or 1), n_all)
 
 
 class StretchSolver:
@@ -141,7 +146,10 @@ def _report_round_progress(progress: Progress, done: int, rounds: int) -> Progre
 def bridge_untracked(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:
     """Return poses as the motion of a take; those that were not tracked lie between the tracked ones before and after.
 
-    tracked: (N,), true for the first and the last; fps: of the database.
+    Args:
+        poses: of the take, in order.
+        tracked: (N,), true for the first and the last.
+        fps: of the database.
     """
     seconds = np.array([pose.t_capture_ns - poses[0].t_capture_ns for pose in poses]) * 1e-9
     rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
@@ -155,7 +163,13 @@ def bridge_untracked(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeM
 
 
 def interpolate_rotations(first: Floats, last: Floats, share: float) -> Floats:
-    """Return the rotations, (J, 3) [rad], a share of the way from one pose to another."""
+    """Return the rotations, (J, 3) [rad], a share of the way from one pose to another.
+
+    Args:
+        first: (J, 3) [rad].
+        last: (J, 3) [rad].
+        share: 0 to 1.
+    """
     start = matrix_from_rotvec(first)
     turn = rotvec_from_matrix(np.swapaxes(start, -1, -2) @ matrix_from_rotvec(last))
     return np.asarray(rotvec_from_matrix(start @ matrix_from_rotvec(share * turn)))

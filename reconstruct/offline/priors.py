@@ -85,7 +85,14 @@ class NeighbourPriors:
         self._usual_bend = compute_bend_covariance(examples)[:DOFS, :DOFS]
 
     def fit(self, motion: TakeMotion, markers: "QueryMarkers", part: slice, own: "OwnExamples | None") -> FramePriors:
-        """Return the priors of some frames; markers: of all frames."""
+        """Return the priors of some frames.
+
+        Args:
+            motion: the poses of the take.
+            markers: of all frames.
+            part: the frames wanted.
+            own: the take's own frames as examples, or None.
+        """
         n = part.stop - part.start
         square, line = (n, DOFS, DOFS), (n, DOFS)
         pose, step, bend = (np.empty(line) for _ in range(3))
@@ -165,7 +172,14 @@ class QueryMarkers:
 def compute_query_markers(
     subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion, far_s: Floats | None = None
 ) -> QueryMarkers:
-    """Return what the frames of a take are compared by; far_s: time from each to where a marker is seen, (N, M) [s], in these."""
+    """Return what the frames of a take are compared by.
+
+    Args:
+        subject: the performer.
+        frames: the markers of each frame.
+        motion: the poses of the take.
+        far_s: time from each frame to where a marker is seen, (N, M) [s], or None.
+    """
     valid = np.array([frame.valid for frame in frames])
     point = np.array([frame.point_m for frame in frames])
     variance = np.array([np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 for frame in frames]) + MARKER_SIGMA_M**2
@@ -206,7 +220,13 @@ class OwnExamples:
         self._steps = ExampleSteps(now, velocity[0], bend, np.ones(len(now), bool))
 
     def nearest(self, t: int, markers: QueryMarkers, pose: Floats) -> tuple[ExampleSteps, Floats]:
-        """Return the nearest frames to frame t, not next to it in time, and their squared distances, nearest first."""
+        """Return the nearest frames to frame t, not next to it in time, and their squared distances, nearest first.
+
+        Args:
+            t: number of the frame.
+            markers: of all frames.
+            pose: its joints, (D,) [rad].
+        """
         apart = np.flatnonzero(np.abs(self._seconds[self._at] - self._seconds[t]) > OWN_APART_S)
         at = self._at[apart]
         # A marker that neither frame shows says little.

@@ -54,7 +54,13 @@ def relabel_take(
 ) -> tuple[list[MarkerFrame], TakeMotion]:
     """Return frames with labels that were decided with past and future, and the motion solved with them on the way.
 
-    live: the take solved with the live labels.
+    Args:
+        views: of all frames.
+        live: the take solved with the live labels.
+        solver: of the take.
+        rig: the cameras, in the world.
+        settings: of matching.
+        progress: called with the steps done and all steps.
     """
     search = LabelSearch(views, live, solver, rig, settings)
     places = search.places()

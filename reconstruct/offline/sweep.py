@@ -70,7 +70,11 @@ class LabelSweep:
     def run(self, first: int, last: int, motion: TakeMotion, label: Ints) -> LabelHypothesis:
         """Return the likeliest hypothesis after the frames from first to last - 1.
 
-        motion: poses of the three frames before the first; label: of all tracks, of which those that begin later are not used.
+        Args:
+            first: frame the sweep begins at.
+            last: frame it ends before.
+            motion: poses of the three frames before the first.
+            label: of all tracks, of which those that begin later are not used.
         """
         before = np.arange(first - HEAD, first)
         known = np.where(self._begin < first, label, NO_LABEL)

@@ -85,10 +85,16 @@ class TakeSolver:
         errors: bool = False,
         worn: bool = False,
     ) -> SolvedTake:
-        """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
+        """Solve consecutive frames.
 
-        own: the motion is solved already, so that its frames are examples from the first round on; errors: say how far from the
-        truth the joints may be; worn: find where the markers sit, too.
+        Args:
+            frames: the markers of each frame.
+            motion: where to begin, such as the poses of live reconstruction.
+            progress: called with the frames done and all frames.
+            rounds: how often neighbours are sought and the energy is minimised.
+            own: the motion is solved already, so that its frames are examples from the first round on.
+            errors: say how far from the truth the joints may be.
+            worn: find where the markers sit, too.
         """
         n = len(frames)
         rows, energies = np.zeros((n, NEIGHBOURS), np.int64), np.zeros(n)
@@ -132,8 +138,11 @@ class TakeSolver:
     def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
         """Solve some frames of a take as if they were all there is; return that part.
 
-        frames: of the whole take, as the motion, whose other frames are examples; anew: frames that begin with the neighbours'
-        poses in place of the motion's.
+        Args:
+            frames: of the whole take, as the motion, whose other frames are examples.
+            motion: the poses of the take.
+            part: the frames wanted.
+            anew: frames that begin with the neighbours' poses in place of the motion's.
         """
         given, solved, energies = list(frames[part]), motion.part(part), np.zeros(0)
         self._search.forget()

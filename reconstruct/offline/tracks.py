@@ -50,7 +50,13 @@ class PointTracks:
         return np.asarray(seconds[end] - seconds[begin])
 
     def choice(self, n: int, label: Ints, n_markers: int) -> Ints:
-        """Return the point of every marker in a frame, (M,), -1 for none; label: of every track, (K,)."""
+        """Return the point of every marker in a frame, (M,), -1 for none.
+
+        Args:
+            n: number of the frame.
+            label: of every track, (K,).
+            n_markers: M.
+        """
         own = label[self.track[self.of_frame(n)]]
         result = np.full(n_markers, -1, np.int64)
         result[own[own >= 0]] = np.flatnonzero(own >= 0)
@@ -62,6 +68,11 @@ def join_points(points: Sequence[Points], seconds: Floats, marker_m: Floats) -> 
 
     A point is expected to move as the nearest marker of the solved poses does, (N, M, 3) [m]. Where two points of a frame could
     be the same one of the frame before, the track ends and two begin.
+
+    Args:
+        points: triangulated in each frame.
+        seconds: times of the frames, (N,) [s].
+        marker_m: markers of the solved poses, (N, M, 3) [m].
     """
     first = np.concatenate([[0], np.cumsum([len(p.point_m) for p in points])])
     track, count = np.zeros(first[-1], np.int64), 0
@@ -84,7 +95,14 @@ def join_points(points: Sequence[Points], seconds: Floats, marker_m: Floats) -> 
 
 
 def find_certain_links(before: Points, now: Points, marker_m: Floats, moved_m: Floats) -> tuple[Ints, Ints]:
-    """Return which points of two frames are certainly the same, as two lists; marker_m, moved_m: of the poses, (M, 3) [m]."""
+    """Return which points of two frames are certainly the same, as two lists.
+
+    Args:
+        before: points of the frame before.
+        now: points of the frame.
+        marker_m: markers of the pose before, (M, 3) [m].
+        moved_m: markers of the pose now, (M, 3) [m].
+    """
     if not (len(before.point_m) and len(now.point_m)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     nearest = np.linalg.norm(before.point_m[:, None] - marker_m, axis=2).argmin(axis=1)
@@ -99,7 +117,13 @@ def find_certain_links(before: Points, now: Points, marker_m: Floats, moved_m: F
 
 
 def is_clearly_nearest(squared: Floats, rows: Ints, columns: Ints) -> Bools:
-    """Return which of the chosen elements, (K,), are less than all others of their row and column by a margin."""
+    """Return which of the chosen elements, (K,), are less than all others of their row and column by a margin.
+
+    Args:
+        squared: squared distances, (P, Q).
+        rows: of the chosen elements, (K,).
+        columns: of the chosen elements, (K,).
+    """
     own = squared[rows, columns]
     others = squared.copy()
     others[rows, columns] = np.inf

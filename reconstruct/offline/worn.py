@@ -21,7 +21,13 @@ FAR_M: Final = 0.06  # markers so much farther from where they are expected coun
 def estimate_marker_offsets_m(subject: Subject, offset_m: Floats, frames: Sequence[MarkerFrame], motion: TakeMotion) -> Floats:
     """Return where the markers sit in their joints' frames, (M, 3) [m]: where the cameras saw them on bodies in solved poses.
 
-    offset_m: where they were expected, (M, 3). The mean of what was seen, with robust weights, and of the calibrated places.
+    The mean of what was seen, with robust weights, and of the calibrated places.
+
+    Args:
+        subject: the performer.
+        offset_m: where they were expected, (M, 3).
+        frames: the markers of each frame.
+        motion: the poses of the take.
     """
     orientation, place_m = compute_forward_kinematics(subject.skeleton, motion.rotvec, motion.position_m)
     point_m, valid = np.array([frame.point_m for frame in frames]), np.array([frame.valid for frame in frames])

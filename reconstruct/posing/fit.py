@@ -15,7 +15,6 @@ from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.local.model import FULL, LocalModel
 from reconstruct.models.style.synthesis.problem import build_targets, measure_constraint_errors
-from reconstruct.observations import Observations
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
@@ -70,7 +69,17 @@ def fit_pose(
     expected: ExpectedPoints | None = None,
     max_iterations: int = MAX_ITERATIONS,
 ) -> PoseResult:
-    """Return the pose that meets constraints and expectations best; `variance` is 1, for the model to judge."""
+    """Return the pose that meets constraints and expectations best; `variance` is 1, for the model to judge.
+
+    Args:
+        skeleton: the skeleton.
+        model: of the joints.
+        limits: limits of the joints, or None.
+        constraints: what is asked of the pose.
+        start: where the solver begins.
+        expected: points that are expected, or None.
+        max_iterations: of the solver.
+    """
     model, now = _add_fixed_joints(model, constraints), start
     for _ in range(ROUNDS if len(constraints.orientations.joint) else 1):
         parts = [_build_handle_points(constraints), _build_orientation_points(skeleton, constraints, now)]
@@ -106,8 +115,7 @@ def _solve_pose(
     ideal, weight = np.zeros((2, len(joint), 2)), np.zeros((2, len(joint)))
     ideal[:, :n] = np.nan_to_num(seen.ideal)
     weight[:, :n] = np.where(np.isfinite(seen.ideal).all(axis=2), np.nan_to_num(seen.weight_px), 0.0)
-    views = (seen.view_rotation, seen.view_translation, seen.view_focal)
-    observations = Observations(np.nan_to_num(at_m), info, ideal, weight, *views)
+    observations = replace(seen, point_m=np.nan_to_num(at_m), root_info=info, ideal=ideal, weight_px=weight)
     r = constraints.root
     known = np.isfinite(r.sigma_rad), np.isfinite(r.sigma_m)
     root = RootPrior(

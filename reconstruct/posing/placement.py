@@ -61,7 +61,13 @@ def compute_placement_targets(constraints: Constraints, extra_m: float = SIGMA_M
 
 
 def place_poses(skeleton: Skeleton, rotvec: ArrayLike, constraints: Constraints) -> PosePlacements:
-    """Place poses, (N, J, 3) [rad], turned about the vertical."""
+    """Place poses, (N, J, 3) [rad], turned about the vertical.
+
+    Args:
+        skeleton: the skeleton.
+        rotvec: joints of the poses, (N, J, 3) [rad].
+        constraints: what is asked of the pose.
+    """
     handles, sight = constraints.handles, compute_placement_targets(constraints)
     poses = np.asarray(rotvec, np.float64)
     local = compute_local_markers(skeleton, poses, handles.joint, handles.offset_m)

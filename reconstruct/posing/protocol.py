@@ -1,10 +1,13 @@
 """The protocol of all models that find a whole pose that meets constraints."""
 
+from collections.abc import Mapping
 from typing import Protocol
+
+from numpy.typing import ArrayLike
 
 from config.arrays import Floats
 from database.geometry.skeleton import Skeleton
-from reconstruct.constraints import Constraints
+from reconstruct.constraints import Constraints, build_joint_constraints
 
 
 class FoundPose(Protocol):
@@ -42,3 +45,15 @@ class Poser(Protocol):
 
     def pose(self, constraints: Constraints, start: FoundPose | None = None) -> FoundPose:
         """Return the pose that meets the constraints best; start: the pose before, as while a handle is dragged."""
+
+
+def complete_pose(poser: Poser, points: Mapping[str, ArrayLike], sigma_m: float = 0.01) -> FoundPose:
+    """Return the likeliest whole pose whose joints are at given places.
+
+    Args:
+        poser: a model of poses, such as `LocalPoser`.
+        points: by the joint's name, where it shall be, (3,) [m] world.
+        sigma_m: how near, as a standard deviation [m].
+    Raises DuocapError: an unknown joint, or no place.
+    """
+    return poser.pose(build_joint_constraints(points, sigma_m))

@@ -125,7 +125,13 @@ def _record_and_follow_order(order: Order, run: Reconstruction, sink: Sink, jour
 
 
 def follow_order(order: Order, run: Reconstruction, sink: Sink) -> bool:
-    """Follow one order; return True for stop. A replay follows the orders of its journal again."""
+    """Follow one order; return True for stop. A replay follows the orders of its journal again.
+
+    Args:
+        order: to follow.
+        run: the reconstruction that follows it.
+        sink: told of what happens.
+    """
     match order:
         case EventOrder():
             sink.event(now_ns(), "process", order.text)

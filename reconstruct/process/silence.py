@@ -39,8 +39,10 @@ class SilenceWatch:
     def step(self, t_ns: int, silent_ns: int, alone: int | None) -> list[tuple[str, str]]:
         """Return what has changed, each as a kind of notice and its text.
 
-        silent_ns: time without a frame after which a camera is silent; alone: the camera that poses go on from although others
-        send, as their stamps are too far apart.
+        Args:
+            t_ns: time of the frame [ns].
+            silent_ns: time without a frame after which a camera is silent.
+            alone: the camera that poses go on from although others send, as their stamps are too far apart.
         """
         if not self._t_first_ns and any(count.n for count in self._seen):
             self._t_first_ns = t_ns

@@ -41,7 +41,13 @@ class Sink(Protocol):
         """Take the status of the run."""
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
-        """Take an event, as text for the user."""
+        """Take an event, as text for the user.
+
+        Args:
+            t_ns: time of the frame [ns].
+            kind: of event.
+            text: for the user.
+        """
 
     def serve(self, t_ns: int) -> None:
         """Serve requests, such as those of clients that join."""

@@ -52,7 +52,7 @@ class Features(NamedTuple):
 
 
 @kernel
-def _check_query(raw: RawQuery) -> int:
+def check_query(raw: RawQuery) -> int:
     """Return VALID, NOT_FINITE or NEGATIVE; values without weight may be anything."""
     for m in range(raw.marker_weight.shape[0]):
         weight = raw.marker_weight[m]
@@ -72,7 +72,7 @@ def _check_query(raw: RawQuery) -> int:
 
 
 @kernel
-def _convert_query(raw: RawQuery) -> KernelQuery:
+def convert_query(raw: RawQuery) -> KernelQuery:
     """Convert a valid query to single precision."""
     n_markers, n_pose, n_rays = raw.marker_weight.shape[0], raw.pose.shape[0], 0
     marker, marker_weight = np.zeros(3 * n_markers, np.float32), np.zeros(3 * n_markers, np.float32)
@@ -139,38 +139,64 @@ def _compute_pose_distance(poses: Singles, row: int | np.signedinteger, query: K
 
 # Distances of many poses are computed in one call: a call costs more than the distance of one pose.
 @kernel
-def _compute_marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
-    """Write the markers' part of the squared distance of all poses, (N,)."""
+def compute_marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
+    """Write the markers' part of the squared distance of all poses, (N,).
+
+    Args:
+        markers: of all poses, (N, 3M) float32 [m].
+        query: what poses are compared with.
+        out: squared distances, (N,); written.
+    """
     for row in range(markers.shape[0]):
         out[row] = _compute_marker_distance(markers, row, query)
 
 
 @kernel
-def _compute_row_distances(markers: Singles, query: KernelQuery, rows: Ints, out: Singles) -> None:
-    """Write the markers' part of the squared distance of some poses, (R,)."""
+def compute_row_distances(markers: Singles, query: KernelQuery, rows: Ints, out: Singles) -> None:
+    """Write the markers' part of the squared distance of some poses, (R,).
+
+    Args:
+        markers: of all poses, (N, 3M) float32 [m].
+        query: what poses are compared with.
+        rows: of the poses compared, (R,).
+        out: squared distances, (R,); written.
+    """
     for k in range(rows.shape[0]):
         out[k] = _compute_marker_distance(markers, rows[k], query)
 
 
 @kernel
-def _add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit: np.float32, out: Singles) -> None:
-    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`."""
+def add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit: np.float32, out: Singles) -> None:
+    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`.
+
+    Args:
+        poses: joints of all poses, (N, D) float32 [rad].
+        query: what poses are compared with.
+        rows: of the poses compared, (R,).
+        limit: squared distance that ends the comparison.
+        out: squared distances, (R,); added to.
+    """
     for k in range(rows.shape[0]):
         if out[k] < limit:
             out[k] += _compute_pose_distance(poses, rows[k], query)
 
 
 @kernel
-def _compute_distances(features: Features, raw: RawQuery, limit: np.float32, out: Singles) -> int:
+def write_distances(features: Features, raw: RawQuery, limit: np.float32, out: Singles) -> int:
     """Write the squared distances of all poses, (N,); where the markers' part alone exceeds `limit`, that part.
 
-    Return the status of the query.
+    Args:
+        features: markers and joints of the known poses.
+        raw: the query as given.
+        limit: squared distance of the markers beyond which joints are not compared.
+        out: squared distances, (N,); written.
+    Returns: the status of the query.
     """
-    status = _check_query(raw)
+    status = check_query(raw)
     if status != VALID:
         return status
-    query = _convert_query(raw)
-    _compute_marker_distances(features.marker_m, query, out)
+    query = convert_query(raw)
+    compute_marker_distances(features.marker_m, query, out)
     for row in range(out.shape[0]):
         if out[row] <= limit:
             out[row] += _compute_pose_distance(features.pose, row, query)

@@ -192,7 +192,7 @@ def collect_root_rotvec(table: PoseTable) -> Singles:
 
 
 def build_examples(table: PoseTable, marker_m: Singles) -> Examples:
-    """Combine the poses of a database and their markers, (N, 3M) float32 [m].
+    """Build examples of the poses of a database and their markers, (N, 3M) float32 [m].
 
     Poses of one file are copied out of it, so that a search waits for no disk; those of several files are in memory already.
     """

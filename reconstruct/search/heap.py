@@ -16,14 +16,22 @@ class Best(NamedTuple):
 
 
 @inline_kernel
-def _allocate_best(size: int) -> Best:
+def allocate_best(size: int) -> Best:
     """Return room for poses and their distances."""
     return Best(np.empty(size, np.int64), np.empty(size, np.float32))
 
 
 @kernel
-def _push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteger, d: np.float32) -> int:
-    """Put a pose into a heap of at most K, in place of the farthest if it is full; return the new size."""
+def push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteger, d: np.float32) -> int:
+    """Put a pose into a heap of at most K, in place of the farthest if it is full; return the new size.
+
+    Args:
+        rows: of the heap, (K,); changed.
+        squared: distances of these, (K,); changed.
+        size: poses in the heap.
+        row: of the pose.
+        d: its squared distance.
+    """
     if size < rows.shape[0]:
         child = size
         while child > 0:
@@ -50,11 +58,17 @@ def _push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinte
 
 
 @kernel
-def _sort_heap(rows: Ints, squared: Singles, size: int) -> None:
-    """Sort a heap, nearest first; of equal distances the lower row first."""
+def sort_heap(rows: Ints, squared: Singles, size: int) -> None:
+    """Sort a heap, nearest first; of equal distances the lower row first.
+
+    Args:
+        rows: of the heap, (K,); changed.
+        squared: distances of these, (K,); changed.
+        size: poses in the heap.
+    """
     for end in range(size - 1, 0, -1):
         row, d = rows[0], squared[0]
-        _push_pose(rows[:end], squared[:end], end, rows[end], squared[end])
+        push_pose(rows[:end], squared[:end], end, rows[end], squared[end])
         rows[end], squared[end] = row, d
     for i in range(1, size):  # only equal distances are not in order yet
         k = i

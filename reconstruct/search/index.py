@@ -43,8 +43,13 @@ def find_cache_folder() -> Path:
 def load_examples_and_lists(subject: Subject, table: PoseTable, folder: Path | None = None) -> tuple[Examples, Lists]:
     """Return the features of a database's poses and their lists for one subject, from the cache if possible.
 
-    folder: of the cache, by default `find_cache_folder()`. Only databases in a file are cached; a cache that cannot be written
-    is no error. Raises DatabaseError: no poses.
+    Only databases in a file are cached; a cache that cannot be written is no error.
+
+    Args:
+        subject: the performer.
+        table: the known poses.
+        folder: of the cache, by default `find_cache_folder()`.
+    Raises DatabaseError: no poses.
     """
     path = None
     if isinstance(table, PoseDatabase) and table.path is not None and table.n_poses:
@@ -70,7 +75,7 @@ def _compute_cache_key(subject: Subject, database: PoseDatabase) -> str:
 
 
 def _read_cache_file(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
-    """Map a file of the cache; None where it is missing or damaged."""
+    """Read a file of the cache as a map; None where it is missing or damaged."""
     if not path.is_file():
         return None
     try:

@@ -12,13 +12,13 @@ from reconstruct.search.distances import (
     Features,
     KernelQuery,
     RawQuery,
-    _add_pose_distances_of,
-    _check_query,
-    _compute_marker_distances,
-    _compute_row_distances,
-    _convert_query,
+    add_pose_distances_of,
+    check_query,
+    compute_marker_distances,
+    compute_row_distances,
+    convert_query,
 )
-from reconstruct.search.heap import Best, _allocate_best, _push_pose, _sort_heap
+from reconstruct.search.heap import Best, allocate_best, push_pose, sort_heap
 
 MAX_QUEUED = 4096  # poses of a query whose neighbours are examined, a bound on its time
 BATCH = 64  # poses whose distances are computed together
@@ -89,54 +89,67 @@ def _hold_enough_poses(lists: Lists, chosen: Ints, min_poses: int) -> bool:
 
 
 @kernel
-def _find_nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int) -> Ints:
+def find_nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int) -> Ints:
     """Return the lists with the nearest centres, nearest first.
 
     Empty lists do not count; the number is doubled until the lists hold `min_poses` poses.
+
+    Args:
+        lists: the lists of poses and their centres.
+        query: what poses are compared with.
+        n_lists: how many at least.
+        min_poses: that the lists hold at least.
     """
     n_centers = lists.center_m.shape[0]
-    squared, chosen = np.empty(n_centers, np.float32), _allocate_best(n_centers)
-    _compute_marker_distances(lists.center_m, query, squared)
+    squared, chosen = np.empty(n_centers, np.float32), allocate_best(n_centers)
+    compute_marker_distances(lists.center_m, query, squared)
     while True:
         n_lists = min(n_lists, n_centers)
         n_chosen = 0
         for center in range(n_centers):
             filled = lists.start[center + 1] > lists.start[center]
             if filled and (n_chosen < n_lists or squared[center] < chosen.squared[0]):
-                n_chosen = _push_pose(chosen.rows[:n_lists], chosen.squared[:n_lists], n_chosen, center, squared[center])
+                n_chosen = push_pose(chosen.rows[:n_lists], chosen.squared[:n_lists], n_chosen, center, squared[center])
         if n_lists == n_centers or _hold_enough_poses(lists, chosen.rows[:n_chosen], min_poses):
-            _sort_heap(chosen.rows, chosen.squared, n_chosen)
+            sort_heap(chosen.rows, chosen.squared, n_chosen)
             return chosen.rows[:n_chosen]
         n_lists *= 2
 
 
 @kernel
-def _find_nearest_in_groups(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int, limit: np.float32) -> Ints:
+def find_nearest_in_groups(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int, limit: np.float32) -> Ints:
     """Return the lists with the nearest centres of those in the nearest groups, nearest first.
 
     Empty lists do not count, nor those whose centre's squared distance is not under `limit`; the numbers of groups and of lists
     are doubled until the lists hold `min_poses` poses.
+
+    Args:
+        lists: the lists of poses and their centres.
+        query: what poses are compared with.
+        n_lists: how many at least.
+        min_poses: that the lists hold at least.
+        limit: squared distance of a centre beyond which its list does not count.
     """
     n_centers, n_groups = lists.center_m.shape[0], lists.group_m.shape[0]
     size = n_centers // n_groups
     squared, of_group = np.empty(n_groups, np.float32), np.empty(size, np.float32)
-    groups, chosen = _allocate_best(n_groups), _allocate_best(n_centers)
-    _compute_marker_distances(lists.group_m, query, squared)
+    groups, chosen = allocate_best(n_groups), allocate_best(n_centers)
+    compute_marker_distances(lists.group_m, query, squared)
     while True:
         n_lists, wanted = min(n_lists, n_centers), min(-(-n_lists // LISTS_OF_GROUP), n_groups)
         n_found, n_chosen = 0, 0
         for group in range(n_groups):
             if n_found < wanted or squared[group] < groups.squared[0]:
-                n_found = _push_pose(groups.rows[:wanted], groups.squared[:wanted], n_found, group, squared[group])
+                n_found = push_pose(groups.rows[:wanted], groups.squared[:wanted], n_found, group, squared[group])
         for k in range(n_found):
             first = groups.rows[k] * size
-            _compute_marker_distances(lists.center_m[first : first + size], query, of_group)
+            compute_marker_distances(lists.center_m[first : first + size], query, of_group)
             for i in range(size):
                 filled = lists.start[first + i + 1] > lists.start[first + i] and of_group[i] < limit
                 if filled and (n_chosen < n_lists or of_group[i] < chosen.squared[0]):
-                    n_chosen = _push_pose(chosen.rows[:n_lists], chosen.squared[:n_lists], n_chosen, first + i, of_group[i])
+                    n_chosen = push_pose(chosen.rows[:n_lists], chosen.squared[:n_lists], n_chosen, first + i, of_group[i])
         if n_lists == n_centers or _hold_enough_poses(lists, chosen.rows[:n_chosen], min_poses):
-            _sort_heap(chosen.rows, chosen.squared, n_chosen)
+            sort_heap(chosen.rows, chosen.squared, n_chosen)
             return chosen.rows[:n_chosen]
         n_lists *= 2
 
@@ -147,7 +160,7 @@ def _offer_poses(new: Ints, squared: Singles, queue: Best, best: Best, size: int
     for k in range(new.shape[0]):
         if size == best.rows.shape[0] and squared[k] >= best.squared[0]:
             continue
-        size = _push_pose(best.rows, best.squared, size, new[k], squared[k])
+        size = push_pose(best.rows, best.squared, size, new[k], squared[k])
         if n_queued < queue.rows.shape[0]:
             queue.rows[n_queued], queue.squared[n_queued] = new[k], squared[k]
             n_queued += 1
@@ -170,7 +183,7 @@ def _offer_lists(
         n_examined += end - first
         while first < end:
             part = min(end, first + of_list.shape[0])
-            _compute_marker_distances(lists.marker_m[first:part], query, of_list)
+            compute_marker_distances(lists.marker_m[first:part], query, of_list)
             for i in range(first, part):
                 if of_list[i - first] >= limit or stamps[lists.row[i]] == stamp:
                     continue
@@ -178,21 +191,31 @@ def _offer_lists(
                 batch[n_new], squared[n_new] = lists.row[i], of_list[i - first]
                 n_new += 1
                 if n_new == batch.shape[0]:
-                    _add_pose_distances_of(poses, query, batch, limit, squared)
+                    add_pose_distances_of(poses, query, batch, limit, squared)
                     size, n_queued = _offer_poses(batch, squared, queue, best, size, n_queued)
                     limit = best.squared[0] if size == best.squared.shape[0] else np.float32(np.inf)
                     n_new = 0
             first = part
-    _add_pose_distances_of(poses, query, batch[:n_new], limit, squared)
+    add_pose_distances_of(poses, query, batch[:n_new], limit, squared)
     size, n_queued = _offer_poses(batch[:n_new], squared, queue, best, size, n_queued)
     return SearchProgress(size, n_queued, n_examined)
 
 
 @kernel
-def _offer_rows(
+def offer_rows(
     features: Features, query: KernelQuery, rows: Ints, memory: WalkMemory, stamp: int, best: Best, before: SearchProgress
 ) -> SearchProgress:
-    """Offer those of some poses that this search has not examined yet."""
+    """Offer those of some poses that this search has not examined yet.
+
+    Args:
+        features: markers and joints of the known poses.
+        query: what poses are compared with.
+        rows: of the poses, (R,).
+        memory: which poses were examined, and the queue.
+        stamp: number of this search.
+        best: the nearest so far; changed.
+        before: how many were examined and queued.
+    """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
     here = 0
@@ -205,20 +228,29 @@ def _offer_rows(
                 n_new += 1
             here += 1
         limit = best.squared[0] if size == best.squared.shape[0] else np.float32(np.inf)
-        _compute_row_distances(features.marker_m, query, batch[:n_new], squared)
-        _add_pose_distances_of(features.pose, query, batch[:n_new], limit, squared)
+        compute_row_distances(features.marker_m, query, batch[:n_new], squared)
+        add_pose_distances_of(features.pose, query, batch[:n_new], limit, squared)
         size, n_queued = _offer_poses(batch[:n_new], squared, queue, best, size, n_queued)
         n_examined += n_new
     return SearchProgress(size, n_queued, n_examined)
 
 
 @kernel
-def _walk_graph(
+def walk_graph(
     features: Features, edges: GraphEdges, query: KernelQuery, memory: WalkMemory, stamp: int, best: Best, before: SearchProgress
 ) -> SearchProgress:
     """Offer the neighbours of each queued pose that is still among the K best when its turn comes, until the queue is empty.
 
     A full queue takes no more poses.
+
+    Args:
+        features: markers and joints of the known poses.
+        edges: neighbours of each pose.
+        query: what poses are compared with.
+        memory: which poses were examined, and the queue.
+        stamp: number of this search.
+        best: the nearest so far; changed.
+        before: how many were examined and queued.
     """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
@@ -245,39 +277,47 @@ def _walk_graph(
             n_done += 1
         if n_new == 0:
             return SearchProgress(size, n_queued, n_examined)
-        _compute_row_distances(features.marker_m, query, batch[:n_new], squared)
-        _add_pose_distances_of(features.pose, query, batch[:n_new], limit, squared)
+        compute_row_distances(features.marker_m, query, batch[:n_new], squared)
+        add_pose_distances_of(features.pose, query, batch[:n_new], limit, squared)
         size, n_queued = _offer_poses(batch[:n_new], squared, queue, best, size, n_queued)
         n_examined += n_new
 
 
 @kernel
-def _search_poses(
+def search_poses(
     arrays: SearchArrays, raw: RawQuery, count: int, n_lists: int, last: Ints, stamps: NDArray[np.uint8], stamp: int
 ) -> tuple[Best, int, int, np.float32]:
     """Return the nearest poses, nearest first, at most `count`.
 
-    last: poses to begin with, (S,), those found for the last query; without centres the lists are skipped; stamps and stamp: see
-    `WalkMemory`. Also return the status of the query, how many poses were examined, and the squared distance of the nearest of
-    `last`.
+    Also return the status of the query, how many poses were examined, and the squared distance of the nearest of `last`.
+
+    Args:
+        arrays: features, lists and graph.
+        raw: the query as given.
+        count: K.
+        n_lists: how many lists are searched.
+        last: poses to begin with, (S,), those found for the last query; without centres the lists are skipped; stamps and stamp:
+            see `WalkMemory`.
+        stamps: by pose, the last search that examined it, (N,); see `WalkMemory`.
+        stamp: number of this search.
     """
-    best, status, nearest_last = _allocate_best(count), _check_query(raw), np.float32(np.inf)
+    best, status, nearest_last = allocate_best(count), check_query(raw), np.float32(np.inf)
     if status != VALID:
         return best, status, 0, nearest_last
-    query = _convert_query(raw)
-    memory = WalkMemory(stamps, _allocate_best(min(stamps.shape[0], MAX_QUEUED)), _allocate_best(BATCH))
-    progress = _offer_rows(arrays.features, query, last, memory, stamp, best, SearchProgress(0, 0, 0))
+    query = convert_query(raw)
+    memory = WalkMemory(stamps, allocate_best(min(stamps.shape[0], MAX_QUEUED)), allocate_best(BATCH))
+    progress = offer_rows(arrays.features, query, last, memory, stamp, best, SearchProgress(0, 0, 0))
     for i in range(progress.n_best):
         nearest_last = min(nearest_last, best.squared[i])
     if arrays.lists.center_m.shape[0] > 0:
         if arrays.lists.group_m.shape[0] > 0:
             full = progress.n_best == count
             limit = REACH2 * best.squared[0] if full else np.float32(np.inf)
-            chosen = _find_nearest_in_groups(arrays.lists, query, n_lists, 0 if full else count, limit)
+            chosen = find_nearest_in_groups(arrays.lists, query, n_lists, 0 if full else count, limit)
         else:
-            chosen = _find_nearest_lists(arrays.lists, query, n_lists, count)
+            chosen = find_nearest_lists(arrays.lists, query, n_lists, count)
         progress = _offer_lists(arrays, query, chosen, memory, stamp, best, progress)
-    progress = _walk_graph(arrays.features, arrays.edges, query, memory, stamp, best, progress)
+    progress = walk_graph(arrays.features, arrays.edges, query, memory, stamp, best, progress)
     size = progress.n_best
-    _sort_heap(best.rows, best.squared, size)
+    sort_heap(best.rows, best.squared, size)
     return Best(best.rows[:size], best.squared[:size]), status, progress.n_examined, nearest_last

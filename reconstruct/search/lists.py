@@ -53,9 +53,12 @@ def describe_lists_recipe() -> str:
 
 
 def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) -> Lists:
-    """Group poses by their markers, (N, 3M) float32 [m]; deterministic for a given seed.
+    """Build lists of poses by their markers, (N, 3M) float32 [m]; deterministic for a given seed.
 
-    n_lists: number of lists, LISTS_PER_ROOT times the root of N if None.
+    Args:
+        marker_m: markers of the poses, (N, 3M) float32 [m].
+        n_lists: number of lists, LISTS_PER_ROOT times the root of N if None.
+        seed: of the random numbers.
     """
     center, start, row, group = group_markers(marker_m, n_lists, seed)
     lists = Lists(center, start, row, np.ascontiguousarray(marker_m[row]), group)
@@ -70,6 +73,11 @@ def group_markers(
     """Return the lists of poses without their markers: centre, start, row and group as in `Lists`; arguments as of `build_lists`.
 
     Memory is taken for a sample of the poses and for 16 bytes of each, so `marker_m` may be mapped from a file.
+
+    Args:
+        marker_m: markers of the poses, (N, 3M) float32 [m].
+        n_lists: number of lists, LISTS_PER_ROOT times the root of N if None.
+        seed: of the random numbers.
     """
     n = len(marker_m)
     in_groups = n_lists is None and n >= GROUPS_FROM
@@ -90,7 +98,14 @@ def group_markers(
 def divide_lists(
     marker_m: Singles, center_m: Singles, start: Ints, row: NDArray[np.int32]
 ) -> tuple[Singles, Ints, NDArray[np.int32]]:
-    """Divide each of some lists into LISTS_PER_GROUP by k-means of its own; return the centres, starts and rows of these."""
+    """Divide each of some lists into LISTS_PER_GROUP by k-means of its own; return the centres, starts and rows of these.
+
+    Args:
+        marker_m: markers of the poses, (N, 3M) float32 [m].
+        center_m: of the lists, (L, 3M) [m].
+        start: where each list begins in `row`, (L + 1,).
+        row: poses, list by list, (N,).
+    """
     centers, rows = np.repeat(center_m, LISTS_PER_GROUP, axis=0), row.copy()
     sizes = np.zeros(len(centers), np.int64)
     for k, (first, end) in enumerate(pairwise(start.tolist())):

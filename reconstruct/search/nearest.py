@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats, Ints, Singles
-from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _compute_distances
+from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, write_distances
 from reconstruct.search.examples import Examples
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
@@ -66,12 +66,16 @@ def check_status(status: int) -> None:
 def compute_distances(examples: Examples, query: Query, limit: float = np.inf) -> Singles:
     """Return the query's squared distance to every example, (N,) float32.
 
-    limit: of examples whose markers alone are farther, only the markers' part is computed. Raises ValueError: NaN in the query.
+    Args:
+        examples: the known poses.
+        query: what poses are compared with.
+        limit: of examples whose markers alone are farther, only the markers' part is computed.
+    Raises ValueError: NaN in the query.
     """
     raw = convert_raw_query(query)
     check_fit(examples, raw)
     out = np.empty(len(examples), np.float32)
-    check_status(_compute_distances(examples.features, raw, np.float32(limit), out))
+    check_status(write_distances(examples.features, raw, np.float32(limit), out))
     return out
 
 
@@ -85,8 +89,14 @@ def find_nearest(distances: Singles, count: int) -> Ints:
 def find_nearest_examples(examples: Examples, query: Query, count: int, seeds: Ints | None = None) -> tuple[Ints, Singles]:
     """Return the `count` nearest examples, nearest first, and their squared distances: (K,) and (K,) float32.
 
-    seeds: examples likely to be near, such as those of the previous frame. The `count`-th distance among them and the poses that
-    follow them bounds the search, and most examples are excluded by their markers alone; the result is the same.
+    The `count`-th distance among them and the poses that follow them bounds the search, and most examples are excluded by their
+    markers alone; the result is the same.
+
+    Args:
+        examples: the known poses.
+        query: what poses are compared with.
+        count: K.
+        seeds: examples likely to be near, such as those of the previous frame.
     Raises ValueError: NaN in the query.
     """
     n = len(examples)

@@ -12,7 +12,7 @@ from config.arrays import Ints, Singles, make_read_only
 from database.graph.neighbours import Graph
 from reconstruct.search.distances import RawQuery
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, _search_poses
+from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, search_poses
 from reconstruct.search.nearest import Query, check_fit, check_status, convert_raw_query, find_nearest_examples
 
 FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss
@@ -89,7 +89,8 @@ class PoseSearch:
     def _exhaustive(self, query: Query, count: int) -> tuple[Ints, Singles]:
         """Try all poses."""
         self.wide, self.examined = False, len(self.examples)
-        return self._remember(*find_nearest_examples(self.examples, query, count, self._last))
+        rows, squared = find_nearest_examples(self.examples, query, count, self._last)
+        return self._remember(rows, squared)
 
     def _search(self, graph: Graph, raw: RawQuery, count: int, n_lists: int) -> tuple[Ints, Singles, float]:
         """Search the lists and walk; also return the least squared distance of the last query's poses.
@@ -100,7 +101,7 @@ class PoseSearch:
         n_lists *= TIMES_IN_GROUPS if len(lists.group_m) else 1
         arrays = SearchArrays(self.examples.features, GraphEdges(graph.start, graph.neighbour), lists)
         last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
-        best, status, n_examined, nearest_last = _search_poses(arrays, raw, count, n_lists, last, self._stamps, stamp)
+        best, status, n_examined, nearest_last = search_poses(arrays, raw, count, n_lists, last, self._stamps, stamp)
         check_status(status)
         self.examined += n_examined
         return best.rows, best.squared, float(nearest_last)

@@ -10,7 +10,7 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from numerics.definite import mirror_triangle
 from reconstruct.models.local.model import FULL_SPAN, find_direction_span
-from reconstruct.solve.energy import Energy, _compute_energy, _compute_joint_sigmas
+from reconstruct.solve.energy import Energy, compute_energy, compute_joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
@@ -27,7 +27,7 @@ def compute_information(problem: FrameProblem, solution: Solution) -> Floats:
     n = len(problem.model.center) + 6
     A, g = np.empty((n, n)), np.empty(n)
     w = (solution.joints - problem.model.mean)[1:].ravel()
-    _compute_energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
+    compute_energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
     return mirror_triangle(A)
 
 
@@ -50,7 +50,7 @@ def build_minimum(problem: FrameProblem, solution: Solution) -> Minimum:
     if find_direction_span(model.directions) is not FULL_SPAN:
         w = model.directions[1:].reshape(-1, n - 6).T @ w
     x, A, g = np.concatenate([w, np.zeros(3), solution.position_m]), np.empty((n, n)), np.empty(n)
-    return Minimum(x, terms, _compute_energy(x, terms, A, g), g, A)
+    return Minimum(x, terms, compute_energy(x, terms, A, g), g, A)
 
 
 def add_calibration_error(error_m: Floats, subject: Subject) -> Floats:
@@ -68,6 +68,6 @@ def estimate_joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
     The two constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
     """
     laplace_m = np.empty(N_JOINTS)
-    if not _compute_joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
+    if not compute_joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
         return np.full(N_JOINTS, MAX_ERROR_M)
     return np.asarray(np.minimum(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), MAX_ERROR_M))

@@ -22,11 +22,11 @@ from config.jit import kernel
 from config.joints import N_JOINTS
 from numerics.definite import solve_damped
 from reconstruct.models.local.model import Quadratic
-from reconstruct.solve.limits import Limits, _add_limits
-from reconstruct.solve.linearise import MarkerBody, PoseSpace, _compute_marker_jacobian, _compute_posed_markers
-from reconstruct.solve.markers import MarkerTerm, _add_markers
-from reconstruct.solve.prior import _add_prior
-from reconstruct.solve.views import ViewTerm, _add_views
+from reconstruct.solve.limits import Limits, add_limits
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, compute_marker_jacobian, compute_posed_markers
+from reconstruct.solve.markers import MarkerTerm, add_markers
+from reconstruct.solve.prior import add_prior
+from reconstruct.solve.views import ViewTerm, add_views
 
 FIRST_DAMPING, LESS, MORE = 1e-3, 0.2, 10.0
 MIN_DAMPING = 1e-4  # after a step that gained nothing
@@ -46,25 +46,39 @@ class Energy(NamedTuple):
 
 
 @kernel
-def _compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
-    """Return the energy at x; write its gradient to g and the lower triangle of its Gauss-Newton Hessian to A."""
+def compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
+    """Return the energy at x, and write its gradient and Gauss-Newton Hessian.
+
+    Args:
+        x: coordinates of the pose, (B,).
+        terms: of the energy.
+        A: lower triangle of the Hessian, (B, B); written.
+        g: gradient, (B,); written.
+    """
     A[:] = 0.0
     g[:] = 0.0
-    posed = _compute_posed_markers(x, terms.space, terms.body)
-    energy = _add_markers(terms.markers, posed, A, g)
-    energy += _add_views(terms.views, posed, A, g)
-    energy += _add_prior(terms.prior, x, A, g)
-    energy += _add_limits(terms.limits, terms.space, x, A, g)
+    posed = compute_posed_markers(x, terms.space, terms.body)
+    energy = add_markers(terms.markers, posed, A, g)
+    energy += add_views(terms.views, posed, A, g)
+    energy += add_prior(terms.prior, x, A, g)
+    energy += add_limits(terms.limits, terms.space, x, A, g)
     return energy
 
 
 @kernel
-def _run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history: Floats) -> int:
-    """Move x to a minimum; write the energy after every iteration to history; return the number of iterations."""
+def run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history: Floats) -> int:
+    """Move x to a minimum of the energy; return the number of iterations.
+
+    Args:
+        x: coordinates of the pose, (B,); changed.
+        terms: of the energy.
+        max_iterations: how many at most.
+        history: energy after every iteration; written.
+    """
     n = x.shape[0]
     A, g, C, step = np.empty((n, n)), np.empty(n), np.zeros((n, n)), np.empty(n)
     A2, g2 = np.empty((n, n)), np.empty(n)
-    energy = _compute_energy(x, terms, A, g)
+    energy = compute_energy(x, terms, A, g)
     history[0] = energy
     damping = FIRST_DAMPING
     for iteration in range(max_iterations):
@@ -80,7 +94,7 @@ def _run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, hist
             history[iteration + 1] = energy - expected
             return iteration + 1
         trial = x + step
-        new = _compute_energy(trial, terms, A2, g2)
+        new = compute_energy(trial, terms, A2, g2)
         if not new <= energy:
             damping = max(MORE * damping, MIN_DAMPING)
             continue
@@ -96,11 +110,17 @@ def _run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, hist
 
 
 @kernel
-def _compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
+def compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
     """Write the standard deviation of every joint's position at a minimum, (J,) [m]; return whether it has a curvature.
 
     That of a Gaussian with the curvature A = C'C of the energy, its lower triangle given: |C'^-1 D'| / sqrt(3), with D the
     derivative of the position by x.
+
+    Args:
+        x: coordinates of the pose, (B,).
+        terms: of the energy.
+        A: lower triangle of the Hessian, (B, B).
+        out: (J,) [m]; written.
     """
     n, n_joints = x.shape[0], out.shape[0]
     C, B = np.empty((n, n)), np.zeros((n, 3 * n_joints))
@@ -108,9 +128,9 @@ def _compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> b
         return False
     body = terms.body
     origins = MarkerBody(body.parents, body.offsets_m, body.reference, ALL_JOINTS, AT_JOINTS)
-    posed = _compute_posed_markers(x, terms.space, origins)
+    posed = compute_posed_markers(x, terms.space, origins)
     for j in range(n_joints):
-        for k in range(_compute_marker_jacobian(posed, j)):
+        for k in range(compute_marker_jacobian(posed, j)):
             for i in range(3):
                 B[posed.columns[k], 3 * j + i] = posed.by_x[k, i]
     out[:] = 0.0

@@ -48,10 +48,17 @@ def _compute_coordinate(space: PoseSpace, i: int, w: Floats) -> float:
 
 
 @kernel
-def _add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
+def add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
     """Add (q_i - limit_i)^2 / (2 SIGMA_RAD^2) of all coordinates q_i that overstep a limit; return the energy.
 
     Their Hessian's lower triangle and gradient by w go to A and g.
+
+    Args:
+        limits: of the joint coordinates.
+        space: how coordinates become joints.
+        x: coordinates of the pose, (B,).
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
     """
     U, energy, stiff = space.directions, 0.0, SIGMA_RAD**-2.0
     for i in range(limits.low.shape[0]):

@@ -69,8 +69,14 @@ def _find_widest_span(span: Ints) -> int:
 
 
 @kernel
-def _compute_posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
-    """Return the markers of the pose at x."""
+def compute_posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
+    """Return the markers of the pose at x.
+
+    Args:
+        x: coordinates of the pose, (B,).
+        space: how coordinates become joints.
+        body: bones and markers.
+    """
     U, span, n_joints, n_markers, n = space.directions, space.span, body.parents.shape[0], body.joint.shape[0], x.shape[0]
     G, p = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3))
     turns = np.empty((n_joints, _find_widest_span(span), 3))
@@ -110,7 +116,7 @@ def _compute_posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> Pos
 
 
 @kernel
-def _compute_marker_jacobian(posed: PosedMarkers, m: int) -> int:
+def compute_marker_jacobian(posed: PosedMarkers, m: int) -> int:
     """Write the derivative of marker m in the world by x to `by_x` (n, 3) and its rising columns to `columns`; return n."""
     span, parents, columns, full = posed.span, posed.parents, posed.columns, posed.by_x
     n, before, j = 0, -1, posed.joint[m]
@@ -149,18 +155,28 @@ def _compute_marker_jacobian(posed: PosedMarkers, m: int) -> int:
 @kernel
 def _derive_markers_by_pose(x: Floats, space: PoseSpace, body: MarkerBody, world_m: Floats, by_x: Floats) -> None:
     """Write the markers of the pose at x, (M, 3), and their derivatives by x, (3 M, B + 6)."""
-    posed = _compute_posed_markers(x, space, body)
+    posed = compute_posed_markers(x, space, body)
     world_m[:] = posed.world_m
     by_x[:] = 0.0
     for m in range(world_m.shape[0]):
-        for k in range(_compute_marker_jacobian(posed, m)):
+        for k in range(compute_marker_jacobian(posed, m)):
             for i in range(3):
                 by_x[3 * m + i, posed.columns[k]] = posed.by_x[k, i]
 
 
 @kernel
-def _add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: float, A: Floats, g: Floats) -> None:
-    """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x' has n columns; e (3,), D (3, 3)."""
+def add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: float, A: Floats, g: Floats) -> None:
+    """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x' has n columns; e (3,), D (3, 3).
+
+    Args:
+        posed: the markers of the pose at x, and their derivatives.
+        n: number of columns of J.
+        e: residual, (3,).
+        D: its derivative by the marker, (3, 3).
+        weight: of the residual.
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     columns, full, J = posed.columns, posed.by_x, posed.rows
     for i in range(3):
         for k in range(n):
@@ -174,12 +190,12 @@ def _add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: flo
 
 
 @kernel
-def _compute_robust_loss(s: float, scale2: float) -> float:
+def compute_robust_loss(s: float, scale2: float) -> float:
     """Return rho(s) = c^2 (sqrt(1 + s / c^2) - 1) of a squared distance (pseudo-Huber), scale2 = c^2."""
     return scale2 * (math.sqrt(1.0 + s / scale2) - 1.0)
 
 
 @kernel
-def _compute_robust_weight(s: float, scale2: float) -> float:
+def compute_robust_weight(s: float, scale2: float) -> float:
     """Return 2 rho'(s), the weight of a squared distance in the linearised problem."""
     return 1.0 / math.sqrt(1.0 + s / scale2)

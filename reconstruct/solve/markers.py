@@ -14,10 +14,10 @@ from config.arrays import Floats
 from config.jit import kernel
 from reconstruct.solve.linearise import (
     PosedMarkers,
-    _add_residual,
-    _compute_marker_jacobian,
-    _compute_robust_loss,
-    _compute_robust_weight,
+    add_residual,
+    compute_marker_jacobian,
+    compute_robust_loss,
+    compute_robust_weight,
 )
 
 
@@ -30,8 +30,15 @@ class MarkerTerm(NamedTuple):
 
 
 @kernel
-def _add_markers(term: MarkerTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
-    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy."""
+def add_markers(term: MarkerTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
+    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy.
+
+    Args:
+        term: markers seen by two cameras.
+        posed: the markers of the pose at x, and their derivatives.
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     e, energy = np.empty(3), 0.0
     for m in range(term.point_m.shape[0]):
         L = term.root_info[m]
@@ -42,6 +49,6 @@ def _add_markers(term: MarkerTerm, posed: PosedMarkers, A: Floats, g: Floats) ->
             for k in range(3):
                 e[i] += L[i, k] * (posed.world_m[m, k] - term.point_m[m, k])
         s = e[0] * e[0] + e[1] * e[1] + e[2] * e[2]
-        energy += _compute_robust_loss(s, term.robust2)
-        _add_residual(posed, _compute_marker_jacobian(posed, m), e, L, _compute_robust_weight(s, term.robust2), A, g)
+        energy += compute_robust_loss(s, term.robust2)
+        add_residual(posed, compute_marker_jacobian(posed, m), e, L, compute_robust_weight(s, term.robust2), A, g)
     return energy

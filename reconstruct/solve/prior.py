@@ -10,8 +10,15 @@ from reconstruct.models.local.model import Quadratic
 
 
 @kernel
-def _add_prior(term: Quadratic, x: Floats, A: Floats, g: Floats) -> float:
-    """Add the Hessian's lower triangle and the gradient to A and g; return the energy."""
+def add_prior(term: Quadratic, x: Floats, A: Floats, g: Floats) -> float:
+    """Add the Hessian's lower triangle and the gradient to A and g; return the energy.
+
+    Args:
+        term: the quadratic.
+        x: coordinates of the pose, (B,).
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     center, P = term.center, term.precision
     energy = 0.0
     for i in range(center.shape[0]):

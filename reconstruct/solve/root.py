@@ -48,8 +48,11 @@ class RootPrior:
 def fit_root_to_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:
     """Fit the root to the triangulated torso markers; None where fewer than three points are to be had.
 
-    local_m: markers relative to the root in the predicted pose, (M, 3) [m]; torso: (M,); predicted: stands in for what is
-    missing.
+    Args:
+        frame: the markers.
+        local_m: markers relative to the root in the predicted pose, (M, 3) [m].
+        torso: (M,).
+        predicted: stands in for what is missing.
     """
     use = frame.valid & torso
     weight = use / (frame.variance_m2 + TORSO_SIGMA_M**2)
@@ -76,8 +79,14 @@ def fit_root_to_rays(
 
     with P_m = I - r_m r_m', the part across the ray from o_m along r_m, and Cauchy's rho.
 
-    use: markers to fit to, (M,); local_m: markers relative to the root in the predicted pose, (M, 3) [m]; root: expected; sigmas:
-    of the expectation [rad], [m]. Returns the expectation where no marker of `use` has a ray.
+    Args:
+        rays: origins and directions, (M, 3).
+        use: markers to fit to, (M,).
+        local_m: markers relative to the root in the predicted pose, (M, 3) [m].
+        root: expected.
+        sigmas: of the expectation [rad], [m].
+        marker_sigma_m: standard deviation of a marker across its ray [m].
+    Returns the expectation where no marker of `use` has a ray.
     """
     R, t = root
     which = np.flatnonzero(use & rays.monocular)

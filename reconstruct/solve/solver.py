@@ -10,7 +10,7 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.local.model import FULL_SPAN, LocalModel, Quadratic, find_direction_span
 from reconstruct.observations import Observations
-from reconstruct.solve.energy import Energy, _run_levenberg_marquardt
+from reconstruct.solve.energy import Energy, run_levenberg_marquardt
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -39,11 +39,10 @@ class FrameProblem:
     def __post_init__(self) -> None:
         seen, robust2 = self.observations, self.robust_sigmas**2
         in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
-        cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         terms = (
             MarkerBody(*_pack_chain(self.skeleton), *map(make_read_only, self.markers)),
             MarkerTerm(make_read_only(seen.point_m), seen.root_info, robust2),
-            ViewTerm(seen.ideal, in_one, *cameras, robust2),
+            ViewTerm(seen.ideal, in_one, seen.view_rotation, seen.view_translation, seen.view_focal, robust2),
         )
         object.__setattr__(self, "fixed", terms)
 
@@ -75,14 +74,18 @@ class Solution:
 
 
 def solve_pose(problem: FrameProblem, root: Root, *, start: Floats | None = None, max_iterations: int = 12) -> Solution:
-    """Minimise the energy of a frame from a root.
+    """Solve for the pose of a frame: minimise its energy from a root.
 
-    start: coordinates w, (B,), by default the local model's centre.
+    Args:
+        problem: the frame's terms.
+        root: the pose is relative to.
+        start: coordinates w, (B,), by default the local model's centre.
+        max_iterations: of the solver.
     """
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])
     history = np.zeros(max_iterations + 1)
-    n = _run_levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
+    n = run_levenberg_marquardt(x, problem.energy(root[0]), max_iterations, history)
     if find_direction_span(model.directions) is FULL_SPAN:
         joints = model.mean.copy()
         joints[1:] += x[:n_w].reshape(-1, 3)

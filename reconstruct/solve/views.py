@@ -13,10 +13,10 @@ from config.arrays import Floats
 from config.jit import kernel
 from reconstruct.solve.linearise import (
     PosedMarkers,
-    _add_residual,
-    _compute_marker_jacobian,
-    _compute_robust_loss,
-    _compute_robust_weight,
+    add_residual,
+    compute_marker_jacobian,
+    compute_robust_loss,
+    compute_robust_weight,
 )
 
 MIN_DEPTH_M = 0.05  # a marker nearer to the camera's plane has no image point
@@ -35,26 +35,42 @@ class ViewTerm(NamedTuple):
 
 
 @kernel
-def _add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
-    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy."""
+def add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
+    """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy.
+
+    Args:
+        term: markers seen by one camera.
+        posed: the markers of the pose at x, and their derivatives.
+        A: lower triangle of the Hessian, (B, B); added to.
+        g: gradient, (B,); added to.
+    """
     e, D, energy = np.zeros(3), np.zeros((3, 3)), 0.0
     for m in range(term.weight_px.shape[1]):
         n = 0
         for camera in range(term.weight_px.shape[0]):
             weight = term.weight_px[camera, m]
-            if not weight > 0.0 or not _compute_image_residual(term, camera, posed.world_m[m], term.ideal[camera, m], e, D):
+            if not weight > 0.0 or not compute_image_residual(term, camera, posed.world_m[m], term.ideal[camera, m], e, D):
                 continue
             if n == 0:
-                n = _compute_marker_jacobian(posed, m)
+                n = compute_marker_jacobian(posed, m)
             s = weight * (e[0] * e[0] + e[1] * e[1])
-            energy += _compute_robust_loss(s, term.robust2)
-            _add_residual(posed, n, e, D, weight * _compute_robust_weight(s, term.robust2), A, g)
+            energy += compute_robust_loss(s, term.robust2)
+            add_residual(posed, n, e, D, weight * compute_robust_weight(s, term.robust2), A, g)
     return energy
 
 
 @kernel
-def _compute_image_residual(term: ViewTerm, camera: int, x: Floats, ideal: Floats, e: Floats, D: Floats) -> bool:
-    """Write pi(x) - u [px] to the first two of e (3,), its derivative by x to D (3, 3); return whether x is before the camera."""
+def compute_image_residual(term: ViewTerm, camera: int, x: Floats, ideal: Floats, e: Floats, D: Floats) -> bool:
+    """Write pi(x) - u [px] to the first two of e (3,), its derivative by x to D (3, 3); return whether x is before the camera.
+
+    Args:
+        term: markers seen by one camera.
+        camera: number of the camera.
+        x: point in the camera's frame, (3,) [m].
+        ideal: u, (2,) [px].
+        e: (3,), the residual [px] in the first two; written.
+        D: its derivative by x, (3, 3); written.
+    """
     R, t, f = term.rotation[camera], term.translation[camera], term.focal[camera]
     depth = R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2] + t[2]
     if depth < MIN_DEPTH_M:

@@ -1,6 +1,6 @@
 """The known poses nearest to what is held, or to the pose: placed where they meet it best, and no two of them alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,8 @@ from database.clips import Clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
-from reconstruct.constraints import build_point_handles
+from database.store import PoseDatabase
+from reconstruct.constraints import Constraints, build_joint_constraints, build_point_handles
 from reconstruct.posing.placement import SIGMA_M, place_poses
 from stream.posing.document import Document, StoredPose, compute_joint_positions_m
 from stream.posing.targets import POINT_SIGMA_M, build_pose_constraints
@@ -86,6 +87,24 @@ def find_near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, c
     else:
         joint_m = compute_joint_positions_m(skeleton, document.pose)[COMPARED]
         constraints = build_point_handles(COMPARED, np.zeros((len(COMPARED), 3)), joint_m, POINT_SIGMA_M)
+    return _find_distinct_poses(known, skeleton, constraints, count)
+
+
+def find_nearest_poses(database: PoseDatabase, points: Mapping[str, ArrayLike], count: int = 10) -> list[NearPose]:
+    """Return the poses of a database whose joints come nearest to given places, on its first clip's skeleton, nearest first.
+
+    Args:
+        database: the known poses; many are thinned evenly.
+        points: by the joint's name, where it should be, (3,) [m] world.
+        count: how many poses at most.
+    Raises DuocapError: an unknown joint, or no place.
+    """
+    known = collect_known_poses([database.clip(n) for n in range(database.n_clips)])
+    return _find_distinct_poses(known, database.clip(0).skeleton, build_joint_constraints(points, POINT_SIGMA_M), count)
+
+
+def _find_distinct_poses(known: KnownPoses, skeleton: Skeleton, constraints: Constraints, count: int) -> list[NearPose]:
+    """Return the known poses that meet constraints best, placed, no two of them alike, nearest first."""
     found = place_poses(skeleton, known.rotvec, constraints)
     chosen: list[NearPose] = []
     seen_m: list[Floats] = []

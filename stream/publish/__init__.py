@@ -2,4 +2,6 @@
 
 In: messages (`sink`, `fanout`) and requests (`service`, `tuning`). Out: payloads to subscribers and outputs. Clients of both
 sockets: `subscriber`, `client`.
+
+Other folders import client, fanout, publisher, relay, sink, subscriber, tuning.
 """

@@ -1,13 +1,18 @@
 """A subscriber to the stream, as a client would write it: malformed messages are counted and dropped."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import zmq
 
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from config.settings import StreamSettings
 from stream.protocol.codec import decode_message
 from stream.protocol.messages import Message
 
 RECEIVE_BUFFER_MESSAGES = 1000
+DEFAULT_ADDRESS = StreamSettings().address
 MAX_MESSAGES = 4000  # returned at once, so that receive() returns in a flood, too
 
 
@@ -44,3 +49,22 @@ class Subscriber:
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
+
+
+@contextmanager
+def subscribe(
+    address: str = DEFAULT_ADDRESS, topics: tuple[str, ...] = ("",), keys: KeySettings | None = None
+) -> Iterator[Subscriber]:
+    """Open a subscriber to a running stream, and close it at the end of the block.
+
+    Args:
+        address: of the stream, by default that of a run on this machine.
+        topics: `pose`, `skeleton`, `rig`, `status` or `event`; "" is everything.
+        keys: as the publisher's settings have them; None without encryption.
+    Raises EndpointError: invalid address; KeyFileError: missing keys.
+    """
+    subscriber = Subscriber(address, topics, keys)
+    try:
+        yield subscriber
+    finally:
+        subscriber.close()

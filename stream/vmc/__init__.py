@@ -1,1 +1,4 @@
-"""VMC: poses as OSC over UDP, for avatars. In: the published messages (output). Out: datagrams (composer, sender)."""
+"""VMC: poses as OSC over UDP, for avatars. In: the published messages (output). Out: datagrams (composer, sender).
+
+Other folders import output, sender.
+"""

@@ -46,8 +46,8 @@ def test_the_list_names_kernels_that_are_there_with_types_that_are_there(command
 def test_a_kernel_waits_for_those_that_a_part_of_it_calls() -> None:
     synthesis = "reconstruct.models.style.synthesis"
     assert (
-        f"{synthesis}.likelihood:_add_likelihood"
-        in read_kernel_list("style pose")[f"{synthesis}.minimise:_minimise_energy"]["calls"]
+        f"{synthesis}.likelihood:add_likelihood"
+        in read_kernel_list("style pose")[f"{synthesis}.minimise:minimise_synthesis_energy"]["calls"]
     )
 
 

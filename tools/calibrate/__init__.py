@@ -1,1 +1,4 @@
-"""Calibration from recordings: sources read, solved, judged, written."""
+"""Calibration from recordings: sources read, solved, judged, written.
+
+Other folders import rig, session, subject.
+"""

@@ -19,9 +19,10 @@ from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.selection import Selection, describe_selection, select_views
 from calibration.solve.solution import LensKind, RigSolution, describe_dropped
-from config.errors import CalibrationError
+from config.errors import CalibrationError, DuocapError
 from config.settings import CAMERA_NAMES
-from tools.calibrate.board.found import BoardSearch
+from tools.calibrate.board.found import BoardSearch, Progress
+from tools.calibrate.board.sources import BoardSpec, estimate_camera_offsets, search_board
 from tools.calibrate.outcome import choose_report_picture, print_report, write_outcome
 from tools.calibrate.rig_checks import compare_with_earlier_rig, compare_with_tape, compute_refinement_sigma
 
@@ -81,6 +82,28 @@ def format_board_search(search: BoardSearch, names: Sequence[str]) -> list[str]:
     who = "both cameras see it" if search.n_cameras == 2 else "two cameras or more see it"
     shared = [f"{who} together in {search.n_shared}"] if search.n_cameras > 1 else []
     return [*counts, *shared, *search.words]
+
+
+def calibrate_rig(
+    spec: BoardSpec, task: RigTask, tell: Tell = _LOG.info, progress: Progress = lambda done, total: None
+) -> RigOutcome:
+    """Look for the board in pictures or videos, calibrate the cameras and write the rig.
+
+    Args:
+        spec: the pictures or videos of each camera.
+        task: the board, the lens model, and where the rig is written.
+        tell: called with each line for the user.
+        progress: called with the pictures done and all pictures.
+    Raises CalibrationError: too little to calibrate from, or the verdict is fail; SourceError: pictures that cannot be read.
+    """
+    if task.solve_offset:
+        spec = estimate_camera_offsets(spec)
+    search = search_board(spec, task.board, progress)
+    if task.intrinsics is not None and search.n_cameras == 1:
+        raise DuocapError(
+            "--intrinsics: of one camera alone there is nothing to find but its lens; leave it out, or add the other"
+        )
+    return calibrate_found(search, replace(task, late_s=spec.late_s), tell)
 
 
 def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcome:

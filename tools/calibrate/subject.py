@@ -1,5 +1,6 @@
 """What `duocap calibrate subject` is asked for, and its steps: takes, fit, verdict, picture, file."""
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from tools.calibrate.session import (
 from tools.progress import open_progress_bar
 
 Parts = Literal["all", "left", "right"]
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +106,21 @@ def split_further_source(text: str) -> tuple[list[str], str | None]:
 
 
 def calibrate_subject(
-    task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]
+    task: SubjectTask,
+    sources: Sequence[TakeSource],
+    settings: Settings | None = None,
+    tell: Callable[[str], None] = _LOG.info,
 ) -> SubjectResult:
-    """Fit, print, draw and write a subject.
+    """Fit a subject to T-poses, judge and draw it, and write it.
 
     Args:
-        task: the performer, and where to write.
-        sources: recordings, with the times of the T-poses in them.
-        settings: of the run.
-        tell: receives what goes on, in words.
-    Raises: CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
+        task: the performer, the rig, the markers worn, and where the subject is written.
+        sources: recordings and when a T-pose is held in each.
+        settings: None for the defaults.
+        tell: called with each line for the user.
+    Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
     """
+    settings = Settings() if settings is None else settings
     tposes, names = collect_tposes(task, sources, settings)
     result = fit_subject_to_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
     if task.motion is not None:

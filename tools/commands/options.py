@@ -234,7 +234,7 @@ class PoseInputOptions:
     """What is asked of a pose or a motion: constraints, or curves to follow."""
 
     constraints: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What is asked of the pose: a TOML as in docs/style.md.")
+        Path | None, typer.Option(metavar="FILE", help="What is asked of the pose: a TOML as in docs/style-pose.md.")
     ] = None
     rig: Annotated[Path | None, typer.Option(metavar="FILE", help="The cameras that image points are in: rig.toml.")] = None
     skeleton: Annotated[

@@ -27,7 +27,8 @@ from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
 from stream.export.ground import GroundForces, forces_from_points, place_in_frames
 from stream.export.take import Take
 from tools.physics.forces import set_segment_masses
-from tools.physics.motion import PhysicalMotion, TrackedRange
+from tools.physics.motion import PhysicalMotion, TrackedRange, motion_from_take
+from tools.progress import ignore_progress
 
 VERSION = b"duocap-clean-1"
 MOST_RESIDUAL = 0.05  # of the weight: more is told as a violation
@@ -64,6 +65,18 @@ class CleanedRange:
 
 class CleanInterruptedError(DuocapError):
     """Cleaning was stopped; what is done is kept."""
+
+
+def clean_take(take: Take, options: BodyOptions = BodyOptions(), progress: Progress = ignore_progress) -> PhysicalTake:
+    """Make a take obey physics: feet that stand, and forces of the ground that bear the weight.
+
+    Args:
+        take: the motion to clean.
+        options: mass of the performer and friction of the ground.
+        progress: called with the frames done and all frames.
+    Raises DuocapError: the take is too short.
+    """
+    return clean_motion(motion_from_take(take, take.info.source), options, None, progress)
 
 
 def clean_motion(

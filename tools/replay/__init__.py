@@ -1,1 +1,4 @@
-"""A recording through the steps of live capture."""
+"""A recording through the steps of live capture.
+
+Other folders import take.
+"""

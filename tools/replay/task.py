@@ -205,12 +205,10 @@ def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, tas
 
 def _clean_take(take: Take, task: ReplayTask) -> Take:
     """Return a take made physically sound."""
-    from tools.physics.clean import BodyOptions, clean_motion
-    from tools.physics.motion import motion_from_take
+    from tools.physics.clean import BodyOptions, clean_take
 
-    motion = motion_from_take(take, take.info.source)
     with open_progress_bar("cleaning") as progress:
-        result = clean_motion(motion, BodyOptions(task.mass), None, progress)
+        result = clean_take(take, BodyOptions(task.mass), progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

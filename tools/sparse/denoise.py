@@ -15,22 +15,16 @@ import numpy as np
 from config.arrays import Bools, Floats, Ints
 from config.errors import DuocapError
 from config.joints import JOINTS, N_JOINTS
-from database.files.read import SUFFIXES, read_clip
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE
 from reconstruct.constraints import build_point_handles
 from reconstruct.models.sparse.body import normalise_bone_lengths
 from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
-from reconstruct.pose import TrackingState
 from reconstruct.posing.fit import ExpectedPoints, PoseStart, build_pose_gaussian, fit_pose
 from reconstruct.solve.limits import Limits
-from stream.export.from_recording import read_longest_motion
-from stream.export.take import Take, TakeInfo
-from stream.recording.folders import find_take
-from stream.recording.recording import open_recording
-from tools.progress import ProgressState
+from stream.export.take import Take
+from tools.progress import ProgressState, ignore_progress
 
-RECORDING = ".mcap"
 ATOMS = {0.02: 24, 0.035: 12, np.inf: 6}  # of a code, by the noise [m] up to which
 LEAST_NOISE_M, UNKNOWN_NOISE_M = 0.002, 0.01  # at least, and of takes too short to estimate it
 ALIKE = 2.0  # errors of joint angles move many points alike: the noise counts for so much more
@@ -62,32 +56,19 @@ class RestoredPoints(NamedTuple):
     noise_m: float
 
 
-def read_take_file(file: Path) -> Take:
-    """Read a motion or a recording. Raises DuocapError."""
-    if file.is_dir() or file.suffix.lower() == RECORDING:
-        return read_longest_motion(open_recording(find_take(file))).take()
-    if not file.exists():
-        raise DuocapError(f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})")
-    if file.suffix.lower() not in SUFFIXES:
-        raise DuocapError(f"{file}: cannot be read as motion; give {', '.join(SUFFIXES)}, or a recording ({RECORDING})")
-    clip = read_clip(file)
-    n = clip.n_frames
-    info = TakeInfo(subject=clip.skeleton.name, source=file.name)
-    states = (TrackingState.TRACKING,) * n
-    return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info)
-
-
-def denoise_take(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
-    """Clean a take; lost frames and rest poses stay as they are.
+def denoise_take(
+    take: Take, dictionary: Path | str, noise_m: float | None = None, progress: ProgressState = ignore_progress
+) -> CleanTake:
+    """Remove noise and outliers from the poses of a take; lost frames and rest poses stay as they are.
 
     Args:
-        take: that is cleaned.
-        dictionary: the dictionary's file.
-        noise_m: standard deviation of a joint's noise, None to estimate it.
-        progress: receives the amount done, and of how much.
-    Raises: DuocapError: no pose to clean.
+        take: the motion to clean.
+        dictionary: file of a pose dictionary, as `duocap sparse train` writes it.
+        noise_m: standard deviation of a joint's noise [m]; None to estimate it.
+        progress: called with the frames done and all frames.
+    Raises DuocapError: no pose to clean.
     """
-    model = read_dictionary(dictionary)
+    model = read_dictionary(Path(dictionary))
     rest = np.asarray((np.abs(take.rotvec[:, 1:]) < REST_RAD).all(axis=(1, 2)))
     rows = np.flatnonzero(~take.lost & ~rest & np.isfinite(take.rotvec).all(axis=(1, 2)))
     if not len(rows):

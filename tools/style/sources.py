@@ -128,13 +128,13 @@ def _read_recorded_clips(file: Path, wanted: StyleSources) -> tuple[Clip, ...]:
     recording = open_recording(find_take(file))
     motion = read_longest_motion(recording)
     take = cut_take(motion.take(), wanted.from_s, wanted.to_s)
-    clips = tuple(_clip_from_take(f"{file.stem}+{first}", take, first, stop) for first, stop in _find_tracked_ranges(take))
+    clips = tuple(_clip_from_take(f"{file.stem}+{first}", take, first, stop) for first, stop in find_unbroken_ranges(take))
     if not clips:
         raise DuocapError(f"{file}: nobody was tracked for longer than a moment in it; record anew, or choose other times")
     return clips
 
 
-def _find_tracked_ranges(take: Take) -> list[tuple[int, int]]:
+def find_unbroken_ranges(take: Take) -> list[tuple[int, int]]:
     """Return the half-open ranges of frames that were tracked without a gap, those too short for accelerations left out."""
     tracked = np.array([state is TrackingState.TRACKING for state in take.states], bool)
     ranges = []

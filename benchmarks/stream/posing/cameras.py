@@ -45,7 +45,14 @@ def build_camera(number: int) -> Camera:
 
 
 def pose_from_clicks(model: PosingModel, clicks: Floats, camera: Camera | None, poses_m: Floats | None) -> tuple[Floats, float]:
-    """Return the joints of the pose that clicks give, (J, 3) [m], and seconds for the camera; poses_m: it is solved by them."""
+    """Return the joints of the pose that clicks give, (J, 3) [m], and seconds for the camera.
+
+    Args:
+        model: the model.
+        clicks: image points, (P, 2) [px].
+        camera: the camera.
+        poses_m: joints of the poses that the camera is solved by, (N, J, 3) [m].
+    """
     skeleton, picture = model.poser.skeleton, PictureView(SIZE, camera=camera)
     session = PosingSession(model, Document(create_document(skeleton).pose, picture=picture))
     for name, image_px in zip(IN_TURN, clicks, strict=True):
@@ -69,7 +76,13 @@ def compute_error_mm(joint_m: Floats, true_m: Floats) -> float:
 
 
 def measure_errors(case: Behaviour, poses_m: Floats, noise_px: float) -> Iterator[tuple[list[float], float]]:
-    """Return the errors of each picture with each camera [mm], and the seconds it took to solve."""
+    """Return the errors of each picture with each camera [mm], and the seconds it took to solve.
+
+    Args:
+        case: what is measured.
+        poses_m: joints of the poses that the camera is solved by, (N, J, 3) [m].
+        noise_px: standard deviation of the clicks [px].
+    """
     model = PosingModel("style", StylePoser(Synthesizer([read_style(case.style)])))
     for number, true_m in enumerate(case.true.joint_m):
         camera = build_camera(number)

@@ -85,7 +85,14 @@ def compute_circle_point(angle: float) -> tuple[float, float]:
 
 
 def measure_drag(model: str, files: list[str], steps: int, draws: bool) -> DragLatency:
-    """Drag with one model."""
+    """Drag with one model.
+
+    Args:
+        model: the model.
+        files: styles or dictionaries of the model.
+        steps: number of moves.
+        draws: whether the page draws.
+    """
     arguments = ["--model", model, *(file for file in files if file.endswith(f".{model}"))]
     with PosePage(arguments, LISTEN + ("" if draws else NOT_DRAWN)) as page:
         browser = page.browser
@@ -106,7 +113,13 @@ def measure_drag(model: str, files: list[str], steps: int, draws: bool) -> DragL
 
 
 def measure_program_ms(model: str, files: list[str], steps: int) -> tuple[float, float]:
-    """Return the processor time of the program for a move, from the drag to the messages, p50 and p95 [ms]."""
+    """Return the processor time of the program for a move, from the drag to the messages, p50 and p95 [ms].
+
+    Args:
+        model: the model.
+        files: styles or dictionaries of the model.
+        steps: number of moves.
+    """
     styles = tuple(Path(file) for file in files if file.endswith(".style"))
     dictionary = next((Path(file) for file in files if file.endswith(".sparse")), None)
     loaded = MODELS[model](PoseTask(Settings(), styles, dictionary=dictionary, model=model))

@@ -87,7 +87,13 @@ def build_cameras() -> tuple[Camera, Camera]:
 
 
 def prepare_behaviour(split: TakeSplit, motion: Path, work: Path) -> Behaviour:
-    """Return one behaviour, its style learned unless its file is there."""
+    """Return one behaviour, its style learned unless its file is there.
+
+    Args:
+        split: takes to learn from and to pose.
+        motion: folder of motion files.
+        work: folder of intermediate files.
+    """
     clips = read_ranges(split.learned, motion)
     skeleton, pool = pose_pool(clips)
     style = work / f"{split.name.replace(' ', '-')}.style"
@@ -97,7 +103,14 @@ def prepare_behaviour(split: TakeSplit, motion: Path, work: Path) -> Behaviour:
 
 
 def draw_picture(skeleton: Skeleton, pose: Pose, camera: Camera, seed: int) -> Bytes:
-    """Return a picture of a pose in a room, BGR."""
+    """Return a picture of a pose in a room, BGR.
+
+    Args:
+        skeleton: the skeleton.
+        pose: the pose.
+        camera: the camera.
+        seed: of the random numbers.
+    """
     body, none = build_body_around(skeleton), np.zeros((0, 3))
     renderer = Renderer(camera, camera, Sensor(dark=False), (body.color_rgb, none), (seed, seed))
     rotations, positions_m = compute_forward_kinematics(skeleton, *pose)
@@ -108,7 +121,15 @@ def draw_picture(skeleton: Skeleton, pose: Pose, camera: Camera, seed: int) -> B
 def pose_in_page(
     case: Behaviour, rig: Path, work: Path, noise_px: float, shots: Path | None
 ) -> Iterator[tuple[int, Pose, Floats, float]]:
-    """Pose all pictures of a behaviour in one page; return number, pose, clicks [px of the picture] and seconds of each."""
+    """Pose all pictures of a behaviour in one page; return number, pose, clicks [px of the picture] and seconds of each.
+
+    Args:
+        case: what is measured.
+        rig: file of the camera.
+        work: folder of intermediate files.
+        noise_px: standard deviation of the clicks [px].
+        shots: folder for pictures of the page, or None.
+    """
     session, camera = work / "session.json", build_cameras()[0]
     write_posing_session(session, create_document(case.skeleton), case.skeleton)
     with PosePage([case.style, session], "" if shots else NOT_DRAWN, 1.0) as page:
@@ -150,7 +171,16 @@ def pose_in_page(
 
 
 def measure_pose(case: Behaviour, number: int, method: str, pose: Pose, clicks: Floats, seconds: float) -> PictureRun:
-    """Return the errors of a pose."""
+    """Return the errors of a pose.
+
+    Args:
+        case: what is measured.
+        number: of the picture.
+        method: how it was posed.
+        pose: the pose.
+        clicks: image points, (P, 2) [px].
+        seconds: that it took [s].
+    """
     joint_m, true_m = compute_forward_kinematics(case.skeleton, *pose)[1], case.true.joint_m[number]
     world = np.linalg.norm(joint_m - true_m, axis=1)
     hips = np.linalg.norm((joint_m - joint_m[0]) - (true_m - true_m[0]), axis=1)
@@ -161,7 +191,15 @@ def measure_pose(case: Behaviour, number: int, method: str, pose: Pose, clicks: 
 
 
 def measure_behaviour(case: Behaviour, rig: Path, work: Path, noise_px: float, shots: Path | None) -> Iterator[PictureRun]:
-    """Measure the page and its peers on one behaviour."""
+    """Measure the page and its peers on one behaviour.
+
+    Args:
+        case: what is measured.
+        rig: file of the camera.
+        work: folder of intermediate files.
+        noise_px: standard deviation of the clicks [px].
+        shots: folder for pictures of the page, or None.
+    """
     camera = build_cameras()[0]
     for number, pose, clicks, seconds in pose_in_page(case, rig, work, noise_px, shots):
         yield measure_pose(case, number, "page", pose, clicks, seconds)

@@ -1,1 +1,4 @@
-"""Cameras that stream over the network: MJPEG over HTTP, RTSP."""
+"""Cameras that stream over the network: MJPEG over HTTP, RTSP.
+
+Other folders import address, mjpeg, rtsp.
+"""

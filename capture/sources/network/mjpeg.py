@@ -176,7 +176,7 @@ class MjpegHttp(NetworkCamera[tuple[int, JpegPart]]):
         image = decode_jpeg(part.jpeg)
         if image is None:
             return None
-        return Frame(self._camera, index, self._timestamp(_parse_sent_ns(part.headers), part.t_arrival_ns), image, part.jpeg)
+        return Frame(self._camera, index, self._timestamp(parse_sent_ns(part.headers), part.t_arrival_ns), image, part.jpeg)
 
     def _receive(self) -> None:
         """Receive images until the stream ends."""
@@ -212,7 +212,7 @@ class MjpegHttp(NetworkCamera[tuple[int, JpegPart]]):
         self._images.put((index, part))
 
 
-def _parse_sent_ns(headers: dict[str, str]) -> int | None:
+def parse_sent_ns(headers: dict[str, str]) -> int | None:
     """Return the sender's timestamp of an image [ns]: of seconds, or of milliseconds if written without a point; or None."""
     for name in TIMESTAMP_HEADERS:
         text = headers.get(name, "")

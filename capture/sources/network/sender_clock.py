@@ -95,14 +95,14 @@ class SenderClock:
         """Fit the line under all points."""
         points = list(self._buckets)[:-1] or list(self._buckets)  # the last second has only begun
         span_s = points[-1][0] - points[0][0]
-        slope = _fit_slope_under(points) / NS
+        slope = fit_slope_under(points) / NS
         self._wrong_rate = span_s >= WRONG_RATE_S and abs(slope) > WRONG_RATE
         if abs(slope) <= MAX_DRIFT:
             self._slope = slope * span_s**2 / (span_s**2 + SHRINK_S**2)
         self._offset_ns = min(delay_ns - self._slope * NS * at_s for at_s, delay_ns in self._buckets)
 
 
-def _fit_slope_under(points: list[Point]) -> float:
+def fit_slope_under(points: list[Point]) -> float:
     """Return the slope of the line under points (in order of x) with the least sum of distances.
 
     That is the edge of the lower convex hull at the mean of x.

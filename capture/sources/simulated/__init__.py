@@ -1,1 +1,4 @@
-"""A simulated performer drawn as two cameras would see it."""
+"""A simulated performer drawn as two cameras would see it.
+
+Other folders import camera, performer, scene.
+"""

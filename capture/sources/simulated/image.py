@@ -132,7 +132,7 @@ class CameraView:
 
 
 @kernel
-def _compose_layer(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> None:
+def compose_layer(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> None:
     """Compose a half-resolution layer (colour times cover, cover) over the image by bilinear interpolation; box in half pixels.
 
     The four samples about a cell surround 2 x 2 pixels, which lie a quarter and three quarters of the way across it.
@@ -155,7 +155,7 @@ def _compose_layer(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> Non
 
 
 @kernel
-def _add_noise(image: Bytes, pool: NDArray[np.int16], noise: float, shot: float) -> None:
+def add_image_noise(image: Bytes, pool: NDArray[np.int16], noise: float, shot: float) -> None:
     """Add sqrt(noise^2 + shot * value) times the pool's unit normals (in 1/256); both flat."""
     base, slope = np.float32(noise * noise / 65536.0), np.float32(shot / 65536.0)
     half, low, high = np.float32(0.5), np.float32(0.0), np.float32(255.0)
@@ -210,7 +210,7 @@ class Renderer:
         if self.sensor.noise > 0 or self.sensor.shot > 0:
             start = noise_at % POOL_EXTRA
             flat = image.reshape(-1)
-            _add_noise(flat, self._pool[start : start + len(flat)], self.sensor.noise, self.sensor.shot)
+            add_image_noise(flat, self._pool[start : start + len(flat)], self.sensor.noise, self.sensor.shot)
         return image
 
     def _draw_body(self, image: Bytes, body: Cones) -> None:
@@ -223,7 +223,7 @@ class Renderer:
         boxes = boxes[seen]
         whole = np.array([boxes[:, 0].min(), boxes[:, 1].max(), boxes[:, 2].min(), boxes[:, 3].max()])
         draw_body(cones.selected(seen), boxes, self._rays, self._light, self._body_bgr[seen], self._layer)
-        _compose_layer(image, self._layer, whole)
+        compose_layer(image, self._layer, whole)
         self._layer[whole[2] : whole[3], whole[0] : whole[1]] = 0.0
 
     def _boxes(self, body: Cones, cones: Cones) -> NDArray[np.int64]:

@@ -45,7 +45,7 @@ SAMPLES.setflags(write=False)
 
 
 @kernel
-def _intersect_cone(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -> tuple[float, float]:
+def intersect_cone(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -> tuple[float, float]:
     """Return the interval of t in which o + t d is inside the round cone; first > second on a miss."""
     bx, by, bz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     ax, ay, az = o[0] - a[0], o[1] - a[1], o[2] - a[2]
@@ -131,13 +131,13 @@ def _write_visibility(center: Floats, markers: Floats, radius: float, cones: Con
         hidden[:] = False
         for c in range(a.shape[0]):
             # A ray against the cone, thicker by the marker's radius, shows whether any of the samples can meet it.
-            t0, t1 = _intersect_cone(a[c], b[c], radii[c, 0] + radius, radii[c, 1] + radius, markers[m], d)
+            t0, t1 = intersect_cone(a[c], b[c], radii[c, 0] + radius, radii[c, 1] + radius, markers[m], d)
             if t0 > t1 or t1 <= 0.0 or t0 >= distance:
                 continue
             for k in range(samples.shape[0]):
                 for i in range(3):
                     o[i] = markers[m, i] + radius * (samples[k, 0] * side[i] + samples[k, 1] * up[i])
-                t0, t1 = _intersect_cone(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
+                t0, t1 = intersect_cone(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
                 hidden[k] |= t0 < t1 and t1 > 0.0 and t0 < distance and (t0 > 0.0 or t1 > SKIN_M)
         seen, u, v = 0, 0.0, 0.0
         for k in range(samples.shape[0]):
@@ -154,7 +154,7 @@ def _write_visibility(center: Floats, markers: Floats, radius: float, cones: Con
 def _write_nearest(cones: Cones, boxes: NDArray[np.int64], rays: Floats32, depth: Floats32, label: Floats32) -> None:
     """Write where each pixel's ray from 0 first enters a round cone, and that cone's number plus one.
 
-    The algebra of `_intersect_cone` with o = 0 and d = (x, y, 1); terms of the cone alone are outside of the loop.
+    The algebra of `intersect_cone` with o = 0 and d = (x, y, 1); terms of the cone alone are outside of the loop.
     """
     for c in range(cones.a.shape[0]):
         a, b, r_a, r_b = cones.a[c], cones.b[c], cones.radii[c, 0], cones.radii[c, 1]

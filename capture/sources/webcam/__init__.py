@@ -1,1 +1,4 @@
-"""Webcams of this machine, through OpenCV."""
+"""Webcams of this machine, through OpenCV.
+
+Other folders import backends, names, settings, webcam.
+"""

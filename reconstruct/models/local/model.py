@@ -73,7 +73,13 @@ def compute_strangeness_rad(neighbours: Neighbours, pose: Floats) -> float:
 
 
 def build_local_model(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:
-    """Return the local model of a mean pose, (D,) [rad], and directions, (J, 3, B)."""
+    """Return the local model of a mean pose and directions around it.
+
+    Args:
+        mean: pose, (D,) [rad].
+        directions: of the joints, (J, 3, B).
+        quadratic: energy of the coordinates, (B,).
+    """
     pose = np.zeros((N_JOINTS, 3))
     pose[1:] = mean.reshape(-1, 3)
     return LocalModel(pose, make_read_only(directions), quadratic.center, np.ascontiguousarray(quadratic.precision))

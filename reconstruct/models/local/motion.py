@@ -56,9 +56,15 @@ def compute_drift_shape(background: Floats) -> Floats:
 
 
 def compute_example_steps(examples: Examples, first: Ints, last: Ints, poses: Singles) -> Floats:
-    """Return how examples move from some to others, whose joints are `poses`, (K, D): of joints and root, (K, D + 6).
+    """Return how examples move from some to others: joints and root, (K, D + 6).
 
     Of the root the rotation vector [rad] and the shift [m], in its own axes; zero where nothing is known of it.
+
+    Args:
+        examples: the known poses.
+        first: rows the steps begin at, (K,).
+        last: rows they end at, (K,).
+        poses: joints of `last`, (K, D) [rad].
     """
     root = np.zeros((len(last), 6)) if examples.root is None else examples.root.steps(first, last)
     return np.concatenate([poses.astype(np.float64) - examples.pose[first], root], axis=1)

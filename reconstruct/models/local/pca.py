@@ -61,7 +61,7 @@ class LocalPca:
 
 
 def compute_pca(examples: Floats) -> LocalPca:
-    """Decompose examples, (n, D) float64 [rad], n >= 1."""
+    """Compute the principal directions of examples, (n, D) float64 [rad], n >= 1."""
     mean = examples.mean(axis=0)
     centred = examples - mean
     energy = np.einsum("ij,ij->i", centred, centred)
@@ -132,9 +132,8 @@ def _sum_over_poles(poles: Floats, weights: Floats, first: int, last: int, origi
 
 
 @kernel
-def _solve_quadratic(c: tuple[float, float, float], low: float, high: float) -> float:
-    """Return the root of c0 h^2 - c1 h + c2 between low and high, their middle where there is none."""
-    a, b, e = c
+def _solve_quadratic(a: float, b: float, e: float, low: float, high: float) -> float:
+    """Return the root of a h^2 - b h + e between low and high, their middle where there is none."""
     q = 0.5 * (b + math.copysign(math.sqrt(max(b * b - 4.0 * a * e, 0.0)), b))
     if q != 0.0 and low < e / q < high:
         return e / q
@@ -144,11 +143,18 @@ def _solve_quadratic(c: tuple[float, float, float], low: float, high: float) -> 
 
 
 @kernel
-def _find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
+def find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
     """Return the secular equation's root below pole k and above the next (or `lowest`), and sum w / (l - m)^2 there.
 
     The root is -1 where it is not above `lowest`. It is sought as the distance t from the nearer pole, which keeps its digits;
     the sums over upper and lower poles are each replaced by a constant and one pole (the fixed-weight method, Li 1993).
+
+    Args:
+        poles: falling, (n,).
+        weights: of the poles, (n,).
+        n: number of poles.
+        k: pole below which the root is sought.
+        lowest: bound of the root.
     """
     bottom = max(poles[k + 1], lowest) if k + 1 < n else lowest
     gap = poles[k] - bottom
@@ -170,7 +176,7 @@ def _find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: f
         over, under = (poles[k] - origin) - t, (bottom - origin) - t
         s, r = d_upper * over * over, d_lower * under * under
         c = f + d_upper * over + d_lower * under
-        step = _solve_quadratic((c, c * (over + under) - s - r, f * over * under), low - t, high - t)
+        step = _solve_quadratic(c, c * (over + under) - s - r, f * over * under, low - t, high - t)
         if abs(f) <= 1e-15 * (1.0 + upper - lower) or high - low <= 1e-16 * gap:
             break
         t += step
@@ -181,16 +187,22 @@ def _find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: f
 
 
 @kernel
-def _compute_score_shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
+def compute_score_shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
     """Write (u_k' z)^2 of the largest eigenvectors of diag(values) - rate z z' to shares (B,), zero beyond its rank.
 
-    values: falling, (n,); score: z, (n,); work: (4, n).
+    Args:
+        values: falling, (n,).
+        score: z, (n,).
+        rate: of the update by z z'.
+        lowest: eigenvalue below which none counts.
+        work: (4, n).
+        shares: (B,); written.
     """
     n_poles, n_fixed = _deflate_poles(values, score, rate, work[0], work[1], work[2:])
     k, i = 0, 0
     root, slope = -1.0, 0.0
     if n_poles > 0:
-        root, slope = _find_secular_root(work[0], work[1], n_poles, 0, lowest)
+        root, slope = find_secular_root(work[0], work[1], n_poles, 0, lowest)
     for b in range(shares.shape[0]):
         shares[b] = 0.0
         if i < n_fixed and work[2, i] > max(root, lowest):
@@ -202,7 +214,7 @@ def _compute_score_shares(values: Floats, score: Floats, rate: float, lowest: fl
             k += 1
             root = -1.0
             if k < n_poles:
-                root, slope = _find_secular_root(work[0], work[1], n_poles, k, lowest)
+                root, slope = find_secular_root(work[0], work[1], n_poles, k, lowest)
 
 
 @kernel
@@ -210,7 +222,7 @@ def _compute_left_out(values: Floats, scores: Floats, energy: Floats, rate: floa
     """Write the squared errors of examples left out, (m, B), from their scores z (m, n) and energies |y|^2 (m,)."""
     work, shares = np.empty((4, values.shape[0])), np.empty(errors2.shape[1])
     for i in range(scores.shape[0]):
-        _compute_score_shares(values, scores[i], rate, lowest, work, shares)
+        compute_score_shares(values, scores[i], rate, lowest, work, shares)
         left = energy[i]
         for b in range(shares.shape[0]):
             left = max(left - shares[b], 0.0)
@@ -218,7 +230,13 @@ def _compute_left_out(values: Floats, scores: Floats, energy: Floats, rate: floa
 
 
 def compute_left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) -> Floats:
-    """Return the squared errors of the nearest examples, each left out and put back by 1 to B dimensions, (judged, B) [rad^2]."""
+    """Return the squared errors of the nearest examples, each left out and put back by 1 to B dimensions, (judged, B) [rad^2].
+
+    Args:
+        model: of all examples.
+        judged: how many of the nearest are left out in turn.
+        max_dimensions: B.
+    """
     n = len(model.scores)
     rate = n / (n - 1.0)
     errors2 = np.empty((judged, max_dimensions))
@@ -232,10 +250,13 @@ def compute_left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) 
 def compute_loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimensions: int, judged: int | None = None) -> Floats:
     """Return the leave-one-out reconstruction error of local models of the K nearest examples in B dimensions.
 
-    examples: nearest first, (N, D) [rad]; counts: candidates K, each 2 to N; max_dimensions: largest B; judged: how many of the
-    nearest are left out in turn, default all K. Returns (len(counts), B) [rad]: the root mean square over the examples left out
-    of the L2 distance between pose and reconstruction, which is Chai & Hodgins' measure (section 7.1).
-    Raises ValueError: a count that the examples do not allow.
+    Args:
+        examples: nearest first, (N, D) [rad].
+        counts: candidates K, each 2 to N.
+        max_dimensions: largest B.
+        judged: how many of the nearest are left out in turn, default all K.
+    Returns (len(counts), B) [rad]: the root mean square over the examples left out of the L2 distance between pose and
+        reconstruction, which is Chai & Hodgins' measure (section 7.1). Raises ValueError: a count that the examples do not allow.
     """
     X = np.ascontiguousarray(examples, np.float64)
     _check_candidates(counts, len(X), max_dimensions)
@@ -257,8 +278,13 @@ def _compute_error_row(model: LocalPca, count: int, max_dimensions: int, judged:
 def choose_candidate(errors: Floats, counts: Sequence[int], slack: float = 0.0) -> tuple[int, int]:
     """Return the K and B of the smallest error; with slack, the fewest dimensions within (1 + slack) times it.
 
-    errors: (len(counts), B). The error never rises with B, as the directions left out are nested, so that without slack the
-    largest B wins as long as it gains anything. Ties go to fewer dimensions, then to more neighbours.
+    The error never rises with B, as the directions left out are nested, so that without slack the largest B wins as long as it
+    gains anything. Ties go to fewer dimensions, then to more neighbours.
+
+    Args:
+        errors: (len(counts), B).
+        counts: K of each row.
+        slack: share by which an error may be larger.
     """
     hair = 1e-9 * float(errors.min()) + 1e-12
     b = int(np.argmax((errors <= (1.0 + slack) * float(errors.min()) + hair).any(axis=0)))
@@ -289,10 +315,16 @@ def select_local_pca(
     judged: int | None = JUDGED,
     slack: float = 0.0,
 ) -> SelectedPca:
-    """Choose K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
+    """Select K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
 
-    examples: nearest first, (N, D) [rad], N >= 1; counts: candidates K, those beyond N stand for N itself; judged and slack: see
-    `compute_loo_errors` and `choose`. B is at most the number of directions the examples have, so 0 for identical examples.
+    B is at most the number of directions the examples have, so 0 for identical examples.
+
+    Args:
+        examples: nearest first, (N, D) [rad], N >= 1.
+        counts: candidates K, those beyond N stand for N itself.
+        max_dimensions: largest B.
+        judged: how many of the nearest are left out in turn, None for all.
+        slack: share by which an error may be larger.
     """
     X = np.ascontiguousarray(examples, np.float64)
     candidates = sorted({min(count, len(X)) for count in counts})
@@ -313,9 +345,15 @@ def fit_local_pca(
 ) -> LocalModel:
     """Fit principal directions to the nearest poses (Chai & Hodgins 2005, eqs. 3 and 9).
 
-    poses: (K, D) [rad], nearest first; how many of them count and how many directions are kept, at most `dimensions`, is chosen
-    by leave-one-out cross-validation. The smoothness term |p + U w - q_pred|^2 becomes |w - U'(q_pred - p)|^2 as U is
-    orthonormal.
+    The smoothness term |p + U w - q_pred|^2 becomes |w - U'(q_pred - p)|^2 as U is orthonormal.
+
+    Args:
+        poses: (K, D) [rad], nearest first; how many of them count and how many directions are kept, at most `dimensions`, is
+            chosen by leave-one-out cross-validation.
+        predicted: pose expected from the frames before, (D,) [rad], or None.
+        dimensions: B.
+        smooth_sigma_rad: standard deviation of the expectation [rad].
+        prior_weight: of the examples' own Gaussian.
     """
     counts = [count for count in COUNTS if count < len(poses)] + [len(poses)]
     chosen = select_local_pca(poses, counts, dimensions) if len(poses) > 1 else None

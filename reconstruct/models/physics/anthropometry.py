@@ -50,21 +50,20 @@ TABLE = {
 TRUNK_MM = {"upperTrunk": (228.0, 242.1), "middleTrunk": (205.3, 215.5), "lowerTrunk": (181.5, 145.7)}  # lengths: women, men
 
 
-def _read_table_figure(pair: tuple[float, float], table: Anthropometry) -> float:
+def _read_table_figure(female: float, male: float, table: Anthropometry) -> float:
     """Return the figure of a table, of women and men."""
-    female, male = pair
     return {Anthropometry.FEMALE: female, Anthropometry.MALE: male, Anthropometry.MEAN: 0.5 * (female + male)}[table]
 
 
 def read_segment_shape(name: str, table: Anthropometry) -> SegmentShape:
     """Return a segment of a table; the masses of all segments, those of limbs twice, sum to 1 within 0.0002."""
     female, male = TABLE[name]
-    return SegmentShape(*(0.01 * _read_table_figure((f, m), table) for f, m in zip(female, male, strict=True)))
+    return SegmentShape(*(0.01 * _read_table_figure(f, m, table) for f, m in zip(female, male, strict=True)))
 
 
 def compute_trunk_levels(table: Anthropometry) -> tuple[float, float]:
     """Return where xiphoid and omphalion are, as shares of the way from CERV to MIDH."""
-    lengths = [_read_table_figure(TRUNK_MM[name], table) for name in ("upperTrunk", "middleTrunk", "lowerTrunk")]
+    lengths = [_read_table_figure(female, male, table) for female, male in TRUNK_MM.values()]
     return lengths[0] / sum(lengths), (lengths[0] + lengths[1]) / sum(lengths)
 
 

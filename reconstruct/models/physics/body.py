@@ -103,8 +103,12 @@ class Body(ReadOnlyArrays):
         return replace(self, mass_kg=mass, inertia_kg_m2=inertia)
 
     def with_load(self, joint: str, load_kg: float, at_m: ArrayLike | None = None) -> "Body":
-        """Return the body with a load fixed to a joint, such as a heavy shoe; at_m in its frame, None: at the segment's centre.
+        """Return the body with a load fixed to a joint, such as a heavy shoe.
 
+        Args:
+            joint: its name.
+            load_kg: mass of the load [kg].
+            at_m: in the joint's frame, (3,) [m]; None for the segment's centre.
         Raises DuocapError: no such joint, or a load that is not a number from 0.
         """
         row = _find_joint_row(joint)
@@ -118,7 +122,13 @@ class Body(ReadOnlyArrays):
 
 
 def build_body(skeleton: Skeleton, mass_kg: float | None = None, table: Anthropometry = Anthropometry.MEAN) -> Body:
-    """Return a skeleton with the masses of a table; mass_kg None: usual for its stature. Raises DuocapError."""
+    """Return a skeleton with the masses of a table. Raises DuocapError.
+
+    Args:
+        skeleton: the skeleton.
+        mass_kg: of the whole body; None for that usual for its stature.
+        table: of segment masses.
+    """
     total_kg = estimate_mass_kg(estimate_stature_m(skeleton), table) if mass_kg is None else check_mass_kg(mass_kg)
     rest = skeleton.rest_positions_m()
     lumps: dict[int, _Lump] = {}

@@ -70,7 +70,14 @@ class MotionQuality:
 
 
 def prepare_motion(dynamics: Dynamics, q: Floats, fps: float, options: CleanOptions = CleanOptions()) -> CleanTask:
-    """Prepare a motion at equal times, (N, 95). Raises DuocapError: too short, or not finite."""
+    """Prepare a motion at equal times, (N, 95). Raises DuocapError: too short, or not finite.
+
+    Args:
+        dynamics: the body's equations of motion.
+        q: configurations at equal times, (N, 95).
+        fps: frames a second.
+        options: of cleaning.
+    """
     if len(q) < LEAST_FRAMES:
         raise DuocapError(f"a motion of {len(q)} frames is too short to be cleaned; give at least {LEAST_FRAMES} frames")
     if not np.isfinite(q).all():

@@ -86,7 +86,12 @@ class FootGround:
 def find_contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
     """Return which parts of the feet carry weight, (N, 2, 3), left and right by heel, ball and tip.
 
-    point_m: the contact points in the world, (N, P, 3) [m], Y up. The ground is where the parts are when they hardly move.
+    The ground is where the parts are when they hardly move.
+
+    Args:
+        points: of the feet, all frames.
+        point_m: the contact points in the world, (N, P, 3) [m], Y up.
+        fps: frames a second.
     """
     middle = compute_part_positions(points, point_m)
     down = np.zeros(middle.shape[:3], bool)
@@ -95,9 +100,9 @@ def find_contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bo
     ground = fit_ground(middle, fps)
     over = middle.copy()
     over[..., 1] = ground.height_over(middle)
-    for pair in ((0, 1), (1, 2)):
-        found = label_contacts(_select_two_parts(over, pair), fps).reshape(-1, N_FEET, 2).astype(bool)
-        down[:, :, list(pair)] |= found
+    for first, second in ((0, 1), (1, 2)):
+        found = label_contacts(_select_two_parts(over, first, second), fps).reshape(-1, N_FEET, 2).astype(bool)
+        down[:, :, [first, second]] |= found
     speed = compute_speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(down.shape)
     for foot in range(N_FEET):
         for part in FootPart:
@@ -111,6 +116,12 @@ def build_contact_plan(points: ContactPoints, point_m: Floats, fps: float, carry
 
     A part stands while it carries and is slow. It stands on the ground's plane; one that is off it by more than feet are in a
     recording stands on something else, where it is.
+
+    Args:
+        points: of the feet.
+        point_m: their positions, (N, P, 3) [m].
+        fps: frames a second.
+        carrying: which parts carry weight, (N, 2, 3).
     """
     middle = compute_part_positions(points, point_m)
     ground = fit_ground(middle, fps)
@@ -195,10 +206,10 @@ def compute_part_positions(points: ContactPoints, point_m: Floats) -> Floats:
 def compute_part_levels_m(middle: Floats, fps: float) -> Floats:
     """Return the height of each part when it stands, (2, 3) [m]: (N, 2, 3, 3) [m] world -> lowest still heights."""
     level = np.empty((N_FEET, N_PARTS))
-    for pair in ((1, 2), (0, 1)):
-        four = _select_two_parts(middle, pair)
+    for first, second in ((1, 2), (0, 1)):
+        four = _select_two_parts(middle, first, second)
         found = estimate_floor_levels_m(np.ascontiguousarray(four[..., 1]), compute_speeds_m_s(four, fps))
-        level[:, list(pair)] = found.reshape(N_FEET, 2)
+        level[:, [first, second]] = found.reshape(N_FEET, 2)
     return level
 
 
@@ -214,6 +225,6 @@ def check_parts(parts: Bools, n_frames: int) -> Bools:
     return parts
 
 
-def _select_two_parts(middle: Floats, pair: tuple[int, int]) -> Floats:
+def _select_two_parts(middle: Floats, first: int, second: int) -> Floats:
     """Return two parts of both feet as `database.contacts` takes them, (N, 4, 3)."""
-    return np.ascontiguousarray(middle[:, :, list(pair)].reshape(len(middle), 2 * N_FEET, 3))
+    return np.ascontiguousarray(middle[:, :, [first, second]].reshape(len(middle), 2 * N_FEET, 3))

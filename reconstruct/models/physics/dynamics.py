@@ -157,7 +157,11 @@ class Dynamics:
     def force_derivatives(self, q: Floats, v: Floats, a: Floats, contact_n: Floats | None = None) -> ForceDerivatives:
         """Return the generalized forces of one frame as in `generalized_forces`, and their derivatives.
 
-        contact_n: (P, 3) [N], constant in the world while q changes.
+        Args:
+            q: configuration, (95,).
+            v: velocity, (72,).
+            a: acceleration, (72,).
+            contact_n: (P, 3) [N], constant in the world while q changes.
         """
         if contact_n is None:
             by = self._pin.computeRNEADerivatives(self.model, self.data, q, v, a)
@@ -177,7 +181,13 @@ class Dynamics:
         return np.asarray(np.triu(M) + np.triu(M, 1).T)
 
     def accelerations(self, q: Floats, v: Floats, u: Floats) -> Floats:
-        """Return q'' of one frame under generalized forces u (72,): eq. 1 solved for it (articulated-body algorithm)."""
+        """Return q'' of one frame under generalized forces u (72,): eq. 1 solved for it (articulated-body algorithm).
+
+        Args:
+            q: configuration, (95,).
+            v: velocity, (72,).
+            u: generalized forces, (72,).
+        """
         return np.array(self._pin.aba(self.model, self.data, q, v, u))
 
     def placements(self, q: Floats) -> tuple[Floats, Floats]:
@@ -200,7 +210,13 @@ class Dynamics:
         return self.point_jacobian(q, self.points.joint, self.points.offset_m)
 
     def point_jacobian(self, q: Floats, joint: ArrayLike, offset_m: Floats) -> Floats:
-        """Return the Jacobian of points fixed to joints: (P,), (P, 3) [m] in their frames -> (P, 3, 72), world."""
+        """Return the Jacobian of points fixed to joints, (P, 3, 72), world.
+
+        Args:
+            q: configuration, (95,).
+            joint: of each point, (P,).
+            offset_m: in the joint's frame, (P, 3) [m].
+        """
         self._pin.computeJointJacobians(self.model, self.data, q)
         out = np.empty((len(offset_m), 3, N_TANGENT))
         frames: dict[int, Floats] = {}

@@ -78,7 +78,14 @@ class ForceOptions:
 
 
 def compute_contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: ForceOptions = ForceOptions()) -> ContactForces:
-    """Return the forces of a motion at equal times, (N >= 3, 95). Raises DuocapError: too short, or not finite."""
+    """Return the forces of a motion at equal times, (N >= 3, 95). Raises DuocapError: too short, or not finite.
+
+    Args:
+        dynamics: the body's equations of motion.
+        q: configurations at equal times, (N, 95).
+        fps: frames a second.
+        options: friction, contacts and smoothing.
+    """
     if len(q) < MIN_FRAMES:
         raise DuocapError(f"a motion of {len(q)} frames has no accelerations; give at least {MIN_FRAMES} frames")
     if not np.isfinite(q).all():
@@ -93,7 +100,15 @@ def compute_contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: F
 def compute_motion_forces(
     dynamics: Dynamics, motion: MotionRates, fps: float, parts: Bools, friction: float = FRICTION
 ) -> ContactForces:
-    """Return the forces of a motion whose velocities and accelerations are known. parts: in contact, (N, 2, 3)."""
+    """Return the forces of a motion whose velocities and accelerations are known.
+
+    Args:
+        dynamics: the body's equations of motion.
+        motion: configurations, velocities and accelerations.
+        fps: frames a second.
+        parts: which parts of the feet are in contact, (N, 2, 3).
+        friction: coefficient of friction.
+    """
     u = dynamics.generalized_forces(motion)
     wrench = compute_root_wrench(dynamics, motion.q, u)
     point_m = dynamics.contact_positions(motion.q)
@@ -111,7 +126,13 @@ def compute_motion_forces(
 
 
 def compute_root_wrench(dynamics: Dynamics, q: Floats, u: Floats) -> Floats:
-    """Return force and torque about the hips on the root in the world's axes: (N, 72) -> (N, 6) [N, Nm]."""
+    """Return force and torque about the hips on the root, (N, 6) [N, Nm], in the world's axes.
+
+    Args:
+        dynamics: the body's equations of motion.
+        q: configurations, (N, 95).
+        u: generalized forces, (N, 72).
+    """
     out = np.empty((len(q), N_ROOT))
     for n, row in enumerate(q):
         R = dynamics.placements(row)[0][0]

@@ -27,7 +27,13 @@ def build_cone_basis(friction: float, normal: ArrayLike = UP) -> Floats:
 
 
 def measure_cone_excess_n(force_n: Floats, friction: float, normal: ArrayLike = UP) -> Floats:
-    """Return by how much forces (..., 3) [N] leave the round friction cone: tangential over friction times normal, from 0 [N]."""
+    """Return by how much forces leave the round friction cone: tangential over friction times normal, from 0 [N].
+
+    Args:
+        force_n: forces, (..., 3) [N].
+        friction: coefficient of friction.
+        normal: of the ground, (3,).
+    """
     n = np.asarray(normal, np.float64) / np.linalg.norm(normal)
     along = force_n @ n
     across = np.linalg.norm(force_n - along[..., None] * n, axis=-1)

@@ -32,7 +32,14 @@ class SmoothMotion:
 
 
 def smooth_motion(skeleton: Skeleton, q: Floats, fps: float, cutoff_hz: float | None = None) -> SmoothMotion:
-    """Return configurations (N, 95) without what is faster than a cut-off, by default that of residual analysis."""
+    """Return configurations, (N, 95), without what is faster than a cut-off.
+
+    Args:
+        skeleton: the skeleton.
+        q: configurations at equal times, (N, 95).
+        fps: frames a second.
+        cutoff_hz: of the filter; None for that of residual analysis [Hz].
+    """
     if len(q) < max(MIN_SECONDS * fps, 8):
         return SmoothMotion(q, None)
     chosen = find_residual_cutoff_hz(skeleton, q, fps) if cutoff_hz is None else cutoff_hz
@@ -42,7 +49,13 @@ def smooth_motion(skeleton: Skeleton, q: Floats, fps: float, cutoff_hz: float | 
 
 
 def filter_configurations(q: Floats, fps: float, cutoff_hz: float) -> Floats:
-    """Return configurations filtered forwards and backwards; quaternions by component, then normalised."""
+    """Return configurations filtered forwards and backwards; quaternions by component, then normalised.
+
+    Args:
+        q: configurations at equal times, (N, 95).
+        fps: frames a second.
+        cutoff_hz: of the filter [Hz].
+    """
     out = np.empty_like(q)
     quaternion = align_quaternion_signs(q[:, 3:].reshape(-1, N_JOINTS, 4))
     out[:, :3] = filter_columns(q[:, :3], fps, cutoff_hz)
@@ -52,7 +65,13 @@ def filter_configurations(q: Floats, fps: float, cutoff_hz: float) -> Floats:
 
 
 def filter_columns(x: Floats, fps: float, cutoff_hz: float) -> Floats:
-    """Return columns of x (N, D) through a Butterworth filter of second order, forwards and backwards: no delay."""
+    """Return columns through a Butterworth filter of second order, forwards and backwards: no delay.
+
+    Args:
+        x: columns of samples, (N, D).
+        fps: frames a second.
+        cutoff_hz: of the filter [Hz].
+    """
     sections = butter(2, min(cutoff_hz / TWO_PASSES, 0.49 * fps), fs=fps, output="sos")
     return np.asarray(sosfiltfilt(sections, x, axis=0, padtype="odd", padlen=min(len(x) - 1, round(0.3 * fps))))
 
@@ -65,7 +84,13 @@ def align_quaternion_signs(quaternion: Floats) -> Floats:
 
 
 def find_residual_cutoff_hz(skeleton: Skeleton, q: Floats, fps: float) -> float:
-    """Return the cut-off of residual analysis of the joints' positions in the world, from 4 to 15 Hz."""
+    """Return the cut-off of residual analysis of the joints' positions in the world, from 4 to 15 Hz.
+
+    Args:
+        skeleton: the skeleton.
+        q: configurations at equal times, (N, 95).
+        fps: frames a second.
+    """
     rotvec, root_m = poses_from_configurations(q)
     x = compute_forward_kinematics(skeleton, rotvec, root_m)[1].reshape(len(q), -1)
     cutoffs = np.arange(LOWEST_HZ, 0.5 * fps * TWO_PASSES, STEP_HZ)

@@ -111,7 +111,13 @@ def build_start_state(problem: SpacetimeProblem, q: Floats) -> SpacetimeState:
 
 
 def take_damped_step(problem: SpacetimeProblem, state: SpacetimeState, damping: float) -> SpacetimeState | None:
-    """Return the state after one damped step, None where the equations are singular or the cost is not finite."""
+    """Return the state after one damped step, None where the equations are singular or the cost is not finite.
+
+    Args:
+        problem: the motion's terms.
+        state: before the step.
+        damping: added to the diagonal.
+    """
     change = _build_normal_equations(problem, state).solve(damping, problem.n_fixed)
     if change is None or not np.isfinite(change).all():
         return None
@@ -122,7 +128,14 @@ def take_damped_step(problem: SpacetimeProblem, state: SpacetimeState, damping: 
 def minimise_motion(
     problem: SpacetimeProblem, q: Floats, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
 ) -> SpacetimeState:
-    """Return the state of least cost that Levenberg-Marquardt steps find from a motion, (N >= 3, 95)."""
+    """Return the state of least cost that Levenberg-Marquardt steps find from a motion.
+
+    Args:
+        problem: the motion's terms.
+        q: motion to begin with, (N >= 3, 95).
+        max_steps: of Levenberg-Marquardt.
+        tolerance: relative decrease of the cost that ends the search.
+    """
     state, damping = build_start_state(problem, q), 1e-4
     for _ in range(max_steps):
         tried = take_damped_step(problem, state, damping)

@@ -61,8 +61,13 @@ class AveragingWork(NamedTuple):
 def average_poses(atoms: ArrayLike, poses: ArrayLike, how: Averaging, weight: ArrayLike | None = None) -> Floats:
     """Return the means of poses over their sparse codes, (N, D).
 
-    atoms: (K, D), of any norm; poses: (N, D); weight: of every entry, (D,) or (N, D), 0 where it is not known. Poses with known
-    entries that are not finite become zero.
+    Poses with known entries that are not finite become zero.
+
+    Args:
+        atoms: (K, D), of any norm.
+        poses: (N, D).
+        how: atoms, noise and number of means.
+        weight: of every entry, (D,) or (N, D), 0 where it is not known.
     """
     A, X = np.asarray(atoms, np.float32), np.asarray(poses, np.float32)
     W = np.ones((1, A.shape[1]), np.float32) if weight is None else np.atleast_2d(np.asarray(weight, np.float32))

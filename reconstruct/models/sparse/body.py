@@ -61,6 +61,11 @@ def normalise_bone_lengths(points: ArrayLike, body: BodyPoints, lengths_m: Float
     """Return points, (N, P, 3), with every bone at its length, chain by chain from the root (algorithm 1).
 
     A bone of no length keeps the direction of the one before.
+
+    Args:
+        points: (N, P, 3) [m].
+        body: which points end which bones.
+        lengths_m: of the bones.
     """
     given = np.asarray(points, np.float64)
     out, direction = np.zeros_like(given), np.tile([0.0, 1.0, 0.0], (*given.shape[:-1], 1))

@@ -47,7 +47,12 @@ class PursuitWork(NamedTuple):
 def code_poses(atoms: ArrayLike, poses: ArrayLike, n_nonzero: int) -> Codes:
     """Return the sparse codes of poses.
 
-    atoms: (K, D), of any norm; poses: (N, D); n_nonzero: T, at most. Poses that are not finite have no atoms.
+    Poses that are not finite have no atoms.
+
+    Args:
+        atoms: (K, D), of any norm.
+        poses: (N, D).
+        n_nonzero: T, at most.
     """
     D, X = make_read_only(np.asarray(atoms, np.float32)), np.asarray(poses, np.float32)
     T = min(n_nonzero, len(D))
@@ -72,7 +77,13 @@ def decode_poses(atoms: ArrayLike, codes: Codes) -> Singles:
 
 
 def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitWork:
-    """Return memory of a pursuit."""
+    """Return memory of a pursuit.
+
+    Args:
+        n_atoms: K.
+        n_nonzero: atoms of a code at most.
+        f: type of the numbers.
+    """
     shapes = ((n_atoms,), (n_atoms,), (n_nonzero, n_atoms), (n_nonzero, n_nonzero), (n_nonzero,))
     return PursuitWork(*(np.empty(shape, f) for shape in shapes))
 
@@ -90,7 +101,14 @@ def _find_best_atom(work: PursuitWork, norm2: Reals) -> int:
 
 @inline_kernel
 def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
-    """Make atom `best` the t-th chosen; row: its inner products with all atoms, (K,). Return the error's decrease."""
+    """Make an atom the t-th chosen; return the error's decrease.
+
+    Args:
+        best: number of the atom.
+        t: how many were chosen before.
+        row: its inner products with all atoms, (K,).
+        work: memory of the pursuit; changed.
+    """
     work.triangle[t, t] = 1.0 / math.sqrt(work.norm2[best])
     inverse = work.triangle[t, t]  # in the precision of the work
     own = work.basis[t]
@@ -113,7 +131,13 @@ def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
 
 @inline_kernel
 def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
-    """Write the coefficients of the n chosen atoms: triangle' a = along."""
+    """Write the coefficients of the n chosen atoms: triangle' a = along.
+
+    Args:
+        n: number of chosen atoms.
+        work: memory of the pursuit.
+        coefficient: a, (n,); written.
+    """
     for i in range(n - 1, -1, -1):
         s = work.along[i]
         for j in range(i + 1, n):

@@ -84,7 +84,14 @@ def learn_dictionary(
     progress: Progress | None = None,
     centring: Centring | None = None,
 ) -> Dictionary:
-    """Learn a dictionary from poses, (N, D), centred as given, or as they are. Raises SparseError: see `learn_atoms`."""
+    """Learn a dictionary from poses, (N, D), centred as given, or as they are. Raises SparseError: see `learn_atoms`.
+
+    Args:
+        poses: (N, D).
+        options: None for the defaults.
+        progress: called with the iterations done and all, or None.
+        centring: None to leave poses as they are.
+    """
     options, centring = options or DictionaryOptions(), centring or compute_centring(poses)
     return Dictionary(learn_atoms(centring.apply(poses), options, progress).atoms, centring, options.n_nonzero)
 
@@ -105,7 +112,13 @@ def restore_poses(
 ) -> Floats:
     """Return whole poses, (N, D), from corrupted or partial ones.
 
-    poses: (N, D), any value where the weight is 0; weight: (D,) or (N, D). A pose of which nothing is known becomes the mean.
+    A pose of which nothing is known becomes the mean.
+
+    Args:
+        dictionary: the atoms.
+        poses: (N, D), any value where the weight is 0.
+        weight: (D,) or (N, D).
+        options: None for the defaults.
     """
     o, centring = options or RestoreOptions(), dictionary.centring
     X = centring.apply(poses)
@@ -119,9 +132,14 @@ def restore_poses(
 
 
 def compute_covariance_at(dictionary: Dictionary, pose: ArrayLike, n_near: int) -> Floats:
-    """Return how poses vary about one, (D,) -> (D, D): along the atoms that alone explain it best, the constant kept.
+    """Return how poses vary about one, (D, D): along the atoms that alone explain it best, the constant kept.
 
     Their coefficients are independent, with the variance that leaves a pose made of all of them in equal shares of its length.
+
+    Args:
+        dictionary: the atoms.
+        pose: (D,).
+        n_near: number of atoms that count.
     """
     atoms, x = dictionary.atoms.astype(np.float64), dictionary.centring.apply(np.asarray(pose)[None])[0]
     near = atoms[np.argsort(-((atoms @ x) ** 2), kind="stable")[:n_near]]

@@ -56,6 +56,10 @@ class LearnedAtoms:
 def learn_atoms(poses: Singles, options: DictionaryOptions | None = None, progress: Progress | None = None) -> LearnedAtoms:
     """Learn atoms from poses, (N, D) float32; the same for the same seed, poses and machine.
 
+    Args:
+        poses: (N, D) float32.
+        options: None for the defaults.
+        progress: called with the iterations done and all, or None.
     Raises SparseError: fewer poses than two, values that are not finite, or nothing but zeros.
     """
     options = options or DictionaryOptions()
@@ -116,7 +120,13 @@ def _run_k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progr
 
 
 def update_atoms(poses: Singles, atoms: Singles, codes: Codes) -> None:
-    """Improve every atom in use and its coefficients in turn; also the codes' errors, none of which that rises in sum."""
+    """Update every atom in use and its coefficients in turn; also the codes' errors, none of which that rises in sum.
+
+    Args:
+        poses: (N, D) float32.
+        atoms: (K, D) float32; changed.
+        codes: of the poses; changed.
+    """
     used = codes.atom >= 0
     owner, slot = np.nonzero(used)
     order = np.argsort(codes.atom[used], kind="stable")
@@ -128,7 +138,13 @@ def update_atoms(poses: Singles, atoms: Singles, codes: Codes) -> None:
 
 
 def replace_useless_atoms(poses: Singles, atoms: Singles, codes: Codes) -> int:
-    """Replace atoms that no pose uses or that are like one before by the worst coded poses; return how many."""
+    """Replace atoms that no pose uses or that are like one before by the worst coded poses; return how many.
+
+    Args:
+        poses: (N, D) float32.
+        atoms: (K, D) float32; changed.
+        codes: of the poses.
+    """
     used = np.bincount(codes.atom[codes.atom >= 0], minlength=len(atoms)) > 0
     alike = np.abs(atoms @ atoms.T)
     earlier = np.tril(alike > ALIKE, -1).any(axis=1)

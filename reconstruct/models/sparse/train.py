@@ -61,8 +61,14 @@ def train_pose_dictionary(
 ) -> PoseDictionary:
     """Train a dictionary.
 
-    folder: for what is done so far, removed at the end; one of another training is begun anew. Raises SparseError: too few poses,
-    or values that are not finite.
+    Args:
+        chunks: returns the poses, (n, J, 3) each, anew at each call.
+        skeleton: the skeleton.
+        name: of the dictionary.
+        folder: for what is done so far, removed at the end; one of another training is begun anew.
+        options: None for the defaults.
+        progress: called with the steps done and all, or None.
+    Raises SparseError: too few poses, or values that are not finite.
     """
     options, tell = options or TrainOptions(), progress or (lambda done, total, what: None)
     sample = sample_poses(chunks(), options.learning.seed)
@@ -83,7 +89,13 @@ def train_pose_dictionary(
 
 
 def sample_poses(chunks: Iterable[Singles], seed: int, size: int = SAMPLE) -> PoseSample:
-    """Draw at most `size` poses, each with the same chance, in one pass."""
+    """Draw at most `size` poses, each with the same chance, in one pass.
+
+    Args:
+        chunks: poses, (n, D) each.
+        seed: of the random numbers.
+        size: number of poses at most.
+    """
     rng, n, kept, keys = np.random.default_rng(seed), 0, None, np.zeros(0)
     for chunk in chunks:
         n += len(chunk)

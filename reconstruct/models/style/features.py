@@ -69,7 +69,13 @@ def compute_static_features(rotvec: ArrayLike) -> Floats:
 
 
 def append_differences(now: Floats, before: Floats, earlier: Floats) -> Floats:
-    """Return y from static features at three times STEP_S apart, (..., S) each -> (..., F)."""
+    """Return y from static features at three times STEP_S apart, (..., F).
+
+    Args:
+        now: (..., S).
+        before: STEP_S earlier, (..., S).
+        earlier: twice STEP_S earlier, (..., S).
+    """
     return np.concatenate([now, now - before, now - 2.0 * before + earlier], axis=-1)
 
 

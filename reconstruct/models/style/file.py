@@ -40,14 +40,20 @@ class StyleOrigin:
 
 
 def write_style(path: Path, style: Style, origin: StyleOrigin | None = None) -> None:
-    """Write a style, atomically. Raises StyleError: it cannot be written, or is invalid."""
+    """Write a style, atomically. Raises StyleError: it cannot be written, or is invalid.
+
+    Args:
+        path: the file.
+        style: to write.
+        origin: what it was learned from, or None.
+    """
     o = origin or StyleOrigin()
     fault = _describe_fault(style)
     if fault:
         raise StyleError(f"{path}: not written: {fault}; learn it from other poses or with other options")
     try:
         with write_container(path, KIND) as writer:
-            for name, array in _collect_arrays(style).items():
+            for name, array in collect_style_arrays(style).items():
                 writer.add(name, np.asarray(array, ARRAYS[name]))
             writer.fields = _read_layout() | {
                 "name": style.name,
@@ -88,7 +94,7 @@ def read_style_and_origin(path: Path) -> tuple[Style, StyleOrigin]:
     return style, origin
 
 
-def _collect_arrays(style: Style) -> dict[str, NDArray[Any]]:
+def collect_style_arrays(style: Style) -> dict[str, NDArray[Any]]:
     """Return all arrays of a style by their names in the file."""
     own = {name: getattr(style, name) for name in ("features", "rotvec", "modelled", "mean", "spread", "latent", "scale")}
     more = {"active": style.active, "objective": style.objective, "stretch": style.times.stretch}
@@ -159,7 +165,7 @@ def _describe_fault(style: Style) -> str:
         return "its times do not fit its poses"
     if not 0 < m <= MAX_ACTIVE or style.active.min() < 0 or style.active.max() >= n or len(np.unique(style.active)) != m:
         return f"its active set is none of 1 to {MAX_ACTIVE} of its poses"
-    for name, array in _collect_arrays(style).items():
+    for name, array in collect_style_arrays(style).items():
         largest = MAX_VALUE if name not in ("scale", "objective") else np.inf
         if array.dtype == np.float64 and not (np.isfinite(array).all() and (np.abs(array) < largest).all()):
             return f"{name} has values that are no numbers, or absurd ones"

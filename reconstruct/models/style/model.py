@@ -97,7 +97,13 @@ class StyleEvaluator:
 
 
 def compute_covariance(X: Floats, other: Floats, parameters: Hyperparameters) -> Floats:
-    """Return the kernel between points, (N, Q) and (P, Q), without its noise, (N, P)."""
+    """Return the kernel between points, without its noise, (N, P).
+
+    Args:
+        X: (N, Q).
+        other: (P, Q).
+        parameters: of the kernel.
+    """
     distance2 = np.maximum((X**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * X @ other.T, 0.0)
     return np.asarray(parameters.alpha * np.exp(-0.5 * parameters.gamma * distance2))
 
@@ -133,7 +139,15 @@ def _project_features(X: Floats, active: Floats, Y: Floats, parameters: Hyperpar
 
 
 def build_evaluator_at(X: Floats, Y: Floats, mean: Floats, scale: Floats, parameters: Hyperparameters) -> StyleEvaluator:
-    """Return the evaluator of active latent points, (M, Q), with features Y, (M, D), minus their mean, (D,), scaled by (D,)."""
+    """Return the evaluator of active latent points.
+
+    Args:
+        X: active latent points, (M, Q).
+        Y: their features, (M, D).
+        mean: of the features, (D,).
+        scale: of the features, (D,).
+        parameters: of the kernel.
+    """
     X = np.ascontiguousarray(X)
     factor = _factor_covariance(X, parameters)
     return StyleEvaluator(X, _invert_factor(factor), np.ascontiguousarray(cho_solve(factor, Y)), mean, scale, parameters)

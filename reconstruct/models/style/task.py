@@ -67,7 +67,13 @@ class LearnedStyle:
 
 
 def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> LearnedStyle:
-    """Return what learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable."""
+    """Return what learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable.
+
+    Args:
+        task: what was learned from.
+        style: as learned.
+        seconds: that learning took [s].
+    """
     if style.features.shape != task.poses.features.shape or not np.array_equal(style.features, task.poses.features):
         raise StyleError("a style came out of learning that is not of the poses it was to be learned of")
     return LearnedStyle(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration.board.corner_fit import _compute_model, fit_corners, is_crossing
+from calibration.board.corner_fit import compute_corner_model, fit_corners, is_crossing
 from calibration.board.pattern import board_from_text, find_light_squares
 from tests.support.board_scenes import Look, render_board, scene_views, true_corners, usual_rig
 
@@ -16,11 +16,11 @@ def test_derivatives_agree_with_differences() -> None:
     values = np.array(
         [[0.3, -0.2, 0.1, 1.5, -0.2, 0.3, 100.0, 1.0, -2.0, 60.0], [-0.4, 0.1, 0.9, 2.8, 0.2, -0.4, 90.0, 0.5, 0.7, -50.0]]
     )
-    _, J = _compute_model(values, grey, offset, weight)
+    _, J = compute_corner_model(values, grey, offset, weight)
     for k in range(values.shape[1]):
         step = np.zeros(values.shape[1])
         step[k] = 1e-5
-        ahead, behind = (_compute_model(values + sign * step, grey, offset, weight)[0] for sign in (1.0, -1.0))
+        ahead, behind = (compute_corner_model(values + sign * step, grey, offset, weight)[0] for sign in (1.0, -1.0))
         np.testing.assert_allclose(J[..., k], (ahead - behind) / 2e-5, atol=2e-4, err_msg=str(k))
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.subject.constellation import (
-    _score_placement,
-    _search_placements,
-    _write_frame,
     assign_points,
     place_constellation,
+    score_marker_placement,
+    search_marker_placements,
+    write_triple_frame,
 )
 from calibration.subject.tpose import build_tpose_model
 from config.arrays import Floats
@@ -126,7 +126,7 @@ def test_points_of_another_shape_do_not_fit() -> None:
 
 def test_frame_of_three_points_worked_out_by_hand() -> None:
     F = np.empty((3, 3))
-    _write_frame(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
+    write_triple_frame(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
     np.testing.assert_allclose(F, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_score_against_numpy() -> None:
     placed = 1.1 * (MODEL - center) @ R.T + target
     d2 = np.sum((placed[:, None] - points[None]) ** 2, axis=2).min(axis=1)
     assert (d2 > gate2).any() and (d2 < gate2).any()
-    score = _score_placement(points, MODEL, R, center, target, 1.1, gate2)
+    score = score_marker_placement(points, MODEL, R, center, target, 1.1, gate2)
     assert score == pytest.approx(np.minimum(d2, gate2).sum())
 
 
@@ -147,7 +147,7 @@ def test_search_keeps_the_best_of_all_triples() -> None:
     points = np.concatenate([MODEL[:4] @ random_rotation(rng).T, rng.uniform(-1.0, 1.0, (1, 3))])
     triples, slack, gate2 = np.array([[0, 1, 3]]), 0.1, 0.2**2
     best, kept = np.full(3, np.inf), np.zeros((3, 16))
-    _search_placements(points, MODEL, triples, np.ones(2), slack, gate2, best, kept)
+    search_marker_placements(points, MODEL, triples, np.ones(2), slack, gate2, best, kept)
 
     def distances(p: Floats) -> Floats:
         return np.linalg.norm(p - np.roll(p, -1, axis=0), axis=1)
@@ -158,10 +158,10 @@ def test_search_keeps_the_best_of_all_triples() -> None:
         if np.all(np.abs(distances(target) - distances(MODEL[triples[0]])) < slack):
             # Laid on each other by centre, first edge and plane; for equal triangles that is the rigid fit.
             E, F = np.empty((3, 3)), np.empty((3, 3))
-            _write_frame(*target, E)
-            _write_frame(*MODEL[triples[0]], F)
+            write_triple_frame(*target, E)
+            write_triple_frame(*MODEL[triples[0]], F)
             center, place = MODEL[triples[0]].mean(axis=0), target.mean(axis=0)
-            expected.append(_score_placement(points, MODEL, E @ F.T, center, place, 1.0, gate2))
+            expected.append(score_marker_placement(points, MODEL, E @ F.T, center, place, 1.0, gate2))
     assert len(expected) >= 1
     found = np.sort(best[np.isfinite(best)])
     np.testing.assert_allclose(found, np.sort(expected)[:3], rtol=1e-9)

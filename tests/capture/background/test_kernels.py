@@ -18,12 +18,12 @@ from capture.background.kernels import (
     STILL,
     VISITED,
     WaitTimes,
-    _update_statistics,
     compare_light,
     count_foreground,
     decide_row,
     find_body,
     recall_row,
+    update_statistics,
 )
 
 pytestmark = pytest.mark.kernels
@@ -41,7 +41,7 @@ def cells(known: float = 1.0) -> np.ndarray:
 def test_mean_and_sigma_move_towards_the_pixels() -> None:
     """sigma towards |difference| sqrt(pi / 2), the standard deviation that a mean absolute difference stands for."""
     mean, sigma = np.array([90.0, 30.0], np.float32), np.array([2.0, 4.0], np.float32)
-    _update_statistics(np.array([100, 20], np.uint8), mean, sigma, np.array([[0.5, 0.25], [0.1, 0.2]], np.float32))
+    update_statistics(np.array([100, 20], np.uint8), mean, sigma, np.array([[0.5, 0.25], [0.1, 0.2]], np.float32))
     np.testing.assert_allclose(mean, [95.0, 27.5])
     np.testing.assert_allclose(sigma, [1.8 + 0.1 * 10.0 * np.sqrt(np.pi / 2), 3.2 + 0.2 * 10.0 * np.sqrt(np.pi / 2)], rtol=2e-3)
 

@@ -5,12 +5,12 @@ import pytest
 
 from capture.background.statistics import (
     MIN_SIGMA,
-    _write_quantiles,
     estimate_background,
     is_dark,
     learn_background,
     read_images_between,
     sample_images,
+    write_quantiles,
 )
 from capture.packets import Frame
 from capture.sources.source import Facts, Stamp
@@ -57,7 +57,7 @@ def test_quantiles_against_sorting() -> None:
     samples = np.random.default_rng(1).integers(0, 256, (11, 30)).astype(np.uint8)
     samples[:, 3] = 200
     ranks, out = np.array([1, 5, 9]), np.empty((3, 30), np.float32)
-    _write_quantiles(samples, ranks, out)
+    write_quantiles(samples, ranks, out)
     np.testing.assert_array_equal(out, np.sort(samples, axis=0)[ranks])
 
 

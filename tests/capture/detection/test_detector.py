@@ -247,8 +247,8 @@ def test_real_recording(shared_data: Path) -> None:
 
 
 CALLED = (
-    (foreground, ("_write_outside_runs", "_write_brighter_runs")),
-    (discs, ("_write_brightness", "_write_membership", "_fit_centres")),
+    (foreground, ("write_outside_runs", "write_brighter_runs")),
+    (discs, ("write_disc_brightness", "write_disc_membership", "fit_disc_centres")),
 )
 
 

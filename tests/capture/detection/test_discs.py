@@ -5,7 +5,13 @@ import pytest
 from numpy.typing import NDArray
 
 from capture.detection.blobs import BlobMaker
-from capture.detection.discs import _fit_centres, _write_brightness, _write_disc_equations, _write_membership, fit_discs
+from capture.detection.discs import (
+    fit_disc_centres,
+    fit_discs,
+    write_disc_brightness,
+    write_disc_equations,
+    write_disc_membership,
+)
 from capture.detection.foreground import ForegroundRuns
 from tests.capture.scenes import paint_disc, shot
 
@@ -85,9 +91,9 @@ def test_gradient_against_differences() -> None:
     H, g, work = np.empty((6, 6)), np.empty(6), np.empty((2, 3))
 
     def squares(at: NDArray[np.float64]) -> float:
-        return float(_write_disc_equations(patch, 140.0, radius, at, np.empty((6, 6)), np.empty(6), work))
+        return float(write_disc_equations(patch, 140.0, radius, at, np.empty((6, 6)), np.empty(6), work))
 
-    _write_disc_equations(patch, 140.0, radius, centers, H, g, work)
+    write_disc_equations(patch, 140.0, radius, centers, H, g, work)
     for a in range(6):
         step = np.zeros(6)
         step[a] = 1e-5
@@ -101,7 +107,7 @@ def test_fit_of_a_perfect_disc_leaves_nothing() -> None:
     d = np.hypot(x - 5.3, y - 6.1)
     patch = 100.0 / (1.0 + np.exp((d - 3.0) / 0.45))
     centers, sigma = np.array([[4.5, 6.8]]), np.empty(1)
-    assert _fit_centres(patch, 100.0, np.array([3.0]), np.array([[5.3, 6.1]]), centers, sigma) < 1e-6
+    assert fit_disc_centres(patch, 100.0, np.array([3.0]), np.array([[5.3, 6.1]]), centers, sigma) < 1e-6
     np.testing.assert_allclose(centers, [[5.3, 6.1]], atol=1e-3)
 
 
@@ -109,9 +115,9 @@ def test_patches() -> None:
     image = np.zeros((5, 6, 3), np.uint8)
     image[2, 3], image[3, 4] = (8, 90, 16), (255, 3, 2)
     patch = np.empty((3, 3))
-    _write_brightness(image, 2, 1, patch)
+    write_disc_brightness(image, 2, 1, patch)
     assert patch.tolist() == [[0, 0, 0], [0, 90, 0], [0, 0, 255]]
     table = np.zeros((32, 32, 32), np.uint8)
     table[1, 11, 2] = 77
-    _write_membership(image, 2, 1, table, patch)
+    write_disc_membership(image, 2, 1, table, patch)
     assert patch.tolist() == [[0, 0, 0], [0, 77, 0], [0, 0, 0]]

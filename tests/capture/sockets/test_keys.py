@@ -14,10 +14,9 @@ from capture.sockets.keys import (
     PUBLISHER,
     SERVERS,
     KeyFileError,
-    _build_reply,
-    _folders,
     add_public_key,
     admit_clients,
+    build_zap_reply,
     find_peer_file,
     has_own_pair,
     make_key_pairs,
@@ -107,16 +106,15 @@ def test_the_doorkeeper_answers_every_request(tmp_path: Path) -> None:
     domain = admit_clients(context, tmp_path)
     raw = zmq.utils.z85.decode(public)
     good = [b"1.0", b"7", domain, b"10.0.0.1", b"", b"CURVE", raw]
-    assert _build_reply(good) == [b"1.0", b"7", b"200", b"OK", b"laptop", b""]
+    assert build_zap_reply(good) == [b"1.0", b"7", b"200", b"OK", b"laptop", b""]
     bad = [[b"1.0"], good[:6], [*good, b""], [*good[:5], b"PLAIN", raw], [*good[:5], b"NULL"], [*good[:2], b"other", *good[3:]]]
     bad += [[*good[:6], raw[:31]], [*good[:6], bytes(32)]]
     for request in bad:
-        assert _build_reply(request)[2] == b"400"
+        assert build_zap_reply(request)[2] == b"400"
     read_own_pair(tmp_path, CLIENT)
     (tmp_path / "client.key_secret").unlink()
-    assert _build_reply(good)[2] == b"400", "a folder that cannot be read admits nobody"
+    assert build_zap_reply(good)[2] == b"400", "a folder that cannot be read admits nobody"
     context.term()
-    del _folders[domain]
 
 
 def run(folder: Path, *words: str) -> str:

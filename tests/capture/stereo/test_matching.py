@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from calibration.camera import Rig
 from capture.packets import Blobs, Points, Views
 from capture.stereo.candidates import UNPAIRED
-from capture.stereo.matching import _assign_candidates, match
+from capture.stereo.matching import assign_candidates, match
 from config.arrays import Floats
 from config.settings import MatchSettings
 from tests.support.rigs import synthetic_rig
@@ -174,7 +174,7 @@ def test_assignment_against_trying_all(seed: int) -> None:
     n_left, n_right = int(random.integers(1, 5)), int(random.integers(1, 5))
     i, j = np.nonzero(random.random((n_left, n_right)) < 0.7)
     cost = random.uniform(0.0, 1.5 * UNPAIRED, len(i))
-    chosen = _assign_candidates(i, j, cost, n_left, n_right)
+    chosen = assign_candidates(i, j, cost, n_left, n_right)
     assert len(set(i[chosen])) == len(set(j[chosen])) == len(chosen)
     total = cost[chosen].sum() + 0.5 * UNPAIRED * (n_left + n_right - 2 * len(chosen))
     expected = cheapest_by_trying_all({(int(a), int(b)): float(c) for a, b, c in zip(i, j, cost, strict=True)}, n_left, n_right)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from capture.packets import Blobs
-from capture.timing.tracks import GATE2, MISSED_S, BlobHistory, BlobTracker, _link_nearest, extrapolate_blobs
+from capture.timing.tracks import GATE2, MISSED_S, BlobHistory, BlobTracker, extrapolate_blobs, link_nearest
 
 FRAME_NS = 33_333_333
 
@@ -124,7 +124,7 @@ def test_links_are_those_of_the_cheapest_assignment(seed: int) -> None:
     few = cost if cost.shape[1] <= cost.shape[0] else cost.T
     wanted = few.argmin(axis=0)[few.min(axis=0) < GATE2]
     row, error_px = np.full(7, -1, np.int64), np.zeros(7)
-    assert _link_nearest(cost, distance, row, error_px) == (len(set(wanted)) == len(wanted))
+    assert link_nearest(cost, distance, row, error_px) == (len(set(wanted)) == len(wanted))
     if len(set(wanted)) == len(wanted):
         linked = np.flatnonzero(row >= 0)
         rows, columns = linear_sum_assignment(cost)

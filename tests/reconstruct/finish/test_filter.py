@@ -13,7 +13,7 @@ from config.settings import FilterSettings
 from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_quaternion, matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.body import LEFT_ARM, LEGS, PART, TRUNK
-from reconstruct.finish.filter import OutputFilter, _rotate_towards
+from reconstruct.finish.filter import OutputFilter, rotate_towards
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tests.support.people import bent_pose, person, worn_markers
 
@@ -179,7 +179,7 @@ def test_turning_goes_the_share_of_the_shortest_arc(seed: int, share: float) -> 
     X, R, out = matrix_from_quaternion(quaternion), matrix_from_rotvec(rotvec), np.empty((3, 3))
     arc = rotvec_from_matrix(np.swapaxes(X, -1, -2) @ R)
     expected = X @ matrix_from_rotvec(alpha[:, None] * arc)
-    _rotate_towards(quaternion, rotvec, alpha, out)
+    rotate_towards(quaternion, rotvec, alpha, out)
     assert compute_geodesic_rad(matrix_from_rotvec(out), expected).max() < 1e-6
     assert compute_geodesic_rad(matrix_from_quaternion(quaternion), expected).max() < 1e-6
     assert np.linalg.norm(out, axis=1).max() <= 2.0 * np.pi + 1e-9

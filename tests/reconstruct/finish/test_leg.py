@@ -19,8 +19,8 @@ from reconstruct.finish.leg import (
     REACH,
     SIGMA_RAD,
     LegChain,
-    _compute_jacobian,
-    _compute_leg_points,
+    compute_leg_jacobian,
+    compute_leg_points,
     solve_leg,
 )
 from tests.support.people import bent_pose, t_pose
@@ -38,7 +38,7 @@ def solved(pose: Floats, side: int, target: Floats) -> Floats:
     """Return the pose with one leg solved for."""
     G, p = compute_forward_kinematics(SKELETON, pose, ROOT)
     result = pose.copy()
-    result[LEGS[side][:3]] = solve_leg(SKELETON, pose, (G[0], p[0]), side, target)
+    result[LEGS[side][:3]] = solve_leg(SKELETON, pose, G[0], p[0], side, target)
     return result
 
 
@@ -55,8 +55,8 @@ def test_places_and_derivatives_are_those_of_the_whole_body(side: int) -> None:
     G, p = compute_forward_kinematics(SKELETON, pose, ROOT)
     chain = LegChain(np.ascontiguousarray(G[0]), p[0].copy(), SKELETON.offsets_m[leg], REFERENCE[leg[:3]])
     places, H, J = np.empty((4, 3)), np.empty((3, 3, 3)), np.zeros((6, 9))
-    _compute_leg_points(np.ascontiguousarray(pose[leg[:3]]), chain, places, H)
-    _compute_jacobian(places, H, J)
+    compute_leg_points(np.ascontiguousarray(pose[leg[:3]]), chain, places, H)
+    compute_leg_jacobian(places, H, J)
     np.testing.assert_allclose(places, p[leg], atol=1e-12)
     step = 1e-6
     for d in range(9):

@@ -8,15 +8,15 @@ import pytest
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.labelling.hypotheses import (
-    _compute_misfit,
-    _find_nearest_pose,
-    _fit_placement,
-    _label_markers,
-    _place_by_pair,
-    _transform_point,
-    _write_upright_points,
+    compute_placement_misfit,
+    find_nearest_labelled_pose,
+    fit_placement,
+    label_markers,
+    place_by_pair,
     place_on_points,
     refine_hypotheses,
+    transform_point,
+    write_upright_points,
 )
 from reconstruct.labelling.upright import build_pose_index, compute_squared_distances
 
@@ -41,7 +41,7 @@ def poses_of(rng: np.random.Generator, n: int = 30) -> Floats:
 
 def test_a_quarter_turn_takes_z_to_x() -> None:
     out = np.empty(3)
-    _transform_point(np.array([0.0, 2.0, 1.0]), root_of(np.pi / 2, np.array([10.0, 20.0, 30.0])), out)
+    transform_point(np.array([0.0, 2.0, 1.0]), root_of(np.pi / 2, np.array([10.0, 20.0, 30.0])), out)
     np.testing.assert_allclose(out, [11.0, 22.0, 30.0], atol=1e-12)
 
 
@@ -51,16 +51,16 @@ def test_placements_of_pairs_labels_and_fits(seed: int) -> None:
     pose, root = poses_of(rng)[0], root_of(rng.uniform(-3.0, 3.0), rng.uniform(-2.0, 2.0, 3))
     points = placed(pose, root)[::-1].copy()
     found = np.empty(5)
-    _place_by_pair(pose[0], pose[3], points[5], points[2], found)
+    place_by_pair(pose[0], pose[3], points[5], points[2], found)
     np.testing.assert_allclose(found, root, atol=1e-9)
     choice = np.empty(6, np.int64)
-    _label_markers(points, pose, root, 0.01, choice)
+    label_markers(points, pose, root, 0.01, choice)
     assert choice.tolist() == [5, 4, 3, 2, 1, 0]
     choice[2] = -1
-    _fit_placement(points, pose, choice, found)
+    fit_placement(points, pose, choice, found)
     np.testing.assert_allclose(found, root, atol=1e-9)
     local = np.full((6, 3), 7.0)
-    _write_upright_points(points, choice, root, local)
+    write_upright_points(points, choice, root, local)
     np.testing.assert_allclose(local[choice >= 0], pose[choice >= 0], atol=1e-9)
     assert (local[2] == 7.0).all()
 
@@ -70,9 +70,9 @@ def test_misfit_and_fit_against_numpy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pose, root, points = poses_of(rng)[0], root_of(rng.uniform(-3.0, 3.0), rng.normal(size=3)), rng.normal(size=(7, 3))
     d2 = np.sum((placed(pose, root)[:, None] - points) ** 2, axis=2).min(axis=1)
-    assert _compute_misfit(points, pose, root, 0.8, np.inf) == pytest.approx(np.minimum(d2, 0.8).sum())
+    assert compute_placement_misfit(points, pose, root, 0.8, np.inf) == pytest.approx(np.minimum(d2, 0.8).sum())
     choice = rng.permutation(7)[:6]
-    _fit_placement(points, pose, choice, root)
+    fit_placement(points, pose, choice, root)
     best = np.sum((placed(pose, root) - points[choice]) ** 2)
     for _ in range(50):
         turn = np.arctan2(root[1], root[0]) + rng.normal(0.0, 0.2)
@@ -82,7 +82,7 @@ def test_misfit_and_fit_against_numpy(seed: int) -> None:
 def test_labels_take_the_nearest_pair_first_and_each_point_once() -> None:
     pose, root = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [5.0, 0.0, 0.0]]), root_of(0.0, np.zeros(3))
     choice = np.empty(3, np.int64)
-    _label_markers(np.array([[0.09, 0.0, 0.0], [-0.15, 0.0, 0.0]]), pose, root, 0.04, choice)
+    label_markers(np.array([[0.09, 0.0, 0.0], [-0.15, 0.0, 0.0]]), pose, root, 0.04, choice)
     assert choice.tolist() == [1, 0, -1]
 
 
@@ -92,7 +92,7 @@ def test_nearest_pose_is_that_of_a_full_search_if_all_lists_are_searched() -> No
     for _ in range(10):
         local = poses_of(rng, 1)[0]
         d = np.sum((index.poses - local) ** 2, axis=2)[:, choice >= 0].sum(axis=1)
-        assert _find_nearest_pose(index, local, choice, 10) == np.argmin(d)
+        assert find_nearest_labelled_pose(index, local, choice, 10) == np.argmin(d)
         np.testing.assert_allclose(
             compute_squared_distances(index.poses.astype(np.float32), local, choice), d, rtol=1e-4, atol=1e-6
         )

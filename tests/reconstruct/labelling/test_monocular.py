@@ -14,13 +14,13 @@ from reconstruct.labelling.monocular import (
     GATE_M,
     AcquiredView,
     ViewAcquirer,
-    _find_nearest_pose,
-    _keep_placement,
-    _score_placement,
-    _search_placements,
     assign_blobs,
     choose_farthest_rows,
     choose_wide_pairs,
+    find_nearest_seen_pose,
+    keep_placement,
+    score_image_placement,
+    search_image_placements,
 )
 from reconstruct.search.examples import compute_examples
 from tests.support.compiled import limit_examples
@@ -135,13 +135,13 @@ def test_score_is_the_plain_mean() -> None:
     d2 = (x[:, None, 2] ** 2) * ((x[:, None, :2] / x[:, None, 2:] - blobs[None]) ** 2).sum(axis=2)
     wanted = np.minimum(d2, 0.04).min(axis=1).mean() + np.minimum(d2, 0.04).min(axis=0).mean()
     assert 0.0 < wanted < 0.08
-    assert _score_placement(blobs, y, t, 0.04, np.empty(5)) == pytest.approx(wanted)
+    assert score_image_placement(blobs, y, t, 0.04, np.empty(5)) == pytest.approx(wanted)
 
 
 def test_the_best_are_kept_one_for_each_body() -> None:
     best, kept = np.full(2, np.inf), np.full((2, 4), -1.0)
     for score, number in ((0.5, 0), (0.3, 1), (0.4, 0), (0.6, 0), (0.2, 2), (0.35, 0)):
-        _keep_placement(score, number, np.array([score, 2.0, 3.0]), best, kept)
+        keep_placement(score, number, np.array([score, 2.0, 3.0]), best, kept)
     order = np.argsort(best)
     np.testing.assert_allclose(best[order], [0.2, 0.3])
     np.testing.assert_allclose(kept[order], [[2.0, 0.2, 2.0, 3.0], [1.0, 0.3, 2.0, 3.0]])
@@ -154,7 +154,7 @@ def test_the_body_that_is_seen_is_placed_where_it_is(seed: int) -> None:
     seen = bodies[2] + t
     blobs = rng.permutation(seen[:, :2] / seen[:, 2:])
     pairs, best, kept = choose_wide_pairs(bodies, 4), np.full(3, np.inf), np.zeros((3, 4))
-    _search_placements(blobs, bodies, pairs, np.array([1.0, 8.0]), 0.05, best, kept)
+    search_image_placements(blobs, bodies, pairs, np.array([1.0, 8.0]), 0.05, best, kept)
     first = int(np.argmin(best))
     assert best[first] < 1e-12
     np.testing.assert_allclose(kept[first], [2.0, *t], atol=1e-6)
@@ -164,8 +164,8 @@ def test_the_nearest_pose_is_told_whatever_its_turn() -> None:
     rng = np.random.default_rng(7)
     bodies, R, t = rng.normal(0.0, 0.4, (5, 6, 3)), matrix_from_rotvec(np.array([0.2, 0.9, -0.3])), np.array([0.1, 0.2, 4.0])
     seen = bodies[3] @ R.T + t
-    assert _find_nearest_pose(seen[:, :2] / seen[:, 2:], bodies, R, t, GATE_M**2) == 3
-    assert _find_nearest_pose(seen[:, :2] / seen[:, 2:], bodies, R, np.array([0.0, 0.0, -9.0]), GATE_M**2) == -1
+    assert find_nearest_seen_pose(seen[:, :2] / seen[:, 2:], bodies, R, t, GATE_M**2) == 3
+    assert find_nearest_seen_pose(seen[:, :2] / seen[:, 2:], bodies, R, np.array([0.0, 0.0, -9.0]), GATE_M**2) == -1
 
 
 def test_diverse_rows_and_wide_pairs_by_hand() -> None:

@@ -14,11 +14,12 @@ from reconstruct.missing.style import (
     FeatureQuery,
     StyleModel,
     StylePrediction,
-    _compute_energy,
-    _compute_pose_gaussian,
-    _find_latent,
-    _find_nearest_rows,
+    TrainingArrays,
     build_feature_subset,
+    compute_pose_gaussian,
+    compute_prediction_energy,
+    find_nearest_training_rows,
+    find_style_latent,
 )
 from reconstruct.models.local.model import DOFS
 from reconstruct.models.style.features import N_STATIC, build_training_poses
@@ -63,14 +64,14 @@ def test_energy_is_that_of_the_docstring_and_the_gradient_its_derivative(style: 
     y, spread, variance = asked = some_asked(n)
     part, found = build_feature_subset(level, np.flatnonzero(style.modelled) % N_STATIC), room(n)
     x, g, H = style.latent[10] + 0.1, np.empty(3), np.empty((3, 3))
-    energy = _compute_energy(x, part.model, asked, found, g, H)
+    energy = compute_prediction_energy(x, part.model, asked, found, g, H)
     f, s2 = predict_features(level, x)
     v = s2 * spread + variance
     assert energy == pytest.approx(0.5 * ((y - f[0]) ** 2 / v + np.log(v)).sum() + 0.5 * x @ x)
     np.testing.assert_allclose(found[0][0], f[0], atol=1e-9)
     assert found[1] == pytest.approx([s2[0], ((y - f[0]) ** 2 / v).mean()])
     step, rest = 1e-6 * np.eye(3), (np.empty(3), np.empty((3, 3)))
-    up, down = ([_compute_energy(x + way * d, part.model, asked, room(n), *rest) for d in step] for way in (1.0, -1.0))
+    up, down = ([compute_prediction_energy(x + way * d, part.model, asked, room(n), *rest) for d in step] for way in (1.0, -1.0))
     np.testing.assert_allclose(g, np.subtract(up, down) / 2e-6, rtol=1e-4, atol=1e-4)
     moved = (predict_features(level, x + step)[0] - predict_features(level, x - step)[0]) / 2e-6
     np.testing.assert_allclose(found[0][1:], moved, atol=1e-6)
@@ -80,7 +81,7 @@ def test_energy_is_that_of_the_docstring_and_the_gradient_its_derivative(style: 
 def test_the_nearest_training_poses_are_those_of_a_sort() -> None:
     rng = np.random.default_rng(1)
     known, asked, rows = rng.normal(size=(40, 9)), some_asked(7, 2), np.empty(3, np.int64)
-    _find_nearest_rows(known, asked, 0.2, rows)
+    find_nearest_training_rows(known, asked, 0.2, rows)
     y, spread, variance = asked
     assert rows.tolist() == np.argsort(((known[:, :7] - y) ** 2 / (0.2 * spread + variance)).sum(axis=1))[:3].tolist()
 
@@ -89,13 +90,13 @@ def test_x_found_is_a_minimum_and_no_worse_than_where_the_search_began(style: St
     """Started at the x of a training pose that the pose asked for is near to."""
     level, chosen = build_evaluator(style, style.learned), np.flatnonzero(style.modelled)
     part = build_feature_subset(level, chosen % N_STATIC)
-    training = (style.features[:, chosen], style.latent)
-    asked = FeatureQuery(training[0][12] + 0.01, part.spread, np.full(len(chosen), 1e-4))
+    training = TrainingArrays(style.features[:, chosen], style.latent)
+    asked = FeatureQuery(training.features[12] + 0.01, part.spread, np.full(len(chosen), 1e-4))
     x, found, rest = np.empty(3), room(len(chosen)), (np.empty(3), np.empty((3, 3)))
-    energy = _find_latent(part.model, training, asked, np.empty((0, 3)), x, found)
-    begun = [_compute_energy(start, part.model, asked, room(len(chosen)), *rest) for start in style.latent]
-    assert energy < begun[12] and energy == _compute_energy(x, part.model, asked, room(len(chosen)), *rest)
-    assert energy == pytest.approx(_find_latent(part.model, training, asked, x[None], x.copy(), found), abs=0.02)
+    energy = find_style_latent(part.model, training, asked, np.empty((0, 3)), x, found)
+    begun = [compute_prediction_energy(start, part.model, asked, room(len(chosen)), *rest) for start in style.latent]
+    assert energy < begun[12] and energy == compute_prediction_energy(x, part.model, asked, room(len(chosen)), *rest)
+    assert energy == pytest.approx(find_style_latent(part.model, training, asked, x[None], x.copy(), found), abs=0.02)
 
 
 def test_what_is_no_number_has_no_x(style: Style) -> None:
@@ -131,7 +132,7 @@ def test_the_gaussian_is_the_one_that_joins_features_of_an_angle_and_a_free_x() 
     of_angle = np.where(total > 0.0, 1.0 / np.where(total > 0.0, total, 1.0), np.inf)
     share = np.where(angle < 4, w2 / total[np.minimum(angle, 3)].clip(1e-9), 0.0)
     expected, precision = np.empty(4), np.empty((4, 4))
-    _compute_pose_gaussian(StylePrediction(F, np.array([s2, 0.0])), taken, angle, share, of_angle, 0.01, expected, precision)
+    compute_pose_gaussian(StylePrediction(F, np.array([s2, 0.0])), taken, angle, share, of_angle, 0.01, expected, precision)
     average = np.zeros((4, 5))
     average[0, [0, 2]], average[2, [1, 4]] = w2[[0, 2]] / total[0], w2[[1, 4]] / total[2]
     some = [0, 2]

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from config.arrays import Ints
 from database.graph.neighbours import Graph
-from reconstruct.search.distances import _convert_query
+from reconstruct.search.distances import convert_query
 from reconstruct.search.examples import Examples
-from reconstruct.search.heap import Best, _push_pose, _sort_heap
-from reconstruct.search.kernels import GraphEdges, SearchProgress, WalkMemory, _offer_rows, _walk_graph
+from reconstruct.search.heap import Best, push_pose, sort_heap
+from reconstruct.search.kernels import GraphEdges, SearchProgress, WalkMemory, offer_rows, walk_graph
 from reconstruct.search.nearest import Query, compute_distances, convert_raw_query
 from tests.reconstruct.search.paths import D, ball_graph, graph_from, path, query_at
 
@@ -46,10 +46,10 @@ def walk(
     """Walk with new memory; return rows, how many were found and examined."""
     rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
     best, queue, batch = Best(rows, distances), empty_best(room), empty_best(together)
-    memory, known = WalkMemory(np.zeros(len(examples), np.uint8), queue, batch), _convert_query(convert_raw_query(query))
+    memory, known = WalkMemory(np.zeros(len(examples), np.uint8), queue, batch), convert_query(convert_raw_query(query))
     features, edges = examples.features, GraphEdges(graph.start, graph.neighbour)
-    seeded = _offer_rows(features, known, np.array(seeds, np.int64), memory, 1, best, SearchProgress(0, 0, 0))
-    size, _, n_examined = _walk_graph(features, edges, known, memory, 1, best, seeded)
+    seeded = offer_rows(features, known, np.array(seeds, np.int64), memory, 1, best, SearchProgress(0, 0, 0))
+    size, _, n_examined = walk_graph(features, edges, known, memory, 1, best, seeded)
     np.testing.assert_allclose(distances[:size], compute_distances(examples, query)[rows[:size]], rtol=1e-4, atol=1e-4)
     return rows[:size], size, n_examined
 
@@ -104,8 +104,8 @@ def test_the_heap_against_sorting(values: list[int], count: int) -> None:
     rows, distances, size = np.empty(count, np.int64), np.empty(count, np.float32), 0
     for row, value in enumerate(values):
         if size < count or value < distances[0]:
-            size = _push_pose(rows, distances, size, row, np.float32(value))
-    _sort_heap(rows, distances, size)
+            size = push_pose(rows, distances, size, row, np.float32(value))
+    sort_heap(rows, distances, size)
     assert distances[:size].tolist() == sorted(values)[:count] and size == min(count, len(values))
     pairs = list(zip(distances[:size].tolist(), rows[:size].tolist(), strict=True))
     assert pairs == sorted(pairs) and all(values[row] == d for d, row in pairs)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from config.arrays import Ints
 from reconstruct.search import lists as module
-from reconstruct.search.distances import _convert_query
+from reconstruct.search.distances import convert_query
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Lists, _find_nearest_in_groups, _find_nearest_lists
+from reconstruct.search.kernels import Lists, find_nearest_in_groups, find_nearest_lists
 from reconstruct.search.lists import assign_centers, build_lists
 from reconstruct.search.nearest import Query, compute_distances, convert_raw_query
 
@@ -37,7 +37,7 @@ def query_near(marker_m: NDArray[np.float32], seed: int, rays: bool = False) -> 
 
 def nearest_lists(lists: Lists, query: Query, n_lists: int, min_poses: int = 1) -> Ints:
     """Return the lists whose centres are nearest to a query."""
-    return _find_nearest_lists(lists, _convert_query(convert_raw_query(query)), n_lists, min_poses)
+    return find_nearest_lists(lists, convert_query(convert_raw_query(query)), n_lists, min_poses)
 
 
 @given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 999))
@@ -145,10 +145,10 @@ def test_the_nearest_lists_of_the_nearest_groups(grouped: Lists, n_lists: int, s
     of_group, of_list = distances(grouped.group_m), distances(grouped.center_m)
     near = np.isin(np.arange(len(of_list)) // size, np.argsort(of_group, kind="stable")[: -(-n_lists // 4)])
     allowed = np.flatnonzero(near & (np.diff(grouped.start) > 0) & (of_list < limit))
-    chosen = _find_nearest_in_groups(grouped, _convert_query(convert_raw_query(query)), n_lists, 0, np.float32(limit))
+    chosen = find_nearest_in_groups(grouped, convert_query(convert_raw_query(query)), n_lists, 0, np.float32(limit))
     assert len(set(chosen.tolist())) == len(chosen) == min(n_lists, len(allowed))
     np.testing.assert_allclose(of_list[chosen], np.sort(of_list[allowed])[: len(chosen)], rtol=1e-4, atol=1e-4)
-    some = _find_nearest_in_groups(grouped, _convert_query(convert_raw_query(query)), 1, 400, np.float32(np.inf))
+    some = find_nearest_in_groups(grouped, convert_query(convert_raw_query(query)), 1, 400, np.float32(np.inf))
     assert np.diff(grouped.start)[some].sum() >= 400
 
 

@@ -12,7 +12,7 @@ from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.models.local.model import LocalModel
 from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.solve.energy import Energy, _compute_energy
+from reconstruct.solve.energy import Energy, compute_energy
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     def energy(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the kernel's energy, gradient and (lower triangle of the) Hessian at x = (w, d, s)."""
         A, g = np.zeros((len(x), len(x))), np.zeros(len(x))
-        return _compute_energy(x, self.terms, A, g), g, A
+        return compute_energy(x, self.terms, A, g), g, A
 
     def plain_energy(self, x: Floats) -> float:
         """Return the energy as the docstring of `solve.energy` writes it: slow and obvious."""

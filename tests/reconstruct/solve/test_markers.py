@@ -3,8 +3,8 @@
 import numpy as np
 
 from config.arrays import Floats
-from reconstruct.solve.linearise import _compute_posed_markers
-from reconstruct.solve.markers import _add_markers
+from reconstruct.solve.linearise import compute_posed_markers
+from reconstruct.solve.markers import add_markers
 from tests.reconstruct.solve.problems import N_W, PLACE, problem, robust
 
 TASK = problem("mixed", 8)
@@ -14,11 +14,11 @@ X = np.concatenate([np.random.default_rng(8).normal(0.0, 0.3, N_W), np.zeros(3),
 def term(x: Floats) -> tuple[float, Floats, Floats]:
     """Return energy, gradient and Hessian of the term alone."""
     A, g = np.zeros((len(x), len(x))), np.zeros(len(x))
-    return _add_markers(TASK.terms.markers, _compute_posed_markers(x, TASK.terms.space, TASK.terms.body), A, g), g, A
+    return add_markers(TASK.terms.markers, compute_posed_markers(x, TASK.terms.space, TASK.terms.body), A, g), g, A
 
 
 def test_energy_of_what_is_triangulated() -> None:
-    world = _compute_posed_markers(X, TASK.terms.space, TASK.terms.body).world_m
+    world = compute_posed_markers(X, TASK.terms.space, TASK.terms.body).world_m
     o = TASK.observations
     used = [m for m in range(len(world)) if o.root_info[m].any()]
     assert 0 < len(used) < len(world)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reconstruct.models.local.model import Quadratic
-from reconstruct.solve.prior import _add_prior
+from reconstruct.solve.prior import add_prior
 
 
 def test_what_is_known_before_is_a_quadratic() -> None:
@@ -14,7 +14,7 @@ def test_what_is_known_before_is_a_quadratic() -> None:
         B, center = rng.normal(size=(n, n)), rng.normal(size=n)
         P, w = B @ B.T, x[:n] - center
         A, g = np.zeros((10, 10)), np.zeros(10)
-        np.testing.assert_allclose(_add_prior(Quadratic(center, P), x, A, g), 0.5 * w @ P @ w, rtol=1e-12)
+        np.testing.assert_allclose(add_prior(Quadratic(center, P), x, A, g), 0.5 * w @ P @ w, rtol=1e-12)
         np.testing.assert_allclose(g, np.concatenate([P @ w, np.zeros(10 - n)]), atol=1e-12)
         np.testing.assert_allclose(A[:n, :n], np.tril(P), atol=1e-12)
         assert not A[n:, n:].any()

@@ -1,7 +1,7 @@
 """`duocap calibrate rig`: one to eight cameras from pictures of a board."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -199,17 +199,9 @@ def _is_file(source: str) -> bool:
 
 
 def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
-    """Look for the board in files and calibrate."""
-    from tools.calibrate.board.sources import estimate_camera_offsets, search_board
-    from tools.calibrate.rig import calibrate_found
+    """Calibrate from files."""
+    from tools.calibrate.rig import calibrate_rig
     from tools.progress import open_progress_bar
 
-    if task.solve_offset:
-        spec = estimate_camera_offsets(spec)
     with open_progress_bar("looking for the board") as progress:
-        search = search_board(spec, task.board, progress)
-    if task.intrinsics is not None and search.n_cameras == 1:
-        raise DuocapError(
-            "--intrinsics: of one camera alone there is nothing to find but its lens; leave it out, or add the other"
-        )
-    calibrate_found(search, replace(task, late_s=spec.late_s), typer.echo)
+        calibrate_rig(spec, task, typer.echo, progress)

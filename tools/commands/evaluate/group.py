@@ -8,7 +8,7 @@ import typer
 from config.files import write_together
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, print_lines, write_asked
+from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, write_asked
 from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.missing import labels, missing
 from tools.commands.evaluate.options import (

@@ -32,14 +32,15 @@ class SparseDenoiseOptions:
 def denoise(settings: Settings, options: SparseDenoiseOptions) -> None:
     """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
     from config.errors import DuocapError
+    from stream.export.read import read_take
     from tools.export import plan_export_files, write_takes
-    from tools.sparse.denoise import denoise_take, read_take_file
+    from tools.sparse.denoise import denoise_take
 
     check_folders(*options.out)
     files = plan_export_files(options.take, options.out, ())
     if options.noise is not None and not 0.1 <= options.noise <= 500.0:
         raise DuocapError(f"--noise {options.noise:g}: must be from 0.1 to 500 mm")
-    before = read_take_file(options.take)
+    before = read_take(options.take)
     with open_progress_bar("cleaning") as show:
         result = denoise_take(before, options.dictionary, None if options.noise is None else 1e-3 * options.noise, show)
     for line in result.lines:

@@ -2,4 +2,6 @@
 
 In: motions of a body. Out: `field`: the distribution of forces given pose and velocity, and of first states, with derivatives;
 `train`: learned from motions; `file`: its file; `rollout`: motion that follows it. Pure.
+
+Other folders import field, file, prepare, state, train.
 """

@@ -62,16 +62,23 @@ def compute_heading_rad(q: Floats) -> Floats:
 
 def find_nearest_stretch(
     bank: ExampleBank,
-    ends: tuple[Floats, Floats],
+    first: Floats,
+    last: Floats,
     seconds: float,
     wanted: Bools | None,
     motions: Sequence[int] | None = None,
 ) -> tuple[tuple[int, int], float]:
     """Return the rows of the nearest stretch of an example, and its distance.
 
-    ends: two poses, (95,); wanted: contacts, (N, 2, 3), None for any; motions: those that are looked through, None for all.
+    Args:
+        bank: the examples.
+        first: pose it begins near, (95,).
+        last: pose it ends near, (95,).
+        seconds: length of the stretch [s].
+        wanted: contacts, (N, 2, 3), None for any.
+        motions: those that are looked through, None for all.
     """
-    both = np.array(ends)
+    both = np.array((first, last))
     target = _compute_pose_states(both, bank.units)
     turn, shift = _compute_relative_places(
         both[:1, [0, 2]], compute_heading_rad(both[:1]), both[1:, [0, 2]], compute_heading_rad(both[1:])
@@ -123,7 +130,11 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
 
     Every stretch of the examples is compared with the nearest one of other performers (of other motions, where there is one
     performer); L'L is the inverse of the covariance of the differences, in the tangent space, per distance of the example.
-    performers: of each motion.
+
+    Args:
+        bank: the examples.
+        performers: of each motion.
+        dynamics: the body's equations of motion.
     """
     examples = bank.examples
     squares = USUAL_COUNT * np.diag(np.repeat([USUAL_M**2, USUAL_RAD**2], [3, N_TANGENT - 3]))
@@ -135,7 +146,7 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
             for first in range(start, stop - n, round(EVERY_S * examples.fps)) if others else ():
                 real = examples.q[first : first + n].astype(np.float64)
                 stretch, distance = find_nearest_stretch(
-                    bank, (real[0], real[-1]), n / examples.fps, examples.parts[first : first + n], others
+                    bank, real[0], real[-1], n / examples.fps, examples.parts[first : first + n], others
                 )
                 if distance < ALIKE:
                     near = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*stretch, n)), real[0], real[-1])
@@ -168,7 +179,14 @@ def sample_configurations(q: Floats | Singles, rows: Floats) -> Floats:
 
 
 def bend_stretch(dynamics: Dynamics, q: Floats, first: Floats, last: Floats) -> Floats:
-    """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord."""
+    """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord.
+
+    Args:
+        dynamics: the body's equations of motion.
+        q: configurations of the stretch, (N, 95).
+        first: the pose it begins with, (95,).
+        last: the pose it ends with, (95,).
+    """
     moved = _place_stretch(q, first, last)
     share = np.linspace(0.0, 1.0, len(q))[:, None]
     ends = [dynamics.difference(moved[[k]], pose[None]) for k, pose in ((0, first), (-1, last))]

@@ -14,7 +14,13 @@ from reconstruct.models.physics.smoothing import smooth_motion
 
 
 def prepare_field_motion(clip: Clip, mass_kg: float | None = None, sound: bool = False) -> FieldMotion:
-    """Return a clip as a motion to learn from; mass_kg None: usual for the height; sound: made to obey eq. 1 (section 5.1)."""
+    """Return a clip as a motion to learn from.
+
+    Args:
+        clip: the motion.
+        mass_kg: of the body; None for that usual for the height.
+        sound: whether it is made to obey eq. 1 (section 5.1).
+    """
     body = build_body(clip.skeleton, mass_kg)
     smooth = smooth_motion(clip.skeleton, configurations_from_poses(clip.rotvec, clip.root_m), clip.fps)
     rotvec, root_m = poses_from_configurations(smooth.q)

@@ -61,7 +61,13 @@ def predict_outputs(process: SparseProcess, Y: Floats) -> Prediction:
 
 
 def compute_kernel(Y: Floats, Z: Floats, length: Floats) -> Floats:
-    """Return k(y, z) of inputs (N, D) and (M, D), eq. 17 with a variance of 1: (N, M)."""
+    """Return k(y, z) of all pairs of inputs, eq. 17 with a variance of 1, (N, M).
+
+    Args:
+        Y: inputs, (N, D).
+        Z: other inputs, (M, D).
+        length: length scales, (D,).
+    """
     a, b = Y / length, Z / length
     distance2 = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2.0 * a @ b.T
     return np.asarray(np.exp(-0.5 * np.maximum(distance2, 0.0)))
@@ -72,7 +78,13 @@ def learn_process(
 ) -> SparseProcess:
     """Return the process whose length scales and noise are the most likely of inputs (N, D) and outputs (N, K).
 
-    inducing: (M, D); start: first length scales, (D,); report: is told after each of at most `max_steps` steps.
+    Args:
+        Y: inputs, (N, D).
+        outputs: (N, K).
+        inducing: (M, D).
+        start: first length scales, (D,).
+        max_steps: of the optimiser.
+        report: is told after each of at most `max_steps` steps.
     """
     steps = 0
 
@@ -96,7 +108,15 @@ def learn_process(
 
 
 def build_process(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, noise: float) -> SparseProcess:
-    """Return the process of given parameters."""
+    """Return the process of given parameters.
+
+    Args:
+        Y: inputs, (N, D).
+        outputs: (N, K).
+        inducing: inducing inputs, (M, D).
+        length: length scales, (D,).
+        noise: variance of the noise, relative to the signal's.
+    """
     parts = _factor_process(Y, inducing, length, noise)
     fitted = cho_solve(parts.A, parts.Kuf @ (outputs / parts.diagonal[:, None]))
     a = _solve_outputs(parts, outputs)
@@ -110,6 +130,12 @@ def compute_negative_log_likelihood(log_parameters: Floats, Y: Floats, outputs: 
     """Return -ln p(z | Y) up to a constant, its c_k the best ones, and its gradient by the logarithms of length scales and noise.
 
     -ln p = K/2 ln|S| + N/2 sum_k ln(z_k' S^-1 z_k / N), S = Q + L.
+
+    Args:
+        log_parameters: logarithms of length scales and noise, (D + 1,).
+        Y: inputs, (N, D).
+        outputs: (N, K).
+        inducing: inducing inputs, (M, D).
     """
     length, noise = np.exp(log_parameters[:-1]), float(np.exp(log_parameters[-1]))
     n, n_outputs = outputs.shape

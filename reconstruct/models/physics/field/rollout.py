@@ -14,12 +14,20 @@ FASTEST = 100.0  # m/s or rad/s; beyond it the motion has left all that is known
 
 
 def roll_out(field: ForceField, dynamics: Dynamics, q: Floats, v: Floats, n_frames: int, fps: float) -> Floats:
-    """Return configurations (n_frames, 95) from one, (95,), and its velocity, (72,), on; semi-implicit Euler.
+    """Return configurations, (n_frames, 95), by semi-implicit Euler.
 
-    The force field predicts the resultant of joint torques and contacts, so nothing else acts. The body is held to the
-    velocities v = V c that its states have in their subspace, V' M V c' = V' (u - C - h) (Gauss's principle), and its joint
-    angles to theirs: what lies outside, the field has never seen, and knows no force that would bring it back. It ends early
-    where the state leaves all that is known, with the frames so far.
+    The force field predicts the resultant of joint torques and contacts, so nothing else acts. The body is held to the velocities
+    v = V c that its states have in their subspace, V' M V c' = V' (u - C - h) (Gauss's principle), and its joint angles to
+    theirs: what lies outside, the field has never seen, and knows no force that would bring it back. It ends early where the
+    state leaves all that is known, with the frames so far.
+
+    Args:
+        field: the force field.
+        dynamics: the body's equations of motion.
+        q: configuration at the start, (95,).
+        v: velocity at the start, (72,).
+        n_frames: number of frames.
+        fps: frames a second.
     """
     units = compute_units(dynamics.body)
     V = np.linalg.qr(field.state.basis[RATES] / compute_rate_units(units)[:, None])[0]

@@ -43,7 +43,14 @@ def compute_units(body: Body) -> Units:
 
 
 def compute_states(q: Floats, v: Floats, ground_m: Floats | float, units: Units) -> Floats:
-    """Return states (N, 142) of configurations (N, 95) and velocities (N, 72); ground_m: height, (N,) or of all."""
+    """Return the states of configurations and velocities, (N, 142).
+
+    Args:
+        q: configurations, (N, 95).
+        v: velocities, (N, 72).
+        ground_m: height of the ground, (N,) or of all [m].
+        units: of the state's parts.
+    """
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     out = np.empty((len(q), N_STATE))
     out[:, 0] = (q[:, 1] - ground_m) / units.length_m

@@ -54,7 +54,14 @@ def train_field(
     options: FieldOptions = FieldOptions(),
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> ForceField:
-    """Return the force field of motions. report: is told how many steps of how many are done. Raises ForceFieldError."""
+    """Return the force field of motions. Raises ForceFieldError.
+
+    Args:
+        name: of the field.
+        motions: to learn from.
+        options: of training.
+        report: called with the steps done and all steps.
+    """
     if not motions:
         raise ForceFieldError("no motion to learn from; give at least one")
     total = len(motions) + options.steps
@@ -86,8 +93,14 @@ def calibrate_variances(process: SparseProcess, Y: Floats, z: Floats, of_motion:
     """Return a process whose variances c_k are those of motions that it does not know.
 
     The frames of a motion are alike, and neighbours of each other; the likelihood takes them for independent, and so takes the
-    forces of the next performer for surer than they are. Each half of the motions is predicted by the other half; of_motion: of
-    each frame, (N,). A single motion is halved in the middle.
+    forces of the next performer for surer than they are. Each half of the motions is predicted by the other half; a
+    single motion is halved in the middle.
+
+    Args:
+        process: as learned.
+        Y: inputs, (N, D).
+        z: outputs, (N, K).
+        of_motion: number of the motion that each row is of, (N,).
     """
     if of_motion[-1] == 0:
         of_motion = np.arange(len(Y)) * 2 // len(Y)
@@ -101,7 +114,14 @@ def calibrate_variances(process: SparseProcess, Y: Floats, z: Floats, of_motion:
 
 
 def compute_state_and_force(body: Body, q: Floats, fps: float, units: Units | None = None) -> tuple[Floats, Floats]:
-    """Return states (N, 142) and forces (N, 72) of a motion on a ground at height 0, both in units, by eq. 3."""
+    """Return states (N, 142) and forces (N, 72) of a motion on a ground at height 0, both in units, by eq. 3.
+
+    Args:
+        body: the body.
+        q: configurations at equal times, (N, 95).
+        fps: frames a second.
+        units: of states and forces; None for those of the body.
+    """
     dynamics = Dynamics(body)
     units = compute_units(body) if units is None else units
     motion = dynamics.motion(q, 1.0 / fps)

@@ -2,4 +2,6 @@
 
 In: a `problem.MotionProblem` of key poses, paths, contacts, surroundings, and a force field. Out: `solve`: the motion, its
 contact forces and how well it obeys. `start`: a first motion, interpolated or from the nearest example. Pure.
+
+Other folders import animate, energy, kinematics, measure, problem, start.
 """

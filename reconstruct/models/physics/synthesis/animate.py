@@ -43,7 +43,14 @@ def animate_motion(
     options: AnimateOptions = AnimateOptions(),
     report: Report = lambda done, total: None,
 ) -> AnimatedMotion:
-    """Return the motion of a problem near a first one, (N, 95). report: is told steps done and at most to do."""
+    """Return the motion of a problem near a first one, (N, 95).
+
+    Args:
+        problem: what is asked of the motion.
+        first: motion to begin with, (N, 95).
+        options: of windows and steps.
+        report: called with the steps done and at most to do.
+    """
     windows = split_windows(problem.n_frames, problem.fps)
     per_window = options.statistics + options.physics
     start, q = first.copy(), first.copy()
@@ -71,7 +78,13 @@ def animate_motion(
 
 
 def join_windows(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:
-    """Return a window's first motion, (n, 95): as the window before has it, (m, 95), then smoothly on to its own, (n, 95)."""
+    """Return a window's first motion, (n, 95): as the window before has it, then smoothly on to its own.
+
+    Args:
+        dynamics: the body's equations of motion.
+        solved: as the window before has it, (m, 95).
+        fresh: its own, (n, 95).
+    """
     out = fresh.copy()
     m = len(solved)
     if m > PINNED:
@@ -97,7 +110,14 @@ def split_windows(n_frames: int, fps: float) -> list[tuple[int, int]]:
 
 
 def build_window_problem(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProblem:
-    """Return the problem of frames a..b-1; it begins as `motion` (N, 95) does there, and ends as it ends where a key is far."""
+    """Return the problem of a window of frames; it begins as a motion does there, and ends as it ends where a key is far.
+
+    Args:
+        problem: of the whole motion.
+        a: first frame of the window.
+        b: frame after the last.
+        motion: that the window begins as, (N, 95).
+    """
     if a == 0 and b == problem.n_frames:
         return problem
     pinned = range(PINNED if a else 0)

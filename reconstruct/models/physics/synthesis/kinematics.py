@@ -34,7 +34,13 @@ class MotionJacobians:
 
 
 def compute_kinematics(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKinematics:
-    """Return what follows from configurations (N >= 3, 95)."""
+    """Return what follows from configurations.
+
+    Args:
+        dynamics: the body's equations of motion.
+        q: configurations, (N >= 3, 95).
+        dt_s: time since the frame before [s].
+    """
     ahead, behind = dynamics.difference(q[1:-1], q[2:]), dynamics.difference(q[1:-1], q[:-2])
     v, a = (ahead - behind) / (2.0 * dt_s), (ahead + behind) / dt_s**2
     u = dynamics.generalized_forces(Motion(q[1:-1], v, a))
@@ -43,7 +49,13 @@ def compute_kinematics(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKine
 
 
 def compute_jacobians(dynamics: Dynamics, motion: MotionKinematics, dt_s: float) -> MotionJacobians:
-    """Return the derivatives of a motion's velocities, forces and points."""
+    """Return the derivatives of a motion's velocities, forces and points.
+
+    Args:
+        dynamics: the body's equations of motion.
+        motion: what follows from its configurations.
+        dt_s: time since the frame before [s].
+    """
     n = len(motion.v)
     T = N_TANGENT
     Jv, Ju = np.empty((n, T, 3 * T)), np.empty((n, T, 3 * T))

@@ -26,7 +26,13 @@ class Loads(NamedTuple):
 
 
 def share_loads(A: Floats, r: Floats, even: Floats) -> Loads:
-    """Return the weights of frames: A (N, 6, K), r (N, 6), even > 0 (N, K)."""
+    """Return the weights of frames.
+
+    Args:
+        A: wrench of each load, (N, 6, K).
+        r: wrench to be shared, (N, 6).
+        even: loads without preference, above 0, (N, K).
+    """
     w = np.full(even.shape, START)
     z = np.repeat(np.abs(np.einsum("nik,ni->nk", A, r)).max(axis=1, keepdims=True) + 1e-3, even.shape[1], axis=1)
     enough = GAP * float((w * z).mean())

@@ -58,6 +58,11 @@ def solve_damped_step(band: Floats, gradient: Floats, damping: float) -> Floats:
 
     All coordinates are rad or m, so that damping is the same for all. In proportion to the diagonal of H it would be least for
     the hands, which weigh nothing, and they would fling about to balance the body.
+
+    Args:
+        band: lower band of H, by diagonals.
+        gradient: g, (N, 72).
+        damping: added to the diagonal.
     """
     matrix = band.copy()
     matrix[0] += damping

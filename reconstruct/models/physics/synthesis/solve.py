@@ -40,7 +40,13 @@ class SynthesizedMotion:
 
 
 def solve_motion(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOptions()) -> SynthesizedMotion:
-    """Return the motion of least energy near a first one, (N, 95)."""
+    """Return the motion of least energy near a first one, (N, 95).
+
+    Args:
+        problem: what is asked of the motion.
+        start: motion to begin with, (N, 95).
+        options: of the search.
+    """
     energy = MotionEnergy(problem)
     system = KnotSystem(problem.n_frames, max(1, round(KNOT_S * problem.fps)))
     q, damping, history = start, FIRST_DAMPING, []
@@ -54,7 +60,7 @@ def solve_motion(problem: MotionProblem, start: Floats, options: SolveOptions = 
             band, gradient = system.system(normal)
             band[0, : system.n_columns(options.held)] += HELD
             while damping < LARGEST_DAMPING:
-                better = _try_step(energy, system, q, (band, gradient, damping))
+                better = _try_step(energy, system, q, band, gradient, damping)
                 if better is not None and better.energy < found.energy:
                     break
                 damping *= 8.0
@@ -70,10 +76,12 @@ def solve_motion(problem: MotionProblem, start: Floats, options: SolveOptions = 
     return SynthesizedMotion(q, found, step, False)
 
 
-def _try_step(energy: MotionEnergy, system: KnotSystem, q: Floats, step: tuple[Floats, Floats, float]) -> EvaluatedMotion | None:
+def _try_step(
+    energy: MotionEnergy, system: KnotSystem, q: Floats, band: Floats, gradient: Floats, damping: float
+) -> EvaluatedMotion | None:
     """Return the motion after a step; None: the step is too long or cannot be computed."""
     try:
-        change = system.changes(solve_damped_step(*step))
+        change = system.changes(solve_damped_step(band, gradient, damping))
     except np.linalg.LinAlgError:
         return None
     if not np.abs(change).max() < MAX_CHANGE:

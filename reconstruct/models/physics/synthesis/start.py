@@ -46,8 +46,12 @@ def weigh_example_trust(problem: MotionProblem, first: FirstMotion) -> MotionPro
 
 
 def interpolate_keys(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -> Floats:
-    """Return configurations (N, 95) through key poses by splines without overshoot, the same before the first and after the
-    last.
+    """Return configurations (N, 95) through key poses by splines without overshoot, the same before the first and after the last.
+
+    Args:
+        dynamics: the body's equations of motion.
+        keys: poses and their frames.
+        n_frames: N.
     """
     order = sorted(keys, key=lambda key: key.frame)
     frames = np.array([key.frame for key in order])
@@ -68,7 +72,17 @@ def build_from_examples(
     n_frames: int,
     fps: float,
 ) -> FirstMotion:
-    """Return a motion through key poses made of the nearest stretch of an example between each two. parts: contacts wanted."""
+    """Return a motion through key poses made of the nearest stretch of an example between each two.
+
+    Args:
+        field: with its examples.
+        dynamics: the body's equations of motion.
+        keys: poses and their frames.
+        parts: contacts wanted, (N, 2, 3), or None.
+        units: of states.
+        n_frames: N.
+        fps: frames a second.
+    """
     order = sorted(keys, key=lambda key: key.frame)
     bank = build_example_bank(field.examples, units)
     q = interpolate_keys(dynamics, keys, n_frames)
@@ -79,7 +93,7 @@ def build_from_examples(
         if n < 3:
             continue
         wanted = None if parts is None else parts[a.frame : b.frame + 1]
-        stretch, distance = find_nearest_stretch(bank, (a.q, b.q), n / fps, wanted)
+        stretch, distance = find_nearest_stretch(bank, a.q, b.q, n / fps, wanted)
         rows = np.linspace(stretch[0], stretch[1], n)
         q[a.frame : b.frame + 1] = bend_stretch(dynamics, sample_configurations(field.examples.q, rows), a.q, b.q)
         found[a.frame : b.frame + 1] = field.examples.parts[np.rint(rows).astype(int)]

@@ -36,7 +36,14 @@ class _FieldFrames:
 def compute_statistics_terms(
     problem: MotionProblem, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None
 ) -> dict[str, float]:
-    """Return the terms of the field; add their derivatives to the normal equations where these are given."""
+    """Return the terms of the field; add their derivatives to the normal equations where these are given.
+
+    Args:
+        problem: what is asked of the motion.
+        motion: what follows from its configurations.
+        by: derivatives of these, or None.
+        normal: the normal equations, added to; or None.
+    """
     field, weights = problem.field, problem.weights
     assert field is not None
     seen = _compute_field_frames(problem, field, motion)

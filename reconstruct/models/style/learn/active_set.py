@@ -15,9 +15,14 @@ SAME = 1e-9  # share of alpha by which the covariance of equal points may be bel
 
 
 def choose_active_set(X: Floats, parameters: Hyperparameters, max_active: int) -> Ints:
-    """Return the rows of at most `max_active` points of X, (N, Q), in the order they are chosen, (M,).
+    """Return the rows of latent points in the order they are chosen, (M,).
 
     The first is the nearest to x = 0. Fewer where the rest repeat those chosen.
+
+    Args:
+        X: latent points, (N, Q).
+        parameters: of the kernel.
+        max_active: M at most.
     """
     alpha, noise = parameters.alpha, 1.0 / parameters.beta
     first = int(np.argmin((X**2).sum(axis=1)))

@@ -36,7 +36,13 @@ class LatentQuery:
 
 
 def build_latent_query(style: StyleEvaluator, Y: Floats, seen: Bools | None = None) -> LatentQuery:
-    """Return the query of poses with features Y, (P, D), centred; seen: the features that count, (D,), None: all."""
+    """Return the query of the latent points of poses.
+
+    Args:
+        style: the model.
+        Y: features of poses, (P, D), centred.
+        seen: features that count, (D,), None for all.
+    """
     scale = style.scale if seen is None else style.scale * seen
     WY, WC = Y * scale, style.coefficients * scale
     n_features = Y.shape[1] if seen is None else int(seen.sum())
@@ -61,7 +67,13 @@ def find_best_active(query: LatentQuery) -> Floats:
 
 
 def find_latent(query: LatentQuery, start: Floats, steps: int = 30) -> Floats:
-    """Return the latent points that minimise L_IK of the poses, (P, Q), from start, (P, Q); never worse than there."""
+    """Return the latent points that minimise L_IK of the poses, (P, Q); never worse than the start.
+
+    Args:
+        query: of the poses.
+        start: latent points to begin with, (P, Q).
+        steps: of the minimiser at most.
+    """
     X, damping = np.array(start), np.full(len(start), FIRST_DAMPING)
     energy, busy = compute_energies(query, X), np.arange(len(X))
     for _ in range(steps):

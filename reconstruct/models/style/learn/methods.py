@@ -38,7 +38,16 @@ UNIT_X = 0.1  # chosen from 0.02 to 0.3: decision 0041
 def learn_directly(
     Y: Floats, start: StyleFit, max_scale: Floats, steps: int, optimiser: Optimiser, watch: Callable[[float], None]
 ) -> StyleFit:
-    """Return the fit to poses, (N, D), after at most `steps` steps of the optimiser; scales are at most max_scale, (D,)."""
+    """Return the fit to poses, (N, D), after at most `steps` steps of the optimiser; scales are at most max_scale, (D,).
+
+    Args:
+        Y: features, (N, D), centred.
+        start: the fit to begin with.
+        max_scale: largest scales, (D,).
+        steps: of the optimiser at most.
+        optimiser: which one.
+        watch: called with the value after each step.
+    """
     n, n_features = Y.shape
     size = start.X.size
     unit = _compute_units(n, size, n_features)
@@ -71,7 +80,17 @@ def _compute_units(n: int, size: int, n_features: int) -> Floats:
 def learn_by_heuristic(
     Y: Floats, start: StyleFit, max_scale: Floats, active: int, steps: int, optimiser: Optimiser, watch: Callable[[float], None]
 ) -> StyleFit:
-    """Return the fit to poses, (N, D), after `steps` rounds; scales are at most max_scale, (D,)."""
+    """Return the fit to poses, (N, D), after `steps` rounds; scales are at most max_scale, (D,).
+
+    Args:
+        Y: features, (N, D), centred.
+        start: the fit to begin with.
+        max_scale: largest scales, (D,).
+        active: number of active poses.
+        steps: rounds.
+        optimiser: which one.
+        watch: called with the value after each step.
+    """
     fit, work = start, Workspace.of(*Y.shape)
     for _ in range(steps):
         rows = choose_active_set(fit.X, fit.parameters, active)

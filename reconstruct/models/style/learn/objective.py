@@ -20,7 +20,16 @@ from numerics.definite import invert_triangle_in_place
 
 @kernel
 def fill_covariance(X: Floats, alpha: float, beta: float, gamma: float, smooth: Floats, K: Floats) -> None:
-    """Write alpha exp(-gamma/2 |x - x'|^2) of X, (N, Q), to smooth, (N, N), and with 1/beta on the diagonal to K, (N, N)."""
+    """Write alpha exp(-gamma/2 |x - x'|^2), and the same with 1/beta on the diagonal.
+
+    Args:
+        X: latent points, (N, Q).
+        alpha: variance of the kernel.
+        beta: precision of the noise.
+        gamma: inverse squared width.
+        smooth: kernel without noise, (N, N); written.
+        K: kernel with noise, (N, N); written.
+    """
     n, n_latent = X.shape
     for i in range(n):
         for j in range(i):
@@ -35,9 +44,15 @@ def fill_covariance(X: Floats, alpha: float, beta: float, gamma: float, smooth: 
 
 @kernel
 def chain_covariance(X: Floats, gamma: float, smooth: Floats, dK: Floats, dX: Floats) -> tuple[float, float, float]:
-    """Add the gradient by X that follows from dL/dK, (N, N), to dX, (N, Q).
+    """Add the gradient by X that follows from the one by K.
 
-    Return the sums of dK * smooth, of dK's diagonal and of dK * smooth * |x - x'|^2.
+    Args:
+        X: latent points, (N, Q).
+        gamma: inverse squared width.
+        smooth: kernel without noise, (N, N).
+        dK: dL/dK, (N, N).
+        dX: (N, Q); added to.
+    Returns: the sums of dK * smooth, of dK's diagonal and of dK * smooth * |x - x'|^2.
     """
     n, n_latent = X.shape
     by_smooth, trace, by_distance = 0.0, 0.0, 0.0
@@ -75,8 +90,14 @@ class Workspace:
 def compute_objective(
     X: Floats, ln_parameters: Floats, ln_scale: Floats, Y: Floats, work: Workspace | None = None
 ) -> tuple[float, Floats, Floats, Floats]:
-    """Return L_GP and its gradients by X, (N, Q), by ln(alpha, beta, gamma), (3,), and by ln w, (D,); Y: (N, D), centred.
+    """Return L_GP and its gradients by X, ln(alpha, beta, gamma) and ln w.
 
+    Args:
+        X: latent points, (N, Q).
+        ln_parameters: ln(alpha, beta, gamma), (3,).
+        ln_scale: ln w, (D,).
+        Y: features, (N, D), centred.
+        work: memory to use, or None.
     Raises numpy.linalg.LinAlgError: K is not positive definite.
     """
     n, n_features = Y.shape

@@ -50,7 +50,14 @@ def minimise_value(
 ) -> Floats:
     """Return a minimum, (P,), from start, (P,), in at most `steps` steps.
 
-    watch: called with the value after each step; what it raises is passed on.
+    Args:
+        value: returns value and gradient at a point.
+        start: (P,).
+        bounds: of the variables.
+        steps: at most.
+        optimiser: which one.
+        watch: called with the value after each step; what it raises is passed on.
+        tolerance: relative decrease that ends the search.
     """
     if optimiser == "scg":
         return run_scaled_conjugate_gradients(value, start, bounds, steps, tolerance, watch)
@@ -75,7 +82,15 @@ def run_scaled_conjugate_gradients(
 ) -> Floats:
     """Return a minimum, (P,), from start, (P,), in at most `steps` steps.
 
-    Stops when a step gains less than tolerance, relative to the value. watch: called with the value after each step.
+    Stops when a step gains less than tolerance, relative to the value.
+
+    Args:
+        value: returns value and gradient at a point.
+        start: (P,).
+        bounds: of the variables.
+        steps: at most.
+        tolerance: relative decrease that ends the search.
+        watch: called with the value after each step.
     """
     z = np.clip(start, bounds.lower, bounds.upper)
     f, gradient = value(z)

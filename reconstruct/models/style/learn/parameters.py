@@ -77,7 +77,15 @@ def build_variable_bounds() -> VariableBounds:
 
 
 def learn_parameters(X: Floats, ln_scale: Floats, Y: Floats, start: Hyperparameters, optimiser: Optimiser) -> Hyperparameters:
-    """Return alpha, beta and gamma that minimise L_GP of latent points, (M, Q), with features, (M, D), and ln w, (D,)."""
+    """Return alpha, beta and gamma that minimise L_GP of latent points with features.
+
+    Args:
+        X: latent points, (M, Q).
+        ln_scale: ln w, (D,).
+        Y: features, (M, D).
+        start: parameters to begin with.
+        optimiser: which one.
+    """
     work, bounds = Workspace.of(*Y.shape), build_variable_bounds()
     unit = float(1.0 / np.sqrt(0.5 * Y.size))  # about 1 over the root of the curvature, as the first step is 1 long
 
@@ -93,7 +101,16 @@ def learn_parameters(X: Floats, ln_scale: Floats, Y: Floats, start: Hyperparamet
 def anneal_parameters(
     fit: StyleFit, Y: Floats, active: Ints, variance: float | None, seed: int, optimiser: Optimiser
 ) -> Hyperparameters:
-    """Return the parameters learned from noisy active poses; variance: of the noise, None: by the number of poses (N, D)."""
+    """Return the parameters learned from noisy active poses.
+
+    Args:
+        fit: as learned.
+        Y: features, (N, D), centred.
+        active: rows of the active poses, (M,).
+        variance: of the noise; None: by the number of poses.
+        seed: of the random numbers.
+        optimiser: which one.
+    """
     if variance is None:
         variance = SMALL_SET_VARIANCE if len(Y) <= SMALL_SET else LARGE_SET_VARIANCE
     noise = np.random.default_rng(seed).normal(scale=np.sqrt(variance), size=(len(active), Y.shape[1]))

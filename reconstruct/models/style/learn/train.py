@@ -56,10 +56,16 @@ def fit_style(
     progress: ProgressCallback = _ignore_progress,
     start: Style | None = None,
 ) -> Style:
-    """Learn a style; deterministic: the same poses, options and start give the same arrays, to the bit.
+    """Fit a style to poses; deterministic: the same poses, options and start give the same arrays, to the bit.
 
-    progress: called after each step with L_GP of all poses; what it raises ends learning and is passed on. start: a style of some
-    of the same poses to continue from: those start at their latent points; ignored if of other latent dimensions.
+    Args:
+        poses: to learn from.
+        skeleton: the skeleton.
+        name: of the style.
+        options: None for the defaults.
+        progress: called after each step with L_GP of all poses; what it raises ends learning and is passed on. start: a style of
+            some of the same poses to continue from: those start at their latent points; ignored if of other latent dimensions.
+        start: style to go on from, or None.
     Raises StyleError: too few or too many poses, none that move, NaN, impossible options.
     """
     o = options or LearnOptions()
@@ -139,7 +145,13 @@ def _build_start(poses: TrainingPoses, Y: Floats, modelled: Bools, o: LearnOptio
 
 
 def fit_start_from_components(Y: Floats, n_latent: int, most_scale: Floats) -> StyleFit:
-    """Return a fit whose latent points are the principal components of standardised features, (N, D), with variances of 1."""
+    """Return a fit whose latent points are the principal components of features, with variances of 1.
+
+    Args:
+        Y: standardised features, (N, D).
+        n_latent: Q.
+        most_scale: largest scales, (D,).
+    """
     deviation = Y.std(axis=0)
     U, singular, _ = np.linalg.svd(Y / deviation, full_matrices=False)
     used = min(n_latent, int((singular > 1e-9 * singular[0]).sum()))
@@ -154,6 +166,11 @@ def learn_first_parameters(start: StyleFit, Y: Floats, optimiser: Optimiser) -> 
 
     With bad ones the first steps would scatter the latent points. A large gamma, with which no pose predicts others, is a local
     minimum.
+
+    Args:
+        start: the fit to begin with.
+        Y: features, (N, D), centred.
+        optimiser: which one.
     """
     rows = choose_active_set(start.X, start.parameters, N_FIRST)
     X = start.X[rows]
@@ -167,8 +184,11 @@ def learn_first_parameters(start: StyleFit, Y: Floats, optimiser: Optimiser) -> 
 def build_start_from_style(style: Style, features: Floats, modelled: Bools, component_ln_scale: Floats) -> StyleFit:
     """Return a fit that continues from a style: its poses keep their x, others get the best x in the style.
 
-    features: (N, F), of which `modelled`, (F,), are learned; component_ln_scale: ln w, (D,), of those that the style does not
-    model.
+    Args:
+        style: to go on from.
+        features: (N, F), of which `modelled`, (F,), are learned.
+        modelled: which features are modelled, (F,).
+        component_ln_scale: ln w, (D,), of those that the style does not model.
     """
     known = {row.tobytes(): i for i, row in enumerate(style.features)}
     at = np.array([known.get(row.tobytes(), -1) for row in features], np.int64)
@@ -186,7 +206,7 @@ def build_start_from_style(style: Style, features: Floats, modelled: Bools, comp
 
 
 def _fit_by_method(Y: Floats, start: StyleFit, most_scale: Floats, o: LearnOptions, watch: "_Watch") -> StyleFit:
-    """Learn by the method of the options."""
+    """Fit by the method of the options."""
     steps = watch.total - 1
     if o.method == "heuristic":
         return learn_by_heuristic(Y, start, most_scale, o.active, steps, o.optimiser, watch)

@@ -56,7 +56,11 @@ def prepare_turned_handles(points: Floats, up: Floats) -> TurnedHandles:
 def align_poses(handles: TurnedHandles, yaws: Floats | None, targets: HandleTargets, root: RootTarget) -> Alignment:
     """Align N poses with the targets.
 
-    yaws: of each pose, (N,), where known; else from the points in space or, with image points, by trying all round.
+    Args:
+        handles: of N poses, turned about the vertical.
+        yaws: of each pose, (N,), where known; else from the points in space or, with image points, by trying all round.
+        targets: of the handles.
+        root: where the root is expected.
     """
     rows = build_linear_rows(targets)
     if yaws is not None:

@@ -58,9 +58,14 @@ def find_span_s(curves: list[KeyedCurve]) -> tuple[float, float]:
 
 
 def resample_motion(rotvec: Floats, root_m: Floats, fps: float) -> tuple[Floats, Floats]:
-    """Return poses, (N, J, 3) [rad] and (N, 3) [m] at RATE_HZ, at fps frames a second over the same time.
+    """Return poses at another rate over the same time.
 
     Joints and position follow cubic splines, the root's orientation one of rotations: velocity and acceleration are continuous.
+
+    Args:
+        rotvec: at RATE_HZ, (N, J, 3) [rad].
+        root_m: at RATE_HZ, (N, 3) [m].
+        fps: frames a second.
     """
     count = int((len(rotvec) - 1) * fps / RATE_HZ + 1e-6) + 1
     if len(rotvec) < 2 or fps == RATE_HZ:

@@ -18,18 +18,18 @@ from reconstruct.models.style.synthesis.arrays import (
     SynthesisState,
     Targets,
 )
-from reconstruct.models.style.synthesis.likelihood import ENERGY, _add_likelihood
+from reconstruct.models.style.synthesis.likelihood import ENERGY, add_likelihood
 from reconstruct.models.style.synthesis.rows import (
-    _add_handle_terms,
-    _add_orientation_terms,
-    _allocate_frames,
-    _compute_frames,
-    _compute_rotation_error,
+    add_handle_terms,
+    add_orientation_terms,
+    allocate_joint_frames,
+    compute_joint_frames,
+    compute_rotation_error,
 )
 
 
 @inline_kernel
-def _evaluate_energy(
+def evaluate_synthesis_energy(
     state: SynthesisState,
     prior: SynthesisPrior,
     tree: JointTree,
@@ -41,16 +41,25 @@ def _evaluate_energy(
     """Return the energy; write its linearisation.
 
     Also writes the number of rows to rows (1,), and s2 and share L_IK of each style to summary (S, 2).
+
+    Args:
+        state: angles, root and latent positions.
+        prior: the styles' likelihood and the limits.
+        tree: the skeleton's joints.
+        targets: the constraints.
+        lin: rows of residuals and derivatives; added to.
+        summary: s2 and value of each style; written.
+        rows: number of rows; written.
     """
     for part in (lin.hessian_ap, lin.hessian_p, lin.rows_p):
         part[:] = 0.0
     for vector in (lin.hessian_a, lin.gradient_a, lin.gradient_p, lin.scale_p):
         vector[:] = 0.0
-    frames = _allocate_frames(state.rotvec.shape[0])
-    _compute_frames(state, tree, frames)
+    frames = allocate_joint_frames(state.rotvec.shape[0])
+    compute_joint_frames(state, tree, frames)
     rows[0] = 0
-    energy = _add_handle_terms(frames, tree.parents, targets.handles, targets.robust2, lin, rows)
-    energy += _add_orientation_terms(frames, tree.parents, targets.orientations, lin, rows)
+    energy = add_handle_terms(frames, tree.parents, targets.handles, targets.robust2, lin, rows)
+    energy += add_orientation_terms(frames, tree.parents, targets.orientations, lin, rows)
     energy += _add_root_terms(state, targets.root, lin)
     energy += _add_style_terms(state, prior, lin, summary)
     for i in range(6):
@@ -62,7 +71,7 @@ def _evaluate_energy(
 def _add_root_terms(state: SynthesisState, root: RootTarget, lin: Linearisation) -> float:
     """Add the root's prior; return its energy."""
     e, energy = np.empty(3), 0.0
-    _compute_rotation_error(state.rotation, root.rotation, e)
+    compute_rotation_error(state.rotation, root.rotation, e)
     for i in range(3):
         d = state.root_m[i] - root.position_m[i]
         energy += 0.5 * root.rotation_precision * e[i] * e[i] + 0.5 * root.position_precision * d * d
@@ -100,7 +109,7 @@ def _add_style_terms(state: SynthesisState, prior: SynthesisPrior, lin: Linearis
             lin.gradient_p[6 + a : 6 + b], lin.hessian_p[6 + a : 6 + b, 6 + a : 6 + b], lin.scale_p[6 + a : 6 + b]
         )
         by_s = StaticDerivatives(gs, Hss, Hsx[:, a:b])
-        _add_likelihood(x[a:b], s, model, prior.shares[k], by_x, by_s, summary[k])
+        add_likelihood(x[a:b], s, model, prior.shares[k], by_x, by_s, summary[k])
         energy += summary[k, ENERGY]
     for i in range(n_a):
         lin.hessian_a[i] += Hss[i]

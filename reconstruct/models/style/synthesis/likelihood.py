@@ -93,8 +93,14 @@ def _multiply_matrices(V: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _compute_gram(A: Floats, B: Floats, out: Floats) -> None:
-    """Write the lower triangle of A B', both (P, M)."""
+def compute_gram(A: Floats, B: Floats, out: Floats) -> None:
+    """Write the lower triangle of A B'.
+
+    Args:
+        A: (P, M).
+        B: (P, M).
+        out: (P, P); written.
+    """
     for p in range(A.shape[0]):
         for q in range(p + 1):
             s = 0.0
@@ -104,7 +110,7 @@ def _compute_gram(A: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
-def _add_likelihood(
+def add_likelihood(
     x: Floats,
     s: Floats,
     model: LikelihoodModel,
@@ -113,7 +119,17 @@ def _add_likelihood(
     by_s: StaticDerivatives,
     summary: Floats,
 ) -> None:
-    """Add the derivatives of share L_IK(x, y(s)) by x and s; write s2 and the value to summary, (2,)."""
+    """Add the derivatives of share L_IK(x, y(s)) by x and s; write s2 and the value to summary, (2,).
+
+    Args:
+        x: latent position, (Q,).
+        s: static features, (S,).
+        model: arrays of the style.
+        share: of the style.
+        by_x: derivatives by x; added to.
+        by_s: derivatives by s; added to.
+        summary: s2 and value, (2,); written.
+    """
     gx, Hxx, step = by_x.gradient, by_x.hessian, by_x.scale
     gs, Hss, Hsx = by_s.gradient, by_s.diagonal, by_s.cross
     X, coefficients, scale, column, parameters = model.latent, model.coefficients, model.scale, model.column, model.parameters
@@ -128,8 +144,8 @@ def _add_likelihood(
     misfit, n_counting = _compute_residual(s, model, k, dk, u, J), parameters[3]
     a, rest = share / s2, n_counting - misfit / s2
     _multiply_matrices(dk, model.inverse, K_dk)
-    _compute_gram(K_dk, dk, G)
-    _compute_gram(J, J, JJ)
+    compute_gram(K_dk, dk, G)
+    compute_gram(J, J, JJ)
     for m in range(n):  # what multiplies the second derivatives of k in f_ab and s2_ab
         c = known * rest * solved[m]
         for i in range(n_features):

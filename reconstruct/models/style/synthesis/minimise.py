@@ -15,9 +15,9 @@ from reconstruct.models.style.synthesis.arrays import (
     SynthesisState,
     Targets,
 )
-from reconstruct.models.style.synthesis.energy import _evaluate_energy
-from reconstruct.models.style.synthesis.likelihood import _compute_gram
-from reconstruct.models.style.synthesis.rows import _allocate_linearisation, _count_max_rows
+from reconstruct.models.style.synthesis.energy import evaluate_synthesis_energy
+from reconstruct.models.style.synthesis.likelihood import compute_gram
+from reconstruct.models.style.synthesis.rows import allocate_linearisation, count_max_rows
 
 MAX_STEP_RAD = 1.0  # of any angle
 FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e9
@@ -39,7 +39,7 @@ def _scale_system(lin: Linearisation, n: int, damping: float, root: Floats, B: F
         for c in range(n_p):
             B[n + c, i] = cross[i, c] * root[i]
         B[last, i] = lin.gradient_a[i] * root[i]
-    _compute_gram(B, B, K)
+    compute_gram(B, B, K)
     for r in range(n):
         K[r, r] += 1.0
         K[last, r] -= lin.residual[r]
@@ -85,13 +85,19 @@ def _solve_symmetric(K: Floats, n: int, z: Floats) -> bool:
 
 
 @kernel
-def _compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
+def compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
     """Write the damped step with n rows; return the gain it predicts, negative where there is no such step.
 
-    With rows J = (Ja, Jp), residuals e and l = e + J step:  D step_a = -(ga + C step_p + Ja' l), which leaves
-    (I + Ja D^-1 Ja') l + (Ja D^-1 C - Jp) step_p = e - Ja D^-1 ga,
-    (C' D^-1 Ja - Jp') l + (C' D^-1 C - H) step_p = gp - C' D^-1 ga.
-    The matrix of both is K, and K's last row the right-hand side, with the other sign.
+    With rows J = (Ja, Jp), residuals e and l = e + J step: D step_a = -(ga + C step_p + Ja' l), which leaves (I + Ja D^-1 Ja') l
+    + (Ja D^-1 C - Jp) step_p = e - Ja D^-1 ga, (C' D^-1 Ja - Jp') l + (C' D^-1 C - H) step_p = gp - C' D^-1 ga. The matrix of
+    both is K, and K's last row the right-hand side, with the other sign.
+
+    Args:
+        lin: rows of residuals and derivatives; added to.
+        n: number of rows.
+        damping: added to the diagonal.
+        step_a: of the angles; written.
+        step_p: of root and latent positions; written.
     """
     n_a, n_p = step_a.shape[0], step_p.shape[0]
     last = n + n_p
@@ -119,8 +125,15 @@ def _compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Flo
 
 
 @inline_kernel
-def _apply_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: SynthesisState) -> None:
-    """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD."""
+def apply_synthesis_step(state: SynthesisState, step_a: Floats, step_p: Floats, trial: SynthesisState) -> None:
+    """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD.
+
+    Args:
+        state: before the step.
+        step_a: of the angles.
+        step_p: of root and latent positions.
+        trial: the state after it; written.
+    """
     longest = 0.0
     for i in range(step_a.shape[0]):
         longest = max(longest, abs(step_a[i]))
@@ -157,7 +170,7 @@ def _copy_state(source: SynthesisState, target: SynthesisState) -> None:
 
 
 @kernel
-def _minimise_energy(
+def minimise_synthesis_energy(
     state: SynthesisState,
     prior: SynthesisPrior,
     tree: JointTree,
@@ -169,16 +182,25 @@ def _minimise_energy(
     """Move the state to a minimum of the energy.
 
     It has converged when one more step promises a gain below tolerance. Writes s2 and share L_IK of each style to summary (S, 2).
+
+    Args:
+        state: angles, root and latent positions; changed.
+        prior: the styles' likelihood and the limits.
+        tree: the skeleton's joints.
+        targets: the constraints.
+        max_steps: at most.
+        tolerance: relative decrease that ends the search.
+        summary: s2 and value of each style; written.
     """
     n_a, n_p = 3 * (state.rotvec.shape[0] - 1), 6 + state.latent.shape[0]
-    n_rows = _count_max_rows(targets.handles, targets.orientations)
-    lin, new_lin = _allocate_linearisation(n_rows, n_a, n_p), _allocate_linearisation(n_rows, n_a, n_p)
+    n_rows = count_max_rows(targets.handles, targets.orientations)
+    lin, new_lin = allocate_linearisation(n_rows, n_a, n_p), allocate_linearisation(n_rows, n_a, n_p)
     trial = SynthesisState(np.empty_like(state.rotvec), np.empty((3, 3)), np.empty(3), np.empty_like(state.latent))
     step_a, step_p, rows, new_summary = np.zeros(n_a), np.zeros(n_p), np.zeros(1, np.int64), np.empty(summary.shape)
     energy, damping, gain, converged, steps, n = np.inf, FIRST_DAMPING, 0.0, False, 0, 0
     while True:
-        _apply_step(state, step_a, step_p, trial)
-        new = _evaluate_energy(trial, prior, tree, targets, new_lin, new_summary, rows)
+        apply_synthesis_step(state, step_a, step_p, trial)
+        new = evaluate_synthesis_energy(trial, prior, tree, targets, new_lin, new_summary, rows)
         if new <= energy:
             if steps > 0:
                 damping *= 0.1 if energy - new > 0.7 * gain else (1.0 if energy - new > 0.2 * gain else 5.0)
@@ -191,7 +213,7 @@ def _minimise_energy(
             damping *= 10.0
         gain = -1.0
         while gain < 0.0 and damping < MAX_DAMPING:
-            gain = _compute_damped_step(lin, n, damping, step_a, step_p)
+            gain = compute_damped_step(lin, n, damping, step_a, step_p)
             if not gain >= 0.0:
                 gain = -1.0
                 damping *= 10.0

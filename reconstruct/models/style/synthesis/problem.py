@@ -61,7 +61,13 @@ def _copy_writable(values: ArrayLike) -> Floats:
 
 
 def build_likelihood_model(style: Style, evaluator: StyleEvaluator, moving: bool) -> LikelihoodModel:
-    """Return a style's arrays; without `moving`, velocities and accelerations are left out, which marginalises them."""
+    """Return a style's arrays; without `moving`, velocities and accelerations are left out, which marginalises them.
+
+    Args:
+        style: the style.
+        evaluator: its Gaussian process.
+        moving: whether velocities and accelerations count.
+    """
     column = np.flatnonzero(style.modelled)
     used = np.ones(len(column), bool) if moving else column < N_STATIC
     scale = np.ascontiguousarray(evaluator.scale[used])
@@ -96,7 +102,13 @@ def weigh_unmodelled_features(styles: Sequence[Style], shares: Sequence[float]) 
 
 
 def add_fixed_joints(weight: Floats, centre: Floats, constraints: Constraints) -> tuple[Floats, Floats]:
-    """Return weights and centres with those of fixed joints added; values that are not finite are skipped."""
+    """Return weights and centres with those of fixed joints added; values that are not finite are skipped.
+
+    Args:
+        weight: of the angles, (A,).
+        centre: of the angles, (A,) [rad].
+        constraints: what is asked of the pose.
+    """
     fixed = constraints.fixed
     added, weighted = weight.copy(), weight * centre
     for joint, rotvec, sigma in zip(fixed.joint, fixed.rotvec, fixed.sigma_rad, strict=True):
@@ -153,7 +165,15 @@ class ConstraintErrors(NamedTuple):
 def measure_constraint_errors(
     skeleton: Skeleton, rotvec: Floats, root_m: Floats, constraints: Constraints, targets: Targets
 ) -> ConstraintErrors:
-    """Return how well a pose, (J, 3) [rad] and (3,) [m], meets its constraints."""
+    """Return how well a pose meets its constraints.
+
+    Args:
+        skeleton: the skeleton.
+        rotvec: (J, 3) [rad].
+        root_m: (3,) [m].
+        constraints: what is asked of the pose.
+        targets: the constraints.
+    """
     G, p = compute_forward_kinematics(skeleton, rotvec, root_m)
     joint, offset_m = targets.handles.joint, targets.handles.offset_m
     x = p[joint] + np.einsum("pij,pj->pi", G[joint], offset_m)

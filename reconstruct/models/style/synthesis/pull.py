@@ -55,9 +55,15 @@ class StepPredictor:
 
 
 def pull_joints(n: int, static: Floats, expected: Sequence[ExpectedStep], excluded: Ints) -> FixedJoints:
-    """Return how frames n+1 and n+2 draw the joints of frame n; excluded: joints that are not drawn.
+    """Return how frames n+1 and n+2 draw the joints of frame n.
 
-    static: features of all frames, (N, S). The three components of a joint share the mean of their precisions.
+    The three components of a joint share the mean of their precisions.
+
+    Args:
+        n: number of the frame.
+        static: features of all frames, (N, S).
+        expected: of each frame.
+        excluded: joints that are not drawn.
     """
     precision, weighted = np.zeros(N_STATIC), np.zeros(N_STATIC)
     if n + 1 < len(static):
@@ -82,7 +88,13 @@ def pull_joints(n: int, static: Floats, expected: Sequence[ExpectedStep], exclud
 
 
 def pull_root(n: int, poses: Sequence[Synthesis], own: RootConstraint) -> RootConstraint:
-    """Return the root constraint of frame n from its neighbours, halfway between them, combined with its own."""
+    """Return the root constraint of frame n from its neighbours, halfway between them, combined with its own.
+
+    Args:
+        n: number of the frame.
+        poses: of all frames.
+        own: the frame's own constraint.
+    """
     if not 0 < n < len(poses) - 1:
         return own
     before, after = poses[n - 1], poses[n + 1]

@@ -24,8 +24,14 @@ MIN_DEPTH_M = 0.05  # of a point before a camera; one nearer or behind is drawn 
 
 
 @kernel
-def _compute_rotation_error(R: Floats, target: Floats, e: Floats) -> None:
-    """Write the rotation vector of R target', in the world, to e (3,)."""
+def compute_rotation_error(R: Floats, target: Floats, e: Floats) -> None:
+    """Write the rotation vector of R target', in the world, to e (3,).
+
+    Args:
+        R: rotation, (3, 3).
+        target: wanted rotation, (3, 3).
+        e: (3,) [rad]; written.
+    """
     T = np.empty((3, 3))
     for i in range(3):
         for j in range(3):
@@ -52,14 +58,20 @@ def _compute_rotation_error(R: Floats, target: Floats, e: Floats) -> None:
 
 
 @inline_kernel
-def _allocate_frames(n_joints: int) -> JointFrames:
+def allocate_joint_frames(n_joints: int) -> JointFrames:
     """Return room for the frames of joints."""
     return JointFrames(np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, 3)))
 
 
 @kernel
-def _compute_frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None:
-    """Write the joints in the world; their axes are G_parent reference J_l(r)."""
+def compute_joint_frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None:
+    """Write the joints in the world; their axes are G_parent reference J_l(r).
+
+    Args:
+        state: the joints' rotations and the root.
+        tree: the skeleton's joints.
+        frames: rotations, positions and axes in the world; written.
+    """
     pose, G, p, H = state.rotvec, frames.rotation, frames.position, frames.axes
     rotation, left, L = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for i in range(3):
@@ -141,10 +153,19 @@ def _add_rows(row: int, scale: float, D: Floats, e: Floats, full: Floats, lin: L
 
 
 @kernel
-def _add_handle_terms(
+def add_handle_terms(
     frames: JointFrames, parents: Ints, handles: HandleTargets, robust2: float, lin: Linearisation, rows: Ints
 ) -> float:
-    """Append the rows of the handles; return their energy, sum rho(|e|^2) with the pseudo-Huber rho."""
+    """Append the rows of the handles; return their energy, sum rho(|e|^2) with the pseudo-Huber rho.
+
+    Args:
+        frames: the joints in the world.
+        parents: the parent of each joint, (J,).
+        handles: and their targets.
+        robust2: squared distance beyond which the energy grows linearly, in sigmas.
+        lin: rows of residuals and derivatives; added to.
+        rows: rows used so far; changed.
+    """
     joint, offset_m, point, root_info = handles.joint, handles.offset_m, handles.point_m, handles.root_info
     ideal, weight_px = handles.ideal, handles.weight_px
     G, p = frames.rotation, frames.position
@@ -178,10 +199,18 @@ def _add_handle_terms(
 
 
 @kernel
-def _add_orientation_terms(
+def add_orientation_terms(
     frames: JointFrames, parents: Ints, targets: OrientationTargets, lin: Linearisation, rows: Ints
 ) -> float:
-    """Append the rows of the orientations; return their energy, half the squared angles over sigma."""
+    """Append the rows of the orientations; return their energy, half the squared angles over sigma.
+
+    Args:
+        frames: the joints in the world.
+        parents: the parent of each joint, (J,).
+        targets: wanted orientations.
+        lin: rows of residuals and derivatives; added to.
+        rows: rows used so far; changed.
+    """
     joint, rotation, sigma = targets.joint, targets.rotation, targets.sigma_rad
     G, H = frames.rotation, frames.axes
     n_a = 3 * (parents.shape[0] - 1)
@@ -193,7 +222,7 @@ def _add_orientation_terms(
             continue
         full[:] = 0.0
         j = joint[o]
-        _compute_rotation_error(G[j], rotation[o], e)
+        compute_rotation_error(G[j], rotation[o], e)
         while parents[j] >= 0:
             for i in range(3):
                 for c in range(3):
@@ -207,14 +236,20 @@ def _add_orientation_terms(
 
 
 @inline_kernel
-def _count_max_rows(handles: HandleTargets, orientations: OrientationTargets) -> int:
+def count_max_rows(handles: HandleTargets, orientations: OrientationTargets) -> int:
     """Return the largest possible number of rows."""
     return int(6 * handles.joint.shape[0] + 3 * orientations.joint.shape[0] + 1)
 
 
 @inline_kernel
-def _allocate_linearisation(n_rows: int, n_a: int, n_p: int) -> Linearisation:
-    """Return room for a linearisation."""
+def allocate_linearisation(n_rows: int, n_a: int, n_p: int) -> Linearisation:
+    """Return room for a linearisation.
+
+    Args:
+        n_rows: residuals at most.
+        n_a: angles.
+        n_p: coordinates of the root and latent positions.
+    """
     by_a, by_p = np.empty((n_rows, n_a)), np.empty((n_rows, n_p))
     D, cross, ga, H, gp = np.empty(n_a), np.empty((n_a, n_p)), np.empty(n_a), np.empty((n_p, n_p)), np.empty(n_p)
     return Linearisation(D, cross, ga, H, gp, by_a, by_p, np.empty(n_rows), np.empty(n_p))

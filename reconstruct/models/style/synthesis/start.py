@@ -40,7 +40,13 @@ class ActivePoses:
         self._last: tuple[tuple[bytes, ...], TurnedHandles] | None = None
 
     def starts(self, problem: SynthesisProblem, up: Floats, count: int) -> list[SynthesisState]:
-        """Return the best poses, the best first and apart from each other in x, aligned with the constraints."""
+        """Return the best poses, the best first and apart from each other in x, aligned with the constraints.
+
+        Args:
+            problem: what is asked.
+            up: the world's vertical, (3,).
+            count: how many poses at most.
+        """
         constraints, targets = problem.constraints, problem.targets
         yaws = self._yaws(targets.root.rotation, up) if targets.root.rotation_precision > MAX_HEADING_RAD**-2 else None
         if yaws is None and not problem.has_image_points and not find_points_in_space(targets.handles).any():

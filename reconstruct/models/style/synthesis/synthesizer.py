@@ -20,7 +20,7 @@ from reconstruct.models.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.models.style.model import Style, StyleError, build_annealing_evaluators
 from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, SynthesisMinimum, SynthesisPrior, SynthesisState
 from reconstruct.models.style.synthesis.likelihood import ENERGY, VARIANCE
-from reconstruct.models.style.synthesis.minimise import _minimise_energy
+from reconstruct.models.style.synthesis.minimise import minimise_synthesis_energy
 from reconstruct.models.style.synthesis.problem import (
     SynthesisProblem,
     add_fixed_joints,
@@ -105,9 +105,15 @@ class Synthesizer:
     ) -> Synthesis:
         """Return the pose.
 
-        start: of the previous frame; then there is neither annealing nor a search for a start. past: velocity and acceleration
-        count too; without it the style's static features alone. search: where the minimum near start is a bad one, search for
-        other starts too. max_steps: from start, LIVE_STEPS for a live frame; more needed: the pose has not converged.
+        Args:
+            constraints: what is asked of the pose.
+            start: of the previous frame; then there is neither annealing nor a search for a start. past: velocity and
+                acceleration count too; without it the style's static features alone. search: where the minimum near start is a
+                bad one, search for other starts too. max_steps: from start, LIVE_STEPS for a live frame; more needed: the pose
+                has not converged.
+            past: features of the frames before, or None.
+            search: whether other starts are tried too.
+            max_steps: of the minimiser.
         """
         problem = self._problem(constraints, past)
         if start is None:
@@ -167,7 +173,7 @@ class Synthesizer:
         """Move a state to a minimum; return it, and s2 and share L_IK of each style, (S, 2)."""
         summary, prior = np.empty((len(self.styles), 2)), self._prior(problem, step)
         max_steps = STEPS[step] if max_steps is None else max_steps
-        return _minimise_energy(state, prior, self._tree, problem.targets, max_steps, TOLERANCES[step], summary), summary
+        return minimise_synthesis_energy(state, prior, self._tree, problem.targets, max_steps, TOLERANCES[step], summary), summary
 
     def _models(self, moving: bool) -> tuple[LikelihoodModel, ...]:
         """Return the models of all styles at the steps of annealing."""

@@ -43,7 +43,13 @@ class SinglePoseSynthesizer(Protocol):
     skeleton: Skeleton
 
     def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: PastFeatures | None = None) -> Synthesis:
-        """Return the pose."""
+        """Return the pose.
+
+        Args:
+            constraints: what is asked of the pose.
+            start: pose the search begins at, or None.
+            past: features of the frames before, or None.
+        """
         ...
 
     def with_shares(self, shares: Sequence[float]) -> Self:
@@ -59,7 +65,11 @@ def follow_constraints(
 ) -> tuple[Synthesis, ...]:
     """Return the motion that meets the constraints of each of N frames, STEP_S apart.
 
-    shares: of the styles in each frame, (N, S), scaled to a sum of 1; None: the synthesizer's own.
+    Args:
+        synthesizer: of single poses.
+        constraints: of each frame.
+        shares: of the styles in each frame, (N, S), scaled to a sum of 1; None: the synthesizer's own.
+        progress: called with the frames done and all frames, or None.
     """
     work = _MotionWork(synthesizer, constraints, shares, progress)
     poses = choose_best_path(work.candidates(), synthesizer.styles, [each.shares for each in work.synthesizers])
@@ -73,8 +83,13 @@ def choose_best_path(
 ) -> list[Synthesis]:
     """Return one of the candidates of each frame.
 
-    candidates: of N frames one or more; shares: of the styles in each frame. The cost from one pose to the next is |v|^2 / 2 in
-    standard deviations of the style's velocities, comparable with the energies, which are negative logarithms.
+    The cost from one pose to the next is |v|^2 / 2 in standard deviations of the style's velocities, comparable with the
+    energies, which are negative logarithms.
+
+    Args:
+        candidates: of N frames one or more.
+        styles: that the candidates are of.
+        shares: of the styles in each frame.
     """
     if not candidates:
         return []

@@ -17,7 +17,7 @@ from capture.clock import now_ns
 from capture.sources.network import connection as mjpeg_connection
 from capture.sources.network import mjpeg as mjpeg_http
 from capture.sources.network import mjpeg as multipart
-from capture.sources.network.mjpeg import JpegPart, MjpegHttp, MultipartParser, NotAStreamError, _parse_sent_ns
+from capture.sources.network.mjpeg import JpegPart, MjpegHttp, MultipartParser, NotAStreamError, parse_sent_ns
 from capture.sources.source import Source, Stamp
 from config.errors import SourceError
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
@@ -200,7 +200,7 @@ def test_the_rate_is_heard_unless_given(server: MjpegServer, kept: Kept) -> None
     ],
 )
 def test_how_a_sender_writes_its_time(headers: dict[str, str], ns: int | None) -> None:
-    found = _parse_sent_ns(headers)
+    found = parse_sent_ns(headers)
     assert found == (None if ns is None else pytest.approx(ns, abs=300))
 
 

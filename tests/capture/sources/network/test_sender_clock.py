@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.sources.network.sender_clock import SenderClock, _fit_slope_under
+from capture.sources.network.sender_clock import SenderClock, fit_slope_under
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -34,9 +34,9 @@ def test_by_hand() -> None:
 
 
 def test_slope_under_points() -> None:
-    assert _fit_slope_under([(0.0, 1.0)]) == 0.0
-    assert _fit_slope_under([(0.0, 1.0), (1.0, 9.0), (2.0, 2.0), (3.0, 2.6), (4.0, 5.0)]) == pytest.approx(0.5)
-    assert _fit_slope_under([(0.0, 5.0), (1.0, 1.0), (2.0, 4.0), (3.0, 0.0)]) == pytest.approx(-0.5)
+    assert fit_slope_under([(0.0, 1.0)]) == 0.0
+    assert fit_slope_under([(0.0, 1.0), (1.0, 9.0), (2.0, 2.0), (3.0, 2.6), (4.0, 5.0)]) == pytest.approx(0.5)
+    assert fit_slope_under([(0.0, 5.0), (1.0, 1.0), (2.0, 4.0), (3.0, 0.0)]) == pytest.approx(-0.5)
 
 
 @given(ppm=st.floats(-200, 200), jitter_ms=st.floats(0, 15), seed=st.integers(0, 999))

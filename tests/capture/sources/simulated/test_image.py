@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
 
 from calibration.placement import make_facing_rig
-from capture.sources.simulated.image import CameraView, Renderer, Sensor, _add_noise, _compose_layer
+from capture.sources.simulated.image import CameraView, Renderer, Sensor, add_image_noise, compose_layer
 from config.arrays import Floats
 
 
@@ -29,7 +29,7 @@ def test_a_layer_is_laid_over_by_bilinear_interpolation(seed: int) -> None:
     layer[rows, columns, 3] = cover
     layer[rows, columns, :3] = rng.uniform(0.0, 255.0, (4, 6, 3)) * cover[..., None]
     expected = laid_over_oracle(image.astype(float), layer.astype(float))
-    _compose_layer(image, layer, np.array([3, 9, 2, 6]))
+    compose_layer(image, layer, np.array([3, 9, 2, 6]))
     assert np.abs(image - expected).max() <= 0.5 + 1e-3
 
 
@@ -37,7 +37,7 @@ def test_one_covered_sample_fades_over_the_four_pixels_around_it() -> None:
     image = np.full((8, 8, 3), 100, np.uint8)
     layer = np.zeros((4, 4, 4), np.float32)
     layer[1, 2] = [200.0, 40.0, 0.0, 1.0]
-    _compose_layer(image, layer, np.array([2, 3, 1, 2]))
+    compose_layer(image, layer, np.array([2, 3, 1, 2]))
     # The sample sits between pixels 4 and 5 of a row, 2 and 3 of a column; weights are 3/4 and 1/4 each way.
     assert image[2, 4].tolist() == [156, 66, 44]  # cover 9/16
     assert image[2, 6].tolist() == [119, 89, 81]  # cover 3/16
@@ -58,7 +58,7 @@ def test_one_covered_sample_fades_over_the_four_pixels_around_it() -> None:
 )
 def test_noise_grows_with_the_light(value: int, normal: float, expected: int) -> None:
     image = np.array([value], np.uint8)
-    _add_noise(image, np.array([round(256 * normal)], np.int16), 3.0, 0.16)
+    add_image_noise(image, np.array([round(256 * normal)], np.int16), 3.0, 0.16)
     assert image[0] == expected
 
 

@@ -9,10 +9,10 @@ from capture.sources.simulated.rays import (
     SAMPLES,
     SKIN_M,
     Cones,
-    _intersect_cone,
     compute_surface_distance,
     compute_visibility,
     draw_body,
+    intersect_cone,
 )
 from config.arrays import Floats
 from tests.support.compiled import limit_examples
@@ -20,7 +20,7 @@ from tests.support.compiled import limit_examples
 
 def chords(cones: Cones, origin: Floats, direction: Floats) -> Floats:
     """Return where a ray is inside each cone, (C, 2); first > second where it misses."""
-    return np.array([_intersect_cone(a, b, *r, origin, direction) for a, b, r in zip(*cones, strict=True)])
+    return np.array([intersect_cone(a, b, *r, origin, direction) for a, b, r in zip(*cones, strict=True)])
 
 
 def sampled_distance(a: Floats, b: Floats, radii: Floats, points: Floats, n: int = 800) -> Floats:

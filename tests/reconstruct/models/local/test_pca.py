@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from config.arrays import Floats
 from reconstruct.models.local.model import DOFS, LocalModel
 from reconstruct.models.local.pca import (
-    _compute_score_shares,
-    _find_secular_root,
     choose_candidate,
     compute_left_out_errors2,
     compute_loo_errors,
     compute_pca,
+    compute_score_shares,
+    find_secular_root,
     fit_local_pca,
     select_local_pca,
 )
@@ -119,7 +119,7 @@ def _gap(X: Floats, b: int) -> float:
 def test_the_secular_root_is_an_eigenvalue() -> None:
     values, z, rate = np.array([5.0, 2.0, 1.999999, 0.3]), np.array([0.4, 1e-4, 0.7, 0.2]), 1.1
     true = np.linalg.eigvalsh(np.diag(values) - rate * np.outer(z, z))[::-1]
-    roots = [_find_secular_root(values, rate * z**2, 4, k, 1e-12)[0] for k in range(4)]
+    roots = [find_secular_root(values, rate * z**2, 4, k, 1e-12)[0] for k in range(4)]
     np.testing.assert_allclose(roots, true, rtol=1e-13)
 
 
@@ -127,7 +127,7 @@ def test_shares_are_those_of_the_eigenvectors() -> None:
     values, z, rate = np.array([3.0, 3.0, 1.0, 0.5]), np.array([0.3, -0.4, 0.0, 0.1]), 1.25
     m, U = np.linalg.eigh(np.diag(values) - rate * np.outer(z, z))
     shares = np.empty(4)
-    _compute_score_shares(values, z, rate, 1e-12, np.empty((4, 4)), shares)
+    compute_score_shares(values, z, rate, 1e-12, np.empty((4, 4)), shares)
     np.testing.assert_allclose(shares, ((z @ U) ** 2)[::-1], atol=1e-14)
     assert m[-1] == pytest.approx(3.0)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from database.container import ALIGNMENT, open_container, write_container
 from reconstruct.models.style.features import N_FEATURES, PoseTimes
-from reconstruct.models.style.file import KIND, StyleOrigin, _collect_arrays, read_style, read_style_and_origin, write_style
+from reconstruct.models.style.file import KIND, StyleOrigin, collect_style_arrays, read_style, read_style_and_origin, write_style
 from reconstruct.models.style.model import Hyperparameters, Style, StyleError
 from tests.support.style_posers import style_of
 
@@ -62,7 +62,7 @@ def same(first: Style, second: Style) -> bool:
 
 
 def _lists(of: Style) -> list[Any]:
-    return list(_collect_arrays(of).values())
+    return list(collect_style_arrays(of).values())
 
 
 def test_what_goes_in_comes_out_to_the_last_bit(path: Path) -> None:
@@ -122,12 +122,12 @@ def rewritten(path: Path, fields: dict[str, Any], arrays: dict[str, Any]) -> Non
 
 
 def changed(name: str, value: float) -> Any:
-    array = np.array(_collect_arrays(style())[name], float)
+    array = np.array(collect_style_arrays(style())[name], float)
     array.flat[len(array.flat) // 2] = value
     return array
 
 
-NAMES = sorted(_collect_arrays(style()))
+NAMES = sorted(collect_style_arrays(style()))
 OTHER_FEATURES = {"features_of": ["knee.x", "knee.y"]}
 
 

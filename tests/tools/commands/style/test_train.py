@@ -17,7 +17,7 @@ from stream.export.bvh import write_bvh
 from stream.export.take import Take
 from tests.support.commands import Result, duocap
 from tests.tools.commands.test_export import recording
-from tools.style.sources import StyleSources, find_main_skeleton, read_motion_sources
+from tools.style.sources import StyleSources, find_main_skeleton, find_unbroken_ranges, read_motion_sources
 
 QUICK = ("--active", 15, "--steps", 3, "--latent", 2)
 
@@ -108,12 +108,10 @@ def test_a_recording_without_a_floor_is_stood_up(tmp_path: Path) -> None:
 
 
 def test_pauses_of_the_cameras_end_a_stretch() -> None:
-    from tools.style.sources import _find_tracked_ranges
-
     seconds = np.concatenate([np.arange(30) / 60.0, 0.2 + np.arange(30, 60) / 60.0, 1.5 + np.arange(60, 63) / 60.0])
     clip = make_builtin_clip("idle", fps=60.0)
     take = Take(clip.skeleton, seconds, (TrackingState.TRACKING,) * 63, clip.rotvec[:63].copy(), clip.root_m[:63].copy())
-    assert _find_tracked_ranges(take) == [(0, 30), (30, 60)]
+    assert find_unbroken_ranges(take) == [(0, 30), (30, 60)]
 
 
 def test_motions_of_different_bodies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

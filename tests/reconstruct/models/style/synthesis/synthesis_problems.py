@@ -17,8 +17,8 @@ from reconstruct.models.style.features import N_ANGLES, build_training_poses, co
 from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.arrays import JointTree, Linearisation, SynthesisPrior, SynthesisState, Targets
-from reconstruct.models.style.synthesis.energy import _evaluate_energy
-from reconstruct.models.style.synthesis.rows import _allocate_linearisation, _count_max_rows
+from reconstruct.models.style.synthesis.energy import evaluate_synthesis_energy
+from reconstruct.models.style.synthesis.rows import allocate_linearisation, count_max_rows
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
 from reconstruct.observations import Observations
 
@@ -94,8 +94,8 @@ def problem(rng: np.random.Generator) -> tuple[SynthesisPrior, Targets, Synthesi
 def evaluated(state: SynthesisState, prior: SynthesisPrior, targets: Targets) -> tuple[float, Linearisation]:
     """Return the energy and its linearisation, residuals without the rows that are not used."""
     rows = np.zeros(1, np.int64)
-    lin = _allocate_linearisation(_count_max_rows(targets.handles, targets.orientations), N_ANGLES, 10)
+    lin = allocate_linearisation(count_max_rows(targets.handles, targets.orientations), N_ANGLES, 10)
     tree = JointTree(PARENT_ARRAY, clip().skeleton.offsets_m, REFERENCE)
-    energy = _evaluate_energy(state, prior, tree, targets, lin, np.empty((2, 2)), rows)
+    energy = evaluate_synthesis_energy(state, prior, tree, targets, lin, np.empty((2, 2)), rows)
     n = int(rows[0])
     return energy, lin._replace(rows_a=lin.rows_a[:n], rows_p=lin.rows_p[:n], residual=lin.residual[:n])

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.models.style.features import N_ANGLES
 from reconstruct.models.style.synthesis.arrays import SynthesisState
-from reconstruct.models.style.synthesis.minimise import _apply_step, _compute_damped_step
-from reconstruct.models.style.synthesis.rows import _compute_rotation_error
+from reconstruct.models.style.synthesis.minimise import apply_synthesis_step, compute_damped_step
+from reconstruct.models.style.synthesis.rows import compute_rotation_error
 from tests.reconstruct.models.style.synthesis.synthesis_problems import evaluated, problem
 
 
@@ -23,7 +23,7 @@ def test_gradient_of_the_energy(seed: int) -> None:
         ends = []
         for sign in (1.0, -1.0):
             trial = SynthesisState(*(np.empty_like(part) for part in state))
-            _apply_step(state, sign * d[:N_ANGLES], sign * d[N_ANGLES:], trial)
+            apply_synthesis_step(state, sign * d[:N_ANGLES], sign * d[N_ANGLES:], trial)
             ends.append(evaluated(trial, prior, targets)[0])
         assert_allclose(ends[0] - ends[1], 2.0 * gradient @ d, rtol=1e-5, atol=1e-6 * np.abs(gradient).max() * 1e-6 * 100.0)
 
@@ -32,7 +32,7 @@ def test_gradient_of_the_energy(seed: int) -> None:
 def test_rotation_error_is_the_rotation_vector(angle: float) -> None:
     axis, target, e = np.array([0.6, 0.0, -0.8]), matrix_from_rotvec([0.2, 0.5, -1.0]), np.empty(3)
     R = np.ascontiguousarray(matrix_from_rotvec(angle * axis) @ target)
-    _compute_rotation_error(R, target, e)
+    compute_rotation_error(R, target, e)
     assert compute_geodesic_rad(matrix_from_rotvec(e) @ target, R) < 1e-6 and abs(np.linalg.norm(e) - angle) < 1e-6
 
 
@@ -44,7 +44,7 @@ def test_a_step_solves_the_whole_system() -> None:
     scale = np.concatenate([lin.hessian_a, lin.scale_p]) + (J**2).sum(axis=0)
     gradient = np.concatenate([lin.gradient_a, lin.gradient_p]) + J.T @ lin.residual
     step_a, step_p, damping = np.empty(N_ANGLES), np.empty(10), 0.1
-    while (gain := _compute_damped_step(lin, n, damping, step_a, step_p)) < 0.0:  # far from a minimum the Hessian is indefinite
+    while (gain := compute_damped_step(lin, n, damping, step_a, step_p)) < 0.0:  # far from a minimum the Hessian is indefinite
         damping *= 10.0
     assert damping < 1e4
     little = np.concatenate([np.full(N_ANGLES, 1e-9), np.full(10, 1e-6)])

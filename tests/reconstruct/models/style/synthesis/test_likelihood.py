@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from config.arrays import Floats
 from reconstruct.models.style.model import Hyperparameters, StyleEvaluator, compute_covariance, predict_features
 from reconstruct.models.style.synthesis.arrays import LatentDerivatives, LikelihoodModel, StaticDerivatives
-from reconstruct.models.style.synthesis.likelihood import ENERGY, _add_likelihood
+from reconstruct.models.style.synthesis.likelihood import ENERGY, add_likelihood
 from tests.support.compiled import limit_examples
 
 N_STATIC = 7
@@ -37,7 +37,7 @@ def likelihood(x: Floats, s: Floats, model: LikelihoodModel, share: float = 1.0)
     q, n, summary = len(x), len(s), np.zeros(2)
     by_x = LatentDerivatives(np.zeros(q), np.zeros((q, q)), np.zeros(q))
     by_s = StaticDerivatives(np.zeros(n), np.zeros(n), np.zeros((n, q)))
-    _add_likelihood(x, s, model, share, by_x, by_s, summary)
+    add_likelihood(x, s, model, share, by_x, by_s, summary)
     hessian = np.block([[np.diag(by_s.diagonal), by_s.cross], [by_s.cross.T, by_x.hessian]])
     return float(summary[ENERGY]), np.concatenate([by_s.gradient, by_x.gradient]), hessian, by_x.scale
 
