@@ -55,7 +55,7 @@ class ConeBody(ReadOnlyArrays):
         return Cones(a, np.einsum("...cij,cj->...ci", R, self.b) + t, self.radii)
 
 
-class BodyPart(NamedTuple):
+class SilhouettePart(NamedTuple):
     """A round cone of a joint: its ends in the joint's frame, (3,) [m], the radii at both, and its colour RGB."""
 
     joint: str
@@ -73,7 +73,7 @@ def build_body_around(skeleton: Skeleton) -> ConeBody:
     return _arrays_from_parts(parts)
 
 
-def _arrays_from_parts(parts: list[BodyPart]) -> ConeBody:
+def _arrays_from_parts(parts: list[SilhouettePart]) -> ConeBody:
     """Return parts as arrays."""
     return ConeBody(
         np.array([JOINT_INDEX[part.joint] for part in parts], np.int64),
@@ -84,25 +84,25 @@ def _arrays_from_parts(parts: list[BodyPart]) -> ConeBody:
     )
 
 
-def _build_limbs(skeleton: Skeleton, side: str, scale: float) -> list[BodyPart]:
+def _build_limbs(skeleton: Skeleton, side: str, scale: float) -> list[SilhouettePart]:
     """Return one side's leg and arm."""
-    parts: list[BodyPart] = []
+    parts: list[SilhouettePart] = []
     for name, end, r_a, r_b, color in LIMBS:
         tip = skeleton.offsets_m[JOINT_INDEX[side + end]] if end else skeleton.tails_m[JOINT_INDEX[side + name]]
-        parts.append(BodyPart(side + name, np.zeros(3), tip, r_a * scale, r_b * scale, color))
+        parts.append(SilhouettePart(side + name, np.zeros(3), tip, r_a * scale, r_b * scale, color))
     # The heel: behind and below the ankle, as low as the toes.
     down = min(float(skeleton.offsets_m[JOINT_INDEX[side + "Toes"]][1]), -0.03)
     heel = np.array([0.0, down, -0.035 * scale])
-    parts.append(BodyPart(side + "Foot", np.zeros(3), heel, 0.040 * scale, 0.032 * scale, SHOES))
+    parts.append(SilhouettePart(side + "Foot", np.zeros(3), heel, 0.040 * scale, 0.032 * scale, SHOES))
     return parts
 
 
-def _build_trunk(skeleton: Skeleton, scale: float) -> list[BodyPart]:
+def _build_trunk(skeleton: Skeleton, scale: float) -> list[SilhouettePart]:
     """Return pelvis, belly, chest, neck and head: cones across the spine make an oval trunk."""
 
-    def across(joint: str, middle: Floats, half_width_m: float, radius_m: float, color: tuple[int, int, int]) -> BodyPart:
+    def across(joint: str, middle: Floats, half_width_m: float, radius_m: float, color: tuple[int, int, int]) -> SilhouettePart:
         side = np.array([half_width_m * scale, 0.0, 0.0])
-        return BodyPart(joint, middle - side, middle + side, radius_m * scale, radius_m * scale, color)
+        return SilhouettePart(joint, middle - side, middle + side, radius_m * scale, radius_m * scale, color)
 
     offset = {name: skeleton.offsets_m[index] for name, index in JOINT_INDEX.items()}
     crotch = 0.5 * (offset["leftUpperLeg"] + offset["rightUpperLeg"])
@@ -116,10 +116,10 @@ def _build_trunk(skeleton: Skeleton, scale: float) -> list[BodyPart]:
         across("chest", 0.35 * offset["upperChest"], 0.060, 0.100, SHIRT),
         across("chest", 0.85 * offset["upperChest"], 0.070, 0.102, SHIRT),
         across("upperChest", 0.5 * offset["leftShoulder"] * [0, 1, 1] + 0.25 * offset["neck"], 0.080, 0.098, SHIRT),
-        BodyPart("upperChest", 0.4 * offset["neck"], offset["neck"], 0.070 * scale, 0.056 * scale, SHIRT),
-        BodyPart("neck", np.zeros(3), offset["upperNeck"], 0.055 * scale, 0.053 * scale, SKIN),
-        BodyPart("upperNeck", np.zeros(3), offset["head"], 0.053 * scale, 0.055 * scale, SKIN),
-        BodyPart("head", top - 0.155 * scale * up, top - 0.092 * scale * up, 0.072 * scale, 0.092 * scale, SKIN),
+        SilhouettePart("upperChest", 0.4 * offset["neck"], offset["neck"], 0.070 * scale, 0.056 * scale, SHIRT),
+        SilhouettePart("neck", np.zeros(3), offset["upperNeck"], 0.055 * scale, 0.053 * scale, SKIN),
+        SilhouettePart("upperNeck", np.zeros(3), offset["head"], 0.053 * scale, 0.055 * scale, SKIN),
+        SilhouettePart("head", top - 0.155 * scale * up, top - 0.092 * scale * up, 0.072 * scale, 0.092 * scale, SKIN),
     ]
 
 
@@ -188,7 +188,7 @@ def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: 
         length = float(np.linalg.norm(offset_m[m]))
         if distance > PROP_GAP_M:
             end = offset_m[m] * (1.0 - (radius_m + PROP_RADIUS_M) / length)
-            parts.append(BodyPart(names[joint], np.zeros(3), end, PROP_RADIUS_M, PROP_RADIUS_M, PROP))
+            parts.append(SilhouettePart(names[joint], np.zeros(3), end, PROP_RADIUS_M, PROP_RADIUS_M, PROP))
     if not parts:
         return body
     extra = _arrays_from_parts(parts)
