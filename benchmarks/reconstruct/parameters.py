@@ -50,7 +50,7 @@ from tools.evaluate.missing.labels import LabelOptions, measure_labels
 from tools.evaluate.missing.masks import MissingCase, seen_in
 from tools.evaluate.missing.measure import clip_query
 from tools.evaluate.missing.methods import MethodInput
-from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
+from tools.evaluate.protocol import open_for_clip, protocol_database, read_query, set_clip
 from tools.evaluate.queries import apply_variant
 from tools.evaluate.sets import TUNING, stems_of
 from tools.evaluate.states import count_states
@@ -151,7 +151,7 @@ def count_seen_in_clip(stem: str, motion: Path, database: Path, seconds: float) 
     """Count what a simulated recording of a clip shows."""
     settings, performer = build_unfiltered_settings(), build_performer(stem, "tuning", "body", motion, seconds)
     kept = [m for m, marker in enumerate(performer.markers.names) if marker not in WORN["body"][1]]
-    poses = open_once(database)
+    poses = open_for_clip(database, set_clip(stem))
     pipeline = Pipeline(performer.rig, calibrate_subject(performer, kept, poses, settings), poses, settings)
     return count_seen(pipeline, render_pictures(performer, FPS, kept).pairs())
 
@@ -207,7 +207,7 @@ def build_hidden_query(stem: str, motion: Path, database: Path, seconds: float) 
     visible = seen_in(HIDDEN, query.subject, len(query), 1, stem)
     if visible is None:
         return None
-    index = load_search_index(query.subject, open_once(database))
+    index = load_search_index(query.subject, open_for_clip(database, which))
     return MethodInput(replace(query, visible=visible), index, Settings(), None)
 
 

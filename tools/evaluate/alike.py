@@ -9,7 +9,7 @@ for the nearest of any two other takes, walks of one person, 43 mm and 0.26. Bod
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ COMPARED = (
 )
 JOINTS = [JOINT_INDEX[name] for name in COMPARED]  # the hips first
 BLOCK = 64  # windows compared at a time
-N_CACHED = 2
+N_CACHED = 12  # copies kept in the user's cache: one a person of the tuning clips, and a few
 
 
 def without_like(path: Path, given: Sequence[Clip], cache: Path) -> Path:
@@ -48,12 +48,24 @@ def without_like(path: Path, given: Sequence[Clip], cache: Path) -> Path:
         return path
     for k, name in sorted(alike.items()):
         logger.warning("%s is like %s and left out of the database", database.clip_names[k], name)
-    key = hashlib.blake2b(f"{path.name} {path.stat().st_size} {sorted(alike)}".encode(), digest_size=8).hexdigest()
+    return without_clips(path, set(alike), cache)
+
+
+def without_clips(path: Path, left_out: Set[int], cache: Path) -> Path:
+    """Return a copy in the cache of a database without some of its clips, by number. Raises DatabaseError.
+
+    Args:
+        path: the database.
+        left_out: numbers of the clips that the copy has not.
+        cache: folder of copies; of those made earlier the last used are kept.
+    """
+    database = open_database(path)
+    key = hashlib.blake2b(f"{path.name} {path.stat().st_size} {sorted(left_out)}".encode(), digest_size=8).hexdigest()
     out = cache / f"without-{key}.db"
     if out.is_file():
         mark_used(out)
         return out
-    kept = [k for k in range(database.n_clips) if k not in alike]
+    kept = [k for k in range(database.n_clips) if k not in left_out]
     captured = (database.clip(k) for k in kept if not database.generated[k])
     generated = (database.clip(k) for k in kept if database.generated[k])
     cache.mkdir(parents=True, exist_ok=True)

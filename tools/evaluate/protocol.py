@@ -20,9 +20,9 @@ from database.files.read import read_clip
 from database.store import SCHEMA, PoseDatabase, open_database
 from database.thinning import MARK
 from tools.database.installed import find_default_database
-from tools.evaluate.alike import without_like
+from tools.evaluate.alike import without_clips, without_like
 from tools.evaluate.given import C3D, is_file_name, read_given
-from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, set_of
+from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, person, set_of
 from tools.progress import open_progress_bar
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,8 @@ N_CACHED = 2  # databases of a kind kept in the user's cache, the last used
 class ProtocolClip:
     """A query: file stem, behaviour, and first frame of the file that is part of it (0-based).
 
-    file: of anybody's clip, with the skeleton of an AMC; None: a clip of the motions' folder.
+    file: of anybody's clip, with the skeleton of an AMC; None: a clip of the motions' folder. without_person: whether the
+    database must hold no take of the clip's person.
     """
 
     stem: str
@@ -41,6 +42,7 @@ class ProtocolClip:
     start: int = 0
     file: Path | None = None
     skeleton: Path | None = None
+    without_person: bool = False
 
 
 # Most commands measure MAIN unless clips are named; OTHERS complete the protocol.
@@ -112,7 +114,7 @@ def named_clip(name: str, skeleton: Path | None = None) -> ProtocolClip:
 
 def set_clip(stem: str) -> ProtocolClip:
     """Return a clip of the tuning or the test set."""
-    return ProtocolClip(stem, (TUNING | TEST)[stem], STARTS.get(stem, 0))
+    return ProtocolClip(stem, (TUNING | TEST)[stem], STARTS.get(stem, 0), without_person=True)
 
 
 def synthesis_clips() -> tuple[ProtocolClip, ...]:
@@ -184,7 +186,7 @@ def protocol_database(motion: Path | None, database: Path | None = None, clips: 
 
     Raises DatabaseError: there are no motions, or the given database contains all queries.
     """
-    of_sets = any(set_of(clip.stem) and clip.file is None and clip not in (*MAIN, *OTHERS) for clip in clips)
+    of_sets = any(clip.without_person for clip in clips)
     if database is not None:
         if not clips:
             measurable_clips(open_database(database), (), MAIN)
@@ -219,10 +221,28 @@ def _built(motion: Path, leave_out: Sequence[str]) -> Path:
     return path
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def open_once(path: Path) -> PoseDatabase:
-    """Open a database, once in each process that measures clips with it."""
+    """Open a database, once in each process that measures clips with it, beside one without some clips."""
     return open_database(path)
+
+
+def open_for_clip(path: Path, clip: ProtocolClip) -> PoseDatabase:
+    """Open the database to measure a clip with, without its person's takes where the clip is of a set.
+
+    Constants chosen with other takes of the same person in the database do not hold for people whom nobody has seen
+    (docs/decisions/0053), as those of the test clips are.
+
+    Args:
+        path: of the database.
+        clip: that is measured.
+    """
+    database = open_once(path)
+    if not clip.without_person:
+        return database
+    names = [name.rpartition("/")[2] for name in database.clip_names]
+    own = {k for k, name in enumerate(names) if not database.generated[k] and person(name) == person(clip.stem)}
+    return open_once(without_clips(path, own, _cache_folder())) if own else database
 
 
 def contains(database: PoseDatabase, clip: ProtocolClip) -> bool:

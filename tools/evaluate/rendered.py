@@ -33,7 +33,7 @@ from tools.calibrate.session import fit_subject_to_pairs
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles, angle_errors, own_angles
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, read_query
+from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_for_clip, read_query
 from tools.evaluate.queries import query_angles
 from tools.evaluate.scores import LabelCheck, PoseScore, ScoredMotion, check_labels, score
 
@@ -212,7 +212,7 @@ def _run_by_path(
 ) -> RenderedResult | str:
     """Run one clip in a process of a pool; return the reason where it cannot be measured."""
     try:
-        return run_clip(which, motion, open_once(database), settings, options)
+        return run_clip(which, motion, open_for_clip(database, which), settings, options)
     except DuocapError as error:
         return f"{which.stem}: {error}"
 

@@ -12,7 +12,17 @@ from database.build import find_left_out_ranges, parse_leave_out
 from database.clips import Clip, slice_clip
 from database.store import open_database, write_database
 from tools.evaluate import protocol
-from tools.evaluate.protocol import LEAVE_OUT, MAIN, OTHERS, contains, measurable_clips, protocol_clip
+from tools.evaluate.protocol import (
+    LEAVE_OUT,
+    MAIN,
+    OTHERS,
+    contains,
+    measurable_clips,
+    open_for_clip,
+    open_once,
+    protocol_clip,
+    set_clip,
+)
 
 
 def test_it_is_built_once_and_the_last_used_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +82,14 @@ def test_a_piece_that_begins_late_is_a_query_too(tmp_path: Path, clip: Clip) -> 
     late = slice_clip(clip, 0, 20, "14_02+2990")
     write_database(tmp_path / "a.db", [late])
     assert contains(open_database(tmp_path / "a.db"), protocol_clip("14_02"))
+
+
+def test_a_tuning_clip_is_measured_without_its_person(tmp_path: Path, clip: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sets are measured on people whom the database has not; with one's other takes in it constants are too bold."""
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *args, **kwargs: str(tmp_path / "cache"))
+    names = ("05_03", "16_01", "16_02", "HDM_bd_squat_001_120")
+    write_database(tmp_path / "a.db", [slice_clip(clip, 10 * k, 10 * k + 10, name) for k, name in enumerate(names)])
+    plain = open_once(tmp_path / "a.db")
+    assert open_for_clip(tmp_path / "a.db", set_clip("16_15")).clip_names == ("05_03", "HDM_bd_squat_001_120")
+    assert open_for_clip(tmp_path / "a.db", set_clip("01_01")).clip_names == plain.clip_names == names
+    assert open_for_clip(tmp_path / "a.db", protocol_clip("16_15")).clip_names == names  # the paper's protocol

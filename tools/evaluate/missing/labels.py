@@ -31,7 +31,7 @@ from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
 from tools.evaluate.missing.styles import find_learnable, known_split, learn_style, no_split
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_for_clip
 from tools.evaluate.queries import FPS, true_subject
 from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, states_table
 
@@ -261,7 +261,7 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, sett
     performer = make_scene_performer(simulated, clip)
     scene = project_scene(which.stem, simulated, performer, options.seconds or np.inf)
     style = learn_style(split, scene.subject.skeleton) if any(options.styles) else None
-    pipeline = Pipeline(performer.rig, scene.subject, open_once(options.database), settings)
+    pipeline = Pipeline(performer.rig, scene.subject, open_for_clip(options.database, which), settings)
     pipeline.warm()
     runs = []
     for with_style in sorted(options.styles):  # a pipeline cannot give up its style: without one first

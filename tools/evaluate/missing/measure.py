@@ -30,7 +30,7 @@ from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE,
 from tools.evaluate.missing.offline import OFFLINE, solve_offline
 from tools.evaluate.missing.styles import SPLITS, TrainingSplit, find_learnable, learn_dictionary, learn_style, strangeness_deg
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_for_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
 from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
 from tools.evaluate.states import JudgedPoses
@@ -190,7 +190,7 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
     for kind in options.styles:
         split = SPLITS[kind](which, options.motion)
         query = _measured(clip_query(split.query, which, markers, options.seconds), options)
-        index = load_search_index(query.subject, open_once(options.database))
+        index = load_search_index(query.subject, open_for_clip(options.database, which))
         given = MethodInput(query, index, settings, *_pose_models(split, query.subject.skeleton, options))
         if given.style is not None or given.dictionary is not None:
             seen = _measured(clip_query(split.seen, which, markers, 0), options)
