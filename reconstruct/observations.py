@@ -24,9 +24,12 @@ UNKNOWN_DEPTH_M, MIN_DEPTH_M = 3.0, 0.3
 class Observations:
     """Observations of M markers.
 
-    point_m: (M, 3) world; root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated;
-    ideal: undistorted normalised image points, (V, M, 2); weight_px: 1 / variance, (V, M) [1/px^2], zero where unused;
-    view_rotation (V, 3, 3), view_translation (V, 3) [m], view_focal (V,) [px]: the cameras, world to camera.
+    Attributes:
+        point_m: (M, 3) world.
+        root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated.
+        ideal: undistorted normalised image points, (V, M, 2).
+        weight_px: 1 / variance, (V, M) [1/px^2], zero where unused; view_rotation (V, 3, 3), view_translation (V, 3) [m],
+            view_focal (V,) [px]: the cameras, world to camera.
     """
 
     point_m: Floats
@@ -47,8 +50,11 @@ class Observations:
 class Rays:
     """Rays of the markers that one camera alone sees, world frame.
 
-    monocular: which markers, (M,); from_m: optical centres, (M, 3) [m]; direction: unit vectors, (M, 3), both zero elsewhere;
-    sigma_rad: standard deviation across the ray, (M,).
+    Attributes:
+        monocular: which markers, (M,).
+        from_m: optical centres, (M, 3) [m].
+        direction: unit vectors, (M, 3), both zero elsewhere.
+        sigma_rad: standard deviation across the ray, (M,).
     """
 
     monocular: Bools

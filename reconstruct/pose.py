@@ -51,14 +51,23 @@ SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be sw
 class Pose:
     """One full-body pose with its provenance.
 
-    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world; root_m: (3,) [m];
-    joint_source: JointSource, (J,) uint8; confidence: 1 to 0 as error_m grows, (J,); marker_m: every marker as the pose has
-    it, (M, 3) [m] world; measured: two cameras at least saw it and the solver used it, (M,); residual_m: distance to the measured
-    marker, (M,), zero elsewhere; seen: used from each camera, (V, M); residual_px: reprojection error there, (V, M);
-    latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
-    markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it; error_m: how far from the truth each joint may
-    be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as near), or (0,) where nobody knows; doubts: what speaks
-    against labels or pose; n_views: how many cameras gave a view of the moment.
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world.
+        root_m: (3,) [m].
+        joint_source: JointSource, (J,) uint8.
+        confidence: 1 to 0 as error_m grows, (J,).
+        marker_m: every marker as the pose has it, (M, 3) [m] world.
+        measured: two cameras at least saw it and the solver used it, (M,).
+        residual_m: distance to the measured marker, (M,), zero elsewhere.
+        seen: used from each camera, (V, M).
+        residual_px: reprojection error there, (V, M).
+        latency_ns: by stage.
+        contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,).
+        point_m: where `measured` markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it.
+        error_m: how far from the truth each joint may be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as
+            near), or (0,) where nobody knows.
+        doubts: what speaks against labels or pose.
+        n_views: how many cameras gave a view of the moment.
     """
 
     index: int

@@ -50,9 +50,17 @@ DEFAULT_STYLE = "builtin-motions-1.style"  # another number, where it is to be l
 
 @dataclass(frozen=True, slots=True)
 class PoseTask:
-    """What to pose with. styles, dictionary: files, none: of built-in motions; session: to go on with, None: a new one; model: by
-    name; picture: to pose after, or None; database: whose poses can be taken, None: the default one; publish: at once; browser:
-    open the system's."""
+    """What to pose with.
+
+    Attributes:
+        styles, dictionary: files, none: of built-in motions.
+        session: to go on with, None: a new one.
+        model: by name.
+        picture: to pose after, or None.
+        database: whose poses can be taken, None: the default one.
+        publish: at once.
+        browser: open the system's.
+    """
 
     settings: Settings
     styles: tuple[Path, ...] = ()

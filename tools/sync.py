@@ -52,8 +52,13 @@ class SyncSamples:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """An offset. by_second: time [s] and offset of every second that tells one, with its sigma, (S, 3); drift_ppm: NaN where
-    unknown; error_px: median and 95th percentile of the epipolar error before and after, (2, 2), NaN without a rig."""
+    """An offset.
+
+    Attributes:
+        by_second: time [s] and offset of every second that tells one, with its sigma, (S, 3).
+        drift_ppm: NaN where unknown.
+        error_px: median and 95th percentile of the epipolar error before and after, (2, 2), NaN without a rig.
+    """
 
     offset: OffsetMeasurement
     by_second: Floats

@@ -80,8 +80,13 @@ VIEWER_NICE = 5  # beside a run: poses are more urgent than their picture
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """What to show; the settings say where. files: one or two recordings, none: the stream; browser: open the system's; at_s:
-    time of the recordings to stop at [s], None: they play from the beginning."""
+    """What to show; the settings say where.
+
+    Attributes:
+        files: one or two recordings, none: the stream.
+        browser: open the system's.
+        at_s: time of the recordings to stop at [s], None: they play from the beginning.
+    """
 
     settings: Settings
     files: tuple[Path, ...] = ()

@@ -39,8 +39,13 @@ FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]]
 class FeetState:
     """What is remembered of ankles and balls of the feet, rows as `database.contacts.CONTACT_JOINTS`.
 
-    motion: their positions and speeds; contact: (4,) bool; anchor_m: (4, 3) world; variance_m2: of the anchors, (4,); strength:
-    of each anchor, 0..1, (4,); limit_m: farthest that each point is moved from the pose, (4,).
+    Attributes:
+        motion: their positions and speeds.
+        contact: (4,) bool.
+        anchor_m: (4, 3) world.
+        variance_m2: of the anchors, (4,).
+        strength: of each anchor, 0..1, (4,).
+        limit_m: farthest that each point is moved from the pose, (4,).
     """
 
     motion: FootMotion

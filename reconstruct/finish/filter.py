@@ -50,9 +50,13 @@ class ActivityLimits(NamedTuple):
 class FilterMemory(NamedTuple):
     """State after the last frame, updated in place.
 
-    joint_m, filtered_m: solved and filtered joints (J, 3); quaternion: filtered rotations, xyzw (J, 4); root_m: filtered root
-    (3,); fast, slow: mean velocities (J, 3) [m/s]; strayed: mean vector from filtered to solved joints (J, 3) [m]; activity: of
-    each part, 0 still to 1 moving, (4,).
+    Attributes:
+        joint_m, filtered_m: solved and filtered joints (J, 3).
+        quaternion: filtered rotations, xyzw (J, 4).
+        root_m: filtered root (3,).
+        fast, slow: mean velocities (J, 3) [m/s].
+        strayed: mean vector from filtered to solved joints (J, 3) [m].
+        activity: of each part, 0 still to 1 moving, (4,).
     """
 
     joint_m: Floats

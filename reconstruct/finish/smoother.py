@@ -37,7 +37,13 @@ COLUMN = np.append(PART, PART[0])  # part of every joint, and of the root's posi
 
 @dataclass(frozen=True, slots=True)
 class MotionTrack:
-    """Joints and root over time. seconds: (N,), rising; matrix: rotations (N, J, 3, 3); root_m: (N, 3)."""
+    """Joints and root over time.
+
+    Attributes:
+        seconds: (N,), rising.
+        matrix: rotations (N, J, 3, 3).
+        root_m: (N, 3).
+    """
 
     seconds: Floats
     matrix: Floats

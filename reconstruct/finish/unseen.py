@@ -38,8 +38,10 @@ MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 class _Chain:
     """A chain's joints, (C,), the end last; at t_ns: coordinates and their rates, (C, 3), None before the first frame.
 
-    speeds: of its end in the poses of the database [m/s]; fastest_m_s: limit of the speed of its end, at least, by the frames
-    that are not left in `waiting`, of each its time and nearest poses.
+    Attributes:
+        speeds: of its end in the poses of the database [m/s].
+        fastest_m_s: limit of the speed of its end, at least, by the frames that are not left in `waiting`, of each its time and
+            nearest poses.
     """
 
     joints: Ints

@@ -191,8 +191,9 @@ def choose_wide_pairs(markers: Floats, count: int) -> Ints:
 class AcquiredView:
     """A labelling without a previous pose: blob of each marker, (M,), -1 for none; the root; the most similar pose, (J, 3).
 
-    cost_m: root mean square distance across the rays, missing markers included; margin: cost of the next best labelling that
-    differs, as a multiple.
+    Attributes:
+        cost_m: root mean square distance across the rays, missing markers included.
+        margin: cost of the next best labelling that differs, as a multiple.
     """
 
     blob_of_marker: Ints

@@ -21,7 +21,11 @@ MAX_PAIRS = 6
 class PoseIndex(NamedTuple):
     """Upright poses in lists: those of centre c are `member[start[c]:start[c + 1]]`.
 
-    poses: (N, M, 3) [m]; centers: (C, M, 3) [m]; start: (C + 1,); member: (N,).
+    Attributes:
+        poses: (N, M, 3) [m].
+        centers: (C, M, 3) [m].
+        start: (C + 1,).
+        member: (N,).
     """
 
     poses: Floats

@@ -63,9 +63,12 @@ class HeldOutCheck:
 
 @dataclass
 class HeldOutRecord:
-    """Errors of hidden markers with a pose model: sums of squares by limb and weight, (L + 1, W) [m^2]; how many count, (L + 1,).
+    """Errors of hidden markers with a pose model: sums of squares by limb and weight, (L + 1, W) [m^2]; how many count, (L +
+    1,).
 
-    gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square; n_checks: of how many.
+    Attributes:
+        gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square.
+        n_checks: of how many.
     """
 
     loss_m2: Floats = field(default_factory=lambda: np.full((len(LIMBS) + 1, len(WEIGHTS)), PRIOR_COUNT * PRIOR_M**2))
@@ -103,7 +106,10 @@ class HeldOutRecord:
 class FillIn:
     """Joins pose models with the local model of frames that lack markers.
 
-    models: by name; records: the errors of their held-out checks so far, by the same names; every_frames: how often one is made.
+    Args:
+        models: by name.
+        records: the errors of their held-out checks so far, by the same names.
+        every_frames: how often one is made.
     """
 
     def __init__(

@@ -22,8 +22,10 @@ from reconstruct.solve.root import RootPrior
 class PartialFrame:
     """What is known of a frame before a pose model is asked.
 
-    observations: nothing where a marker is missing; state: the pose solved from them without the pose model; variance: of its
-    joints, (D,) [rad^2], large where nothing is seen and neither the past nor the neighbours know.
+    Attributes:
+        observations: nothing where a marker is missing.
+        state: the pose solved from them without the pose model.
+        variance: of its joints, (D,) [rad^2], large where nothing is seen and neither the past nor the neighbours know.
     """
 
     observations: Observations
@@ -35,8 +37,10 @@ class PartialFrame:
 class PoseGaussian:
     """A Gaussian over the joints, and how well it knows such poses.
 
-    expected: (D,) [rad]; precision: inverse covariance, (D, D) [1/rad^2], zero where the model predicts nothing; surprise: mean
-    squared residual of what is seen, in standard deviations: far above 1, the model does not know such poses.
+    Attributes:
+        expected: (D,) [rad].
+        precision: inverse covariance, (D, D) [1/rad^2], zero where the model predicts nothing.
+        surprise: mean squared residual of what is seen, in standard deviations: far above 1, the model does not know such poses.
     """
 
     expected: Floats

@@ -42,7 +42,9 @@ ENOUGH = 10  # neighbours with a frame before and after, for their second differ
 class FramePriors:
     """Gaussians of N frames: pose q, step and second difference of the joints, in frames of the database.
 
-    pose, step, bend: (N, D) [rad]; their precisions: (N, D, D); rows: the nearest poses of the database, nearest first, (N, K).
+    Attributes:
+        pose, step, bend: (N, D) [rad]; their precisions: (N, D, D).
+        rows: the nearest poses of the database, nearest first, (N, K).
     """
 
     pose: Floats

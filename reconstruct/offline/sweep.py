@@ -61,7 +61,12 @@ class LabelHypothesis:
 
 
 class LabelSweep:
-    """Follows hypotheses through a take. frame_of: returns a frame with labels of tracks; seconds: of all frames, (N,)."""
+    """Follows hypotheses through a take.
+
+    Args:
+        frame_of: returns a frame with labels of tracks.
+        seconds: of all frames, (N,).
+    """
 
     def __init__(self, tracks: PointTracks, frame_of: FrameOf, seconds: Floats, filtering: TakeFilter) -> None:
         self._tracks, self._frame_of, self._seconds, self._filter = tracks, frame_of, seconds, filtering

@@ -36,8 +36,9 @@ Progress = Callable[[int, int | None], None]
 class SolvedTake:
     """The motion of a take, its energy by frames (N,), and the nearest poses of the database to each, nearest first, (N, K).
 
-    error_m: how far from the truth the joints may be, (N, J) [m], where that was asked for; offset_m: where the markers sit in
-    their joints' frames, (M, 3) [m], where that was found anew.
+    Attributes:
+        error_m: how far from the truth the joints may be, (N, J) [m], where that was asked for.
+        offset_m: where the markers sit in their joints' frames, (M, 3) [m], where that was found anew.
     """
 
     motion: TakeMotion

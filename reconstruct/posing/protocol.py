@@ -13,11 +13,15 @@ from reconstruct.constraints import Constraints, build_joint_constraints
 class FoundPose(Protocol):
     """A pose that was found.
 
-    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; variance: relative to what
-    the model knows of all poses, from near 0 beside known poses to 1 far from all; error_m: distances of the handles from their
-    targets, (P,), and error_px: of their image points, (2, P), 0 without a target; reached: all constraints are met within
-    tolerance, else they contradict each other or are out of reach, and this is the best pose; converged: the minimum was found
-    within the steps granted.
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+        variance: relative to what the model knows of all poses, from near 0 beside known poses to 1 far from all.
+        error_m: distances of the handles from their targets, (P,), and error_px: of their image points, (2, P), 0 without a
+            target.
+        reached: all constraints are met within tolerance, else they contradict each other or are out of reach, and this is the
+            best pose.
+        converged: the minimum was found within the steps granted.
     """
 
     @property

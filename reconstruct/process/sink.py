@@ -12,9 +12,10 @@ from reconstruct.pose import Pose, TrackingState
 class RunStatus:
     """The status of a run over the last second: rates [1/s], drops since the start, skew [ns], status of each camera.
 
-    calibration: what is estimated of the rig during the run, such as the time offset of the right camera's timestamps; resting:
-    optional work that rests while frames come faster than they can be solved; lag_ns: by how much poses are older than what was
-    seen before they were decided.
+    Attributes:
+        calibration: what is estimated of the rig during the run, such as the time offset of the right camera's timestamps.
+        resting: optional work that rests while frames come faster than they can be solved.
+        lag_ns: by how much poses are older than what was seen before they were decided.
     """
 
     t_ns: int

@@ -29,8 +29,10 @@ class RawQuery(NamedTuple):
 class KernelQuery(NamedTuple):
     """A query in single precision; what has no weight is zero.
 
-    marker: marker coordinates (3M,), with weights (3M,); on_ray: markers on rays, (R,), and ray: their directions times the root
-    of the weight, (R, 3); pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
+    Attributes:
+        marker: marker coordinates (3M,), with weights (3M,).
+        on_ray: markers on rays, (R,), and ray: their directions times the root of the weight, (R, 3).
+        pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
     """
 
     marker: Singles

@@ -36,7 +36,7 @@ GROUPS: Final = "group_m"  # only where lists are in groups
 
 
 def find_cache_folder() -> Path:
-    """Return the folder of the cache."""
+    """Return the folder in which the examples of subjects are cached."""
     return Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / "examples"
 
 

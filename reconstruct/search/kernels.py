@@ -39,9 +39,13 @@ class GraphEdges(NamedTuple):
 class Lists(NamedTuple):
     """Poses in lists of similar markers: those of list l are `row[start[l]:start[l + 1]]`, ascending.
 
-    center_m: mean markers of each list, (L, 3M) float32 [m]; start: (L + 1,) int64; row: poses, (N,) int32; marker_m: their
-    markers in the same order, (N, 3M) float32 [m], so that a list is read from contiguous memory; group_m: means of G groups of
-    L / G successive lists, (G, 3M), by which lists are looked for where there are many of them, else (0, 3M).
+    Attributes:
+        center_m: mean markers of each list, (L, 3M) float32 [m].
+        start: (L + 1,) int64.
+        row: poses, (N,) int32.
+        marker_m: their markers in the same order, (N, 3M) float32 [m], so that a list is read from contiguous memory.
+        group_m: means of G groups of L / G successive lists, (G, 3M), by which lists are looked for where there are many of
+            them, else (0, 3M).
     """
 
     center_m: Singles
@@ -62,8 +66,10 @@ class SearchArrays(NamedTuple):
 class WalkMemory(NamedTuple):
     """Memory of a walk.
 
-    stamps: number of the last search that examined each pose, (N,) uint8; queue: poses whose neighbours are still to be
-    examined, (B,); batch: poses whose distances are computed together, (P,).
+    Attributes:
+        stamps: number of the last search that examined each pose, (N,) uint8.
+        queue: poses whose neighbours are still to be examined, (B,).
+        batch: poses whose distances are computed together, (P,).
     """
 
     stamps: NDArray[np.uint8]

@@ -22,9 +22,12 @@ NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 class Query:
     """What poses are compared with.
 
-    marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it; marker_weight: (M,) [1/m^2], zero
-    where hidden; pose: predicted joint coordinates, (D,) [rad], or None; pose_weight: (D,) [1/rad^2]; ray: unit directions of
-    the rays at the default root, (M, 3), zero for markers not on a ray; None where there is no ray.
+    Attributes:
+        marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it.
+        marker_weight: (M,) [1/m^2], zero where hidden.
+        pose: predicted joint coordinates, (D,) [rad], or None.
+        pose_weight: (D,) [1/rad^2].
+        ray: unit directions of the rays at the default root, (M, 3), zero for markers not on a ray; None where there is no ray.
     """
 
     marker_m: Floats

@@ -22,9 +22,12 @@ from reconstruct.solve.views import ViewTerm
 class FrameProblem:
     """What the pose of a frame is solved from.
 
-    markers: joint (M,) and offset_m (M, 3) of every marker; root: expected, with its deviations where the model is of the joints
-    alone; robust_sigmas: scale of rho; limits: of the joints; fixed: the body and the terms of the markers, the same for every
-    rotation.
+    Attributes:
+        markers: joint (M,) and offset_m (M, 3) of every marker.
+        root: expected, with its deviations where the model is of the joints alone.
+        robust_sigmas: scale of rho.
+        limits: of the joints.
+        fixed: the body and the terms of the markers, the same for every rotation.
     """
 
     skeleton: Skeleton

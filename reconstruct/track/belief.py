@@ -228,9 +228,15 @@ def compute_pose_change(before: BodyState, after: BodyState) -> Floats:
 
 
 def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Prior:
-    """Return the prediction of a frame joined with what its neighbours say.
+    """Return the prior of a frame: its prediction joined with the distributions of the neighbours.
 
-    tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
+    Args:
+        predicted: the belief predicted for the frame.
+        n: Gaussians of the neighbours' poses and velocities.
+        tilt: the neighbours' vertical, if the root is not seen; None otherwise.
+        seconds: time since the frame before [s].
+        s: settings of the solver.
+    Raises: LinAlgError: a covariance is not definite.
     """
     n = turn_to_world(n, predicted.state.rotation)
     told = weigh_neighbour_terms(predicted, n, tilt, seconds, s)

@@ -23,9 +23,12 @@ from reconstruct.track.belief import N_POSE, POSE, VELOCITY, Belief, apply_pose_
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What smoothing needs of a moment: the belief after it and, unless the body was found anew in it, how that came from before.
+    """What smoothing needs of a moment: the belief after it and, unless the body was found anew in it, how that came from
+    before.
 
-    predicted: what was believed of it before anything was seen; gain: G of the moment before, (2 V, 2 V).
+    Attributes:
+        predicted: what was believed of it before anything was seen.
+        gain: G of the moment before, (2 V, 2 V).
     """
 
     belief: Belief

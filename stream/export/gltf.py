@@ -130,7 +130,10 @@ def make_quaternions_continuous(quaternions: Floats) -> Floats:
 class SampledKeys:
     """The frames that are not lost, at their own times, and the first and the last, so that all is as long as the take.
 
-    seconds: increasing also as float32, (K,); rotations: local, from the T-pose, (K, J, 3, 3); root_m: of the hips, (K, 3) [m].
+    Attributes:
+        seconds: increasing also as float32, (K,).
+        rotations: local, from the T-pose, (K, J, 3, 3).
+        root_m: of the hips, (K, 3) [m].
     """
 
     seconds: Floats

@@ -18,9 +18,13 @@ LEAST_N = 1.0  # a foot that bears less bears nothing
 class GroundForces:
     """The force of the ground on each foot, left first, with its body's mass.
 
-    force_n: (N, 2, 3) [N] world, zero where a foot bears nothing; center_m: centre of pressure, (N, 2, 3) [m] world; moment_nm:
-    moment about it, (N, 2, 3) [Nm] world; known: frames whose forces are known, (N,); contacts: which of `CONTACT_JOINTS` bear
-    something, (N, 4); mass_kg: of the whole body.
+    Attributes:
+        force_n: (N, 2, 3) [N] world, zero where a foot bears nothing.
+        center_m: centre of pressure, (N, 2, 3) [m] world.
+        moment_nm: moment about it, (N, 2, 3) [Nm] world.
+        known: frames whose forces are known, (N,).
+        contacts: which of `CONTACT_JOINTS` bear something, (N, 4).
+        mass_kg: of the whole body.
     """
 
     force_n: Floats

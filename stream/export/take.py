@@ -20,8 +20,11 @@ from stream.export.ground import GroundForces
 class TakeInfo:
     """The origin of a take, for formats that can store it; unknown items are empty.
 
-    subject: the performer; session: the run, as in the stream's messages; recorded: time, ISO 8601; source: such as the name of a
-    recording.
+    Attributes:
+        subject: the performer.
+        session: the run, as in the stream's messages.
+        recorded: time, ISO 8601.
+        source: such as the name of a recording.
     """
 
     subject: str = ""
@@ -42,8 +45,11 @@ def find_software_version() -> str:
 class MarkerTracks:
     """The measured markers, triangulated from the views of two cameras at least.
 
-    names: M; point_m: (N, M, 3) [m] world, zero where not measured; valid: measured, (N, M); cameras: that saw each, a bit for
-    every camera of the rig from the lowest on, (N, M), None where that is unknown.
+    Attributes:
+        names: M.
+        point_m: (N, M, 3) [m] world, zero where not measured.
+        valid: measured, (N, M).
+        cameras: that saw each, a bit for every camera of the rig from the lowest on, (N, M), None where that is unknown.
     """
 
     names: tuple[str, ...]
@@ -69,10 +75,15 @@ class MarkerTracks:
 class Take:
     """The motion of one performer.
 
-    seconds: time from the first frame, rising, (N,) [s]; states: (N,) `TrackingState`; rotvec: charted as in
-    `database.geometry.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m];
-    markers: as measured at the same times, None if they are unknown; forces: of the ground on the feet, None if unknown; error_m:
-    how far from the truth each joint may be (`Pose.error_m`), (N, J) [m], None if unknown.
+    Attributes:
+        seconds: time from the first frame, rising, (N,) [s].
+        states: (N,) `TrackingState`.
+        rotvec: charted as in `database.geometry.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the
+            world.
+        root_m: (N, 3) [m].
+        markers: as measured at the same times, None if they are unknown.
+        forces: of the ground on the feet, None if unknown.
+        error_m: how far from the truth each joint may be (`Pose.error_m`), (N, J) [m], None if unknown.
     """
 
     skeleton: Skeleton

@@ -31,7 +31,12 @@ STYLE = """<style>
 
 @dataclass(frozen=True, slots=True)
 class CameraCondition:
-    """The state of a camera. good: it delivers pictures; message: what it is, or what is wrong."""
+    """The state of a camera.
+
+    Attributes:
+        good: it delivers pictures.
+        message: what it is, or what is wrong.
+    """
 
     name: str
     good: bool

@@ -45,7 +45,13 @@ FINISH, AGAIN, CLOSE = GuideButton
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The result of a calibration. lines: beside the report; picture: of the report, RGB; error: why nothing was written."""
+    """The result of a calibration.
+
+    Attributes:
+        lines: beside the report.
+        picture: of the report, RGB.
+        error: why nothing was written.
+    """
 
     report: QualityReport | None
     lines: tuple[str, ...] = ()

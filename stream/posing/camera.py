@@ -43,8 +43,12 @@ RADIUS_M, MIDDLE_M, MAX_RISE = 0.95, 0.9, 0.85  # of a body, of its middle above
 
 @dataclass(frozen=True, slots=True)
 class SolvedCamera:
-    """A camera that was solved. error_px: RMS over the joints; worst: the joint that is missed most, by worst_px; focal_sigma:
-    standard deviation of the focal length, relative; 0 where it was known.
+    """A camera that was solved.
+
+    Attributes:
+        error_px: RMS over the joints.
+        worst: the joint that is missed most, by worst_px.
+        focal_sigma: standard deviation of the focal length, relative; 0 where it was known.
     """
 
     camera: Camera
@@ -192,7 +196,10 @@ def _compute_flatness(points: Floats) -> float:
 class _Search:
     """The minimum over x: rotation vector and translation, world to camera, and log f where the lens is not known, (6,) or (7,).
 
-    image_px: clicks, (N, 2); points_m: joints, (N, 3); lens: its lens is used where it is known.
+    Attributes:
+        image_px: clicks, (N, 2).
+        points_m: joints, (N, 3).
+        lens: its lens is used where it is known.
     """
 
     image_px: Floats

@@ -31,7 +31,12 @@ class PosingError(DuocapError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPose:
-    """A pose. rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]."""
+    """A pose.
+
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+    """
 
     rotvec: Floats
     root_m: Floats
@@ -66,8 +71,10 @@ class PictureFile:
 class PictureView:
     """A picture that is posed after: its size [px] and its camera.
 
-    fov_deg: horizontal field of view of a camera that nothing is known of [degrees]; camera: the one that was solved or chosen,
-    None while there is none; file: None of a picture that is not kept.
+    Attributes:
+        fov_deg: horizontal field of view of a camera that nothing is known of [degrees].
+        camera: the one that was solved or chosen, None while there is none.
+        file: None of a picture that is not kept.
     """
 
     size: tuple[int, int]
@@ -80,8 +87,11 @@ class PictureView:
 class Document:
     """All that is kept of a session.
 
-    pins: targets of the held handles, by joint [m]; image_points: of joints seen in the picture [px], by joint; keys: by rising
-    time; model: that answers, shares: of its styles, none where it has none.
+    Attributes:
+        pins: targets of the held handles, by joint [m].
+        image_points: of joints seen in the picture [px], by joint.
+        keys: by rising time.
+        model: that answers, shares: of its styles, none where it has none.
     """
 
     pose: StoredPose

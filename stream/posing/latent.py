@@ -25,7 +25,11 @@ KNOWN, UNKNOWN, DOT = (64, 96, 130), (40, 42, 48), (150, 190, 225)
 class PoseMap:
     """A plane in the latent space of one of the mixed styles.
 
-    row: of the style; centre: (Q,); axes: rows of length 1, (2, Q); half: half the side of the square that is shown.
+    Attributes:
+        row: of the style.
+        centre: (Q,).
+        axes: rows of length 1, (2, Q).
+        half: half the side of the square that is shown.
     """
 
     style: Style

@@ -31,7 +31,13 @@ MotionProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """A motion from the first key on. take: at SHOWN_HZ; begin_s: time of its first frame; held: joints that some key holds."""
+    """A motion from the first key on.
+
+    Attributes:
+        take: at SHOWN_HZ.
+        begin_s: time of its first frame.
+        held: joints that some key holds.
+    """
 
     take: Take
     begin_s: float

@@ -30,7 +30,13 @@ FIGURE_M = 2.0  # side of a drawn figure
 
 @dataclass(frozen=True, slots=True)
 class KnownPoses:
-    """Poses of a database. rotvec: (N, J, 3) [rad]; clip: index into names, (N,); time_s: in its clip, (N,)."""
+    """Poses of a database.
+
+    Attributes:
+        rotvec: (N, J, 3) [rad].
+        clip: index into names, (N,).
+        time_s: in its clip, (N,).
+    """
 
     rotvec: Floats
     clip: Ints

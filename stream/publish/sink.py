@@ -23,9 +23,12 @@ from stream.publish.publisher import Publisher
 class StreamSink:
     """Publish one run.
 
-    session: name of the run in every message; predict_ms: publish poses predicted by this time after their capture; outputs: get
-    every message as well, and are closed with the sink; keys: for an address that other machines reach. Raises StreamError if the
-    address is taken, EndpointError if keys are missing.
+    Args:
+        session: name of the run in every message.
+        predict_ms: publish poses predicted by this time after their capture.
+        outputs: get every message as well, and are closed with the sink.
+        keys: for an address that other machines reach.
+    Raises: StreamError if the address is taken, EndpointError if keys are missing.
     """
 
     def __init__(

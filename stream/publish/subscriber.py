@@ -19,8 +19,10 @@ MAX_MESSAGES = 4000  # returned at once, so that receive() returns in a flood, t
 class Subscriber:
     """Receive the topics of one stream; not shared between threads. n_malformed: messages that were dropped.
 
-    topics: "" is everything; keys: as the publisher's settings have them. Raises EndpointError for an invalid address,
-    KeyFileError for keys that are missing.
+    Args:
+        topics: "" is everything.
+        keys: as the publisher's settings have them.
+    Raises: EndpointError for an invalid address, KeyFileError for keys that are missing.
     """
 
     def __init__(self, address: str, topics: tuple[str, ...] = ("",), keys: KeySettings | None = None) -> None:

@@ -109,8 +109,11 @@ class RecordingSwitch:
 class SessionTake:
     """Record every message and the journal of one run, from the first on.
 
-    file: a new one; skeleton: of the poses; session: name of the run. Raises RecordingError: the file exists or cannot be
-    created.
+    Args:
+        file: a new one.
+        skeleton: of the poses.
+        session: name of the run.
+    Raises: RecordingError: the file exists or cannot be created.
     """
 
     def __init__(self, file: Path, skeleton: SkeletonMessage, session: str) -> None:

@@ -21,7 +21,12 @@ class Notice:
 
 @dataclass(slots=True)
 class ViewerTrack:
-    """Everything that is known of one session. title: its name in the viewer; session: of its poses."""
+    """Everything that is known of one session.
+
+    Attributes:
+        title: its name in the viewer.
+        session: of its poses.
+    """
 
     title: str
     history: PoseHistory

@@ -41,7 +41,12 @@ def convert_to_unity_quaternions(xyzw: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Bone:
-    """A bone that is sent. name: of Unity's HumanBodyBones; chain: joints from below its parent bone to its own."""
+    """A bone that is sent.
+
+    Attributes:
+        name: of Unity's HumanBodyBones.
+        chain: joints from below its parent bone to its own.
+    """
 
     name: str
     chain: tuple[int, ...]

@@ -54,9 +54,15 @@ def brighten_picture(image: Image) -> Image:
 class CameraPicture:
     """One camera's picture.
 
-    image: BGR, None before the first; size: of the full picture [px]; board: corners of the board, None for none; points_px:
-    markers, (N, 2); cover: of the cells, 0 to 1, (rows, columns), None for none; color: of the frame; flash: a view was taken
-    just now; message: what is wrong.
+    Attributes:
+        image: BGR, None before the first.
+        size: of the full picture [px].
+        board: corners of the board, None for none.
+        points_px: markers, (N, 2).
+        cover: of the cells, 0 to 1, (rows, columns), None for none.
+        color: of the frame.
+        flash: a view was taken just now.
+        message: what is wrong.
     """
 
     name: str
@@ -176,8 +182,9 @@ def _draw_text(picture: Image, text: str, at: tuple[int, int], color: Color = WH
 class PictureMarks:
     """What is drawn on a picture.
 
-    numbers: of the markers, with the uncertainty of poor ones, and of all in a zoom; lines: epipolar lines, (N, S, 2) [px], with
-    `line_numbers` of the markers in the other picture that they belong to.
+    Attributes:
+        numbers: of the markers, with the uncertainty of poor ones, and of all in a zoom.
+        lines: epipolar lines, (N, S, 2) [px], with `line_numbers` of the markers in the other picture that they belong to.
     """
 
     numbers: bool = True

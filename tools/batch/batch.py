@@ -35,7 +35,12 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one batch. failed: messages by the name of the task; blind: workers that do not see the folder."""
+    """The state of one batch.
+
+    Attributes:
+        failed: messages by the name of the task.
+        blind: workers that do not see the folder.
+    """
 
     job: BatchJob
     workers: Workers

@@ -27,7 +27,12 @@ _ONE: Final = threading.Lock()  # what a command prints is caught for the whole 
 
 
 class TaskEnd(StrEnum):
-    """How a task ended. BLIND: this worker does not see what it should read or write; NEEDS: files have to be sent to it."""
+    """How a task ended.
+
+    Attributes:
+        BLIND: this worker does not see what it should read or write.
+        NEEDS: files have to be sent to it.
+    """
 
     DONE = "done"
     FAILED = "failed"
@@ -39,7 +44,10 @@ class TaskEnd(StrEnum):
 class TaskOutcome:
     """What came of a task.
 
-    message: one line, why not; needs: hashes of files to be sent; files: results to be sent back, by name.
+    Attributes:
+        message: one line, why not.
+        needs: hashes of files to be sent.
+        files: results to be sent back, by name.
     """
 
     end: TaskEnd

@@ -30,8 +30,9 @@ FORMAT: Final = 1
 class InputFile:
     """A file of an input.
 
-    name: relative to the input, empty where that is the file itself, beginning with .. for a database's other files;
-    mtime_ns: when it was last changed.
+    Attributes:
+        name: relative to the input, empty where that is the file itself, beginning with .. for a database's other files.
+        mtime_ns: when it was last changed.
     """
 
     input: int

@@ -19,9 +19,14 @@ DONE, FAILED, UNDONE = "done", "failed", "not run"
 class TaskRow:
     """One task in the report.
 
-    state: done, failed or not run; message: why not; figures: of a replay, by name; worst: its worst seconds; recording: what
-    `duocap view` shows, relative to the folder, empty for none; lines: what the command printed; mark: inputs and digest
-    of what failed, by which the next batch knows that it is the same still.
+    Attributes:
+        state: done, failed or not run.
+        message: why not.
+        figures: of a replay, by name.
+        worst: its worst seconds.
+        recording: what `duocap view` shows, relative to the folder, empty for none.
+        lines: what the command printed.
+        mark: inputs and digest of what failed, by which the next batch knows that it is the same still.
     """
 
     task: str

@@ -23,7 +23,9 @@ PIECE_BYTES: Final = 32 << 20
 class SentFiles:
     """The files of a task's inputs.
 
-    hashes: of each as in a record; kept: contents that other tasks read, too.
+    Attributes:
+        hashes: of each as in a record.
+        kept: contents that other tasks read, too.
     """
 
     hashes: dict[str, list[Any]]

@@ -40,9 +40,16 @@ Tell = Callable[[str], None]
 class FloorTask:
     """How a floor is to be found.
 
-    by: what tells it; spec: where it is seen; window: which seconds; board: that lies there; worn: the markers; heights: of a
-    standing foot's; height_m: of the board's face or of markers on the floor; distance_m: the largest between these; late_s: by
-    which the right camera's stamps are late.
+    Attributes:
+        by: what tells it.
+        spec: where it is seen.
+        window: which seconds.
+        board: that lies there.
+        worn: the markers.
+        heights: of a standing foot's.
+        height_m: of the board's face or of markers on the floor.
+        distance_m: the largest between these.
+        late_s: by which the right camera's stamps are late.
     """
 
     by: FloorMethod
@@ -58,8 +65,13 @@ class FloorTask:
 
 @dataclass(frozen=True, slots=True)
 class FloorOutput:
-    """What becomes of a floor. out: rig.toml; drawn: the picture, None for none; rescale: correct the rig's scale by what was
-    measured; to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
+    """What becomes of a floor.
+
+    Attributes:
+        out: rig.toml.
+        drawn: the picture, None for none.
+        rescale: correct the rig's scale by what was measured.
+        to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
     """
 
     out: Path

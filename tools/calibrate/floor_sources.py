@@ -92,8 +92,12 @@ def check_picture_size(camera: Camera, size: Size) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MarkerSource:
-    """Pictures of markers. frames: moment by moment; backgrounds: without the markers, None where nobody took any;
-    colors_rgb: of the markers, (C, 3), empty where they are bright.
+    """Pictures of markers.
+
+    Attributes:
+        frames: moment by moment.
+        backgrounds: without the markers, None where nobody took any.
+        colors_rgb: of the markers, (C, 3), empty where they are bright.
     """
 
     frames: Iterable[Frames]

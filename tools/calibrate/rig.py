@@ -36,10 +36,17 @@ _LOG = logging.getLogger(__name__)
 class RigTask:
     """What is asked for.
 
-    n_views: how many views of two cameras are used at most; names: of the cameras, empty: the usual ones; intrinsics: from
-    earlier; refine: they may change a little; solve_offset: the cameras' stamps are apart by unknown times; distance_m: of the
-    performer; tape_m: the baseline by tape; out, picture: files to write, picture None for none; late_s: by which each camera's
-    stamps were late and were corrected, none where they were right; lens: the model.
+    Attributes:
+        n_views: how many views of two cameras are used at most.
+        names: of the cameras, empty: the usual ones.
+        intrinsics: from earlier.
+        refine: they may change a little.
+        solve_offset: the cameras' stamps are apart by unknown times.
+        distance_m: of the performer.
+        tape_m: the baseline by tape.
+        out, picture: files to write, picture None for none.
+        late_s: by which each camera's stamps were late and were corrected, none where they were right.
+        lens: the model.
     """
 
     board: Board
@@ -64,7 +71,12 @@ class RigTask:
 
 @dataclass(frozen=True, slots=True)
 class RigOutcome:
-    """What came out. picture: where it was drawn; error: why nothing was written, where the verdict is fail."""
+    """What came out.
+
+    Attributes:
+        picture: where it was drawn.
+        error: why nothing was written, where the verdict is fail.
+    """
 
     solution: RigSolution
     report: QualityReport

@@ -53,7 +53,12 @@ class SubjectResult:
 
 @dataclass(frozen=True, slots=True)
 class PerformerPrior:
-    """What is known of the performer. height_m: shoes off; old: an earlier subject whose skeleton is kept; None: not known."""
+    """What is known of the performer.
+
+    Attributes:
+        height_m: shoes off.
+        old: an earlier subject whose skeleton is kept; None: not known.
+    """
 
     height_m: float | None = None
     old: Subject | None = None

@@ -60,8 +60,10 @@ class TakeSource:
 class SubjectTask:
     """What is asked for: who, wearing what, seen by which cameras.
 
-    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None; pose: which is
-    held, None where the markers are to tell.
+    Attributes:
+        out, picture: files to write, picture None for none.
+        motion: seconds of free movement to refine over, or None.
+        pose: which is held, None where the markers are to tell.
     """
 
     name: str

@@ -27,9 +27,15 @@ Progress = Callable[[int, int | None], None]
 class WandTask:
     """What is known and wanted.
 
-    length_m: of the wand; distance_m: between the first two cameras; n_markers: of the wand; intrinsics: files; fov_deg: where
-    there are none; focal: to be solved; synchronised: stamps are right; late_s: by which the stamps of all cameras but the first
-    are known to be late.
+    Attributes:
+        length_m: of the wand.
+        distance_m: between the first two cameras.
+        n_markers: of the wand.
+        intrinsics: files.
+        fov_deg: where there are none.
+        focal: to be solved.
+        synchronised: stamps are right.
+        late_s: by which the stamps of all cameras but the first are known to be late.
     """
 
     length_m: float | None = None

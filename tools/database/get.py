@@ -31,7 +31,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GetTask:
-    """What to get. given: archives or motion files that are on disk already, instead of a download; mirror: address, if any."""
+    """What to get.
+
+    Attributes:
+        given: archives or motion files that are on disk already, instead of a download.
+        mirror: address, if any.
+    """
 
     collection: MotionCollection
     given: tuple[Path, ...] = ()

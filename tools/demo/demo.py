@@ -99,8 +99,12 @@ def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPla
 class DemoPlan:
     """What a demo shows, and where to.
 
-    database: the motions to reconstruct with; seconds: how long, None for the whole programme; n_views: simulated cameras;
-    outputs: hear every message beside the subscribers; record: a file to record to.
+    Attributes:
+        database: the motions to reconstruct with.
+        seconds: how long, None for the whole programme.
+        n_views: simulated cameras.
+        outputs: hear every message beside the subscribers.
+        record: a file to record to.
     """
 
     database: Path

@@ -22,10 +22,16 @@ Truth = Callable[[Floats], Floats]
 class DemoReport:
     """The figures of one demo.
 
-    frames: due to each camera, (V,); captured: not skipped for being late; due: times of the part that is reported, to which all
-    that follows belongs; poses: published for such a time; tracked: those in state tracking; error_mm: distance of their
-    joints from the truth, mean, median and p95; worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from
-    grab to receipt; rate: at which the cameras ran, in words.
+    Attributes:
+        frames: due to each camera, (V,).
+        captured: not skipped for being late.
+        due: times of the part that is reported, to which all that follows belongs.
+        poses: published for such a time.
+        tracked: those in state tracking.
+        error_mm: distance of their joints from the truth, mean, median and p95.
+        worst_joint: its name and mean.
+        latency: p50, p95, p99 by stage, `total` from grab to receipt.
+        rate: at which the cameras ran, in words.
     """
 
     frames: tuple[int, ...]

@@ -44,9 +44,12 @@ Opener = Callable[[], Source]
 
 @dataclass(frozen=True, slots=True)
 class CameraProbe:
-    """What was seen of a camera. rate_hz: of frames over a second; error: why nothing was, empty where all went well.
+    """What was seen of a camera.
 
-    driver_failed: its driver crashed or hung.
+    Attributes:
+        rate_hz: of frames over a second.
+        error: why nothing was, empty where all went well.
+        driver_failed: its driver crashed or hung.
     """
 
     facts: Figures

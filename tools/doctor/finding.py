@@ -18,9 +18,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing that was looked at. area: such as `ports`; text: what is; fix: what to do, empty where there is nothing to do.
+    """One thing that was looked at.
 
-    figures: the same as numbers and words, for --json.
+    Attributes:
+        area: such as `ports`.
+        text: what is.
+        fix: what to do, empty where there is nothing to do.
+        figures: the same as numbers and words, for --json.
     """
 
     area: str

@@ -33,8 +33,9 @@ N_CACHED = 2  # databases of a kind kept in the user's cache, the last used
 class ProtocolClip:
     """A query: file stem, behaviour, and first frame of the file that is part of it (0-based).
 
-    file: of anybody's clip, with the skeleton of an AMC; None: a clip of the motions' folder. without_person: whether the
-    database must hold no take of the clip's person.
+    Attributes:
+        file: of anybody's clip, with the skeleton of an AMC; None: a clip of the motions' folder.
+        without_person: whether the database must hold no take of the clip's person.
     """
 
     stem: str

@@ -29,7 +29,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class CollectedViews:
-    """What was seen of the board. sizes: of the pictures of each camera [px]; names: of the cameras."""
+    """What was seen of the board.
+
+    Attributes:
+        sizes: of the pictures of each camera [px].
+        names: of the cameras.
+    """
 
     moments: tuple[BoardMoment, ...]
     sizes: tuple[tuple[int, int], ...]

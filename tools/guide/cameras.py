@@ -53,8 +53,10 @@ def plan_guided_cameras(
 class GuidedCameras:
     """Cameras that run; use it as a context manager and call `turn` often.
 
-    address: where they send blobs; learn_s: for so long everybody is out of view at first, and the background is learned. Raises
-    RunError, ProcessFaultError as the supervisor does.
+    Args:
+        address: where they send blobs.
+        learn_s: for so long everybody is out of view at first, and the background is learned.
+    Raises: RunError, ProcessFaultError as the supervisor does.
     """
 
     def __init__(

@@ -42,9 +42,13 @@ Finish = Callable[[list[Views], Progress], GuideOutcome]
 class TposeWatch:
     """What is watched for a T-pose.
 
-    sources: CAM of each camera of the rig, or recordings to try it out with; markers: that are worn; skeletons: of the database;
-    fps: asked of the cameras, None: their own; learn_s: for so long the performer is out of view at first and the background is
-    learned; browser: guide by a page.
+    Attributes:
+        sources: CAM of each camera of the rig, or recordings to try it out with.
+        markers: that are worn.
+        skeletons: of the database.
+        fps: asked of the cameras, None: their own.
+        learn_s: for so long the performer is out of view at first and the background is learned.
+        browser: guide by a page.
     """
 
     sources: Sequence[str]

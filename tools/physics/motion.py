@@ -51,8 +51,13 @@ class TrackedRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PhysicalMotion:
-    """A motion. take: at equal times; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
-    what was found or left out, for the user."""
+    """A motion.
+
+    Attributes:
+        take: at equal times; fps.
+        ranges: half-open, of frames in which somebody is tracked without a gap.
+        notes: what was found or left out, for the user.
+    """
 
     name: str
     take: Take

@@ -129,8 +129,9 @@ class LoadAsked:
 class MotionScript:
     """What a script asks.
 
-    tempo: all times are those of the file over it, None: to be sought; contacts: a file and the seconds of it that last as long
-    as the motion, None: not from a file.
+    Attributes:
+        tempo: all times are those of the file over it, None: to be sought.
+        contacts: a file and the seconds of it that last as long as the motion, None: not from a file.
     """
 
     file: Path

@@ -29,7 +29,13 @@ BEST = "best"  # in place of names
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project of another program. calibration: its file or folder; options: to read it by; videos: by camera."""
+    """A project of another program.
+
+    Attributes:
+        calibration: its file or folder.
+        options: to read it by.
+        videos: by camera.
+    """
 
     folder: Path
     calibration: Path

@@ -20,7 +20,9 @@ from tools.run.record import identify_database
 class OpenedSession:
     """A session that is opened: its description, what it ran with, its takes.
 
-    database: the very one it ran with; style: file of the style it began with, if any.
+    Attributes:
+        database: the very one it ran with.
+        style: file of the style it began with, if any.
     """
 
     folder: Path

@@ -53,8 +53,11 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    rig: in the last world, in which all poses are, also those that were made before it was found; views: what the labels were
-    chosen from; n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
+    Attributes:
+        rig: in the last world, in which all poses are, also those that were made before it was found.
+        views: what the labels were chosen from.
+        n_repeated: pictures of each camera that were the one before once more.
+        style: the last one learned or used.
     """
 
     rig: Rig
@@ -83,8 +86,12 @@ def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
 class ReplayWay:
     """How a recording is replayed.
 
-    hidden: markers that are kept from the solver; sink, watch: hear what comes out and what is seen; realtime: at the speed of
-    the recording; style: a file of the style to begin with.
+    Attributes:
+        hidden: names of markers that are kept from the solver.
+        sink: receives the poses; None for no stream.
+        watch: receives the blobs of every frame and the poses; None for nobody.
+        realtime: whether the replay runs at the speed of the recording.
+        style: file of the style to begin with; None for no style.
     """
 
     hidden: Sequence[str] = ()

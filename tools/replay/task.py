@@ -41,8 +41,13 @@ from tools.viewer import open_viewer
 class ReplayTask:
     """What is to become of a replay.
 
-    files: exports; as_live: of the poses of live capture; outputs, record: beside the stream; smooth: [s]; style: file to begin
-    with; save_style: for the last.
+    Attributes:
+        files: exports.
+        as_live: of the poses of live capture.
+        outputs, record: beside the stream.
+        smooth: [s].
+        style: file to begin with.
+        save_style: for the last.
     """
 
     files: list[ExportFile]
@@ -64,8 +69,12 @@ class ReplayTask:
 class VideoInputs:
     """Videos to replay, and what they are replayed with.
 
-    rig: as calibrated; subject: its file; database: of motions, None for the default; hidden: markers that are kept from the
-    solver; overlay: a video to write of all views.
+    Attributes:
+        rig: as calibrated.
+        subject: its file.
+        database: of motions, None for the default.
+        hidden: markers that are kept from the solver.
+        overlay: a video to write of all views.
     """
 
     spec: RecordingSpec
@@ -80,7 +89,9 @@ class VideoInputs:
 class RecordedInputs:
     """A session to replay, and what is to be used in place of its own; None: its own.
 
-    video: detect anew in its videos; verify: its poses must come out the same.
+    Attributes:
+        video: detect anew in its videos.
+        verify: its poses must come out the same.
     """
 
     folder: Path

@@ -113,8 +113,11 @@ def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, 
 class RunFiles:
     """What a run reads and writes beside its stream.
 
-    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
-    file of the style to begin with; save_style: one for the last style learned.
+    Attributes:
+        outputs: picklable factories of what hears every message, made beside the publisher.
+        record: a file to record to.
+        style: a file of the style to begin with.
+        save_style: one for the last style learned.
     """
 
     outputs: Sequence[OutputFactory] = ()

@@ -35,8 +35,9 @@ Tell = Callable[[str], None]
 class RecordReport:
     """What was recorded.
 
-    frames: by camera, pictures in its videos, or detections of a camera node; missed: pictures that came meanwhile and are
-    not in the videos, since machine or disk were too slow.
+    Attributes:
+        frames: by camera, pictures in its videos, or detections of a camera node.
+        missed: pictures that came meanwhile and are not in the videos, since machine or disk were too slow.
     """
 
     folder: Path

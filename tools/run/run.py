@@ -48,10 +48,15 @@ Show = Callable[[RunStatistics, StatusMessage], None]
 class LiveRun:
     """What to run.
 
-    cameras: as the user named them, in the order of the rig; fps: of recordings, and asked of webcams; None: their own; record: a
-    file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end; style: a file
-    of the style to begin with; save_style: one for the last style learned; learn_s: for so long the performer is out of view at
-    the start and the background is learned; devices: where webcams come from, None for this machine's.
+    Attributes:
+        cameras: as the user named them, in the order of the rig.
+        fps: of recordings, and asked of webcams; None: their own.
+        record: a file for the stream (.mcap), or the folder of a session that is to be made.
+        seconds: None until the sources end.
+        style: a file of the style to begin with.
+        save_style: one for the last style learned.
+        learn_s: for so long the performer is out of view at the start and the background is learned.
+        devices: where webcams come from, None for this machine's.
     """
 
     cameras: tuple[str, ...]

@@ -31,8 +31,11 @@ def add_quadratics(first: Quadratic, second: Quadratic) -> Quadratic:
 class LocalModel:
     """A quadratic energy over poses q = mean + directions w (Chai & Hodgins 2005, eq. 3).
 
-    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B), or of the
-    root as well, (B + 6, B + 6).
+    Attributes:
+        mean: (J, 3) [rad], row 0 zero.
+        directions: (J, 3, B), row 0 zero.
+        center: minimum in w, (B,).
+        precision: (B, B), or of the root as well, (B + 6, B + 6).
     """
 
     mean: Floats

@@ -44,8 +44,12 @@ STILL = 1e-20  # nor is a scatter below this [rad^2]: identical examples differ 
 class LocalPca:
     """All principal components of n examples.
 
-    mean: (D,) [rad]; directions: orthonormal columns, (D, r); scatter: eigenvalues of Y'Y, falling, (r,) [rad^2]; scores:
-    coordinates of the examples, (n, r) [rad]; energy: squared distances from the mean, (n,) [rad^2]. r <= min(n - 1, D).
+    Attributes:
+        mean: (D,) [rad].
+        directions: orthonormal columns, (D, r).
+        scatter: eigenvalues of Y'Y, falling, (r,) [rad^2].
+        scores: coordinates of the examples, (n, r) [rad].
+        energy: squared distances from the mean, (n,) [rad^2]. r <= min(n - 1, D).
     """
 
     mean: Floats
@@ -296,8 +300,12 @@ def choose_candidate(errors: Floats, counts: Sequence[int], slack: float = 0.0) 
 class SelectedPca:
     """The local model that cross-validation prefers (Chai & Hodgins 2005, eq. 3).
 
-    count: K; mean: p, (D,) [rad]; directions: U, orthonormal columns, (D, B); variances: of the K examples along them, (B,)
-    [rad^2]; error: its leave-one-out error [rad].
+    Attributes:
+        count: K.
+        mean: p, (D,) [rad].
+        directions: U, orthonormal columns, (D, B).
+        variances: of the K examples along them, (B,) [rad^2].
+        error: its leave-one-out error [rad].
     """
 
     count: int

@@ -54,8 +54,15 @@ class FootPart(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContactPoints(ReadOnlyArrays):
-    """Points of the soles, P. names; joint that each is fixed to, (P,); offset_m in its frame, (P, 3) [m]; foot: 0 left, 1 right,
-    (P,); part: `FootPart`, (P,)."""
+    """The P points of the soles at which the ground may push.
+
+    Attributes:
+        names: names of the points.
+        joint: joint that each point is fixed to, (P,).
+        offset_m: position in that joint's frame, (P, 3) [m].
+        foot: 0 for the left foot, 1 for the right, (P,).
+        part: part of the foot, a `FootPart`, (P,).
+    """
 
     names: tuple[str, ...]
     joint: Ints
@@ -73,8 +80,14 @@ class ContactPoints(ReadOnlyArrays):
 
 @dataclass(frozen=True, slots=True)
 class Body(ReadOnlyArrays):
-    """A skeleton with masses. mass_kg: (J,), > 0; center_m: centre of mass in the joint's frame, (J, 3) [m]; inertia_kg_m2: about
-    it, in the joint's axes, (J, 3, 3); contacts: the points that touch the ground."""
+    """A skeleton with masses.
+
+    Attributes:
+        mass_kg: (J,), > 0.
+        center_m: centre of mass in the joint's frame, (J, 3) [m].
+        inertia_kg_m2: about it, in the joint's axes, (J, 3, 3).
+        contacts: the points that touch the ground.
+    """
 
     skeleton: Skeleton
     mass_kg: Floats

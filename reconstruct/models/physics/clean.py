@@ -56,9 +56,13 @@ class CleanTask:
 class MotionQuality:
     """How sound a motion is.
 
-    slide_mm: that parts which stand move in a frame, mean; float_mm: distance from where they should stand, mean; sunk_mm: the
-    deepest point below the ground; jitter: RMS change of the force on the root from frame to frame, by weight; residual,
-    residual_nm: RMS force, by weight, and torque that no contact gives [Nm], where nothing but the feet bears the body.
+    Attributes:
+        slide_mm: that parts which stand move in a frame, mean.
+        float_mm: distance from where they should stand, mean.
+        sunk_mm: the deepest point below the ground.
+        jitter: RMS change of the force on the root from frame to frame, by weight.
+        residual, residual_nm: RMS force, by weight, and torque that no contact gives [Nm], where nothing but the feet bears the
+            body.
     """
 
     slide_mm: float

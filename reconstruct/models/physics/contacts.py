@@ -40,9 +40,11 @@ STANDS_M_S = 0.2  # slower parts must not move at all
 class ContactPlan:
     """What touches the ground when.
 
-    carrying: parts of the feet that bear weight, (N, 2, 3); standing: those of them that must not move, (N, 2, 3); level_m:
-    height of each point where it stands, and below which it must not be, (N, P) [m] world; borne: frames in which the feet, or
-    flight, explain all of the motion, (N,).
+    Attributes:
+        carrying: parts of the feet that bear weight, (N, 2, 3).
+        standing: those of them that must not move, (N, 2, 3).
+        level_m: height of each point where it stands, and below which it must not be, (N, P) [m] world.
+        borne: frames in which the feet, or flight, explain all of the motion, (N,).
     """
 
     carrying: Bools

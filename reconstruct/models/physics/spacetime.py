@@ -35,10 +35,14 @@ SMALL_WEIGHT = 0.01  # of the body's, that an edge without weight counts as: exp
 class SpacetimeSigmas:
     """What is expected of each term, one standard deviation.
 
-    joint_m, rotation_rad: of a joint's position, and a joint's rotation, from the given motion; root_m_s2, joint_rad_s2: of the
-    accelerations of the hips and of rotations; force, torque: of the root's residual, by weight, and by weight times height;
-    muscle: of a joint's torque, by weight times height; slide_m: of a part that stands, from frame to frame; height_m: of its
-    height; below_m: of a point below the ground.
+    Attributes:
+        joint_m, rotation_rad: of a joint's position, and a joint's rotation, from the given motion.
+        root_m_s2, joint_rad_s2: of the accelerations of the hips and of rotations.
+        force, torque: of the root's residual, by weight, and by weight times height.
+        muscle: of a joint's torque, by weight times height.
+        slide_m: of a part that stands, from frame to frame.
+        height_m: of its height.
+        below_m: of a point below the ground.
     """
 
     joint_m: float = 0.01
@@ -60,8 +64,14 @@ SIGMAS = SpacetimeSigmas()
 class SpacetimeProblem:
     """What is asked.
 
-    dynamics: of the body; fps: frames a second; given: configurations to stay near to, (N, 95); smooth: the same, smoothed, whose
-    accelerations are aimed at; plan: what touches the ground; friction: of the ground; n_fixed: first frames that stay.
+    Attributes:
+        dynamics: of the body.
+        fps: frames a second.
+        given: configurations to stay near to, (N, 95).
+        smooth: the same, smoothed, whose accelerations are aimed at.
+        plan: what touches the ground.
+        friction: of the ground.
+        n_fixed: first frames that stay.
     """
 
     dynamics: Dynamics

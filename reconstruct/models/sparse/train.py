@@ -37,7 +37,12 @@ Progress = Callable[[int, int, str], None]  # done, in all, what
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """How a dictionary is trained. clusters: trained apart, 0: one for about 50,000 poses; learning: of each."""
+    """How a dictionary is trained.
+
+    Attributes:
+        clusters: trained apart, 0: one for about 50,000 poses.
+        learning: of each.
+    """
 
     clusters: int = 0
     learning: DictionaryOptions = field(default_factory=DictionaryOptions)

@@ -32,7 +32,13 @@ ARRAYS: Mapping[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class StyleOrigin:
-    """Origin of a style. sources: descriptions of the motions; options: of learning; version: of the program."""
+    """Origin of a style.
+
+    Attributes:
+        sources: descriptions of the motions.
+        options: of learning.
+        version: of the program.
+    """
 
     sources: tuple[str, ...] = ()
     options: Mapping[str, int | float | str] = field(default_factory=dict)

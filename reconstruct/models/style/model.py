@@ -26,7 +26,10 @@ class StyleError(DuocapError):
 class Hyperparameters:
     """Parameters of the kernel.
 
-    alpha: variance of the process; beta: inverse variance of the noise; gamma: inverse square of the latent length scale.
+    Attributes:
+        alpha: variance of the process.
+        beta: inverse variance of the noise.
+        gamma: inverse square of the latent length scale.
     """
 
     alpha: float
@@ -47,11 +50,19 @@ class Hyperparameters:
 class Style:
     """A learned scaled Gaussian process latent variable model.
 
-    features: y of the N training poses, (N, F), all of `features.feature_names`; rotvec: those poses, (N, J, 3) [rad];
-    modelled: features that vary enough to be learned, (F,), D of them; mean: of all features, (F,); spread: their standard
-    deviations, (F,); latent: x, (N, Q); scale: w of the modelled features, (D,); active: rows of the active set, (M,);
-    learned, annealed: parameters; objective: L_GP after each step, (T,); times: of the training poses, as far as known;
-    fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `build_evaluator`.
+    Attributes:
+        features: y of the N training poses, (N, F), all of `features.feature_names`.
+        rotvec: those poses, (N, J, 3) [rad].
+        modelled: features that vary enough to be learned, (F,), D of them.
+        mean: of all features, (F,).
+        spread: their standard deviations, (F,).
+        latent: x, (N, Q).
+        scale: w of the modelled features, (D,).
+        active: rows of the active set, (M,).
+        learned, annealed: parameters.
+        objective: L_GP after each step, (T,).
+        times: of the training poses, as far as known.
+        fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `build_evaluator`.
     """
 
     name: str
@@ -84,8 +95,12 @@ class Style:
 class StyleEvaluator:
     """A style with one set of parameters: the arrays that every evaluation of L_IK needs.
 
-    latent: active x, (M, Q); inverse: K^-1, (M, M); coefficients: (M, D), f(x) = mean + k(x)'coefficients, the paper's K^-1 Y or
-    those fitted to all poses; mean: of the modelled features, (D,); scale: w, (D,).
+    Attributes:
+        latent: active x, (M, Q).
+        inverse: K^-1, (M, M).
+        coefficients: (M, D), f(x) = mean + k(x)'coefficients, the paper's K^-1 Y or those fitted to all poses.
+        mean: of the modelled features, (D,).
+        scale: w, (D,).
     """
 
     latent: Floats

@@ -32,7 +32,12 @@ MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class LearnTask:
-    """What a style is to be learned from. number: counts up in a session; checksum: of the features, to match the result."""
+    """What a style is to be learned from.
+
+    Attributes:
+        number: counts up in a session.
+        checksum: of the features, to match the result.
+    """
 
     number: int
     checksum: int
@@ -44,7 +49,12 @@ class LearnTask:
 
 @dataclass(frozen=True, slots=True)
 class LearnedStyle:
-    """What learning adds to a task's poses: see `Style`. seconds: duration; fitted: None in recordings of earlier versions."""
+    """What learning adds to a task's poses: see `Style`.
+
+    Attributes:
+        seconds: duration.
+        fitted: None in recordings of earlier versions.
+    """
 
     number: int
     checksum: int

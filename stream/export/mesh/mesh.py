@@ -106,8 +106,11 @@ def _build_smoothing_matrix(faces: NDArray[np.int32], count: int) -> csr_matrix:
 class BodyMesh:
     """A closed surface in the rest pose, root at the origin, with its skin weights; all arrays are read-only.
 
-    vertices_m, normals: (V, 3), outward unit normals; faces: (F, 3) int32, counter-clockwise from outside;
-    joints: (V, 4) uint8; weights: (V, 4) float32, falling, summing to 1; unused ones are 0 of joint 0.
+    Attributes:
+        vertices_m, normals: (V, 3), outward unit normals.
+        faces: (F, 3) int32, counter-clockwise from outside.
+        joints: (V, 4) uint8.
+        weights: (V, 4) float32, falling, summing to 1; unused ones are 0 of joint 0.
     """
 
     vertices_m: Floats

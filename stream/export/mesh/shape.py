@@ -113,9 +113,9 @@ def blend_distances(first: Floats, second: Floats, width_m: float) -> Floats:
     """Return the distance to the union of two solids, blended where their distances differ by less than the width.
 
     Args:
-        first: of the first solid.
-        second: of the second solid.
-        width_m: over which they are blended [m].
+        first: signed distances to the first solid [m], of any shape.
+        second: signed distances to the second solid [m], of the same shape.
+        width_m: difference of the distances below which they are blended [m].
     """
     overlap = np.maximum(width_m - np.abs(first - second), 0.0)
     return np.asarray(np.minimum(first, second) - overlap**2 / (4.0 * width_m))

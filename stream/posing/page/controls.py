@@ -18,7 +18,10 @@ Change = Callable[[PosingSession], object]
 class PosingSnapshot:
     """The page at one time.
 
-    selected: joint, empty for none; file: that the session is saved in, fault: why not, empty for none; styles: of the model.
+    Attributes:
+        selected: joint, empty for none.
+        file: that the session is saved in, fault: why not, empty for none.
+        styles: of the model.
     """
 
     document: Document

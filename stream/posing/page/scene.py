@@ -36,7 +36,9 @@ Drag = Callable[[DragPlace], None]
 class PosingScene:
     """The scene of one body; call it from one thread.
 
-    drag: called, from viser's, with each place a handle is dragged to; select: with the name of a handle that is clicked.
+    Args:
+        drag: called, from viser's, with each place a handle is dragged to.
+        select: with the name of a handle that is clicked.
     """
 
     def __init__(

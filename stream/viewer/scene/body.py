@@ -50,7 +50,10 @@ class NodePart:
 class Skin:
     """One mesh in the rest pose, moved by one bone a joint; mesh: its node in the scene.
 
-    vertices_m: (V, 3), the root at the origin; faces: (F, 3); weights: (V, J).
+    Args:
+        vertices_m: (V, 3), the root at the origin.
+        faces: (F, 3).
+        weights: (V, J).
     """
 
     def __init__(

@@ -38,7 +38,13 @@ def camera_from_reading(reading: CameraReading) -> Camera:
 
 @dataclass(frozen=True, slots=True)
 class Frustum:
-    """The view of a camera in the world. fov_rad: vertical; wxyz: camera to world; position_m: (3,)."""
+    """The view of a camera in the world.
+
+    Attributes:
+        fov_rad: vertical.
+        wxyz: camera to world.
+        position_m: (3,).
+    """
 
     fov_rad: float
     aspect: float

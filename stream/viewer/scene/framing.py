@@ -30,7 +30,13 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Viewpoint:
-    """A camera of the scene. position, look_at: (3,) [m]; up: (3,); fov_rad: vertical."""
+    """A camera of the scene.
+
+    Attributes:
+        position, look_at: (3,) [m].
+        up: (3,).
+        fov_rad: vertical.
+    """
 
     position: Floats
     look_at: Floats

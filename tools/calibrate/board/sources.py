@@ -86,9 +86,12 @@ N_STILLS = 200  # more pictures in a folder than that are the frames of a film
 class BoardSpec:
     """Where to look.
 
-    sources: one a camera, as the user wrote them; timestamps, fps: of videos; late_s: by which each camera's stamps are late [s],
-    none where they are right; moving: look at moments in motion too, which tell the cameras' time offset; frame_times: in place
-    of timestamps, those of each camera's own frames, (N,) each [s].
+    Attributes:
+        sources: one a camera, as the user wrote them.
+        timestamps, fps: of videos.
+        late_s: by which each camera's stamps are late [s], none where they are right.
+        moving: look at moments in motion too, which tell the cameras' time offset.
+        frame_times: in place of timestamps, those of each camera's own frames, (N,) each [s].
     """
 
     sources: tuple[Path, ...]

@@ -28,8 +28,13 @@ class ForceFieldError(DuocapError):
 
 @dataclass(frozen=True, slots=True)
 class FieldMotion:
-    """A motion to learn from, at `FPS`, its forces free of noise. q: (N, 95), on a ground at height 0; parts: (N, 2, 3);
-    level_m: height of each part of the feet when it stands, (2, 3) [m]; skeleton and mass: of the performer."""
+    """A motion to learn from, at `FPS`, its forces free of noise.
+
+    Attributes:
+        q: (N, 95), on a ground at height 0.
+        parts: (N, 2, 3).
+        level_m: height of each part of the feet when it stands, (2, 3) [m]; skeleton and mass: of the performer.
+    """
 
     name: str
     skeleton: Skeleton

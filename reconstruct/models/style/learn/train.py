@@ -30,9 +30,14 @@ ProgressCallback = Callable[[int, int, float], None]  # steps done, steps in all
 class LearnOptions:
     """Options of learning.
 
-    latent: dimensions; active: size M of the active set; method: alternation with active sets, or everything at once; optimiser:
-    scaled conjugate gradients or L-BFGS; steps: of the optimiser (direct), of the alternation (heuristic), 0: the method's own;
-    noise_variance: of annealing, in scaled features, None: 0.05 for small sets, 0.1 for large; seed: of that noise.
+    Attributes:
+        latent: dimensions.
+        active: size M of the active set.
+        method: alternation with active sets, or everything at once.
+        optimiser: scaled conjugate gradients or L-BFGS.
+        steps: of the optimiser (direct), of the alternation (heuristic), 0: the method's own.
+        noise_variance: of annealing, in scaled features, None: 0.05 for small sets, 0.1 for large.
+        seed: of that noise.
     """
 
     latent: int = 3

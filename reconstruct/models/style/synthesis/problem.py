@@ -33,8 +33,9 @@ MET_M, MET_PX, MET_RAD = 0.01, 3.0, np.radians(5.0)  # and these always count as
 class SynthesisProblem:
     """The constraints of one pose, in their own form and as `Targets`.
 
-    weight, centre: of static features that are drawn to a value, (S,) each; offset: s - y of features whose previous poses are
-    known, (F,).
+    Attributes:
+        weight, centre: of static features that are drawn to a value, (S,) each.
+        offset: s - y of features whose previous poses are known, (F,).
     """
 
     constraints: Constraints

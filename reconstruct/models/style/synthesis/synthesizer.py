@@ -53,11 +53,18 @@ class PastFeatures:
 class Synthesis:
     """A synthesized pose.
 
-    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; latent: x of each style, (Q,);
-    energy: of all terms; likelihood: the weighted sum of L_IK; variance: s2(x) relative to alpha + 1/beta, from near 0 beside
-    training poses to 1 far from all; error_m: distances of the handles from their targets, (P,), and error_px: of their image
-    points, (2, P), 0 without a target; reached: all constraints are met within tolerance, else they contradict each other or are
-    out of reach, and this is the best pose; converged: the minimum was found within the steps granted.
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+        latent: x of each style, (Q,).
+        energy: of all terms.
+        likelihood: the weighted sum of L_IK.
+        variance: s2(x) relative to alpha + 1/beta, from near 0 beside training poses to 1 far from all.
+        error_m: distances of the handles from their targets, (P,), and error_px: of their image points, (2, P), 0 without a
+            target.
+        reached: all constraints are met within tolerance, else they contradict each other or are out of reach, and this is the
+            best pose.
+        converged: the minimum was found within the steps granted.
     """
 
     rotvec: Floats
