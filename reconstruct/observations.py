@@ -51,7 +51,7 @@ class Rays:
     """Rays of the markers that one camera alone sees, world frame.
 
     Attributes:
-        monocular: which markers, (M,).
+        monocular: indices or mask of the markers, (M,).
         from_m: optical centres, (M, 3) [m].
         direction: unit vectors, (M, 3), both zero elsewhere.
         sigma_rad: standard deviation across the ray, (M,).
@@ -74,7 +74,7 @@ def observations_from_markers(
     Args:
         frame: the markers.
         rig: the cameras, in the world.
-        model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m].
+        model_sigma_m: standard deviation of each marker from its place by skeleton and offset, (M,) [m].
         expected_m: expected markers, (M, 3) [m], or None.
     Raises ValueError: a covariance that is not positive definite.
     """

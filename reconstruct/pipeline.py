@@ -59,7 +59,7 @@ class Pipeline:
         hidden: names of markers kept from the published poses, which a second estimator solves: labels are made with all
             markers, so that the prediction of the hidden ones can be scored.
         clock: nanoseconds, for the latencies by stage.
-        markers, views: of the last views, its labels and what these were chosen from.
+        markers, views: labelled markers of the last views, and these views.
     """
 
     rig: Rig

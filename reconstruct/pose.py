@@ -61,13 +61,13 @@ class Pose:
         residual_m: distance to the measured marker, (M,), zero elsewhere.
         seen: used from each camera, (V, M).
         residual_px: reprojection error there, (V, M).
-        latency_ns: by stage.
-        contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,).
-        point_m: where `measured` markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it.
-        error_m: how far from the truth each joint may be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as
-            near), or (0,) where nobody knows.
-        doubts: what speaks against labels or pose.
-        n_views: how many cameras gave a view of the moment.
+        latency_ns: latency by stage [ns].
+        contacts: contact of each of `database.contacts.CONTACT_JOINTS` with the ground, (4,).
+        point_m: triangulated positions of `measured` markers, (M, 3) [m] world, or (0, 3) if they were not kept.
+        error_m: expected error of each joint, one standard deviation, (J,) [m] (68 % are nearer, 95 % within twice as much), or
+            (0,) if unknown.
+        doubts: reasons to doubt the labels or the pose.
+        n_views: number of cameras with a view of the moment.
     """
 
     index: int
@@ -112,9 +112,9 @@ def build_pose_packet(
 
     Args:
         frame: the markers that were used.
-        state: how well the performer is tracked.
+        state: tracking state of the performer.
         body: the pose.
-        marker_m: its markers, (M, 3) [m] world.
+        marker_m: positions of the markers, (M, 3) [m] world.
         rig: the cameras, in the world.
         subject: the performer.
         error_m: expected of the joints, (J,) [m], or None.
@@ -155,8 +155,8 @@ def find_joint_sources(
 
     Args:
         frame: the markers that were used.
-        state: of the pose.
-        subject: whose pose it is.
+        state: tracking state of the pose.
+        subject: subject of the pose.
         error_m: expected errors of the joints, (J,) [m], or None.
     """
     if state is TrackingState.LOST or not frame.shown.any():

@@ -88,9 +88,9 @@ class UnseenChains:
         """Return the joints of `step` for a pose with other joints, (J, 3) [rad].
 
         Args:
-            pose: as solved.
-            rotvec: its joints in place of the pose's, (J, 3) [rad].
-            rows: its nearest poses in the database, (K,), or None.
+            pose: the pose as solved.
+            rotvec: joints in place of the pose's, (J, 3) [rad].
+            rows: rows of its nearest poses in the database, (K,), or None.
         """
         if pose.state is TrackingState.LOST:
             self.forget()

@@ -217,7 +217,7 @@ def find_nearest_labelled_pose(index: PoseIndex, local: Floats, choice: Ints, n_
         index: poses in lists around centres.
         local: markers as an upright pose, (M, 3) [m].
         choice: point of every marker, (M,), -1 for none.
-        n_lists: how many lists are searched.
+        n_lists: number of lists to search.
     """
     poses, centers, start, member = index.poses, index.centers, index.start, index.member
     distance = np.empty(centers.shape[0])
@@ -314,9 +314,9 @@ def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, 
         points: triangulated points, (P, 3) [m].
         poses: markers of examples, (K, M, 3) [m].
         pairs: pairs of markers that placements begin with, (Q, 2).
-        slack_m: by how much distances of points and markers may differ.
+        slack_m: greatest difference between distances of points and of markers [m].
         gate_m: farthest a marker may be from its point.
-        count: how many placements at most.
+        count: greatest number of placements.
     Returns: labellings (H, M) and placements (H, 5) of the best `count`.
     """
     scores, roots = np.empty((len(poses), len(pairs))), np.zeros((len(poses), len(pairs), 5))

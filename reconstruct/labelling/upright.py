@@ -43,7 +43,7 @@ def build_pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
     Args:
         poses: markers of upright poses, (N, M, 3) [m].
         n_centers: number of centres.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
     flat = poses.reshape(len(poses), -1).astype(np.float32)
     drawn = np.random.default_rng(seed).permutation(len(flat))[: n_centers // 2]

@@ -68,7 +68,7 @@ class HeldOutRecord:
 
     Attributes:
         gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square.
-        n_checks: of how many.
+        n_checks: number of checks behind them.
     """
 
     loss_m2: Floats = field(default_factory=lambda: np.full((len(LIMBS) + 1, len(WEIGHTS)), PRIOR_COUNT * PRIOR_M**2))
@@ -107,9 +107,9 @@ class FillIn:
     """Joins pose models with the local model of frames that lack markers.
 
     Args:
-        models: by name.
+        models: pose models by name.
         records: the errors of their held-out checks so far, by the same names.
-        every_frames: how often one is made.
+        every_frames: number of frames from one check to the next.
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class FillIn:
         """Join the predictions with what is known of a frame, None where none has a weight.
 
         Args:
-            problem: without the pose models.
-            solution: its.
-            t_ns: of the frame.
-            share: of a prediction that counts as new in this frame.
+            problem: problem of the frame without the pose models.
+            solution: solution of that problem.
+            t_ns: time of the frame.
+            share: share of a prediction that counts as new in this frame.
         """
         used = {name: weight for name, weight in self.weights().items() if weight.any()}
         if not used or share <= 0.0:
@@ -198,8 +198,8 @@ class FillIn:
 
         Args:
             problem: the frame's problem.
-            solution: its solution.
-            frame: its markers.
+            solution: solution without the hidden markers.
+            frame: markers of the frame.
             hidden: markers it was solved without, (M,).
         """
         self._pending = HeldOutCheck(problem, solution, frame, hidden)

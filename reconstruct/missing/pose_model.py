@@ -25,7 +25,8 @@ class PartialFrame:
     Attributes:
         observations: nothing where a marker is missing.
         state: the pose solved from them without the pose model.
-        variance: of its joints, (D,) [rad^2], large where nothing is seen and neither the past nor the neighbours know.
+        variance: variance of each joint coordinate, (D,) [rad^2], large where nothing is seen and neither the past nor the
+            neighbours know.
     """
 
     observations: Observations
@@ -81,9 +82,9 @@ def join_prediction(model: LocalModel, root: RootPrior, prediction: PoseGaussian
     The root moves too, as far as it is known to go with the joints.
 
     Args:
-        model: over all joint coordinates.
-        root: what is known of the root.
-        prediction: of the joints.
+        model: local model over all joint coordinates.
+        root: prior of the root.
+        prediction: prediction of the joints.
     """
     precision = model.precision.copy()
     precision[:DOFS, :DOFS] += prediction.precision

@@ -106,7 +106,7 @@ class ChainHead:
     Attributes:
         hessian: (3 V, 3 V).
         gradient: (3 V,).
-        energy: of all frames, at the best poses of those before.
+        energy: energy of all frames, at the best poses of those before.
     """
 
     motion: TakeMotion
@@ -126,9 +126,9 @@ class Chain:
     """Consecutive frames to be solved together.
 
     Args:
-        fixed: how many of the first frames stay as they are, as they were solved before.
-        head: what is known of the first three, in place of their own terms.
-        trust: what markers count for beside neighbours.
+        fixed: number of first frames that stay as they were solved before.
+        head: what is known of the first three frames, in place of their own terms.
+        trust: weight of the markers against the neighbours.
     """
 
     def __init__(

@@ -91,7 +91,7 @@ class NeighbourPriors:
 
         Args:
             motion: the poses of the take.
-            markers: of all frames.
+            markers: markers of all frames.
             part: the frames wanted.
             own: the take's own frames as examples, or None.
         """
@@ -226,8 +226,8 @@ class OwnExamples:
 
         Args:
             t: number of the frame.
-            markers: of all frames.
-            pose: its joints, (D,) [rad].
+            markers: markers of all frames.
+            pose: joint coordinates of the query, (D,) [rad].
         """
         apart = np.flatnonzero(np.abs(self._seconds[self._at] - self._seconds[t]) > OWN_APART_S)
         at = self._at[apart]

@@ -56,8 +56,8 @@ def complete_pose(poser: Poser, points: Mapping[str, ArrayLike], sigma_m: float 
 
     Args:
         poser: a model of poses, such as `LocalPoser`.
-        points: by the joint's name, where it shall be, (3,) [m] world.
-        sigma_m: how near, as a standard deviation [m].
+        points: target of each joint by name, (3,) [m] world.
+        sigma_m: standard deviation of the joints from their targets [m].
     Raises DuocapError: an unknown joint, or no place.
     """
     return poser.pose(build_joint_constraints(points, sigma_m))

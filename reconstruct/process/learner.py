@@ -32,7 +32,7 @@ class LearnerPlan:
 
     Attributes:
         save: a file for the last style learned, or None.
-        nice: how much its priority is lowered, or 0.
+        nice: amount by which its priority is lowered, or 0.
     """
 
     save: Path | None = None

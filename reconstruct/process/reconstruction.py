@@ -91,8 +91,8 @@ class Reconstruction:
 
     Args:
         budget_ns: largest skew of views of one moment.
-        session_style: from which styles are learned, and the one to begin with.
-        n_cameras: where the pipeline has no rig.
+        session_style: source of the styles that are learned, and of the one to begin with.
+        n_cameras: number of cameras if the pipeline has no rig.
     """
 
     def __init__(

@@ -116,9 +116,9 @@ class Examples:
         pose: joint coordinates without the root, (N, D) float32 [rad].
         marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m] (Chai & Hodgins 2005, eq. 1).
         clip: clip of each pose, (N,) int32.
-        fps: of the poses.
+        fps: frame rate of the poses.
         up: the world's vertical in the root's frame, (N, 3) float32, or None.
-        root: how roots move, or None.
+        root: movements of the roots, or None.
     """
 
     pose: Singles | PosesInPlace

@@ -48,7 +48,7 @@ def load_examples_and_lists(subject: Subject, table: PoseTable, folder: Path | N
     Args:
         subject: the performer.
         table: the known poses.
-        folder: of the cache, by default `find_cache_folder()`.
+        folder: folder of the cache, by default `find_cache_folder()`.
     Raises DatabaseError: no poses.
     """
     path = None

@@ -71,8 +71,8 @@ def compute_distances(examples: Examples, query: Query, limit: float = np.inf) -
 
     Args:
         examples: the known poses.
-        query: what poses are compared with.
-        limit: of examples whose markers alone are farther, only the markers' part is computed.
+        query: query that poses are compared with.
+        limit: squared distance; for examples whose markers alone are farther, only the markers' part is computed.
     Raises ValueError: NaN in the query.
     """
     raw = convert_raw_query(query)
@@ -97,7 +97,7 @@ def find_nearest_examples(examples: Examples, query: Query, count: int, seeds: I
 
     Args:
         examples: the known poses.
-        query: what poses are compared with.
+        query: query that poses are compared with.
         count: K.
         seeds: examples likely to be near, such as those of the previous frame.
     Raises ValueError: NaN in the query.

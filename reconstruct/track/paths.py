@@ -61,8 +61,8 @@ class KeptMoment:
     """A moment as one hypothesis has it.
 
     Attributes:
-        tracked: as all hypotheses together had it at the time.
-        views: what it was labelled in.
+        tracked: the moment as all hypotheses together had it at the time.
+        views: views in which it was labelled.
         hypothesis, moment: None for nobody.
     """
 

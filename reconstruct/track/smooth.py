@@ -27,7 +27,7 @@ class Moment:
     before.
 
     Attributes:
-        predicted: what was believed of it before anything was seen.
+        predicted: belief predicted for it before anything was seen.
         gain: G of the moment before, (2 V, 2 V).
     """
 
@@ -40,10 +40,10 @@ def carry_moment(before: Belief, predicted: Belief, after: Belief, s: SolveSetti
     """Return a moment that goes on from a belief.
 
     Args:
-        before: after the moment before.
-        predicted: from it, of this moment.
+        before: belief after the moment before.
+        predicted: belief predicted from it for this moment.
         after: this moment.
-        s: with which it was predicted.
+        s: settings with which it was predicted.
     """
     seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
     kept, ahead = compute_kept_velocity(seconds, s)

@@ -27,7 +27,7 @@ class ForcePlates:
     """Plates, all of one surface.
 
     Attributes:
-        labels: of their channels, 6 a plate.
+        labels: names of their channels, 6 for each plate.
         channels: (N, C) [N, Nmm].
         corners_mm: (4, 3) world.
     """

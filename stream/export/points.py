@@ -25,7 +25,7 @@ class PointTable:
         descriptions: (P,).
         point_m: (N, P, 3) [m], zero where not valid.
         valid: (N, P).
-        cameras: that saw each, a bit for every camera, (N, P), none of what was computed.
+        cameras: cameras that saw each point, one bit for every camera, (N, P); 0 for computed points.
     """
 
     names: tuple[str, ...]

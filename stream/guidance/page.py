@@ -48,8 +48,8 @@ class PageResult:
     """The result of a calibration.
 
     Attributes:
-        lines: beside the report.
-        picture: of the report, RGB.
+        lines: lines of text besides the report.
+        picture: picture of the report, RGB.
         error: why nothing was written.
     """
 
@@ -112,7 +112,7 @@ class GuidePage:
         """Show advice and progress.
 
         Args:
-            advice: what to tell now.
+            advice: present advice.
             cameras: the state of each.
             ready: whether there is enough to finish, None where that is not offered.
         """

@@ -64,9 +64,9 @@ def solve_picture_camera(
     """Return the camera that sees joints where they are clicked.
 
     Args:
-        picture: that is clicked in.
-        image_points: by joint [px].
-        joint_m: of the body, (J, 3) world [m].
+        picture: picture that is clicked in.
+        image_points: image point of each clicked joint, by name [px].
+        joint_m: joints of the body, (J, 3) world [m].
         known_lens: the lens is that of the picture's camera, else its focal length is solved for.
     Raises: PosingError: too few joints, on one line, or not seen so from anywhere.
     """
@@ -96,8 +96,8 @@ def fit_cameras_to_poses(
     """Return cameras that see known poses nearly as joints are clicked, of the poses that fit best, best first.
 
     Args:
-        picture: that is clicked in.
-        image_points: by joint, (2,) [px].
+        picture: picture that is clicked in.
+        image_points: image point of each clicked joint, by name, (2,) [px].
         poses_m: joints of poses that stand on a floor at 0, (N, J, 3) [m].
         known_lens: the lens is that of the picture's camera.
     Raises: PosingError: too few joints, or on one line.
@@ -119,8 +119,8 @@ def guess_cameras(picture: PictureView, image_points: Mapping[str, ImagePoint], 
     the lens is not known: so far away that the body is as large as it is clicked.
 
     Args:
-        picture: that is clicked in.
-        image_points: by joint, (2,) [px].
+        picture: picture that is clicked in.
+        image_points: image point of each clicked joint, by name, (2,) [px].
         known_lens: the lens is that of the picture's camera.
     """
     lens, image_px = find_picture_camera(picture), np.array(list(image_points.values()), np.float64).reshape(-1, 2)
@@ -141,8 +141,8 @@ def scale_camera_to_picture(picture: PictureView, camera: Camera, floor_known: b
     """Return a calibrated camera for a picture that was taken with it, scaled to its size.
 
     Args:
-        picture: that was taken with it.
-        camera: as it was calibrated.
+        picture: picture that was taken with it.
+        camera: the camera as calibrated.
         floor_known: it is used where it stands; else only its lens, in the place of the camera that the picture has.
     Raises: PosingError: the picture has another shape than that camera's images.
     """

@@ -30,7 +30,7 @@ class SkeletonMessage:
         humanoid: joint -> VRM 1.0 bone.
         markers: names.
         tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown.
-        mass_kg: of the whole body where forces were computed, None otherwise.
+        mass_kg: mass of the whole body [kg] if forces were computed, None otherwise.
     """
 
     hash: str
@@ -125,11 +125,11 @@ class PoseMessage:
         joint_source: (J,) uint8.
         confidence: (J,) float32.
         contacts: joints that touch the ground.
-        latency_ns: by stage.
+        latency_ns: latency by stage [ns].
         predicted_ns: time from t_capture_ns to that of the pose, 0 if it was not predicted.
-        ground_forces: on both feet, left first, empty where they are unknown, as live.
-        error_m: how far from the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown.
-        views: how many cameras gave a view of the moment, 0 where unknown.
+        ground_forces: forces on both feet, left first; empty if they are unknown, as live.
+        error_m: expected error of each joint, one standard deviation, (J,) float32 [m], or (0,) if unknown.
+        views: number of cameras with a view of the moment, 0 if unknown.
     """
 
     hash: str
@@ -170,12 +170,12 @@ class StatusMessage:
     """The state of the run, once a second.
 
     Attributes:
-        rates_hz, drops, skew_ns: by name.
+        rates_hz, drops, skew_ns: figures by name.
         calibration: health in figures.
-        cameras: per camera its state and counts.
+        cameras: state and counts of each camera.
         service: address for requests, recording: the file that is being written, both empty for none.
         resting: names of optional work that rests, as frames come faster than they can be solved.
-        lag_ns: by how much poses are older than what was seen before they were decided.
+        lag_ns: delay of the poses behind the newest views, with which they are decided [ns].
     """
 
     session: str

@@ -127,7 +127,7 @@ class Publisher:
 
     Args:
         address: tcp://HOST:PORT, port 0 for a free one.
-        keys: for an address that other machines reach.
+        keys: keys for an address that other machines reach.
     Raises: StreamError for a port that is taken, EndpointError for an address that needs keys, KeyFileError for keys that cannot
         be read.
     """

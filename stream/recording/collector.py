@@ -25,7 +25,7 @@ class CollectionPlan:
     Attributes:
         file: a new one.
         session: name of the run.
-        n_cameras: of it.
+        n_cameras: number of cameras of the rig.
         nodes, keys: as for a reconstruction.
     """
 

@@ -58,7 +58,7 @@ class Records:
     """The records of a file besides messages.
 
     Attributes:
-        notes: what is missing, for the user.
+        notes: notes for the user on missing data.
         ended: the file was finished.
     """
 

@@ -68,7 +68,7 @@ class RecordingSwitch:
         """Record a message if recording; keep skeleton and rig, with which a recording begins.
 
         Args:
-            message: as it is.
+            message: the message.
             payload: the message as published.
             t_ns: time of publishing [ns].
         """
@@ -111,7 +111,7 @@ class SessionTake:
 
     Args:
         file: a new one.
-        skeleton: of the poses.
+        skeleton: skeleton of the poses.
         session: name of the run.
     Raises: RecordingError: the file exists or cannot be created.
     """
@@ -127,7 +127,7 @@ class SessionTake:
         """Record a message.
 
         Args:
-            message: as it is.
+            message: the message.
             payload: the message as published.
             t_ns: time of publishing [ns].
         """

@@ -127,7 +127,7 @@ class JournalledRun:
 
     Attributes:
         metadata: text by name.
-        notes: what is missing, for the user.
+        notes: notes for the user on missing data.
     """
 
     file: Path

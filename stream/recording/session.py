@@ -35,10 +35,10 @@ class SessionCamera:
     """One camera in session.toml.
 
     Attributes:
-        source: as the user named it.
-        name: of the device, empty if it has none.
+        source: source as the user named it.
+        name: name of the device, empty if it has none.
         stamp: kind of its time stamps.
-        details: its settings.
+        details: details of the device's settings.
     """
 
     source: str

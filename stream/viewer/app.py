@@ -32,8 +32,8 @@ class App:
     """One page for one feed; call `update` again and again, from one thread.
 
     Args:
-        service: to record by, None where nothing can be recorded.
-        budget_ms: for the latency from picture to page.
+        service: requests to the service that records; None where nothing can be recorded.
+        budget_ms: budget for the latency from picture to page [ms].
     """
 
     def __init__(

@@ -69,9 +69,9 @@ class Meter:
         """Add a pose of time t_s.
 
         Args:
-            pose: of the stream or a recording.
+            pose: pose of the stream or a recording.
             t_received_ns: time of receipt on the publisher's clock, None if unknown.
-            t_s: its time [s].
+            t_s: time of the pose [s].
             n_missed: poses missed so far.
         """
         if self._poses and t_s - self._begin_s >= PERIOD_S:

@@ -24,7 +24,7 @@ class Playhead:
     """A time and how it moves.
 
     Attributes:
-        cursor_s: what is shown [s].
+        cursor_s: time that is shown [s].
         live: kept at the end of a span that grows.
         loop: begin again at the end of one that does not.
     """

@@ -18,9 +18,9 @@ class AppSnapshot:
     Attributes:
         live: a stream, not recordings.
         silent: no pose has come for a while.
-        waiting: none has ever come.
-        address: of the stream.
-        budget_ms: of the latency.
+        waiting: whether no message has come yet.
+        address: address of the stream.
+        budget_ms: budget of the latency [ms].
         recording: the file that is being recorded, "" if none.
     """
 

@@ -23,7 +23,7 @@ class MessageForm:
 
     Attributes:
         text: arguments before them, sent as `s`.
-        numbers: their types, such as "fff".
+        numbers: types of the changing arguments, such as "fff".
     """
 
     address: str

@@ -28,7 +28,7 @@ class SegmentShape:
 
     Attributes:
         mass: share of the body's.
-        center: of the way from the first end to the second.
+        center: position of the centre of mass, as a share of the way from the first end to the second.
         sagittal, transverse, longitudinal: radii of gyration about the centre, shares of the length, about the axes forwards,
             sideways and along.
     """

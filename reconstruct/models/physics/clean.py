@@ -57,7 +57,7 @@ class MotionQuality:
     """How sound a motion is.
 
     Attributes:
-        slide_mm: that parts which stand move in a frame, mean.
+        slide_mm: mean movement of standing parts from frame to frame [mm].
         float_mm: distance from where they should stand, mean.
         sunk_mm: the deepest point below the ground.
         jitter: RMS change of the force on the root from frame to frame, by weight.
@@ -80,7 +80,7 @@ def prepare_motion(dynamics: Dynamics, q: Floats, fps: float, options: CleanOpti
         dynamics: the body's equations of motion.
         q: configurations at equal times, (N, 95).
         fps: frames a second.
-        options: of cleaning.
+        options: options of cleaning.
     """
     if len(q) < LEAST_FRAMES:
         raise DuocapError(f"a motion of {len(q)} frames is too short to be cleaned; give at least {LEAST_FRAMES} frames")

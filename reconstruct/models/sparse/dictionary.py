@@ -39,7 +39,7 @@ class Dictionary:
     """What poses are made of.
 
     Attributes:
-        atoms: of norm 1, of poses with their constant, (K, D + 1).
+        atoms: atoms of norm 1 for poses with their constant, (K, D + 1).
         n_nonzero: atoms of a pose when learning, T.
     """
 

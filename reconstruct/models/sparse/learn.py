@@ -36,8 +36,8 @@ class DictionaryOptions:
     Attributes:
         n_atoms: K, or 0 to grow it until the root mean square error of the entries is at most `target`.
         n_nonzero: T.
-        iterations: of K-SVD.
-        seed: of the first atoms.
+        iterations: number of iterations of K-SVD.
+        seed: seed of the first choice of atoms.
     """
 
     n_atoms: int = 0
@@ -146,7 +146,7 @@ def replace_useless_atoms(poses: Singles, atoms: Singles, codes: Codes) -> int:
     Args:
         poses: (N, D) float32.
         atoms: (K, D) float32; changed.
-        codes: of the poses.
+        codes: sparse codes of the poses.
     """
     used = np.bincount(codes.atom[codes.atom >= 0], minlength=len(atoms)) > 0
     alike = np.abs(atoms @ atoms.T)

@@ -36,8 +36,8 @@ class StyleOrigin:
 
     Attributes:
         sources: descriptions of the motions.
-        options: of learning.
-        version: of the program.
+        options: options of learning.
+        version: version of the program.
     """
 
     sources: tuple[str, ...] = ()
@@ -50,8 +50,8 @@ def write_style(path: Path, style: Style, origin: StyleOrigin | None = None) -> 
 
     Args:
         path: the file.
-        style: to write.
-        origin: what it was learned from, or None.
+        style: style to write.
+        origin: origin of the style, or None.
     """
     o = origin or StyleOrigin()
     fault = _describe_fault(style)

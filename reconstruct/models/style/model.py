@@ -54,14 +54,14 @@ class Style:
         features: y of the N training poses, (N, F), all of `features.feature_names`.
         rotvec: those poses, (N, J, 3) [rad].
         modelled: features that vary enough to be learned, (F,), D of them.
-        mean: of all features, (F,).
-        spread: their standard deviations, (F,).
+        mean: means of all features, (F,).
+        spread: standard deviations of all features, (F,).
         latent: x, (N, Q).
         scale: w of the modelled features, (D,).
         active: rows of the active set, (M,).
         learned, annealed: parameters.
         objective: L_GP after each step, (T,).
-        times: of the training poses, as far as known.
+        times: times of the training poses, as far as known.
         fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `build_evaluator`.
     """
 
@@ -99,7 +99,7 @@ class StyleEvaluator:
         latent: active x, (M, Q).
         inverse: K^-1, (M, M).
         coefficients: (M, D), f(x) = mean + k(x)'coefficients, the paper's K^-1 Y or those fitted to all poses.
-        mean: of the modelled features, (D,).
+        mean: means of the modelled features, (D,).
         scale: w, (D,).
     """
 
@@ -117,7 +117,7 @@ def compute_covariance(X: Floats, other: Floats, parameters: Hyperparameters) ->
     Args:
         X: (N, Q).
         other: (P, Q).
-        parameters: of the kernel.
+        parameters: hyperparameters of the kernel.
     """
     distance2 = np.maximum((X**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * X @ other.T, 0.0)
     return np.asarray(parameters.alpha * np.exp(-0.5 * parameters.gamma * distance2))
@@ -158,10 +158,10 @@ def build_evaluator_at(X: Floats, Y: Floats, mean: Floats, scale: Floats, parame
 
     Args:
         X: active latent points, (M, Q).
-        Y: their features, (M, D).
-        mean: of the features, (D,).
-        scale: of the features, (D,).
-        parameters: of the kernel.
+        Y: features of the points, (M, D).
+        mean: means of the features, (D,).
+        scale: scales of the features, (D,).
+        parameters: hyperparameters of the kernel.
     """
     X = np.ascontiguousarray(X)
     factor = _factor_covariance(X, parameters)

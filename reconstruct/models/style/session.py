@@ -33,9 +33,9 @@ class SessionStyle:
     """The poses of a session, and the style learned from them.
 
     Args:
-        skeleton: of the performer.
+        skeleton: skeleton of the performer.
         start: a style used from the start, whose poses are kept with the new ones.
-        options: of learning.
+        options: options of learning.
     """
 
     def __init__(self, skeleton: Skeleton, start: Style | None = None, options: LearnOptions | None = None) -> None:

@@ -36,7 +36,7 @@ class LearnTask:
 
     Attributes:
         number: counts up in a session.
-        checksum: of the features, to match the result.
+        checksum: checksum of the features, to match the result with its task.
     """
 
     number: int
@@ -80,9 +80,9 @@ def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> Learn
     """Return what learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable.
 
     Args:
-        task: what was learned from.
-        style: as learned.
-        seconds: that learning took [s].
+        task: task that was learned from.
+        style: the style as learned.
+        seconds: time that learning took [s].
     """
     if style.features.shape != task.poses.features.shape or not np.array_equal(style.features, task.poses.features):
         raise StyleError("a style came out of learning that is not of the poses it was to be learned of")

@@ -45,7 +45,7 @@ class PageOptions:
 
     Attributes:
         file: the session is saved in.
-        models: by name, loaded when they are first asked.
+        models: loaders of the models by name, called when a model is first used.
         export: returns a take as the bytes of a file of a format, formats: suffixes by name.
         publisher: None where nothing is published.
         known: returns the poses of the database, loaded when they are first asked for, None where there is none.
@@ -147,8 +147,8 @@ class PosingApp:
         """Show a notice in all browsers.
 
         Args:
-            title: of the notice.
-            text: of the notice.
+            title: title of the notice.
+            text: text of the notice.
             fault: whether it says what cannot be done.
         """
         log.info("%s: %s", title, text)

@@ -20,8 +20,9 @@ class PosingSnapshot:
 
     Attributes:
         selected: joint, empty for none.
-        file: that the session is saved in, fault: why not, empty for none.
-        styles: of the model.
+        file: file that the session is saved in.
+        fault: reason why it is not saved, empty for none.
+        styles: names of the model's styles.
     """
 
     document: Document

@@ -22,7 +22,7 @@ class FilePart:
     """What goes out and comes in.
 
     Args:
-        file: of the session.
+        file: file of the session.
         take: returns what is exported.
         export: returns it as the bytes of a file of a format.
         formats: suffixes by name.

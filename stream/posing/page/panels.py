@@ -35,7 +35,7 @@ class PosePart:
     """The selected joint, what is held, undo and redo, the model and the shares of its styles.
 
     Args:
-        models: by name, loaded when they are first asked.
+        models: loaders of the models by name, called when a model is first used.
         show_plane: shows the latent plane of the style, or hides it.
     """
 

@@ -102,7 +102,7 @@ class Balls:
 
         Args:
             position_m: (N, 3).
-            colors: of each, (N,).
+            colors: colour of each, (N,).
             shown: (N,), the others are hidden.
         """
         moved = shown & (np.abs(position_m - self._position_m) > MIN_CHANGE).any(axis=1)

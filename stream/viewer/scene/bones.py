@@ -33,7 +33,7 @@ class Bones:
 
     Attributes:
         joint: (B,).
-        rotation: from the y axis to the bone in the joint's frame, (B, 3, 3).
+        rotation: rotation from the y axis to the bone in the joint's frame, (B, 3, 3).
         length_m: (B,).
     """
 

@@ -45,7 +45,7 @@ class ColumnPlace:
     """Where the column of a camera floats over the scene [px].
 
     Attributes:
-        x: from the left, negative: from the right.
+        x: distance from the left; if negative, from the right.
         height: None: any.
     """
 

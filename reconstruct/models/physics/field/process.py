@@ -97,8 +97,8 @@ def learn_process(
         outputs: (N, K).
         inducing: (M, D).
         start: first length scales, (D,).
-        max_steps: of the optimiser.
-        report: is told after each of at most `max_steps` steps.
+        max_steps: greatest number of steps of the optimiser.
+        report: called with the number of steps done after each step.
     """
     steps = 0
 

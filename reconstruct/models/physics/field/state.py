@@ -32,7 +32,7 @@ class Units:
 
     Attributes:
         length_m: height of the hips.
-        force: of each component of u, (72,).
+        force: unit of each component of u, (72,).
     """
 
     length_m: float
@@ -54,7 +54,7 @@ def compute_states(q: Floats, v: Floats, ground_m: Floats | float, units: Units)
         q: configurations, (N, 95).
         v: velocities, (N, 72).
         ground_m: height of the ground, (N,) or of all [m].
-        units: of the state's parts.
+        units: units of the state's parts.
     """
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     out = np.empty((len(q), N_STATE))

@@ -49,8 +49,8 @@ class EvaluatedMotion:
     """A motion and its energy.
 
     Attributes:
-        terms: by their names, weighted.
-        loads: of the inner frames.
+        terms: weighted terms of the energy by name.
+        loads: loads of the inner frames.
     """
 
     motion: MotionKinematics

@@ -15,7 +15,7 @@ class MotionKinematics:
     """A motion q (N, 95).
 
     Attributes:
-        v, a, u: of the inner frames by central differences, (N - 2, 72).
+        v, a, u: velocities, accelerations and forces of the inner frames by central differences, (N - 2, 72).
         root: the hips' orientation, (N, 3, 3).
         point_m: contact points, then those of external forces, (N, P, 3) [m].
     """
@@ -33,7 +33,8 @@ class MotionJacobians:
     """Derivatives by changes of configurations.
 
     Attributes:
-        v, u: of the inner frames by the frame before, itself and after, (N - 2, 72, 216).
+        v, u: derivatives of v and u of the inner frames with respect to the frame before, itself and the frame after, (N - 2, 72,
+            216).
         point: (N, P, 3, 72).
     """
 
@@ -62,7 +63,7 @@ def compute_jacobians(dynamics: Dynamics, motion: MotionKinematics, dt_s: float)
 
     Args:
         dynamics: the body's equations of motion.
-        motion: what follows from its configurations.
+        motion: kinematics of its configurations.
         dt_s: time since the frame before [s].
     """
     n = len(motion.v)

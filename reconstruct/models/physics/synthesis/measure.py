@@ -19,10 +19,10 @@ class MotionFigures:
     """Figures of a motion.
 
     Attributes:
-        residual_force: of the root, RMS, share of the weight.
+        residual_force: force that no contact gives, on the root, RMS, as a share of the weight.
         residual_torque: share of the weight times the height; largest_force.
-        slide_m: of points in contact from frame to frame, mean.
-        float_m: of those over the ground, mean of amounts.
+        slide_m: mean movement of points in contact from frame to frame [m].
+        float_m: mean distance of points in contact from the ground [m].
         sunk_m: deepest of all points.
         outside_cone: share of the frames whose force leaves the round friction cone.
         jerk: RMS of the joints, m/s^3.

@@ -37,11 +37,11 @@ class SynthesisPrior(NamedTuple):
     """What is known without handles.
 
     Attributes:
-        styles: with a leading axis (S).
+        styles: likelihoods of the styles, with a leading axis (S).
         shares: (S,).
         first: start of each style's x in all x, and the end, (S + 1,).
-        weight, centre: of static features that are drawn to a value, (A + 3,) each.
-        up: of the world (3,).
+        weight, centre: weights and target values of the static features that are drawn to a value, (A + 3,) each.
+        up: up direction of the world, (3,).
     """
 
     styles: LikelihoodModel
