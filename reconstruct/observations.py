@@ -51,7 +51,7 @@ class Rays:
     """Rays of the markers that one camera alone sees, world frame.
 
     Attributes:
-        monocular: indices or mask of the markers, (M,).
+        monocular: mask of these markers, (M,).
         from_m: optical centres, (M, 3) [m].
         direction: unit vectors, (M, 3), both zero elsewhere.
         sigma_rad: standard deviation across the ray, (M,).

@@ -206,7 +206,7 @@ def format_sync_result(found: SyncResult, way: Way, camera: int = 1) -> list[str
     """Return for a person what was found of a camera.
 
     Args:
-        found: of the camera.
+        found: result for the camera.
         way: epipolar, flash or jump.
         camera: number of the camera, from 1 on.
     """

@@ -49,7 +49,7 @@ class Stepper(Protocol):
     """The pipeline as live runs and replays drive it: one step for each moment.
 
     Attributes:
-        rig: the rig in its present place in the world; None if nothing is tracked with cameras.
+        rig: the rig in its present place in the world; None for a pipeline without cameras.
         markers: labelled markers of the last step, from which the time offsets of the cameras are learned.
     """
 

@@ -77,8 +77,8 @@ def run_batch(
     Args:
         job: the tasks and their folder.
         plan: who works.
-        tell: receives what goes on, in words.
-        progress: receives the amount done, and of how much.
+        tell: receives progress messages as text.
+        progress: called with the amount done and the whole amount.
         retry: also what failed last time.
         send: inputs to workers and results back, for workers that share no folder with this machine.
     Raises: DuocapError: another batch is at work here, or there are no workers.

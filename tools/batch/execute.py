@@ -62,10 +62,10 @@ def run_task(task: BatchTask, out: str, token: str, versions: Mapping[str, str],
     """Run a task and put its results into its folder below `out`.
 
     Args:
-        task: what is to be done.
+        task: the task.
         out: folder of the results of all tasks.
-        token: what the file `TOKEN` in that folder says.
-        versions: of who asks.
+        token: content of the file `TOKEN` in that folder.
+        versions: versions on the machine that asks.
         sent: the inputs, where they are not in a folder that both share: the results then go back with the outcome.
     """
     with _ONE:

@@ -41,15 +41,15 @@ class FloorTask:
     """How a floor is to be found.
 
     Attributes:
-        by: what tells it.
-        spec: where it is seen.
-        window: which seconds.
-        board: that lies there.
+        by: method to find the floor by.
+        spec: recordings of the scene.
+        window: seconds of the recordings to use.
+        board: board that lies on the floor.
         worn: the markers.
-        heights: of a standing foot's.
-        height_m: of the board's face or of markers on the floor.
+        heights: heights of the markers of a standing foot.
+        height_m: height of the board's face or of markers on the floor [m].
         distance_m: the largest between these.
-        late_s: by which the right camera's stamps are late.
+        late_s: delay of the right camera's timestamps [s].
     """
 
     by: FloorMethod
@@ -84,10 +84,10 @@ def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progre
     """Find a floor.
 
     Args:
-        wishes: how to find it, and from what.
+        wishes: method and sources of the floor.
         rig: the cameras.
-        settings: of the run.
-        progress: receives the amount done, and of how much.
+        settings: settings of the run.
+        progress: called with the amount done and the whole amount.
     Raises: SourceError, CalibrationError: nothing that can be read, or no floor in it.
     """
     if wishes.by == "board":
@@ -123,9 +123,9 @@ def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> Qua
 
     Args:
         rig: the cameras.
-        floor: that was found.
-        ending: where to write, and how.
-        tell: receives what goes on, in words.
+        floor: floor that was found.
+        ending: files to write and options of the output.
+        tell: receives progress messages as text.
     Raises: CalibrationError: the verdict is fail, and nothing was written.
     """
     if ending.rescale:

@@ -29,7 +29,7 @@ class JointChain:
     """The file's degrees of freedom between one of our joints and its parent.
 
     Attributes:
-        joint: its index.
+        joint: index of the joint.
         axes: (d, 3), outermost first.
         names: d, such as `lfemur.rx`.
         left, right: L' = left R right.

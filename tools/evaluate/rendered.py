@@ -46,11 +46,11 @@ class RenderedOptions:
     """How clips are rendered and reconstructed.
 
     Attributes:
-        seconds: of each clip, 0: all.
+        seconds: length of each clip that is used [s], 0 for all.
         occlude: share of the markers hidden.
         true_subject: whether the pipeline is given the true skeleton and offsets.
         cameras: used after the T-pose.
-        occlude_each: from each camera other markers.
+        occlude_each: whether other markers are hidden from each camera.
     """
 
     markers: str = "boxing"
@@ -71,7 +71,7 @@ class RenderedPerformance:
         seconds: (N,).
         visible: markers by camera, (V, N, M).
         begin: first views of the clip itself.
-        begin_s: when the clip begins.
+        begin_s: time at which the clip begins [s].
     """
 
     performer: Performer
@@ -100,9 +100,9 @@ class RenderedResult:
     Attributes:
         asf_deg: mean and p95 of the angles of the file's own skeleton over the tracked frames, the paper's measure.
         occlude: share of the markers hidden.
-        distance_m: from the cameras to the middle of the motion.
+        distance_m: distance from the cameras to the middle of the motion [m].
         skeleton_mm, offset_mm: mean errors of the fitted bone lengths and marker offsets.
-        fps: of the pipeline alone.
+        fps: frame rate of the pipeline alone [Hz].
     """
 
     clip: str

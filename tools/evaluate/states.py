@@ -18,9 +18,9 @@ class JudgedPoses:
     """N consecutive poses beside the truth.
 
     Attributes:
-        states: of each.
-        error_m: of the joints, (N, J) [m].
-        expected_m: as the poses expect it, NaN where they do not.
+        states: tracking state of each pose.
+        error_m: errors of the joints, (N, J) [m].
+        expected_m: error that the poses expect, NaN where they expect none, (N, J) [m].
         fps: poses a second.
     """
 
@@ -65,8 +65,8 @@ class StateFigures:
 
     Attributes:
         tracking: share of the frames that are called good.
-        far: of those, with a mean error above each of FAR_MM.
-        refused: of the good frames (GOOD_MM), those not called so.
+        far: share of those with a mean error above each of FAR_MM.
+        refused: share of the good frames (GOOD_MM) that are not called tracking.
         within: share of the joints within one and two expected errors.
         episodes: spans of frames called good above EPISODE_MM.
         longest_s: the longest of them.

@@ -32,8 +32,8 @@ class CollectedViews:
     """What was seen of the board.
 
     Attributes:
-        sizes: of the pictures of each camera [px].
-        names: of the cameras.
+        sizes: sizes of the pictures of each camera [px].
+        names: names of the cameras.
     """
 
     moments: tuple[BoardMoment, ...]
@@ -67,7 +67,7 @@ class BoardSession:
         """Take what the cameras saw, advise, show.
 
         Args:
-            cameras: with the state of each.
+            cameras: the cameras with their states.
             sights: boards that were seen since.
             t_ns: time now [ns].
         """

@@ -72,10 +72,10 @@ class Animation:
 
     Attributes:
         first: the nearest examples.
-        start: without physics.
-        figures: of start and result.
-        tempo: that was given or found.
-        energy: of the result, the less the likelier.
+        start: start of the optimisation, without physics.
+        figures: figures of the start and of the result.
+        tempo: tempo that was given or found.
+        energy: energy of the result; less is likelier.
     """
 
     problem: MotionProblem

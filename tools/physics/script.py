@@ -253,8 +253,8 @@ def parse_file_name(where: str, table: Mapping[str, Any], key: str) -> str:
 
     Args:
         where: the place in the file, for messages.
-        table: of the file, as read.
-        key: whose value it is.
+        table: table of the file as read.
+        key: key of the value.
     Raises: DuocapError.
     """
     if not isinstance(table.get(key), str) or not table[key]:

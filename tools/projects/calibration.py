@@ -31,9 +31,9 @@ class BoardVideos:
     """The videos of a board of a project.
 
     Attributes:
-        videos: by camera.
+        videos: video of each camera, by name.
         board: None where no file describes it.
-        of: that file's name.
+        of: name of that file.
     """
 
     folder: Path

@@ -31,8 +31,8 @@ class ReplayClock:
     """The present of a replay, in which its subscribers live.
 
     Args:
-        recorded: what is published is written down, and has to have the times of capture: the present is the recording's, moved
-            to now, however fast it is processed.
+        recorded: whether the stream is recorded, which needs the times of capture: the present is the recording's, moved to now,
+            however fast it is processed.
         realtime: frames come at those times anyway.
     """
 
@@ -186,7 +186,7 @@ def create_replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool)
 
     Args:
         sink: hears what comes out.
-        n_cameras: of the rig.
+        n_cameras: number of cameras of the rig.
         previews: whether pictures are shown.
     """
     watch = None if sink is None else ReplayWatch(sink, n_cameras, previews, sink.clock)

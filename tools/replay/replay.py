@@ -54,8 +54,8 @@ class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
     Attributes:
-        rig: in the last world, in which all poses are, also those that were made before it was found.
-        views: what the labels were chosen from.
+        rig: rig in its last place in the world; all poses are in that world, also those made before it was found.
+        views: views that the labels were chosen from.
         n_repeated: pictures of each camera that were the one before once more.
         style: the last one learned or used.
     """
@@ -116,13 +116,13 @@ def replay_recording(
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 
     Args:
-        recording: of the cameras of the rig.
-        rig: as it was calibrated, or in the world.
+        recording: videos of the cameras of the rig.
+        rig: the rig as calibrated or in the world.
         subject: the performer.
-        database: of motions.
-        settings: of the pipeline.
-        how: what is hidden, and who listens.
-        progress: receives the number of views done, and of all where it is known.
+        database: database of motions.
+        settings: settings of the pipeline.
+        how: hidden markers and listeners.
+        progress: called with the number of views done and of all views, None if unknown.
     Raises: CalibrationError: the rig does not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown
         hidden marker.
     """
@@ -185,9 +185,9 @@ def record_pose(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
     """Add one pose and what the labels say of it.
 
     Args:
-        result: that it is added to.
-        pose: as published.
-        pipeline: that it was made by.
+        result: replay that it is added to.
+        pose: the pose as published.
+        pipeline: pipeline that made it.
     """
     markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
     assert markers is not None and views is not None
@@ -216,9 +216,9 @@ def measure_hidden_errors(
     """Return how far tracked poses have some markers from where these were seen [mm].
 
     Args:
-        poses: in the order of time.
-        markers: as measured, of each pose.
-        names: of the markers.
+        poses: poses in the order of time.
+        markers: measured markers of each pose.
+        names: names of the markers.
         subject: the performer.
         rig: the cameras.
     """
@@ -267,7 +267,7 @@ def smooth_result(result: ReplayResult, subject: Subject, window_s: float) -> Re
     """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0.
 
     Args:
-        result: of the replay.
+        result: result of the replay.
         subject: the performer.
         window_s: width of the window [s].
     """

@@ -67,14 +67,14 @@ class ChildProcess:
     """One process and what is known of it.
 
     Attributes:
-        target: its main function, None for a camera node, which nobody here starts.
+        target: main function of the process; None for a camera node, which nobody here starts.
         greeted: it can hear orders.
         away: a node that is out of reach.
-        counts: its last figures.
-        details: what else it told.
+        counts: last figures of the process.
+        details: further details it told.
         tuned: settings given to it since the start, by dotted name.
         ready_ns: since when it has been ready, 0 where it is not.
-        due_ns: when it is to be started again, 0 where it runs.
+        due_ns: time at which it is started again [ns], 0 while it runs.
     """
 
     name: str

@@ -31,8 +31,8 @@ class RunOrders:
     """The orders of one run, which a process that is started again is given once more.
 
     Args:
-        children: by name.
-        receiver: where cameras send if there is no reconstruction here, else empty.
+        children: processes by name.
+        receiver: address to which cameras send if there is no reconstruction here, else empty.
     """
 
     def __init__(self, board: Router, children: Mapping[str, ChildProcess], receiver: str) -> None:

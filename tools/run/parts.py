@@ -29,8 +29,8 @@ class NodeEntrance:
     """Where camera nodes come in.
 
     Attributes:
-        address: of the control socket.
-        keys: that they are asked for.
+        address: address of the control socket.
+        keys: keys that nodes are asked for.
     """
 
     address: str

@@ -32,10 +32,10 @@ class RunReport:
 
     Attributes:
         latency_ms: p50, p95, p99 from capture to receipt, empty when no pose came.
-        drops: by reason.
+        drops: numbers of dropped moments by reason.
         cameras: a line for each, and others for the time between them.
         doubtful: a line for each of the first doubtful spans.
-        n_doubtful: how many there were.
+        n_doubtful: number of doubtful spans.
     """
 
     seconds: float

@@ -26,7 +26,7 @@ class LatentPlane:
         axes: orthonormal rows, (Q, Q).
         points: training poses in the plane, (N, 2).
         depths: the other coordinates that are tried, (P, Q - 2).
-        share: of the variance that the plane shows.
+        share: share of the variance that the plane shows.
     """
 
     middle: Floats
@@ -48,7 +48,7 @@ class LikelihoodMap:
     Attributes:
         extent: left, right, bottom, top.
         value: -(D/2 ln s2 + |x|^2 / 2), (H, W), row 0 at the bottom.
-        depth: of the likeliest point behind each, row of `LatentPlane.depths`, (H, W).
+        depth: depth of the likeliest point behind each, row of `LatentPlane.depths`, (H, W).
         dark: the value where the model knows nothing, at the usual |x|.
     """
 
@@ -134,8 +134,8 @@ def select_farthest_points(points: Floats, most: int, taken: Floats | None = Non
     """Choose points, (N, K), each the farthest from all before and from those taken, (T, K); the first else from the middle.
 
     Args:
-        points: to choose from, (N, K).
-        most: how many at most.
+        points: points to choose from, (N, K).
+        most: greatest number of points.
         taken: points that are there already, (T, K).
     """
     free = taken is None or not len(taken)
@@ -159,10 +159,10 @@ def sample_new_points(
 
     Args:
         style: the style.
-        level: of annealing.
-        plane: through its latent space.
+        level: model at one level of annealing.
+        plane: plane through its latent space.
         shown: likelihood over the plane.
-        most: how many at most.
+        most: greatest number of points.
         drawn: points of the plane that have a figure already, (T, 2).
     """
     usual = np.quantile(-compute_latent_energy(level, style.latent), LIKELY)

@@ -52,7 +52,7 @@ class TrainTask:
     """What to learn, how, and where it goes.
 
     Attributes:
-        frames: at most so many poses are learned.
+        frames: greatest number of poses to learn.
         plot: PNG of the objective, or None.
     """
 

@@ -37,11 +37,11 @@ class BoardSearch:
     """What was found.
 
     Attributes:
-        moments: in which a camera sees the board.
-        sizes: of the cameras' images [px].
-        searched: how many pictures of each camera.
+        moments: moments in which a camera sees the board.
+        sizes: sizes of the cameras' images [px].
+        searched: number of pictures searched of each camera.
         misses: some without a board, by camera.
-        words: what a user should know.
+        words: notes for the user.
         is_film: neighbouring pictures are a moment apart, and motion is known.
     """
 

@@ -25,8 +25,8 @@ class StepErrors:
     """Errors of one step.
 
     Attributes:
-        rms_share: of the vertical force, by weight.
-        impulse_share: of its integral.
+        rms_share: RMS of the vertical force, as a share of the weight.
+        impulse_share: share of the force's integral.
         forward_share: RMS of the force along the path.
         center_mm: RMS of the centre of pressure, level.
     """
@@ -54,8 +54,8 @@ class ForcesReport:
     """What was measured.
 
     Attributes:
-        mass_kg: of the walker.
-        cutoff_hz: as residual analysis chose it.
+        mass_kg: mass of the walker [kg].
+        cutoff_hz: cut-off frequency that residual analysis chose [Hz].
     """
 
     mass_kg: float

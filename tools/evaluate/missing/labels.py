@@ -77,12 +77,12 @@ class LabelRun:
 
     Attributes:
         returns: markers that returned.
-        right, wrong, none: their labels over their first N_CHECKED frames.
+        right, wrong, none: numbers of right, wrong and missing labels over the first N_CHECKED frames of each return.
         at_once: returns labelled correctly in the first.
         later, later_right: markers seen for LATER_FRAMES since, and those then labelled correctly.
         taken: hidden markers with a label, summed over frames.
         hidden: hidden markers, likewise.
-        poses: beside the truth.
+        poses: poses compared with the truth.
     """
 
     clip: str
@@ -113,7 +113,7 @@ class LabelScene:
 
     Attributes:
         before: frames before the clip.
-        image_px: of all markers in all cameras, (V, N, M, 2) [px].
+        image_px: image points of all markers in all cameras, (V, N, M, 2) [px].
         joint_m: true, (N, J, 3) [m].
     """
 

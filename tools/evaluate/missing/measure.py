@@ -74,11 +74,11 @@ class MissingRun:
 
     Attributes:
         style: known, unknown or none.
-        source: what it was learned from.
+        source: motion that the method's model was learned from.
         strange_deg: distance of the motion from that.
         missing: mean share of the markers missing in the scored frames.
-        frames: their number.
-        poses: of all frames.
+        frames: number of frames.
+        poses: all poses compared with the truth.
         frame_ms: mean processor time of a frame.
     """
 

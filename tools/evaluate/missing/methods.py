@@ -81,8 +81,8 @@ class MethodInput:
     """What a method is made from: the query with its gaps, the search index of its subject, settings, and the style, if any.
 
     Attributes:
-        dictionary: likewise.
-        records: of the held-out checks of both on the motion seen whole before, by `style` and `sparse`.
+        dictionary: dictionary of poses, if any.
+        records: records of the held-out checks of both on the motion seen whole before, by `style` and `sparse`.
     """
 
     query: MotionQuery
