@@ -32,7 +32,14 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulSpan:
-    """Frames in doubt, from the first one's time to the last one's [ns]; frames: how many; doubts: all of them."""
+    """Consecutive frames in doubt.
+
+    Attributes:
+        begin_ns: time of the first frame [ns].
+        end_ns: time of the last frame [ns].
+        frames: number of frames.
+        doubts: all reasons for doubt in these frames.
+    """
 
     begin_ns: int
     end_ns: int

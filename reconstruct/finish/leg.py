@@ -35,8 +35,11 @@ LEGS: Final = tuple(np.array([JOINT_INDEX[side + part] for part in _PARTS], np.i
 class LegChain(NamedTuple):
     """A leg as the kernels take it.
 
-    rotation (3, 3) and position_m (3,) of the hips, world; offsets_m: of hip, knee, ankle and ball from their parents, (4, 3);
-    reference: rotations of the charts of hip, knee and ankle, (3, 3, 3).
+    Attributes:
+        rotation: rotation of the hips, (3, 3), world.
+        position_m: position of the hips, (3,) [m], world.
+        offsets_m: offsets of hip, knee, ankle and ball from their parents, (4, 3) [m].
+        reference: rotations of the charts of hip, knee and ankle, (3, 3, 3).
     """
 
     rotation: Floats

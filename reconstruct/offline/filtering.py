@@ -30,7 +30,13 @@ FIRST_RAD, FIRST_ROOT_RAD, FIRST_M, FIRST_STEP = 0.08, 0.03, 0.02, 0.01  # stand
 
 @dataclass(frozen=True, slots=True)
 class FilterState:
-    """What the frames so far say; priors: of the last three; seen_s: when every marker was seen last, (M,) [s]."""
+    """State of the filter after some frames.
+
+    Attributes:
+        belief: quadratic over the last three frames, given all frames so far.
+        priors: priors of the last three frames.
+        seen_s: time at which each marker was last seen, (M,) [s].
+    """
 
     belief: ChainHead
     priors: FramePriors

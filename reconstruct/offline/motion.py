@@ -12,8 +12,14 @@ MIN_STEP_FRAMES = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class TakeMotion:
-    """Poses of N frames: seconds (N,), rising; joints (N, J, 3) [rad] with row 0 unused; rotation (N, 3, 3) and position_m (N, 3)
-    of the root; fps: of the database, in whose frames steps are counted.
+    """Poses of N frames.
+
+    Attributes:
+        seconds: times, rising, (N,) [s].
+        joints: rotation vectors, (N, J, 3) [rad], row 0 unused.
+        rotation: rotations of the root, (N, 3, 3).
+        position_m: positions of the root, (N, 3) [m].
+        fps: frame rate of the database, whose frames are the unit of steps [Hz].
     """
 
     seconds: Floats

@@ -30,7 +30,15 @@ MIN_FRAMES = 8  # that are solved together
 
 @dataclass(frozen=True, slots=True)
 class OfflineOptions:
-    """rig, subject, database: of the take; settings: of the run; visible: markers that may be used for poses, (M,)."""
+    """Inputs of an offline solution besides the views.
+
+    Attributes:
+        rig: rig of the take.
+        subject: subject of the take.
+        database: database of motions.
+        settings: settings of the run.
+        visible: markers that may be used for poses, (M,).
+    """
 
     rig: Rig
     subject: Subject

@@ -33,9 +33,13 @@ FrameOf = Callable[[int, Ints], MarkerFrame]
 
 @dataclass(frozen=True, slots=True)
 class LabelHypothesis:
-    """Labels of the tracks so far, (K,), NO_LABEL for later ones; cost: of these by themselves; state: what their frames say.
+    """One way to label the tracks so far.
 
-    path: the poses since the beginning, the last first, each with what was before it.
+    Attributes:
+        label: label of each track, (K,), NO_LABEL for later ones.
+        cost: cost of these labels by themselves.
+        state: state of the filter after the frames labelled so.
+        path: the poses since the beginning, the last first, each with the path before it.
     """
 
     label: Ints

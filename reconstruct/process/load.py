@@ -29,7 +29,11 @@ class LoadWatch:
     Where several moments come in two turns in a row, a view less is read from then on, down to two; where that is not enough, the
     newest moment alone is solved. After a second without, a view more is tried again.
 
-    n_cameras: of the rig. n_views: to be read of a moment at most; late: whether optional work is to rest.
+    Args:
+        n_cameras: number of cameras of the rig.
+    Attributes:
+        n_views: number of views of a moment to read.
+        late: whether optional work is to rest.
     """
 
     def __init__(self, n_cameras: int) -> None:

@@ -47,9 +47,11 @@ class PoseTable(Protocol):
 
 
 class PosesInPlace:
-    """Joint coordinates without the root, (N, D) float32 [rad], of poses that stay where they lie; indexed like an array.
+    """Joint coordinates without the root, (N, D) float32 [rad], of poses that are not copied; indexed like an array.
 
-    rows: the poses, root first, (N, 3 + D); mirrored: whether N more follow, their mirror images, computed when asked for.
+    Attributes:
+        rows: the poses, root first, (N, 3 + D).
+        mirrored: whether the N mirror images of the poses follow, computed when they are asked for.
     """
 
     def __init__(self, rotvec: Singles, mirrored: bool) -> None:

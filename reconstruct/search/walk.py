@@ -30,7 +30,9 @@ NO_LISTS = Lists(NO_CENTERS, make_read_only(np.zeros(1, np.int64)), make_read_on
 class PoseSearch:
     """Finds the nearest poses of successive frames; exhaustively without a graph or among few poses.
 
-    examined: number of poses compared with the last query; wide: whether it looked into many lists.
+    Attributes:
+        examined: number of poses compared with the last query.
+        wide: whether the last search looked into many lists.
     """
 
     def __init__(self, examples: Examples, graph: Graph | None, lists: Lists | None) -> None:

@@ -41,10 +41,16 @@ class PoseSpace(NamedTuple):
 
 
 class PosedMarkers(NamedTuple):
-    """M markers of one pose: world_m and arm_m from the root, (M, 3).
+    """M markers of one pose, with scratch memory for the terms of the energy.
 
-    joint_m (J, 3); turns: change of a joint's rotation by each direction that moves it, (J, W, 3), world; span, parents and joint
-    are those of space and body. columns (B + 6,), by_x (B + 6, 3) and rows (3, B + 6) are scratch memory of the terms.
+    Attributes:
+        world_m: positions in the world, (M, 3) [m].
+        arm_m: positions relative to the root, in the world's axes, (M, 3) [m].
+        joint_m: positions of the joints, (J, 3) [m].
+        turns: change of a joint's rotation by each direction that moves it, (J, W, 3), world.
+        span, parents: as in the pose space and the body.
+        joint: joint of each marker, (M,).
+        columns, by_x, rows: scratch memory, (B + 6,), (B + 6, 3) and (3, B + 6).
     """
 
     world_m: Floats

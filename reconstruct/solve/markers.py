@@ -22,7 +22,13 @@ from reconstruct.solve.linearise import (
 
 
 class MarkerTerm(NamedTuple):
-    """point_m: (M, 3) world; root_info: L (M, 3, 3) [1/m], zero where not triangulated; robust2: squared scale of rho."""
+    """Residuals of the triangulated markers.
+
+    Attributes:
+        point_m: measured positions, (M, 3) [m] world.
+        root_info: square roots L of the information matrices, (M, 3, 3) [1/m], zero where a marker is not triangulated.
+        robust2: squared scale of rho.
+    """
 
     point_m: Floats
     root_info: Floats

@@ -23,8 +23,16 @@ MIN_DEPTH_M = 0.05  # a marker nearer to the camera's plane has no image point
 
 
 class ViewTerm(NamedTuple):
-    """ideal: (V, M, 2); weight_px: (V, M), zero where unused; cameras: rotation (V, 3, 3), translation (V, 3), focal (V,) [px];
-    robust2: squared scale of rho."""
+    """Residuals of markers in the images of V cameras.
+
+    Attributes:
+        ideal: undistorted image points, (V, M, 2).
+        weight_px: weights, (V, M), zero where unused.
+        rotation: rotations of the cameras, (V, 3, 3).
+        translation: translations of the cameras, (V, 3).
+        focal: focal lengths, (V,) [px].
+        robust2: squared scale of rho.
+    """
 
     ideal: Floats
     weight_px: Floats

@@ -63,9 +63,14 @@ class ExpectedMarkers:
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """One way to label a moment: the point of every marker, (M,), -1 for none; its frame; its cost, of the labels alone.
+    """One way to label a moment.
 
-    The cost leaves out how far points are from where they were expected: that is for the pose to say.
+    The cost leaves out the distances of the points from where they were expected; the solved pose decides on those.
+
+    Attributes:
+        point: point of every marker, (M,), -1 for none.
+        frame: labelled markers.
+        cost: cost of the labels alone.
     """
 
     point: Ints

@@ -51,11 +51,15 @@ TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is believed at one time.
+    """The Gaussian over pose and velocity at one time.
 
-    state: the mean pose; velocity: of joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
-    position [m/s], (V,); covariance: of the pose, in the same coordinates, and of the velocity, (2 V, 2 V); acceleration, noise:
-    likewise, as of `NeighbourGaussians`; near: the neighbours that these are of, if they tell how poses go on.
+    Attributes:
+        state: mean pose.
+        velocity: mean velocity of the joints [rad/s], of the root's rotation vector about the world's axes [rad/s] and of its
+            position [m/s], (V,).
+        covariance: covariance of the pose, in the same coordinates, and of the velocity, (2 V, 2 V).
+        acceleration, noise: as of `NeighbourGaussians`, in the same coordinates.
+        near: neighbours that these two are of, if they tell how poses go on.
     """
 
     state: BodyState
@@ -76,10 +80,10 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourTerms:
-    """What the neighbours tell of a frame, as changes of what is predicted.
+    """The neighbours' Gaussians for a frame, as changes from its prediction.
 
-    pose: of joints and root, (V,) and (V, V); velocity: (V,), with the covariance it is known by, (V, V); counted: as how many
-    neighbours' velocities it counts.
+    pose: quadratic over joints and root, (V,) and (V, V); velocity: change of the velocity, (V,), and spread, its covariance,
+    (V, V); counted: number of neighbours whose velocities it counts as.
     """
 
     pose: Quadratic
@@ -90,11 +94,11 @@ class NeighbourTerms:
 
 @dataclass(frozen=True, slots=True)
 class VelocityUpdate:
-    """A prediction that a share of the neighbours' velocity has led.
+    """A prediction updated by a share of the neighbours' velocity.
 
-    factor: L of the covariance of how far apart the two velocities are, (V, V); change: of the mean of pose and velocity, (2 V,);
-    covariance: then, of the pose, (V, V), or of both, (2 V, 2 V); precision: of the pose alone, (V, V); disagreement: energy of
-    both velocities at its best.
+    factor: Cholesky factor of the covariance of the difference of the two velocities, (V, V); change: change of the mean of pose
+    and velocity, (2 V,); covariance: covariance afterwards, of the pose, (V, V), or of both, (2 V, 2 V); precision: precision of
+    the pose alone, (V, V); disagreement: energy of both velocities at its minimum.
     """
 
     factor: Floats
@@ -106,12 +110,18 @@ class VelocityUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is known of a frame before its markers are looked at: a prediction joined with the neighbours.
+    """The prior of a frame before its markers are used: a prediction joined with the neighbours.
 
-    told: what the neighbours say; led: the pose as predicted, led by all of their velocity; carried: pose and velocity, led by
-    the share of it that makes them more certain, certainty; None for models that carry nothing. Neighbours of one frame know no
-    more than those of the frame before: all of what they say leads the mean, a share adds to what is carried on. model, root: of
-    the pose alone, as the solver takes it; seconds: since the frame before.
+    Neighbours of one frame know no more than those of the frame before: all of their velocity leads the mean, but only a share
+    makes the covariance that is carried on smaller.
+
+    Attributes:
+        predicted, told: predicted belief, and terms of the neighbours.
+        led: predicted pose, updated by all of the neighbours' velocity.
+        carried: pose and velocity, updated by the share `certainty` of it; like `told` and `led` None for models without.
+        certainty: share of the neighbours' information that makes the belief more certain.
+        model, root: prior of the pose alone, as the solver takes it.
+        seconds: time since the frame before [s].
     """
 
     predicted: Belief

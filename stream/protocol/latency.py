@@ -29,7 +29,13 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """p50, p95 and p99 of each stage and of the total [ms], in order; n: of poses; budget_ms: for the total's p95 but the lag."""
+    """Latency of some poses.
+
+    Attributes:
+        stages_ms: p50, p95 and p99 of each stage and of the total, in order [ms].
+        n: number of poses.
+        budget_ms: budget for the p95 of the total without the lag [ms].
+    """
 
     stages_ms: dict[str, Quantiles]
     n: int

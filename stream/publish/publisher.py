@@ -44,7 +44,10 @@ def find_topics(prefix: bytes) -> tuple[bytes, ...]:
 class Subscriptions:
     """The subscriptions that arrive at a bound XPUB socket.
 
-    n_subscriptions: to known topics; n_malformed: to unknown topics, and what is no subscription; n_cut: connections ended.
+    Attributes:
+        n_subscriptions: number of subscriptions to known topics.
+        n_malformed: number of subscriptions to unknown topics, and of messages that are no subscriptions.
+        n_cut: number of connections that were ended.
     """
 
     def __init__(self, socket: "zmq.Socket[bytes]") -> None:

@@ -34,7 +34,15 @@ MAX_RATIO = 200  # of all chunks decompressed to the file; real ones reach 3, a 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSpan:
-    """A chunk of a file: data[start:end], compressed; n_bytes: decompressed; crc: of that, 0 if unknown."""
+    """A compressed chunk of a file.
+
+    Attributes:
+        start: first byte.
+        end: byte after the last.
+        compression: name of the compression.
+        n_bytes: size after decompression.
+        crc: checksum of the decompressed bytes, 0 if unknown.
+    """
 
     start: int
     end: int

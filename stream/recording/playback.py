@@ -31,7 +31,14 @@ class DueMessage:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackSpan:
-    """The poses first to last (exclusive) of a recording; begin_ns: when the first was published; end_ns: end of one loop."""
+    """Consecutive poses of a recording.
+
+    Attributes:
+        first: index of the first pose.
+        last: index after the last pose.
+        begin_ns: time at which the first pose was published [ns].
+        end_ns: end of one loop [ns].
+    """
 
     first: int
     last: int

@@ -88,8 +88,14 @@ class _Pending:
 class Recorder:
     """Record payloads to a new file; `write` never waits, and may be called from any thread.
 
-    metadata: text by name, for the head of the file. n_recorded: payloads in the file; n_lost: payloads that were dropped;
-    fault: what ended the recording early, empty if nothing did. Raises RecordingError: the file exists or cannot be created.
+    Args:
+        file: file to create.
+        metadata: text by name, for the head of the file.
+    Attributes:
+        n_recorded: number of payloads in the file.
+        n_lost: number of payloads that were dropped.
+        fault: error that ended the recording early, empty if none did.
+    Raises: RecordingError: the file exists or cannot be created.
     """
 
     def __init__(self, file: Path, metadata: Mapping[str, str]) -> None:

@@ -143,9 +143,14 @@ class JournalledRun:
 class Recording:
     """The content of one file; `open_recording` creates it.
 
-    metadata: subject, session, units, time and more, as text; poses: in the world of the recording, as `stream.recording.worlds`
-    has it; published: the same as they were published; rig: in that world; t_publish_ns: of every pose, (N,) [ns]; notes: what is
-    missing, for the user; n_lost: messages that were published but not recorded, None if unknown.
+    Attributes:
+        metadata: subject, session, units, time and more, as text.
+        poses: poses in the world of the recording, as `stream.recording.worlds` has it.
+        published: the same poses as they were published.
+        rig: the rig in the world of the recording.
+        t_publish_ns: time at which each pose was published, (N,) [ns].
+        notes: notes for the user on missing data.
+        n_lost: number of messages that were published but not recorded, None if unknown.
     """
 
     def __init__(self, file: Path, records: Records, index: _MessageIndex) -> None:

@@ -96,11 +96,16 @@ class TuningRequests:
 
 
 class ServiceRequests:
-    """Start and stop recordings, and follow what is recorded and the publisher's clock.
+    """Start and stop recordings, and follow the running recording and the publisher's clock.
 
-    stream: address of what the page shows; a service that belongs to another stream is not asked to record.
-    file: of the recording that runs, "" if none; offset_ns: the publisher's clock less ours, 0 until it has answered; tuning:
-    requests to the cameras.
+    Args:
+        address: address of the service.
+        keys: keys for that address.
+        stream: address of the stream on the page; a service of another stream is not asked to record.
+    Attributes:
+        file: file of the recording that runs, "" if none.
+        offset_ns: the publisher's clock less ours [ns], 0 until it has answered.
+        tuning: requests to the cameras.
     """
 
     def __init__(self, address: str, keys: KeySettings | None = None, stream: str = "") -> None:

@@ -79,8 +79,11 @@ def looks_like_target(word: str) -> bool:
 class Sender:
     """Send datagrams to one target, whose name is resolved once.
 
-    n_sent: datagrams given to the system; n_refused: refusals by a machine where nobody listens; n_dropped: datagrams that could
-    not be sent. Raises VmcError for a host that cannot be found.
+    Attributes:
+        n_sent: number of datagrams given to the system.
+        n_refused: number of refusals by a machine where nobody listens.
+        n_dropped: number of datagrams that could not be sent.
+    Raises: VmcError: the host cannot be found.
     """
 
     def __init__(self, target: VmcTarget) -> None:

@@ -13,7 +13,9 @@ log = logging.getLogger(__name__)
 class CameraPreview:
     """Subscribe to the previews of one camera; not shared between threads.
 
-    newest: the last preview and its image, BGR, None until one has come; n_malformed: addresses and previews that were refused.
+    Attributes:
+        newest: last preview and its image, BGR; None until one has come.
+        n_malformed: number of addresses and previews that were refused.
     """
 
     def __init__(self) -> None:

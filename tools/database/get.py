@@ -47,7 +47,13 @@ class GetTask:
 
 @dataclass(slots=True)
 class CollectionRecord:
-    """What is known of a collection on this machine; files: name -> url, bytes, sha256; built: of what its database was made."""
+    """The record of a collection on this machine.
+
+    Attributes:
+        agreed: whether the user has agreed to its terms.
+        files: address, size in bytes and SHA-256 of each file, by name.
+        built: description of the inputs that its database was built from.
+    """
 
     agreed: bool = False
     files: dict[str, dict[str, Any]] = field(default_factory=dict)

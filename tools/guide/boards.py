@@ -42,9 +42,11 @@ class CollectedViews:
 
 
 class BoardSession:
-    """One collection of views, from the first sight until it is enough; time is passed in.
+    """One collection of views, from the first sight of the board until there are enough; time is passed in.
 
-    guide: None until all cameras are there; over: enough, ended, or finished by somebody.
+    Attributes:
+        guide: the guide, None until all cameras are there.
+        over: whether there are enough views, the cameras ended or somebody finished it.
     """
 
     def __init__(self, board: Board, show: GuideShow, tell: Tell, stills: bool) -> None:

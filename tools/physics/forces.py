@@ -29,8 +29,13 @@ RECORDED = (("force", "N"), ("pressure", "m"), ("moment", "Nm"))  # columns of f
 
 @dataclass(frozen=True, slots=True)
 class ForcesTask:
-    """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them;
-    segments: as of `set_segment_masses`."""
+    """A motion whose forces are computed, and the body.
+
+    Attributes:
+        mass_kg: mass of the body [kg]; None for the mass usual for its height.
+        contacts: table of the contacts; None to detect them.
+        segments: as of `set_segment_masses`.
+    """
 
     motion: Path
     subject: Path | None = None

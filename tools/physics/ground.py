@@ -13,8 +13,14 @@ from stream.export.ground import GroundForces, forces_from_points
 
 @dataclass(frozen=True, slots=True)
 class MotionForces:
-    """ground: on the feet; external_n, external_m: of the script and where they act, (N, E, 3) [N], [m] world; residual_n: what
-    none of them gives, on the hips, (N, 3) [N] world."""
+    """Forces of a motion of N frames.
+
+    Attributes:
+        ground: forces of the ground on the feet.
+        external_n: E external forces of the script, (N, E, 3) [N] world.
+        external_m: points at which they act, (N, E, 3) [m] world.
+        residual_n: force on the hips that none of these gives, (N, 3) [N] world.
+    """
 
     ground: GroundForces
     external_n: Floats

@@ -47,9 +47,16 @@ MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON, MOST_ABOVE_M = 10.0, 45.0, 1e5, 5.0
 
 @dataclass(frozen=True, slots=True)
 class KeyAsked:
-    """A key pose: at `at_s` of a file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it is;
-    free_place: a guess only, of which the motion may leave the place; above_m: how far the lowest foot of a pose, of a file that
-    is no motion, is above the ground.
+    """A key pose that a script asks for.
+
+    Attributes:
+        time_s: time in the motion [s].
+        file: file that the pose is from.
+        at_s: time in that file [s].
+        place_m: place to which the pose is moved, (2,) [m]; None to leave it.
+        turn_deg: angle by which it is turned about the vertical [deg].
+        above_m: height of the lowest foot above the ground, for a file that holds a pose and no motion [m].
+        free_place: whether the place is only a guess, which the motion may leave.
     """
 
     time_s: float

@@ -136,7 +136,12 @@ class TakesStatus(Protocol):
 class ReplayWatch:
     """The status and the previews of one replay; call it from one thread.
 
-    clock: gives now [ns]; previews are offered with it, as a replay may be faster or slower than its recording.
+    Args:
+        sink: sink of the status.
+        n_cameras: number of cameras.
+        previews: whether previews are published.
+        clock: function that returns the present [ns]; previews are offered with it, as a replay may be faster or slower than its
+            recording.
     """
 
     def __init__(self, sink: TakesStatus, n_cameras: int, previews: bool, clock: Callable[[], int] = now_ns) -> None:

@@ -27,7 +27,13 @@ from tools.replay.session import replay_session
 
 @dataclass(frozen=True, slots=True)
 class ReplayFiles:
-    """What a recording is replayed with; a session has its own. rig, subject, database: files; no database: the default one."""
+    """Files that a recording is replayed with; a session has its own.
+
+    Attributes:
+        rig: file of the rig.
+        subject: file of the subject.
+        database: file of the database; None for the default one.
+    """
 
     rig: Path | None = None
     subject: Path | None = None

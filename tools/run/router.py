@@ -13,9 +13,13 @@ from tools.run.parts import NodeEntrance
 
 
 class Router:
-    """The sockets of one run. session: its name; nodes: the cameras on other machines; entrance: where these come in.
+    """The sockets of one run.
 
-    Raises EndpointError: an impossible entrance.
+    Args:
+        session: name of the run.
+        nodes: cameras on other machines.
+        entrance: entrance for these; None without nodes.
+    Raises: EndpointError: the entrance is impossible.
     """
 
     def __init__(self, session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> None:

@@ -19,8 +19,14 @@ TO_BOUND = 0.99  # of the way that a step may go towards it
 
 @dataclass(frozen=True, slots=True)
 class CoupledSquares:
-    """H (N, K, K) positive semidefinite; g (N, K); rate (N - 1,), r of each pair of frames; free: unknowns that are not zero,
-    (N, K); a pair is coupled where both are free."""
+    """N quadratic problems of K unknowns each, neighbours coupled.
+
+    Attributes:
+        H: Hessians, positive semidefinite, (N, K, K).
+        g: gradients, (N, K).
+        rate: r of each pair of neighbouring frames, (N - 1,).
+        free: unknowns that are not zero, (N, K); those of a pair are coupled where both are free.
+    """
 
     H: Floats
     g: Floats

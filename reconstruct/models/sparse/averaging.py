@@ -46,8 +46,17 @@ class AtomParts(NamedTuple):
 
 
 class AveragingWork(NamedTuple):
-    """Work for one pose: of the pursuit; squared norms (M,) and inner products (M, M) of its atoms, which rows of these are
-    known (M,); mean code (M,), atoms of a code (T,), their coefficients (T,)."""
+    """Working memory for one pose.
+
+    Attributes:
+        pursuit: memory of the pursuit.
+        norm2: squared norms of the atoms, (M,).
+        gram: inner products of the atoms, (M, M).
+        known: rows of `gram` that are known, (M,).
+        mean: mean code, (M,).
+        chosen: atoms of a code, (T,).
+        coefficient: coefficients of these atoms, (T,).
+    """
 
     pursuit: PursuitWork
     norm2: Floats

@@ -34,8 +34,15 @@ class Codes(NamedTuple):
 
 
 class PursuitWork(NamedTuple):
-    """Work of a pursuit: products with the residual (K,) and squared norms of orthogonal parts (K,); orthonormal parts' products
-    with all atoms, (T, K); triangle of the chosen ones, (T, T), and the pose's products with them, (T,)."""
+    """Working memory of a pursuit.
+
+    Attributes:
+        product: inner products of all atoms with the residual, (K,).
+        norm2: squared norms of the atoms' orthogonal parts, (K,).
+        basis: inner products of the orthonormal parts with all atoms, (T, K).
+        triangle: triangular matrix of the chosen atoms, (T, T).
+        along: inner products of the pose with the orthonormal parts, (T,).
+    """
 
     product: Reals
     norm2: Reals

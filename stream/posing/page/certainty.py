@@ -19,7 +19,13 @@ NEAR = 0.35  # relative variance up to which a pose is like those that the model
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """share: 0 to 1, None of a pose that no model has found; unmet: handles that are missed; variance: of the model."""
+    """How sure the model is of a pose.
+
+    Attributes:
+        share: certainty from 0 to 1; None for a pose that no model has found.
+        variance: variance of the model.
+        unmet: handles that the pose misses.
+    """
 
     share: float | None
     variance: float

@@ -9,7 +9,14 @@ from stream.posing.document import Point
 
 @dataclass(frozen=True, slots=True)
 class DragPlace:
-    """A joint dragged to a place in the world [m]; ended: let go there; page: number of the browser."""
+    """A joint that was dragged.
+
+    Attributes:
+        joint: name of the joint.
+        place_m: its new place in the world [m].
+        ended: whether it was let go there.
+        page: number of the browser.
+    """
 
     joint: str
     place_m: Point

@@ -22,7 +22,13 @@ MIN_MOVE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class PlanePlace:
-    """A point of the square, (2,), that the ball is dragged to; ended: let go there; page: number of the browser."""
+    """A point of the square to which the ball was dragged.
+
+    Attributes:
+        at: the point, (2,).
+        ended: whether the ball was let go there.
+        page: number of the browser.
+    """
 
     at: Floats
     ended: bool

@@ -56,7 +56,10 @@ SLIDERS = (
 class TuningPanel:
     """The column of one camera. Build it in an open container; `show` and `update` belong to the app's thread.
 
-    name: its place in the rig; preview: of the camera; kind: picture or foreground.
+    Attributes:
+        name: name of the camera in the rig.
+        preview: newest preview of the camera.
+        kind: picture or foreground.
     """
 
     def __init__(self, name: str, requests: TuningRequests) -> None:

@@ -17,8 +17,13 @@ LEAST_STEP_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class PlateForces:
-    """What the plates measured of each foot, left and right. seconds (N,); force_n (N, 2, 3); center_m: centre of pressure,
-    (N, 2, 3), of no meaning where nothing is on the plate."""
+    """Forces that plates measured on the left and the right foot.
+
+    Attributes:
+        seconds: times, (N,) [s].
+        force_n: forces, (N, 2, 3) [N].
+        center_m: centres of pressure, (N, 2, 3) [m], of no meaning where nothing is on the plate.
+    """
 
     seconds: Floats
     force_n: Floats

@@ -53,9 +53,14 @@ class Label(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """What is measured. No clips: all; seconds 0: whole clips; styles: without a learned style, with one, or both.
+    """Options of `duocap evaluate labels`.
 
-    offline: labels of the whole take, with past and future; cameras: that look on.
+    Attributes:
+        clips: clips to measure, none for all.
+        seconds: length of each clip that is used [s], 0 for whole clips.
+        styles: without a learned style, with one, or both.
+        offline: whether the whole take is labelled with past and future.
+        cameras: number of cameras.
     """
 
     motion: Path | None

@@ -38,9 +38,14 @@ from tools.evaluate.states import JudgedPoses
 
 @dataclass(frozen=True, slots=True)
 class MissingOptions:
-    """What is measured. No clips or methods: all; seconds 0: whole clips; styles: keys of `SPLITS`; exact: without noise.
+    """Options of `duocap evaluate missing`.
 
-    dictionary: a pose dictionary; None: learned from what the styles are.
+    Attributes:
+        clips, methods: clips and methods to measure, none for all.
+        seconds: length of each clip that is used [s], 0 for whole clips.
+        styles: keys of `SPLITS`.
+        exact: whether the markers have no noise.
+        dictionary: file of a pose dictionary; None to learn one from the motions that the styles are learned from.
     """
 
     motion: Path | None
@@ -59,8 +64,14 @@ class MissingOptions:
 
 @dataclass(frozen=True, slots=True)
 class MissingErrors:
-    """Errors over the scored frames: marker_mm, marker_p95_mm: of the missing markers; geodesic_deg: of all joints but the root;
-    position_mm: of all joints."""
+    """Errors over the scored frames.
+
+    Attributes:
+        marker_mm: mean error of the missing markers [mm].
+        marker_p95_mm: 95th percentile of these errors [mm].
+        geodesic_deg: mean rotation error of all joints but the root [deg].
+        position_mm: mean position error of all joints [mm].
+    """
 
     marker_mm: float
     marker_p95_mm: float

@@ -54,7 +54,14 @@ MAX_POSES = 500  # that a style is learned from
 
 @dataclass(frozen=True, slots=True)
 class TrainingSplit:
-    """clips: learned from; query: the clip with missing markers; source: describes `clips`; seen: seen whole before the query."""
+    """Motion to learn from and motion to measure.
+
+    Attributes:
+        clips: clips to learn from.
+        query: clip with missing markers.
+        source: description of `clips`.
+        seen: motion that is seen whole before the query.
+    """
 
     clips: list[Clip]
     query: Clip

@@ -78,7 +78,14 @@ class SynthesisRun:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisOptions:
-    """What is measured. No clips or variants: all; no methods: the usual ones; seconds 0: whole clips; c3d: the real markers."""
+    """Options of `duocap evaluate synthesis`.
+
+    Attributes:
+        clips, variants: clips and variants to measure, none for all.
+        methods: methods to measure, none for the usual ones.
+        seconds: length of each clip that is used [s], 0 for whole clips.
+        c3d: the real markers.
+    """
 
     motion: Path | None
     database: Path

@@ -14,7 +14,13 @@ ENERGY = 0.95  # of the variance, kept by a subspace
 
 @dataclass(frozen=True, slots=True)
 class Subspace(ReadOnlyArrays):
-    """mean (F,); basis: orthonormal columns, (F, D); spread: standard deviation along each, (D,)."""
+    """A linear subspace of D directions in F dimensions.
+
+    Attributes:
+        mean: mean of the rows, (F,).
+        basis: orthonormal columns, (F, D).
+        spread: standard deviation along each column, (D,).
+    """
 
     mean: Floats
     basis: Floats

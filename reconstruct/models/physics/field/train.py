@@ -46,7 +46,13 @@ class FieldMotion:
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """inducing: number of inducing inputs; learning: frames that the length scales are learned on, at most; steps: of L-BFGS."""
+    """Options of training a force field.
+
+    Attributes:
+        inducing: number of inducing inputs.
+        learning: greatest number of frames that the length scales are learned on.
+        steps: greatest number of L-BFGS steps.
+    """
 
     inducing: int = 200
     learning: int = 2500

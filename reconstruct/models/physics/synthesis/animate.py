@@ -28,8 +28,14 @@ class AnimateOptions:
 
 @dataclass(frozen=True, slots=True)
 class AnimatedMotion:
-    """start: as the search began, without physics but with statistics, (N, 95); q: the result; seconds: of processor time, for
-    both; interrupted: by Ctrl-C, what comes after is as it was before."""
+    """Result of a search for a motion of N frames.
+
+    Attributes:
+        start: motion that the search began with, without physics but with statistics, (N, 95).
+        q: resulting motion, (N, 95).
+        seconds: processor time of both [s].
+        interrupted: whether Ctrl-C ended the search; frames not reached are as they were before.
+    """
 
     start: Floats
     q: Floats

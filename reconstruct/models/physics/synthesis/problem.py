@@ -82,7 +82,13 @@ class ExternalForce(ReadOnlyArrays):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings(ReadOnlyArrays):
-    """gravity_m_s2: (3,); friction: of the ground; slope: rise of the ground along x and z, (2,)."""
+    """Gravity and ground.
+
+    Attributes:
+        gravity_m_s2: acceleration of gravity, (3,) [m/s^2].
+        friction: friction coefficient of the ground.
+        slope: rise of the ground along x and z, (2,).
+    """
 
     gravity_m_s2: Floats = made(default_factory=lambda: np.array([0.0, -STANDARD_GRAVITY, 0.0]))
     friction: float = 0.8

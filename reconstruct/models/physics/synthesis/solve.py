@@ -20,8 +20,15 @@ MAX_CHANGE = 0.5  # rad or m, of a joint in one step
 
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
-    """steps: at most; held: frames at the beginning that do not change; report: is told after each step which it was and the
-    energy; what it raises ends the search, and the motion so far is lost, but KeyboardInterrupt, which keeps it."""
+    """Options of the search for a motion.
+
+    Attributes:
+        steps: greatest number of steps.
+        enough: share of the energy that `PATIENCE` steps must gain for the search to go on.
+        held: number of frames at the beginning that do not change.
+        report: called after each step with its number and the energy. An exception from it ends the search and loses the motion;
+            KeyboardInterrupt keeps the motion so far.
+    """
 
     steps: int = 40
     enough: float = ENOUGH
@@ -31,7 +38,14 @@ class SolveOptions:
 
 @dataclass(frozen=True, slots=True)
 class SynthesizedMotion:
-    """A motion (N, 95) and its energy; steps: taken; interrupted: by Ctrl-C."""
+    """A motion that was solved for.
+
+    Attributes:
+        q: configurations, (N, 95).
+        found: the motion with its energy.
+        steps: number of steps taken.
+        interrupted: whether Ctrl-C ended the search.
+    """
 
     q: Floats
     found: EvaluatedMotion

@@ -30,8 +30,14 @@ JOIN_HZ = 4.0  # stretches meet at a key with different velocities; what is fast
 
 @dataclass(frozen=True, slots=True)
 class FirstMotion:
-    """A motion (N, 95), its contacts (N, 2, 3) and levels (2, 3) of the parts of the feet; distance: of the examples it is made
-    of, the larger the less alike; 0 without examples."""
+    """A motion for the search to begin with.
+
+    Attributes:
+        q: configurations, (N, 95).
+        parts: parts of the feet that carry weight, (N, 2, 3).
+        level_m: height of each part when it stands, (2, 3) [m].
+        distance: distance of the examples that it is made of, 0 without examples; the larger, the less alike.
+    """
 
     q: Floats
     parts: Bools

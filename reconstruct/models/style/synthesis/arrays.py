@@ -107,7 +107,14 @@ class Targets(NamedTuple):
 
 
 class SynthesisState(NamedTuple):
-    """A pose that synthesis moves: rotvec (J, 3), row 0 unused; rotation (3, 3) and root_m (3,) of the root; all x (Q,)."""
+    """A pose during synthesis.
+
+    Attributes:
+        rotvec: rotation vectors of the joints, (J, 3) [rad], row 0 unused.
+        rotation: rotation of the root, (3, 3).
+        root_m: position of the root, (3,) [m].
+        latent: latent positions of all styles, (Q,).
+    """
 
     rotvec: Floats
     rotation: Floats
