@@ -49,7 +49,7 @@ def set_styles(settings: Settings, style: Path | None, save_style: Path | None, 
 
 
 def set_model(settings: Settings, model: str | None) -> Settings:
-    """Return the settings with the model asked for, which is stronger than what they say; None: as they are.
+    """Return the settings with the given model in place of theirs; None leaves them as they are.
 
     Raises SettingsError: they name an unknown one; better now than in another process.
     """
@@ -60,7 +60,7 @@ def set_model(settings: Settings, model: str | None) -> Settings:
 
 
 def set_lag(settings: Settings, lag_s: float | None) -> Settings:
-    """Return the settings with the lag asked for, which is stronger than what they say; None: as they are."""
+    """Return the settings with the given lag in place of theirs; None leaves them as they are."""
     return settings if lag_s is None else replace(settings, label=replace(settings.label, lag_s=lag_s))
 
 

@@ -43,7 +43,7 @@ VERSION_FLAG = typer.Option("--version", help="Print the version and end.")
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command or a group: where it is and what the help says of it."""
+    """A command or a group: its module and its line in the help."""
 
     module: str
     is_group: bool

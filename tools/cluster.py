@@ -120,7 +120,7 @@ class Workers:
         return sorted(self._client.has_what())
 
     def submit(self, key: object, call: Callable[..., Any], *arguments: Any, only: Sequence[str] = ()) -> None:
-        """Have a function of this program called on any worker, or rather on those named; `results` tells what came of it.
+        """Have a function of this program called on any worker, or preferably on those named; `results` returns its result.
 
         Args:
             key: returned with the result.
@@ -177,7 +177,7 @@ class Workers:
         return LostError(f"{self._plan.scheduler or 'the workers'}: the connection is lost; start again, the rest follows")
 
     def tell(self, address: str, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function on one worker at once, beside what it runs."""
+        """Call a function on one worker at once, beside its running task."""
         return self._client.run(call, *arguments, workers=[address])[address]
 
     def cancel(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """One kind of file: what its name ends with, and the writer."""
+    """One kind of file: the ending of its name, and the writer."""
 
     suffix: str
     module: str
@@ -85,7 +85,7 @@ def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None
 
 
 def find_export_format(file: Path, otherwise: str = "") -> str:
-    """Return the format that the end of a file's name stands for; otherwise: what else may be done. Raises DuocapError: none."""
+    """Return the format of a file by the ending of its name; otherwise: other choices to mention. Raises DuocapError: none."""
     for name, kind in FORMATS.items():
         if file.name.lower().endswith(kind.suffix):
             return name

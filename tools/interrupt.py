@@ -15,7 +15,7 @@ _asked = threading.Event()
 
 @contextlib.contextmanager
 def raise_on_interrupt() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the block by a KeyboardInterrupt, so that what was started within is ended in order.
+    """Let Ctrl-C and SIGTERM end the block by a KeyboardInterrupt, so that processes started within are ended in order.
 
     A signal that is ignored, as Ctrl-C is by a job in the background, stays so.
     """

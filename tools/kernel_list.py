@@ -37,7 +37,7 @@ position_m = [0.1, 0.09, -0.2]
 
 
 def main() -> None:
-    """Run each command with an empty cache and list what is in the cache afterwards."""
+    """Run each command with an empty cache and list the contents of the cache afterwards."""
     found: dict[str, dict[str, Any]] = {}
     FILE.write_text("{}\n", "utf-8")  # or those of the list would be compiled first, needed or not
     with tempfile.TemporaryDirectory() as files:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def list_compiled_kernels(words: Sequence[str], files: str) -> dict[str, dict[str, Any]]:
-    """Return what a command compiles where nothing is compiled yet; files: the folder it is run in."""
+    """Return the kernels that a command compiles where nothing is compiled yet; files: the folder it is run in."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "XDG_CACHE_HOME": folder}
         # A demo that a busy machine fails has compiled its kernels all the same; the tests know how many there are at least.
@@ -118,7 +118,7 @@ def _find_kernels() -> Iterator[tuple[str, Any]]:
 
 
 def run_kernel_list(words: Sequence[str]) -> None:
-    """Print what is cached, or write the list."""
+    """Print the cached kernels, or write the list."""
     if "--cached" in words:
         print(json.dumps(find_cached_kernels()))
     else:

@@ -52,7 +52,7 @@ def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[Output
 
 
 class RecordingPlayer:
-    """Publish what is due of one recording, and a status each second. n_played: poses so far."""
+    """Publish the messages of one recording that are due, and a status each second. n_played: poses so far."""
 
     def __init__(self, recording: Recording, session: str, outlet: OutputFanout) -> None:
         self._recording, self._session, self._outlet = recording, session, outlet
@@ -68,7 +68,7 @@ class RecordingPlayer:
             self._outlet.publish(replace(self._recording.rig, session=self._session))
 
     def publish(self, step: DueMessage, t_ns: int) -> None:
-        """Publish what a step brings, as of t_ns."""
+        """Publish the message of a step, as of t_ns."""
         if step.event is not None:
             self._outlet.event(t_ns, step.event.kind, step.event.text)
         if step.pose is not None:

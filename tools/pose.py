@@ -50,7 +50,7 @@ DEFAULT_STYLE = "builtin-motions-1.style"  # another number, where it is to be l
 
 @dataclass(frozen=True, slots=True)
 class PoseTask:
-    """What to pose with.
+    """Options of posing.
 
     Attributes:
         styles, dictionary: files, none: of built-in motions.

@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What was written: folder, frames, the performer and when the T-pose begins and ends [s]."""
+    """A written recording: folder, frames, the performer and when the T-pose begins and ends [s]."""
 
     folder: Path
     n_frames: int

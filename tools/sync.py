@@ -34,7 +34,7 @@ class OffsetNotFoundError(DuocapError):
 
 
 class SyncSamples:
-    """What a recording shows, by camera, (V,) lists each.
+    """Samples of a recording by camera, (V,) lists each.
 
     light, speed: rows (t_s, values); rows: of blobs in motion that the camera and the first one see, (K, 6) each: time [s], error
     [px], its growth with the camera's delay [px/s], the noise of that, sigma [px], the first camera's track.
@@ -203,7 +203,7 @@ def _compute_errors_px(rows: Floats, offset_s: float) -> Floats:
 
 
 def format_sync_result(found: SyncResult, way: Way, camera: int = 1) -> list[str]:
-    """Return for a person what was found of a camera.
+    """Return the result for a camera in words.
 
     Args:
         found: result for the camera.
@@ -234,7 +234,7 @@ def needs_correction(found: SyncResult) -> bool:
 
 
 def format_sync_usage(found: Sequence[SyncResult]) -> list[str]:
-    """Return how to use what was found of each camera but the first; none where nothing is to be corrected."""
+    """Return how to use the result for each camera but the first; none where nothing is to be corrected."""
     if not any(needs_correction(one) for one in found):
         return []
     late_ms = [1e3 * one.offset.offset_s if needs_correction(one) else 0.0 for one in found]

@@ -80,7 +80,7 @@ VIEWER_NICE = 5  # beside a run: poses are more urgent than their picture
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """What to show; the settings say where.
+    """Page to show; the settings say where.
 
     Attributes:
         files: one or two recordings, none: the stream.

@@ -37,7 +37,7 @@ FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]]
 
 @dataclass(frozen=True, slots=True)
 class FeetState:
-    """What is remembered of ankles and balls of the feet, rows as `database.contacts.CONTACT_JOINTS`.
+    """State of the ankles and balls of the feet, rows as `database.contacts.CONTACT_JOINTS`.
 
     Attributes:
         motion: positions and speeds of ankles and balls.

@@ -40,7 +40,7 @@ WARM_FRAME_NS = 16_666_667
 
 
 class ActivityLimits(NamedTuple):
-    """What counts as motion: `FilterSettings`."""
+    """Limits of what counts as motion: `FilterSettings`."""
 
     fast_m_s: float
     slow_m_s: float

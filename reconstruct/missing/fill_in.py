@@ -67,7 +67,7 @@ class HeldOutRecord:
     1,).
 
     Attributes:
-        gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square.
+        gain_m2, gain2_m4: sums over all limbs of the gain of each weight over none, (W,), and of its square.
         n_checks: number of checks behind them.
     """
 
@@ -152,7 +152,7 @@ class FillIn:
         return {name: np.where(best == n, weight, 0.0) for n, (name, (weight, _)) in enumerate(found.items())}
 
     def fill(self, problem: FrameProblem, solution: Solution, t_ns: int, share: float) -> FrameProblem | None:
-        """Join the predictions with what is known of a frame, None where none has a weight.
+        """Join the predictions with a frame's problem; return None if none has a weight.
 
         Args:
             problem: problem of the frame without the pose models.

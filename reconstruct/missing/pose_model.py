@@ -20,7 +20,7 @@ from reconstruct.solve.root import RootPrior
 
 @dataclass(frozen=True, slots=True)
 class PartialFrame:
-    """What is known of a frame before a pose model is asked.
+    """Observations of a frame before a pose model is asked.
 
     Attributes:
         observations: nothing where a marker is missing.
@@ -77,7 +77,7 @@ def weigh_prediction(prediction: PoseGaussian, weight: Floats | float) -> PoseGa
 
 
 def join_prediction(model: LocalModel, root: RootPrior, prediction: PoseGaussian) -> tuple[LocalModel, RootPrior]:
-    """Join what is known of a frame with a prediction of the joints, as the product of both.
+    """Join a frame's local model with a prediction of the joints, as the product of both.
 
     The root moves too, as far as it is known to go with the joints.
 

@@ -54,7 +54,7 @@ class FeatureQuery(NamedTuple):
 
 
 class StylePrediction(NamedTuple):
-    """What a style predicts at x: f and its derivatives by x (1 + Q, K); s2 and the mean squared residual in sigmas (2,)."""
+    """Prediction of a style at x: f and its derivatives by x (1 + Q, K); s2 and the mean squared residual in sigmas (2,)."""
 
     features: Floats
     summary: Floats
@@ -176,7 +176,7 @@ def find_nearest_training_rows(known: Floats, asked: FeatureQuery, typical: floa
 def find_style_latent(
     model: StyleArrays, training: TrainingArrays, asked: FeatureQuery, before: Floats, x: Floats, found: StylePrediction
 ) -> float:
-    """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
+    """Write the x, (Q,), of least energy and the prediction there; return that energy, not finite if there is none.
 
     The search begins at the best of the nearest training poses and of x `before`, (P, Q).
 
@@ -238,7 +238,7 @@ def compute_pose_gaussian(
         found: prediction at x.
         taken: values that were subtracted from the angles to make features, (K,).
         angle: index of the angle of each feature, (K,), A or more for none.
-        share: share of each feature in what is known of its angle, (K,).
+        share: share of each feature in the information on its angle, (K,).
         of_angle: variance where s2 is 1, (A,), infinite where there is nothing.
         floor2: variance that is added.
         expected: mean, (A,) [rad]; written.

@@ -45,7 +45,7 @@ MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
 
 @dataclass(frozen=True, slots=True)
 class MarkerTrust:
-    """What markers count for beside neighbours: how far they are from where the pose has them [m], and w_t for one frame of the
+    """Weight of the markers beside neighbours: how far they are from where the pose has them [m], and w_t for one frame of the
     database, where all markers are seen and where one is not.
     """
 
@@ -101,7 +101,7 @@ class ChainSystem:
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """What all frames up to some time say of the last three: their poses, and the quadratic that the energy is about these.
+    """Energy of all frames up to some time as a function of the last three: their poses, and the quadratic about these.
 
     Attributes:
         hessian: (3 V, 3 V).
@@ -127,7 +127,7 @@ class Chain:
 
     Args:
         fixed: number of first frames that stay as they were solved before.
-        head: what is known of the first three frames, in place of their own terms.
+        head: quadratic over the first three frames, in place of their own terms.
         trust: weight of the markers against the neighbours.
     """
 
@@ -180,7 +180,7 @@ class Chain:
         return system
 
     def belief(self, motion: TakeMotion, before: float) -> ChainHead:
-        """Return what the chain says of its last three frames; motion: solved; before: energy that its own is added to.
+        """Return the chain's quadratic over its last three frames; motion: solved; before: energy that its own is added to.
 
         Raises LinAlgError: the motion is no minimum.
         """

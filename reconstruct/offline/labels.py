@@ -132,7 +132,7 @@ def choose_by_votes(votes: Floats) -> Ints:
 
 
 def build_labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
-    """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free.
+    """Return a frame with the points of markers, choice (M,); markers of one camera alone stay as live if their blobs are free.
 
     Args:
         live: the frame as labelled live.

@@ -49,7 +49,7 @@ class OfflineOptions:
 
 @dataclass(frozen=True, slots=True)
 class LiveTake:
-    """What live reconstruction gave of N frames, and the views that labels were chosen from, none where nobody kept them."""
+    """Poses of live reconstruction, N frames, and the views that labels were chosen from, none where nobody kept them."""
 
     poses: Sequence[Pose]
     markers: Sequence[MarkerFrame]

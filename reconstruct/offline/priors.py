@@ -174,7 +174,7 @@ class QueryMarkers:
 def compute_query_markers(
     subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion, far_s: Floats | None = None
 ) -> QueryMarkers:
-    """Return what the frames of a take are compared by.
+    """Return the markers by which the frames of a take are compared.
 
     Args:
         subject: the performer.

@@ -37,7 +37,7 @@ MAX_EXCHANGED, APART_M = 8, 0.6  # exchanges of both sides that are tried in a t
 
 @dataclass(frozen=True, slots=True)
 class TakeViews:
-    """What is to be labelled: live labels of consecutive frames, what they were chosen from, and whether to believe them."""
+    """A take to label: live labels of consecutive frames, the views they were chosen from, and whether to believe them."""
 
     frames: Sequence[MarkerFrame]
     pairs: Sequence[Views]

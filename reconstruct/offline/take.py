@@ -66,7 +66,7 @@ class TakeSolver:
 
     @property
     def filter(self) -> TakeFilter:
-        """What goes through takes of this subject a few frames at a time."""
+        """A filter that goes through takes of this subject a few frames at a time."""
         self._search.forget()
         return TakeFilter(self._subject, self._rig, self._priors, self._limits)
 

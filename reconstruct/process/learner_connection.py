@@ -32,7 +32,7 @@ class LearnerMessage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LearnFailure:
-    """What the learner could not do; text: its error message."""
+    """A failure of the learner; text: its error message."""
 
     text: str
 
@@ -74,7 +74,7 @@ class LearnerConnection:
                 self._socket.send_multipart([self._peer, self._session, REST if self._resting else GO_ON], zmq.NOBLOCK)
 
     def results(self) -> list[LearnedStyle | LearnFailure]:
-        """Return what has come since the last call; never waits."""
+        """Return the results since the last call; never waits."""
         found: list[LearnedStyle | LearnFailure] = []
         for _ in range(MAX_PER_TURN):
             if not has_message(self._socket):

@@ -75,7 +75,7 @@ class LoadWatch:
         return sum(getattr(turn, what) for turn in self._turns)
 
     def words(self) -> str:
-        """Return what has changed, for the user."""
+        """Return the changes, for the user."""
         if not self.late:
             return "frames are solved as fast as they come again; learning and watching go on"
         skipped = (

@@ -41,14 +41,14 @@ def make_no_session_style(pipeline: Stepper) -> SessionStyle | None:
 
 @dataclass(frozen=True, slots=True)
 class ReconstructionPlan:
-    """What the reconstruction process is made of; picklable factories, as pipeline and sink are made in the process.
+    """Plan of the reconstruction process; picklable factories, as pipeline and sink are made in the process.
 
     Attributes:
         budget_ns: largest skew of a pair, until the supervisor knows better.
         nodes: address for the blobs of camera nodes, empty without nodes.
         keys: keys for that address.
         time: settings of the cameras' clocks.
-        journal: records what poses follow from, given the sink.
+        journal: factory of the journal, which records everything that poses depend on, given the sink.
         session_style: factory of the source of learned styles, given the pipeline.
         learner: the process that learns.
         part: 1, counted up whenever the process is started again within a run.
@@ -135,7 +135,7 @@ def follow_order(order: Order, run: Reconstruction, sink: Sink) -> bool:
     Args:
         order: order to follow.
         run: the reconstruction that follows it.
-        sink: told of what happens.
+        sink: receives the events.
     """
     match order:
         case EventOrder():

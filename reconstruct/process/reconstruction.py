@@ -81,12 +81,12 @@ class WaitingViews(NamedTuple):
 
 
 class Reconstruction:
-    """What happens between the inbox and the sink; time is passed in.
+    """The reconstruction between the inbox and the sink; time is passed in.
 
     Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their
     order only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
 
-    What is dropped is counted as late, unpaired (of no moment), overrun (a newer moment was there already) or unread (views of
+    Dropped moments are counted as late, unpaired (of no moment), overrun (a newer moment was there already) or unread (views of
     which there was no time to read all).
 
     Args:
@@ -130,7 +130,7 @@ class Reconstruction:
         self._details: dict[str, Details] = {name: {} for name in self._names}
 
     def describe(self, camera: str, details: Details) -> None:
-        """Set what the supervisor knows of a camera, such as its node's clock, for the status."""
+        """Set the supervisor's details of a camera, such as its node's clock, for the status."""
         if camera in self._details:
             self._details[camera] = dict(details)
 
@@ -267,7 +267,7 @@ class Reconstruction:
             self._sink.event(span.begin_ns, "doubt", f"doubtful for {span.seconds:.2f} s: {span.words}")
 
     def take_style(self, learned: LearnedStyle, t_ns: int) -> bool:
-        """Use what was learned from the next step on; return whether it fits the pending task and can be used."""
+        """Use a learned style from the next step on; return whether it fits the pending task and can be used."""
         style = None if self.session_style is None else self.session_style.take(learned)
         if style is None:
             return False

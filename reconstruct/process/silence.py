@@ -37,7 +37,7 @@ class SilenceWatch:
         self._t_first_ns = 0
 
     def step(self, t_ns: int, silent_ns: int, alone: int | None) -> list[tuple[str, str]]:
-        """Return what has changed, each as a kind of notice and its text.
+        """Return the changes, each as a kind of notice and its text.
 
         Args:
             t_ns: time of the frame [ns].

@@ -57,4 +57,4 @@ class Sink(Protocol):
         """Return orders to other processes that clients of the service asked for, once."""
 
     def close(self) -> None:
-        """Send what is left and close."""
+        """Send the remaining messages and close."""

@@ -17,7 +17,7 @@ IMAGE_SIGN = np.tile(ROTVEC_SIGN, len(OTHER_SIDE) - 1).astype(np.float32)
 
 
 class RawQuery(NamedTuple):
-    """A query in double precision: fields as those of `reconstruct.search.nearest.Query`, empty arrays for what is None."""
+    """A query in double precision: fields as those of `reconstruct.search.nearest.Query`, empty arrays in place of None."""
 
     marker_m: Floats
     marker_weight: Floats
@@ -27,7 +27,7 @@ class RawQuery(NamedTuple):
 
 
 class KernelQuery(NamedTuple):
-    """A query in single precision; what has no weight is zero.
+    """A query in single precision; values without weight are zero.
 
     Attributes:
         marker: marker coordinates (3M,), with weights (3M,).

@@ -140,7 +140,7 @@ class Examples:
 
     @property
     def features(self) -> Features:
-        """What queries are compared with, for the kernels."""
+        """The values that queries are compared with, for the kernels."""
         return Features(
             make_read_only(self.marker_m), self.pose.rows if isinstance(self.pose, PosesInPlace) else make_read_only(self.pose)
         )

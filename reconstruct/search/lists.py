@@ -48,7 +48,7 @@ def _find_nearest_centers(marker_m: Singles, columns: Singles, squared: Singles,
 
 
 def describe_lists_recipe() -> str:
-    """Return what lists depend on beside the markers and the seed."""
+    """Return everything that lists depend on besides the markers and the seed."""
     return f"{LISTS_PER_ROOT} {SAMPLES_PER_LIST} {ITERATIONS} {GROUPS_FROM} {LISTS_PER_GROUP}"
 
 

@@ -20,7 +20,7 @@ NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What poses are compared with.
+    """A query that poses are compared with.
 
     Attributes:
         marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it.
@@ -46,7 +46,7 @@ def check_fit(examples: Examples, raw: RawQuery) -> None:
 
 
 def convert_raw_query(query: Query) -> RawQuery:
-    """Return a query's arrays, empty ones for what is None."""
+    """Return a query's arrays, empty ones in place of None."""
     ray = NO_RAYS if query.ray is None else np.ascontiguousarray(query.ray, np.float64)
     pose = NO_POSE if query.pose is None else np.ascontiguousarray(query.pose, np.float64)
     pose_weight = NO_POSE if query.pose is None else np.ascontiguousarray(query.pose_weight, np.float64)

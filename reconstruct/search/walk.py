@@ -54,7 +54,7 @@ class PoseSearch:
 
     @property
     def memory(self) -> tuple[Ints | None, float]:
-        """What the next search begins with: poses found last, and their usual distance."""
+        """Start of the next search: poses found last, and their usual distance."""
         return self._last, self._usual
 
     @memory.setter

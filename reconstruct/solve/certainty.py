@@ -54,7 +54,7 @@ def build_minimum(problem: FrameProblem, solution: Solution) -> Minimum:
 
 
 def add_calibration_error(error_m: Floats, subject: Subject) -> Floats:
-    """Return expected errors, (..., J) [m], with what the calibration adds."""
+    """Return expected errors, (..., J) [m], with the part of the calibration added."""
     if not subject.is_calibrated:
         return error_m
     return np.asarray(np.minimum(np.hypot(error_m, CALIBRATION_M), MAX_ERROR_M))

@@ -52,7 +52,7 @@ def fit_root_to_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predict
         frame: the markers.
         local_m: markers relative to the root in the predicted pose, (M, 3) [m].
         torso: (M,).
-        predicted: stands in for what is missing.
+        predicted: root to use where points are missing.
     """
     use = frame.valid & torso
     weight = use / (frame.variance_m2 + TORSO_SIGMA_M**2)

@@ -20,7 +20,7 @@ from reconstruct.solve.views import ViewTerm
 
 @dataclass(frozen=True, slots=True)
 class FrameProblem:
-    """What the pose of a frame is solved from.
+    """Observations and priors that the pose of a frame is solved from.
 
     Attributes:
         markers: joint (M,) and offset_m (M, 3) of every marker.

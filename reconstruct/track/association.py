@@ -93,7 +93,7 @@ def associate(
 
 
 class TogetherCost:
-    """What choices cost by the Gaussian over all markers together, where it is not clear which point is which marker.
+    """Cost of choices by the Gaussian over all markers together, where it is not clear which point is which marker.
 
     near: cost of every marker at every point, (M, P). Markers and points that are clearly each other's narrow down the others.
     """
@@ -217,7 +217,7 @@ def _remove_point_blobs(blob: Ints, of_points: Ints) -> Ints:
 
 
 def compute_label_cost(frame: MarkerFrame, expected: ExpectedMarkers, s: LabelSettings) -> float:
-    """Return what the labels of a frame cost but for distances: markers seen and not, and points that are false."""
+    """Return the cost of a frame's labels without the distances: markers seen and not, and points that are false."""
     shown = frame.shown
     cost = -float(np.log(expected.seen[shown]).sum() + np.log1p(-expected.seen[~shown]).sum())
     if frame.any_valid:

@@ -143,7 +143,7 @@ class Tilt:
 
 
 def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
-    """Return what is believed of a performer who was just found, with a root and neighbours and before any marker counts."""
+    """Return the initial belief about a performer who was just found, with a root and neighbours, before any marker counts."""
     joints = start.joints.copy()
     joints[1:] = n.pose.reshape(-1, 3)
     covariance = np.zeros((2 * N_POSE, 2 * N_POSE))
@@ -155,7 +155,7 @@ def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
 
 
 def turn_to_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
-    """Return what neighbours say with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
+    """Return the neighbours' Gaussians with the root's velocity about the world's axes, for a root with a rotation, (3, 3)."""
     velocity, acceleration, noise, spread = n.velocity.copy(), n.acceleration.copy(), n.noise.copy(), n.velocity_covariance.copy()
     turn, root = np.zeros((6, 6)), slice(DOFS, N_POSE)
     turn[:3, :3] = turn[3:, 3:] = rotation
@@ -168,7 +168,7 @@ def turn_to_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians
 
 
 def predict(belief: Belief, t_ns: int, s: SolveSettings) -> Belief:
-    """Return what is believed of a later time before anything is seen of it."""
+    """Return the belief predicted for a later time, before anything is seen of it."""
     seconds = max((t_ns - belief.state.t_ns) * 1e-9, 0.0)
     kept, ahead = compute_kept_velocity(seconds, s)
     velocity = kept * belief.velocity + ahead * belief.acceleration
@@ -195,7 +195,7 @@ def predict_with_neighbours(before: Belief, predicted: Belief, change: Floats, s
     """Return a prediction joined with how neighbours went on in the same time.
 
     Args:
-        before, predicted: the belief, and what it predicts by its velocity alone.
+        before, predicted: the belief, and its prediction by its velocity alone.
         change: change of the neighbours' poses, the root in the axes of before, (V,).
         spread: covariance of that change, (V, V).
     """
@@ -264,7 +264,7 @@ def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None,
 def weigh_neighbour_terms(
     predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings
 ) -> NeighbourTerms:
-    """Return what neighbours tell of a frame by as much as they count in it; arguments as of `join_neighbours`, in the world."""
+    """Return the neighbours' terms for a frame, weighted; arguments as of `join_neighbours`, in the world."""
     precision, apart = np.zeros((N_POSE, N_POSE)), np.zeros(N_POSE)
     apart[:DOFS] = n.pose - predicted.state.joints[1:].ravel()
     if (share := min(s.pose_rate * seconds, MOST_COUNTED)) > 0.0:
@@ -294,7 +294,7 @@ def update_by_velocity(covariance: Floats, told: NeighbourTerms, certainty: floa
 
 
 def update_by_pose(led: VelocityUpdate, told: Quadratic, certainty: float) -> tuple[Quadratic, float]:
-    """Return the pose of a led prediction joined with a share of what neighbours tell of it, and their energy at its best."""
+    """Return the pose of a led prediction joined with a share of the neighbours' pose, and their energy at its minimum."""
     precision = led.precision + certainty * told.precision
     apart = told.center - led.change[POSE]
     pull = certainty * (told.precision @ apart)
@@ -303,7 +303,7 @@ def update_by_pose(led: VelocityUpdate, told: Quadratic, certainty: float) -> tu
 
 
 def update_belief(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
-    """Return what is believed after the markers of a frame.
+    """Return the belief after the markers of a frame.
 
     Args:
         prior: prior of the frame.
@@ -341,7 +341,7 @@ def compute_surprise(predicted: BodyState, before: Quadratic, state: BodyState, 
 
     Args:
         predicted: the pose that changes count from.
-        before: what was known of the pose, as certain as it is carried: neighbours lead the solution more than they are certain.
+        before: prior of the pose, as certain as it is carried: neighbours lead the solution more than they are certain.
         state, minimum: the pose that was solved.
     """
     solved = minimum.terms.prior

@@ -63,14 +63,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class EstimatorMemory:
-    """What an estimator goes on from: the belief, and what the search found last."""
+    """State that an estimator continues from: the belief, and the last result of the search."""
 
     belief: Belief | None
     search: tuple[Ints | None, float]
 
 
 class Estimator:
-    """Solves frame after frame for one subject; keeps what is believed of the last.
+    """Solves frame after frame for one subject; keeps the belief of the last.
 
     filler: joins a pose model where markers are missing, or None; rig: in the world.
     """
@@ -110,7 +110,7 @@ class Estimator:
         return None if predicted is None else predicted.state
 
     def predict_belief(self, t_ns: int) -> Belief | None:
-        """Return what is expected at a time, None at the start; the same object while the belief is the same."""
+        """Return the belief predicted for a time, None at the start; the same object while the belief is the same."""
         belief, asked_ns, predicted = self._predicted
         if belief is not self.belief or asked_ns != t_ns:
             predicted = None if self.belief is None else self._model.predict(self.belief, t_ns)
@@ -186,7 +186,7 @@ class Estimator:
         return add_calibration_error(estimate_joint_error_m(minimum, strange_rad), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:
-        """Return ln of the probability of a frame's markers where they are, given what was known before."""
+        """Return ln of the probability of a frame's markers where they are, given its prior."""
         return -self._model.surprise(estimate.prior, estimate.state, self._minimum_of(estimate))
 
     def _minimum_of(self, estimate: Estimate) -> Minimum:
@@ -219,7 +219,7 @@ class Estimator:
 
     @property
     def memory(self) -> EstimatorMemory:
-        """What the next frame is solved from; a pose model's memory is its own."""
+        """State that the next frame is solved from; a pose model's memory is its own."""
         return EstimatorMemory(self.belief, self._search.memory)
 
     @memory.setter

@@ -29,7 +29,7 @@ X, Y, UNLABELLED, SEEN = range(4)  # columns of a table of spots: position [px],
 
 @dataclass
 class FalseDetections:
-    """Remembers what stands still in each camera's image without a label, in a table of spots each."""
+    """Remembers blobs that stand still in each camera's image without a label, in a table of spots each."""
 
     n_cameras: int
     _spots: Floats = field(init=False)

@@ -29,7 +29,7 @@ MAX_LASTING_M = 0.04
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What may be true after a frame.
+    """A hypothesis after a frame: a belief and labels.
 
     Attributes:
         memory: memory that the next frame is solved from.
@@ -48,7 +48,7 @@ class Hypothesis:
 
     @property
     def belief(self) -> Belief:
-        """What it believes of pose and velocity."""
+        """Its belief about pose and velocity."""
         assert self.memory.belief is not None
         return self.memory.belief
 
@@ -157,7 +157,7 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
 
 
 def compute_misfit(hypothesis: Hypothesis) -> float:
-    """Return how far a pose is from what is seen, for every marker and point left over; about 1.5 for right labels."""
+    """Return how far a pose is from the observations, for every marker and point left over; about 1.5 for right labels."""
     frame, estimate = hypothesis.frame, hypothesis.estimate
     if estimate is None:
         return 0.0

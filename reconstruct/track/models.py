@@ -41,7 +41,7 @@ VELOCITY_SHARE = 0.5  # weight of the newest difference in the velocity; the pap
 
 
 class FrameModel(Protocol):
-    """Says what is known of a frame before its markers, and what is believed after.
+    """Gives the prior of a frame before its markers, and the belief after.
 
     carries: whether the models span all joint coordinates and carry a covariance from frame to frame.
     """
@@ -54,20 +54,20 @@ class FrameModel(Protocol):
         """Return the prior of the first frame."""
 
     def predict(self, belief: Belief, t_ns: int) -> Belief:
-        """Return what is believed of a later time before anything is seen of it."""
+        """Return the belief predicted for a later time, before anything is seen of it."""
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float) -> Prior:
         """Return the prior of a frame; tilt: the neighbours', where the root is not seen; seconds: since the frame before."""
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
-        """Return what is believed after the markers; state, minimum: the pose that was solved."""
+        """Return the belief after the markers; state, minimum: the pose that was solved."""
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
         """Return -ln of the probability of the markers where they are."""
 
 
 class GaussianModel:
-    """The neighbours' Gaussians, joined with what is carried."""
+    """The neighbours' Gaussians, joined with the belief that is carried."""
 
     carries = True
 
@@ -81,7 +81,7 @@ class GaussianModel:
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def predict(self, belief: Belief, t_ns: int) -> Belief:
-        """Return what is believed of a later time, over a long step by how the neighbours went on as well."""
+        """Return the belief predicted for a later time, over a long step by how the neighbours went on as well."""
         predicted = predict(belief, t_ns, self._settings)
         if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
             return predicted
@@ -95,7 +95,7 @@ class GaussianModel:
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
-        """Return what is believed after the markers."""
+        """Return the belief after the markers."""
         return update_belief(prior, state, minimum)
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:

@@ -22,7 +22,7 @@ Kept = TypeVar("Kept")
 
 
 class Paths(Generic[Kept]):
-    """What is kept of the moments of every hypothesis, the first moment first.
+    """The recent moments of every hypothesis, the first moment first.
 
     Where the body is found anew its path goes on from the likeliest until then; where there is none, that one goes on.
     """
@@ -72,7 +72,7 @@ class KeptMoment:
     moment: Moment | None
 
     def moved(self, motion: RigidMotion) -> "KeptMoment":
-        """Return it in a world that is moved; what is smoothed begins anew."""
+        """Return it in a world that is moved; smoothing begins anew."""
         if self.hypothesis is None:
             return self
         hypothesis = self.hypothesis.moved(motion)
@@ -82,7 +82,7 @@ class KeptMoment:
 
 
 class Delay:
-    """Keeps the moments of some time; what is published of the oldest has seen all of them."""
+    """Keeps the moments of some time; the oldest one is published with the knowledge of all of them."""
 
     def __init__(self, lag_s: float, settings: SolveSettings) -> None:
         self._lag_ns, self._settings = round(lag_s * 1e9), settings

@@ -23,7 +23,7 @@ from reconstruct.track.belief import N_POSE, POSE, VELOCITY, Belief, apply_pose_
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What smoothing needs of a moment: the belief after it and, unless the body was found anew in it, how that came from
+    """State of a moment that smoothing needs: the belief after it and, unless the body was found anew in it, how that came from
     before.
 
     Attributes:
@@ -54,7 +54,7 @@ def carry_moment(before: Belief, predicted: Belief, after: Belief, s: SolveSetti
 
 
 def smooth_backwards(moments: Sequence[Moment], covariance: bool = True) -> Belief:
-    """Return what the first of some moments is believed to have been, given all of them.
+    """Return the belief about the first of some moments, given all of them.
 
     Args:
         moments: consecutive, each carried on from the one before; where one is found anew, what follows tells nothing.

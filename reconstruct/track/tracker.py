@@ -30,14 +30,14 @@ ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natura
 
 @dataclass(frozen=True, slots=True)
 class TrackedMoment:
-    """What is known after a moment.
+    """Result of tracking a moment.
 
     Attributes:
         frame: labelled.
         hypotheses: the likeliest first.
         acquired: whether the first was found anew.
         switched: whether it does not go on from the first of the moment before.
-        unusual: whether the pose is far from what is seen.
+        unusual: whether the pose is far from the observations.
     """
 
     frame: MarkerFrame
@@ -83,7 +83,7 @@ class Tracker:
         return [predict_markers(each, t_ns, self._estimator, self._settings.label) for each in self.hypotheses]
 
     def step(self, views: Views, points: Points, expected: Sequence[ExpectedMarkers]) -> TrackedMoment:
-        """Return what is known after a moment; points: of the views; expected: of this moment."""
+        """Track a moment; points: of the views; expected: of this moment."""
         before, estimator, t_ns = self.hypotheses, self._estimator, views.t_capture_ns
         found = track(before, expected, views, points, estimator.rig, estimator, self._settings.label) if before else []
         switched = bool(found) and len(before) > 1 and not _continues_from(found[0], before[0])

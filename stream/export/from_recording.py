@@ -40,7 +40,7 @@ class RecordedMotion:
         subject: name and skeleton, no markers.
         poses: the poses as published, at their own times.
         marker_names: names of the markers of the poses.
-        note: note for the user on what was left out of the recording, or empty.
+        note: note for the user on poses that were left out of the recording, or empty.
         forces: forces of the ground, one row for each pose; None if the recording has none.
     """
 

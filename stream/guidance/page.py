@@ -60,7 +60,7 @@ class PageResult:
 
 
 class GuidePage:
-    """The page of one calibration; `close` it. title: what is calibrated.
+    """The page of one calibration; `close` it. title: name of the calibration.
 
     `show` and `result` belong to one thread; buttons are pressed in the server's and read by `asked`.
     """

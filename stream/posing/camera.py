@@ -227,7 +227,7 @@ class _Search:
         return replace(lens, name="solved", rotation=np.asarray(matrix_from_rotvec(x[:3])), translation=np.array(x[3:6]))
 
     def residuals(self, x: Floats) -> Floats:
-        """Return what is squared and summed, (2 N + 2,) or (2 N + 3,)."""
+        """Return the residuals, (2 N + 2,) or (2 N + 3,)."""
         camera = self.camera(x)
         off = (camera.project(self.points_m) - self.image_px) / (CLICK * max(camera.size))
         ahead = camera.to_camera(self.points_m)[:, 2]

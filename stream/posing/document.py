@@ -26,7 +26,7 @@ ARM_DOWN_RAD = 1.2  # of the first pose
 
 
 class PosingError(DuocapError):
-    """What a pose is asked for cannot be had: a joint, place, time or file that is none."""
+    """An impossible request for a pose: a joint, place, time or file that does not exist."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +123,7 @@ def compute_joint_positions_m(skeleton: Skeleton, pose: StoredPose) -> Floats:
 
 
 def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
-    """Hold a joint at a place, (3,) [m]; what held it before no longer does.
+    """Hold a joint at a place, (3,) [m], in place of any earlier hold.
 
     Args:
         document: the session's document.

@@ -25,7 +25,7 @@ class History(Generic[T]):
         return bool(self._after)
 
     def push(self, state: T) -> None:
-        """Go on to a new state; what was undone is forgotten, and the oldest of many."""
+        """Add a new state; states that were undone are dropped, and the oldest of many."""
         self._before = [*self._before[-(MAX_STEPS - 1) :], self.state]
         self._after.clear()
         self.state = state

@@ -49,7 +49,7 @@ class PoseMap:
 
 
 def build_pose_map(poser: Poser) -> PoseMap | None:
-    """Return the plane of the style with the largest share; None of what has no styles."""
+    """Return the plane of the style with the largest share; None for a model without styles."""
     if not isinstance(poser, StylePoser):
         return None
     row = int(np.argmax(poser.synthesizer.shares))
@@ -65,7 +65,7 @@ def build_pose_map(poser: Poser) -> PoseMap | None:
 
 
 def predict_start_pose(plane: PoseMap, at: Floats, poser: Poser, document: Document, found: FoundPose | None) -> Synthesis:
-    """Return the pose that the style predicts at a point of the square, (2,), as what a style begins from.
+    """Return the pose that the style predicts at a point of the square, (2,), as a start for solving.
 
     It stands where the document's pose stands and faces where that faces; the other styles keep their latent points.
 

@@ -54,7 +54,7 @@ class Motion:
         return StoredPose(self.take.rotvec[n].copy(), self.take.root_m[n].copy())
 
     def pins_at(self, pose: StoredPose) -> dict[str, Point]:
-        """Return what the keys hold, where a pose of the motion has it."""
+        """Return the joints that the keys hold, where a pose of the motion has them."""
         joint_m = compute_joint_positions_m(self.take.skeleton, pose)
         return {name: check_point(joint_m[JOINT_INDEX[name]]) for name in self.held}
 

@@ -46,7 +46,7 @@ class KnownPoses:
 
 @dataclass(frozen=True, slots=True)
 class NearPose:
-    """One of them, placed. distance_m: RMS of what was compared."""
+    """One of them, placed. distance_m: RMS distance of the compared joints [m]."""
 
     pose: StoredPose
     name: str
@@ -80,7 +80,7 @@ def compute_standing_joints_m(known: KnownPoses, skeleton: Skeleton, count: int)
 
 
 def find_near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count: int) -> list[NearPose]:
-    """Return the known poses nearest to what a document holds, or where that is too little to its pose, nearest first.
+    """Return the known poses nearest to a document's held joints, or if these are too few to its pose, nearest first.
 
     Args:
         known: poses of a database.

@@ -45,7 +45,7 @@ def shrink_picture(image: Image) -> Image:
 
 
 def pack_picture_file(content: bytes, name: str, shown: Image) -> PictureFile:
-    """Return what a session keeps of a picture: the bytes of its file, or of one that is too large a JPEG as it is shown.
+    """Return the bytes of a picture for the session: those of its file, or if that is too large a JPEG of the size shown.
 
     Args:
         content: content of the file.

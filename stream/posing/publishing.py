@@ -56,7 +56,7 @@ def compose_posed_pose(pose: StoredPose, skeleton: SkeletonMessage, certainty: f
 class PosePublisher:
     """Publishes the newest pose while it is on, PERIOD_NS apart, whether it has moved or not; used from one thread.
 
-    open: opens the stream. Raises what that raises, when it is switched on.
+    open: opens the stream, when it is switched on; its exceptions are passed on.
     """
 
     open: Callable[[], OutputFanout]

@@ -50,7 +50,7 @@ Save = Callable[[Document], None]
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """One state of the history: the document, and what the model said of its pose; None: nothing yet."""
+    """One state of the history: the document, and the model's answer for its pose; None if there is none yet."""
 
     document: Document
     found: FoundPose | None = None
@@ -59,7 +59,7 @@ class SessionState:
 class PosingSession:
     """One body that is posed; call it from one thread.
 
-    save: called with what has changed; a fault of it is kept in `save_fault` and never stops the posing.
+    save: called with the changed state; a fault of it is kept in `save_fault` and never stops the posing.
     """
 
     def __init__(self, model: PosingModel, document: Document | None = None, save: Save | None = None) -> None:
@@ -76,12 +76,12 @@ class PosingSession:
 
     @property
     def document(self) -> Document:
-        """What is shown."""
+        """The document that is shown."""
         return self._history.state.document
 
     @property
     def found(self) -> FoundPose | None:
-        """What the model says of the pose; None of one it has not found."""
+        """The model's answer for the pose; None for a pose that it has not found."""
         return self._history.state.found
 
     @property
@@ -161,7 +161,7 @@ class PosingSession:
         self._change(replace(self.document, pins={}, image_points={}))
 
     def mirror(self) -> None:
-        """Mirror the pose left to right, with what is held."""
+        """Mirror the pose and the held joints left to right."""
         self.release()
         self._push(SessionState(mirror_document(self.document, self.skeleton)))
 
@@ -177,7 +177,7 @@ class PosingSession:
         return self._moved(self._history.undo())
 
     def redo(self) -> bool:
-        """Do again what was undone."""
+        """Redo the last change that was undone."""
         self.release()
         return self._moved(self._history.redo())
 
@@ -239,7 +239,7 @@ class PosingSession:
         self._change(pin_image_point(self.document, joint, image_px))
 
     def take(self, pose: StoredPose) -> None:
-        """Take another pose, with what is held where that has it."""
+        """Take another pose; held joints are held where that has them."""
         self.release()
         self._push(SessionState(replace_pose(self.document, pose, self.skeleton)))
 
@@ -267,7 +267,7 @@ class PosingSession:
         self._push(SessionState(replace(document, model=self._model.name, shares=shares)))
 
     def save_now(self) -> None:
-        """Save what is not saved yet, the middle of a drag as well."""
+        """Save unsaved changes, the middle of a drag as well."""
         if not self._unsaved or self._save is None:
             return
         try:

@@ -50,7 +50,7 @@ def find_held_joints(document: Document) -> tuple[str, ...]:
 
 
 def build_pose_constraints(document: Document, stay: bool = False) -> Constraints:
-    """Return what is asked of the model: the handles, the root about where it is, and with `stay` the joints, too."""
+    """Return the constraints for the model: the handles, the root about where it is, and with `stay` the joints, too."""
     held = find_held_joints(document)
     joint = np.array([JOINT_INDEX[name] for name in held], np.int64)
     in_picture = bool(document.image_points)

@@ -53,7 +53,7 @@ class Latency:
 
     @property
     def over_ms(self) -> float:
-        """Excess of the total's p95 over what is allowed [ms], negative within it; 0 without poses."""
+        """Excess of the total's p95 over the limit [ms], negative within it; 0 without poses."""
         return self.total_ms[1] - self.allowed_ms if self.total_ms else 0.0
 
     @property
@@ -83,7 +83,7 @@ def compute_stage_durations(receipt: Receipt) -> dict[str, int]:
 
 
 def compute_lag_ms(stages_ms: Mapping[str, Quantiles]) -> float:
-    """Return by how much poses are older than what was seen before they were decided, as asked for [ms]; 0 without a lag."""
+    """Return the requested delay of the poses behind the newest views [ms]; 0 without a lag."""
     return stages_ms[LAG][0] if LAG in stages_ms else 0.0
 
 

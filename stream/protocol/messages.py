@@ -193,7 +193,7 @@ class StatusMessage:
     schema: int = SCHEMA
 
     def camera(self, name: str) -> Mapping[str, Any]:
-        """Return what is known of a camera; empty where the stream holds nothing, or no map."""
+        """Return the details of a camera; empty where the stream holds nothing, or no map."""
         details = self.cameras.get(name)
         return details if isinstance(details, dict) else {}
 

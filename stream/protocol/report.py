@@ -29,7 +29,7 @@ def build_replay_report(
 ) -> dict[str, Any]:
     """Return the report of a replay.
 
-    The result is valid JSON: what could not be measured is null.
+    The result is valid JSON: unknown figures are null.
 
     Args:
         poses: poses of all frames in order.
@@ -124,7 +124,7 @@ def compute_spread(values: ArrayLike) -> dict[str, float | None]:
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions of what determines the result, by name."""
+    """Return the versions of the packages that determine the result, by name."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
         try:

@@ -63,14 +63,14 @@ class Reporting(Protocol):
     """An output that reports events."""
 
     def events(self) -> list[OutputEvent]:
-        """Return what happened since the last call; called after every `serve` and `close`."""
+        """Return the events since the last call; called after every `serve` and `close`."""
 
 
 OutputFactory = Callable[[], Output]
 
 
 def open_outputs(factories: Sequence[OutputFactory]) -> tuple[Output, ...]:
-    """Create the outputs of a run; if one cannot be created, those before it are closed. Raises what the factory raises."""
+    """Create the outputs of a run; if one cannot be created, those before it are closed and its exception is passed on."""
     opened: list[Output] = []
     try:
         for factory in factories:
@@ -119,7 +119,7 @@ class OutputFanout:
             log.warning("nothing can be recorded from the viewer or by clients: %s", error)
 
     def asks(self) -> list[RequestedOrder]:
-        """Return what other processes are to do by requests to the service, once."""
+        """Return the orders for other processes from requests to the service, once."""
         return [] if self._tuning is None else self._tuning.asks()
 
     def record(self, file: Path) -> None:

@@ -178,7 +178,7 @@ class Publisher:
         return payload
 
     def serve(self, now_ns: int) -> None:
-        """Send new subscribers what is kept, and repeat the skeleton every second; call this every 20 ms.
+        """Send new subscribers the kept messages, and repeat the skeleton every second; call this every 20 ms.
 
         A new subscriber waits for the skeleton until the next call or message.
         """
@@ -205,7 +205,7 @@ class Publisher:
 
 
 def check_address(address: str, keys: KeySettings | None = None) -> None:
-    """Raise what a Publisher at an address would raise: it is taken, invalid, or needs keys."""
+    """Raise the exception of a Publisher at an address: it is taken, invalid, or needs keys."""
     Publisher(address, keys=keys).close()
 
 

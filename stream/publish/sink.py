@@ -105,7 +105,7 @@ class StreamSink:
         self.fanout.serve(t_ns)
 
     def asks(self) -> list[RequestedOrder]:
-        """Return what other processes are to do by requests to the service, once."""
+        """Return the orders for other processes from requests to the service, once."""
         return self.fanout.asks()
 
     def close(self) -> None:

@@ -129,7 +129,7 @@ class TuningState:
                 self._tuned[camera] |= check_tuning(new)
 
     def asks(self) -> list[RequestedOrder]:
-        """Return what is to be passed on to other processes, once."""
+        """Return the orders for other processes, once."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         return waiting

@@ -20,7 +20,7 @@ from stream.recording.recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class CollectionPlan:
-    """What to record to.
+    """Plan of a recording of detections.
 
     Attributes:
         file: a new one.

@@ -93,7 +93,7 @@ class RecordingSwitch:
             self._finishing = [waiting for waiting in self._finishing if not waiting.is_done]
 
     def events(self) -> list[OutputEvent]:
-        """Return what happened since the last call."""
+        """Return the events since the last call."""
         with self._lock:
             events, self._events = self._events, []
             return events
@@ -158,7 +158,7 @@ class SessionTake:
             self._events += self._losses.events(self._recorder, t_ns)
 
     def events(self) -> list[OutputEvent]:
-        """Return what happened since the last call."""
+        """Return the events since the last call."""
         events, self._events = self._events, []
         return events
 

@@ -21,7 +21,7 @@ class PlaybackError(DuocapError):
 
 @dataclass(frozen=True, slots=True)
 class DueMessage:
-    """What is due after_ns from the beginning: the pose of an index, or an event; seq_offset: of the loop."""
+    """A message that is due after_ns from the beginning: the pose of an index, or an event; seq_offset: of the loop."""
 
     after_ns: int
     pose: int | None
@@ -78,7 +78,7 @@ def _convert_to_ns(seconds: float) -> int:
 
 
 def schedule_playback(recording: Recording, span: PlaybackSpan, speed: float, loop: bool) -> Iterator[DueMessage]:
-    """Return what is due, by time; endless if looped. A loop ends one period after its last pose.
+    """Return the messages that are due, by time; endless if looped. A loop ends one period after its last pose.
 
     Args:
         recording: the recording.

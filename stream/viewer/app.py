@@ -65,7 +65,7 @@ class App:
         return self._live is not None and self._live.late and not self._live.is_silent(now_ns())
 
     def update(self) -> None:
-        """Read what has come, waiting at most a frame, and show it; less often while the machine is short."""
+        """Read the new messages, waiting at most a frame, and show them; less often while the machine is short."""
         begun_s = time.monotonic()
         if self._live is not None and self._service is not None:
             self._live.offset_ns = self._service.offset_ns

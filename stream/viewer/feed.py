@@ -14,7 +14,7 @@ SILENT_NS = 1_500_000_000
 
 
 class Feed(Protocol):
-    """What the app shows."""
+    """Source of the tracks that the app shows."""
 
     @property
     def tracks(self) -> Sequence[ViewerTrack]:
@@ -25,7 +25,7 @@ class Feed(Protocol):
         """The time that can be shown."""
 
     def poll(self, timeout_ms: int, now_ns: int) -> bool:
-        """Read what has come, waiting at most timeout_ms; return whether the tracks were replaced."""
+        """Read the new messages, waiting at most timeout_ms; return whether the tracks were replaced."""
 
     def close(self) -> None:
         """Close sockets and files."""
@@ -61,7 +61,7 @@ class LiveFeed:
         return TimeSpan(self.track.history.begin_s, self.track.history.end_s, grows=True)
 
     def poll(self, timeout_ms: int, now_ns: int) -> bool:
-        """Read what has come, waiting at most timeout_ms; return whether a new session has begun."""
+        """Read the new messages, waiting at most timeout_ms; return whether a new session has begun."""
         replaced = False
         for message in self._subscriber.receive(timeout_ms):
             replaced |= self.add(message, now_ns)

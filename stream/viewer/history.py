@@ -53,7 +53,7 @@ class PoseHistory:
 
     @property
     def runs(self) -> tuple[StateSpan, ...]:
-        """The periods of tracking states in what is kept."""
+        """The periods of tracking states in the kept history."""
         begin_s = self.begin_s
         return tuple(StateSpan(max(run.begin_s, begin_s), run.end_s, run.state) for run in self._runs if run.end_s >= begin_s)
 

@@ -49,7 +49,7 @@ class Panel(Protocol):
         """Create the widgets, once, in the container that is open."""
 
     def update(self, view: AppSnapshot) -> None:
-        """Update the widgets to the app's state; only what has changed is sent."""
+        """Update the widgets to the app's state; only changes are sent."""
 
 
 class PageActions:

@@ -111,7 +111,7 @@ class Heartbeat:
         self._datagrams = Datagrams((STATE_FORM, TIME_FORM))
 
     def datagrams(self, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
-        """Return what to send, valid until the next call. seconds: since the start."""
+        """Return the datagrams to send, valid until the next call. seconds: since the start."""
         return _set_state(self._datagrams, 0, tracked, seconds)
 
 

@@ -43,7 +43,7 @@ class MessageForm:
 class Datagrams:
     """Bundles of messages in the order of their forms, none longer than MAX_DATAGRAM_BYTES.
 
-    buffers: what to send, valid until the next `put`.
+    buffers: datagrams to send, valid until the next `put`.
     """
 
     def __init__(self, forms: Sequence[MessageForm]) -> None:

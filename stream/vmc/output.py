@@ -15,7 +15,7 @@ STALE_NS = 500_000_000
 
 
 class VmcOutput:
-    """Send what is published to one receiver. Raises VmcError for a host that cannot be found.
+    """Send published poses to one receiver. Raises VmcError for a host that cannot be found.
 
     n_skipped: poses that were replaced by newer ones before they were due.
     """

@@ -80,7 +80,7 @@ def draw_canvas(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px:
     """Return a canvas, RGB, with the pictures side by side or one above the other.
 
     Args:
-        cameras: pictures of the cameras and what is drawn on each.
+        cameras: pictures of the cameras, with the marks on each.
         size: width and height [px].
         top_px: height that is left free above the pictures [px].
     """
@@ -180,7 +180,7 @@ def _draw_text(picture: Image, text: str, at: tuple[int, int], color: Color = WH
 
 @dataclass(frozen=True, slots=True)
 class PictureMarks:
-    """What is drawn on a picture.
+    """Marks to draw on a picture.
 
     Attributes:
         numbers: whether the markers' numbers are drawn, with the uncertainty of poor ones, and of all in a zoom.

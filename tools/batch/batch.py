@@ -58,7 +58,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What came of a batch: a row for each task, and how many were to be run now; lost: why it ended early, if it did."""
+    """Result of a batch: a row for each task, and how many were to be run now; lost: why it ended early, if it did."""
 
     rows: list[TaskRow]
     n_run: int
@@ -72,14 +72,14 @@ class BatchResult:
 def run_batch(
     job: BatchJob, plan: WorkerPlan, tell: Tell, progress: Progress, *, retry: bool = False, send: bool = False
 ) -> BatchResult:
-    """Run what is not done, and write the report, also after Ctrl-C or when the cluster is gone.
+    """Run the tasks that are not done, and write the report, also after Ctrl-C or when the cluster is gone.
 
     Args:
         job: the tasks and their folder.
         plan: who works.
         tell: receives progress messages as text.
         progress: called with the amount done and the whole amount.
-        retry: also what failed last time.
+        retry: whether to run tasks again that failed last time.
         send: inputs to workers and results back, for workers that share no folder with this machine.
     Raises: DuocapError: another batch is at work here, or there are no workers.
     """

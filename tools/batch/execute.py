@@ -30,7 +30,7 @@ class TaskEnd(StrEnum):
     """How a task ended.
 
     Attributes:
-        BLIND: this worker does not see what it should read or write.
+        BLIND: this worker does not see the files that it should read or write.
         NEEDS: files have to be sent to it.
     """
 
@@ -42,7 +42,7 @@ class TaskEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What came of a task.
+    """Result of a task.
 
     Attributes:
         message: one line, why not.

@@ -30,7 +30,7 @@ OWN_KEYS: Final = {
 
 
 class JobError(DuocapError):
-    """A job file that cannot be read or asks for what is not there."""
+    """A job file that cannot be read or names files that do not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Words:
     inputs: list[str]
 
     def file(self, path: Path) -> str:
-        """Return what stands for an input."""
+        """Return the placeholder of an input."""
         self.inputs.append(str(path.absolute()))
         return f"{{in{len(self.inputs) - 1}}}"
 

@@ -23,7 +23,7 @@ COLORS: Final = {TrackingState.TRACKING: "#2a7", TrackingState.COASTING: "#c80",
 
 
 def draw_recording(recording: Path | None) -> str:
-    """Return a drawing of a recording (.mcap, or a session's folder); empty for what is none."""
+    """Return a drawing of a recording (.mcap, or a session's folder); empty for other files."""
     if recording is None:
         return ""
     try:

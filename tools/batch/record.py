@@ -43,7 +43,7 @@ class InputFile:
 
     @property
     def key(self) -> str:
-        """What it is called in a record."""
+        """Its name in a record."""
         return f"{self.input}/{self.name}"
 
 
@@ -144,7 +144,7 @@ def write_task_record(folder: Path, record: Mapping[str, Any]) -> None:
 def replace_folder(place: Path) -> Iterator[Path]:
     """Return an empty folder that becomes `place` if the block ends without an exception, in place of earlier results.
 
-    Raises DuocapError: what is there was not made by a batch; OSError.
+    Raises DuocapError: the folder that is there was not made by a batch; OSError.
     """
     if place.exists() and not (place / DONE).is_file() and (not place.is_dir() or any(place.iterdir())):
         raise DuocapError(f"{place}: exists, and was not made by a batch; move it away or choose another folder with --out")
@@ -163,7 +163,7 @@ def replace_folder(place: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(out: Path, task: BatchTask) -> None:
-    """Remove what workers that were killed left of a task; call it while no worker is at it."""
+    """Remove files of a task left by workers that were killed; call it while no worker is at it."""
     place = out / task.name
     for left in (*place.parent.glob(f".{task.leaf}.*.part"), *place.parent.glob(f".{task.leaf}.*.old")):
         shutil.rmtree(left, ignore_errors=True)

@@ -26,7 +26,7 @@ class TaskRow:
         worst: figures of its worst seconds.
         recording: file for `duocap view`, relative to the folder, empty for none.
         lines: lines that the command printed.
-        mark: inputs and digest of what failed, by which the next batch knows that it is the same still.
+        mark: inputs and digest of a failed task, by which the next batch knows that it is the same still.
     """
 
     task: str

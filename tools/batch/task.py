@@ -48,7 +48,7 @@ class BatchTask:
 
 
 class OptionType(Enum):
-    """What a key of a job file takes: text or a number; several texts; true or false; a file that is read."""
+    """Type of a job file's key: text or a number; several texts; true or false; a file that is read."""
 
     ONE = auto()
     MANY = auto()

@@ -65,12 +65,12 @@ class FloorTask:
 
 @dataclass(frozen=True, slots=True)
 class FloorOutput:
-    """What becomes of a floor.
+    """Files and options for writing a floor.
 
     Attributes:
         out: rig.toml.
         drawn: the picture, None for none.
-        rescale: correct the rig's scale by what was measured.
+        rescale: whether to correct the rig's scale by the measured one.
         to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
     """
 
@@ -141,7 +141,7 @@ def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> Qua
 
 
 def rescale_rig(floor: Floor) -> Floor:
-    """Return a floor whose rig is to be scaled to what was measured on it. Raises CalibrationError: nothing was measured."""
+    """Return a floor whose rig is to be scaled by the measurement on it. Raises CalibrationError: nothing was measured."""
     if not np.isfinite(floor.size_ratio):
         raise CalibrationError(
             "--rescale takes something of known size seen by both cameras; use a board, or markers with --distance MM"

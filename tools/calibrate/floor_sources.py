@@ -210,7 +210,7 @@ def select_still_blobs(frames: Sequence[Blobs]) -> Blobs:
 def triangulate_walk(
     recording: CaptureRecording, rig: Rig, settings: Settings, window: TimeWindow, progress: Progress
 ) -> list[PointFrame]:
-    """Triangulate what two cameras see at least, moment by moment.
+    """Triangulate the points that at least two cameras see, moment by moment.
 
     Args:
         recording: recording of somebody who walks.
@@ -242,7 +242,7 @@ def _pair_views(recording: CaptureRecording, settings: Settings, window: TimeWin
 
 
 def check_floor_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
-    """Raise DuocapError where what is given, by one camera or more, does not fit the rig or the way.
+    """Raise DuocapError if the given sources, of one camera or more, do not fit the rig or the way.
 
     Args:
         rig: the cameras.

@@ -24,7 +24,7 @@ WARMING = 15  # frames after which a track has settled
 
 @dataclass(frozen=True, slots=True)
 class MotionRefinement:
-    """What movement made of a subject: the result is that of the T-pose, with a finding that says so, where it is not kept.
+    """Result of refining a subject by movement: that of the T-pose, with a finding that says so, where it is not kept.
 
     tracked: how well the movement was tracked before, as a share of its frames.
     """
@@ -36,7 +36,7 @@ class MotionRefinement:
 
     @property
     def lines(self) -> list[str]:
-        """Return in words what the movement added."""
+        """Return in words how the movement changed the subject."""
         n, share = self.refined.n_frames, f"{self.tracked:.0%} tracked"
         said = f"refined over {n} frames of movement" if self.kept else f"{n} frames of movement change nothing"
         return [f"{said} ({share})", f"  what bent: {', '.join(self.refined.bent)}"]

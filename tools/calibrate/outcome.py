@@ -80,7 +80,7 @@ def print_report(report: QualityReport, tell: Callable[[str], None] = typer.echo
 
 
 def check_verdict(report: QualityReport, out: Path) -> None:
-    """Raise CalibrationError, with the worst finding and what to do, where the verdict is fail: nothing is written then."""
+    """Raise CalibrationError, with the worst finding and advice, if the verdict is fail: nothing is written then."""
     if report.grade is Grade.FAIL:
         worst = next(finding for finding in report.findings if finding.grade is Grade.FAIL)
         kept = f"{out} is as it was" if out.exists() else f"{out} is not written"

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RigTask:
-    """What is asked for.
+    """Options of a calibration of cameras.
 
     Attributes:
         n_views: greatest number of views of two cameras to use.
@@ -71,7 +71,7 @@ class RigTask:
 
 @dataclass(frozen=True, slots=True)
 class RigOutcome:
-    """What came out.
+    """Result of a calibration of cameras.
 
     Attributes:
         picture: file of the picture.
@@ -119,7 +119,7 @@ def calibrate_rig(
 
 
 def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcome:
-    """Calibrate from what was found in pictures.
+    """Calibrate from the boards found in pictures.
 
     Args:
         search: the boards that were found.
@@ -268,6 +268,6 @@ def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], n
 
 
 def judge_rig(solution: RigSolution, task: RigTask) -> QualityReport:
-    """Return the verdict, with what a tape says about the baseline first."""
+    """Return the verdict, with the comparison of the baseline with a tape first."""
     report = judge_rig_solution(solution, task.distance_m)
     return report if task.tape_m is None else join_reports([QualityReport(compare_with_tape(solution, task.tape_m)), report])

@@ -50,7 +50,7 @@ def compute_refinement_sigma(camera: Camera) -> Floats:
 
 
 def compare_with_tape(solution: RigSolution, tape_m: float) -> tuple[Finding, ...]:
-    """Compare the distance of the first two cameras with what a tape says: the only thing here that sees a wrong square size."""
+    """Compare the distance of the first two cameras with a tape: the only check here that sees a wrong square size."""
     first, second = solution.rig.cameras[:2]
     solved_m = float(np.linalg.norm(first.center_m - second.center_m))
     ratio = tape_m / solved_m

@@ -30,7 +30,7 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class JudgedTposes:
-    """What the verdict on a subject rests on: all T-poses, what each is called, and where the performer stood."""
+    """Basis of the verdict on a subject: all T-poses, the name of each, and where the performer stood."""
 
     tposes: tuple[TPose, ...]
     names: tuple[str, ...]
@@ -39,9 +39,9 @@ class JudgedTposes:
 
 @dataclass(frozen=True, slots=True)
 class SubjectResult:
-    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it.
+    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and the verdict.
 
-    asked: what the verdict rests on.
+    asked: basis of the verdict.
     """
 
     subject: Subject
@@ -53,7 +53,7 @@ class SubjectResult:
 
 @dataclass(frozen=True, slots=True)
 class PerformerPrior:
-    """What is known of the performer.
+    """Prior knowledge of the performer.
 
     Attributes:
         height_m: shoes off.

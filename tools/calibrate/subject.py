@@ -58,7 +58,7 @@ class TakeSource:
 
 @dataclass(frozen=True, slots=True)
 class SubjectTask:
-    """What is asked for: who, wearing what, seen by which cameras.
+    """Options of a calibration of a performer: who, wearing which markers, seen by which cameras.
 
     Attributes:
         out, picture: files to write, picture None for none.
@@ -169,7 +169,7 @@ def _refine_over_motion(
 
 
 def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
-    """Return the T-poses of all recordings and what each is called.
+    """Return the T-poses of all recordings and the name of each.
 
     Args:
         task: the performer.

@@ -25,7 +25,7 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class WandTask:
-    """What is known and wanted.
+    """Known and wanted values of a calibration with a wand.
 
     Attributes:
         length_m: length of the wand [m].

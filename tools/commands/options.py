@@ -167,7 +167,7 @@ class VideoOptions:
     background: BackgroundSpan = None
 
     def create_spec(self, views: Sequence[str]) -> "RecordingSpec":
-        """Return what the recording is made of. Raises typer.BadParameter: --background is no span of time."""
+        """Return the description of the recording. Raises typer.BadParameter: --background is no span of time."""
         from capture.recording.recording import RecordingSpec
 
         return RecordingSpec(tuple(views), self.timestamps, self.fps, self.background_s)
@@ -223,7 +223,7 @@ class BrowserPageOptions:
     )
 
     def change_settings(self, settings: Settings) -> Settings:
-        """Return the settings with what is asked of the page, which is stronger than what they say."""
+        """Return the settings with the options of the page in place of theirs."""
         asked = {"port": self.port, "host": self.host, "theme": self.theme}
         changes: Any = {key: value for key, value in asked.items() if value is not None}
         return replace(settings, viewer=replace(settings.viewer, **changes))
@@ -231,7 +231,7 @@ class BrowserPageOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseInputOptions:
-    """What is asked of a pose or a motion: constraints, or curves to follow."""
+    """Constraints on a pose or a motion: files of constraints, or curves to follow."""
 
     constraints: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What is asked of the pose: a TOML as in docs/style-pose.md.")

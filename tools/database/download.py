@@ -39,7 +39,7 @@ class MissingFileError(DatabaseError):
 
 @dataclass(slots=True)
 class RemoteFile:
-    """What the server said of the file that a part belongs to; total: bytes, None where it did not say."""
+    """The server's description of the file that a part belongs to; total: bytes, None if unknown."""
 
     url: str
     etag: str = ""
@@ -53,7 +53,7 @@ class RemoteFile:
 
 
 def read_remote_file(url: str, headers: Message, total: int | None) -> RemoteFile:
-    """Return what an answer's header says of the file.
+    """Return the description of the file in an answer's headers.
 
     Args:
         url: address of the file.
@@ -64,7 +64,7 @@ def read_remote_file(url: str, headers: Message, total: int | None) -> RemoteFil
 
 
 class PartialFile:
-    """A file that is not complete yet, with what is known of it, both on disk."""
+    """A file that is not complete yet, and its description, both on disk."""
 
     def __init__(self, file: Path, url: str) -> None:
         self.file, self.url = file, url
@@ -91,7 +91,7 @@ class PartialFile:
         return self.size
 
     def begin(self, remote: RemoteFile) -> None:
-        """Forget what is there and begin a version of the file."""
+        """Discard the part on disk and begin a version of the file."""
         self.path.unlink(missing_ok=True)
         write_atomically(self._notes, json.dumps(asdict(remote)))
         self.remote = remote
@@ -102,7 +102,7 @@ class PartialFile:
         self._notes.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Remove what is there."""
+        """Remove the part from the disk."""
         self.path.unlink(missing_ok=True)
         self._notes.unlink(missing_ok=True)
         self.remote = None

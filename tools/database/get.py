@@ -31,7 +31,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GetTask:
-    """What to get.
+    """Options of getting a collection.
 
     Attributes:
         given: archives or motion files that are on disk already, instead of a download.
@@ -66,7 +66,7 @@ class CollectionRecord:
 
 
 def read_collection_record(folder: Path) -> CollectionRecord:
-    """Return what is known of a collection; nothing where the record is absent or damaged."""
+    """Return the record of a collection; an empty one if it is absent or damaged."""
     try:
         content = json.loads((folder / RECORD).read_text("utf-8"))
         files = {str(name): dict(entry) for name, entry in content["files"].items()}
@@ -88,7 +88,7 @@ def make_collection_folder(collection: MotionCollection) -> Path:
 
 
 def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
-    """Make a collection's database and make it the default; what an earlier call has done is not done again.
+    """Make a collection's database and make it the default; steps that an earlier call has done are not done again.
 
     Much motion is built in parts, of which those that are finished are kept, too.
 

@@ -89,7 +89,7 @@ def is_chosen(path: Path) -> bool:
 
 
 def find_default_database(tell: Callable[[str], None] | None = None, progress: Progress | None = None) -> Path:
-    """Return the file of the default database; the built-in one is made if it is missing, and what it lacks is told.
+    """Return the file of the default database; the built-in one is made if it is missing, and its gaps are reported.
 
     Raises DatabaseError: the chosen one is gone, or the built-in one cannot be made.
     """
@@ -108,7 +108,7 @@ def open_default(tell: Callable[[str], None] | None = None) -> PoseDatabase:
 
 
 def remove_database(name: str) -> list[str]:
-    """Remove a database of the user's folder and the archives it was made of; return what was done.
+    """Remove a database of the user's folder and the archives it was made of; return the removed files in words.
 
     The checksums of the archives stay, so that a later download that differs is noticed. Raises DatabaseError: there is none.
     """

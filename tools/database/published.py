@@ -17,7 +17,7 @@ class MotionCollection:
 
     Attributes:
         name: name as in `duocap database get NAME`.
-        contents: one line on what is in it.
+        contents: one line on its contents.
         publisher: address that `files` are relative to.
         files: archives (.zip), or motion files one by one.
         terms: terms of use, as the publisher states them.
@@ -41,7 +41,7 @@ class MotionCollection:
         return name in {PurePosixPath(file).name for file in self.files}
 
     def licence_lines(self) -> list[str]:
-        """Return what is to be agreed to."""
+        """Return the terms to be agreed to."""
         return [f"{self.name}: {self.contents}", f"published at {self.publisher}", self.terms, f"Credit: {self.credit}"]
 
 

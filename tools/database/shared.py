@@ -10,7 +10,7 @@ from tools.cluster import WorkerPlan, count_fitting_workers, open_workers
 
 
 def create_worker_build(plan: WorkerPlan) -> Share:
-    """Return what has workers build the files of a database."""
+    """Return a function that has workers build the files of a database."""
 
     def build(tasks: Sequence[PartTask], progress: Progress | None) -> None:
         """Build files. Raises the first error, after the others are built; DatabaseError: they are not to be seen here."""

@@ -97,7 +97,7 @@ def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPla
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """What a demo shows, and where to.
+    """Scene and outputs of a demo.
 
     Attributes:
         database: the motions to reconstruct with.

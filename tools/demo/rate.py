@@ -49,7 +49,7 @@ class RateWatch:
         return self.slowed_s is not None
 
     def message(self) -> str:
-        """Return what was found, in words."""
+        """Return the finding, in words."""
         return (
             f"this machine holds {self.held_hz:.0f} of {self._fps:.0f} poses a second now; going on at {self._fps / EVERY:.0f} Hz"
         )
@@ -69,7 +69,7 @@ class RateWatch:
         return int((kept >= self.judged_from_s).sum())
 
     def words(self) -> str:
-        """Return at what rate the run went, in words."""
+        """Return the rate of the run, in words."""
         if self.slowed_s is None:
             return f"{self._fps:.0f} Hz"
         slow = f"{self._fps / EVERY:.0f} Hz, reported from {self.judged_from_s:.1f} s on"

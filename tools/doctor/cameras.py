@@ -44,7 +44,7 @@ Opener = Callable[[], Source]
 
 @dataclass(frozen=True, slots=True)
 class CameraProbe:
-    """What was seen of a camera.
+    """Result of probing a camera.
 
     Attributes:
         rate_hz: frame rate over a second [Hz].
@@ -63,7 +63,7 @@ class CameraProbe:
 def examine_cameras(
     settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")
 ) -> list[DoctorFinding]:
-    """Examine every camera for about a second: what it gives and what hinders it.
+    """Examine every camera for about a second: its pictures, and what hinders it.
 
     Args:
         settings: settings of the run.
@@ -175,13 +175,13 @@ def _probe_in_process(opener: Opener, answers: "multiprocessing.Queue[CameraProb
 
 
 def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
-    """Return what a source shows within a second.
+    """Return the figures of a source over a second.
 
     Args:
         opener: opens the source.
         clock: returns the time [ns].
         meeting: barrier at which those that are read at the same time wait, once the source is open or cannot be opened.
-    Raises: what opening and reading raise.
+    Raises: the exceptions of opening and reading.
     """
     try:
         source = opener()
@@ -210,7 +210,7 @@ def _wait_at_barrier(meeting: Barrier | None) -> None:
 
 
 def judge_local_camera(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
-    """Judge what a webcam delivers against what is asked of it.
+    """Judge the pictures of a webcam against the settings.
 
     Args:
         camera: the webcam.
@@ -343,12 +343,12 @@ def _format_shared_port(found: Sequence[LocalCamera], alone: Mapping[str, Camera
 
 
 def find_usb_trunk(place: str) -> str:
-    """Return the port of the machine through which a device is connected: 1-4 of 1-4.2:1.0; empty for what is no USB place."""
+    """Return the port of the machine through which a device is connected: 1-4 of 1-4.2:1.0; empty if it is no USB place."""
     bus, _, ports = place.partition(":")[0].partition("-")
     return f"{bus}-{ports.split('.')[0]}" if bus.isdigit() and ports else ""
 
 
 def estimate_bandwidth_mbit(look: CameraProbe) -> float:
-    """Estimate what a camera needs on the cable [Mbit/s]."""
+    """Estimate a camera's bandwidth on the cable [Mbit/s]."""
     bits = BITS.get(str(look.facts.get("fourcc", "")), 16.0)
     return look.size[0] * look.size[1] * max(look.rate_hz, 0.0) * bits * 1e-6

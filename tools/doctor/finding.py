@@ -54,7 +54,7 @@ def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFi
 
 
 def report_bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
-    """Report what hinders a run.
+    """Report a problem that hinders a run.
 
     Args:
         area: subject of the finding.

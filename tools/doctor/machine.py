@@ -49,7 +49,7 @@ def examine_packages(settings: Settings) -> list[DoctorFinding]:
 
 
 def list_requirements() -> list[tuple[str, str]]:
-    """Return what the installed duocap requires: names and least versions; nothing when it is not installed."""
+    """Return the requirements of the installed duocap: names and least versions; none when it is not installed."""
     try:
         found = metadata.requires("duocap") or []
     except metadata.PackageNotFoundError:

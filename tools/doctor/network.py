@@ -211,7 +211,7 @@ def examine_stream(settings: Settings, info: dict[str, Any], client: ServiceClie
 
     Args:
         settings: settings of the stream.
-        info: what the stream says of itself.
+        info: description that the stream gives of itself.
         client: client of its service.
     """
     try:

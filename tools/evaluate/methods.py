@@ -58,7 +58,7 @@ class PeerSettings:
 
 
 class LookupMethod:
-    """What both peers share: the root from the torso, the query, the history."""
+    """Common part of both peers: the root from the torso, the query, the history."""
 
     def __init__(self, subject: Subject, examples: Examples, tuning: PeerSettings) -> None:
         self.examples, self.tuning = examples, tuning

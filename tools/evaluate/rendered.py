@@ -64,7 +64,7 @@ class RenderedOptions:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPerformance:
-    """What the cameras saw of a performer.
+    """Views that the cameras had of a performer.
 
     Attributes:
         views: N of them.
@@ -87,7 +87,7 @@ class RenderedPerformance:
         return np.asarray(self.visible.sum(axis=0) >= min(2, len(self.visible)))
 
     def of_cameras(self, n: int) -> "RenderedPerformance":
-        """Return what the first n cameras saw."""
+        """Return the views of the first n cameras."""
         rig = replace(self.performer.rig, cameras=self.performer.rig.cameras[:n])
         views = [Views(each.blobs[:n]) for each in self.views]
         return replace(self, performer=replace(self.performer, rig=rig), views=views, visible=self.visible[:n])

@@ -114,7 +114,7 @@ def people_of_test() -> tuple[str, ...]:
 
 
 def left_out_of_sets() -> tuple[str, ...]:
-    """Return the rules of what the database of both sets leaves out (`database.build.parse_leave_out`).
+    """Return the rules by which motion is left out of the database of both sets (`database.build.parse_leave_out`).
 
     Of 14_02 frames 1 to 2800 stay in.
     """

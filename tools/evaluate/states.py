@@ -59,7 +59,7 @@ def judge_poses(poses: Sequence[Pose], error_m: Floats, fps: float) -> JudgedPos
 
 @dataclass(frozen=True, slots=True)
 class StateFigures:
-    """What states and expected errors are worth, over all frames of some runs.
+    """Figures that judge states and expected errors, over all frames of some runs.
 
     Shares are NaN of nothing.
 

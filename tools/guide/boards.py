@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class CollectedViews:
-    """What was seen of the board.
+    """Views of the board that were collected.
 
     Attributes:
         sizes: sizes of the pictures of each camera [px].
@@ -66,7 +66,7 @@ class BoardSession:
         return self.guide is not None and self.guide.n_shared >= LEAST_VIEWS
 
     def turn(self, cameras: GuidedCameras, sights: Sequence[BoardDetection], t_ns: int) -> None:
-        """Take what the cameras saw, advise, show.
+        """Take the cameras' sights, advise, show.
 
         Args:
             cameras: the cameras with their states.
@@ -93,7 +93,7 @@ class BoardSession:
             self.over = True
 
     def collected(self) -> CollectedViews:
-        """Return the views. Raises CalibrationError: too few, with what was seen instead."""
+        """Return the views. Raises CalibrationError: too few, with the reasons."""
         guide = self.guide
         if guide is None or not self.ready:
             n = 0 if guide is None else guide.n_shared

@@ -26,7 +26,7 @@ SILENT_NS = 2_000_000_000
 def plan_guided_cameras(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, room: RoomSettings | None = None
 ) -> tuple[CameraPlan, ...]:
-    """Plan the cameras, after a look at what can be seen of them beforehand.
+    """Plan the cameras, after a look at their properties beforehand.
 
     Args:
         sources: sources of the cameras as the user named them.
@@ -126,7 +126,7 @@ class GuidedCameras:
         return [self._camera_words(n, child) for n, child in enumerate(self._run.cameras)]
 
     def trouble(self) -> str:
-        """Return what keeps everything waiting, empty where nothing does: a camera that is lost, an empty room to learn."""
+        """Return the reason why everything waits, empty for none: a camera that is lost, an empty room to learn."""
         left_s = (self._start_ns - now_ns()) * 1e-9
         if self._start_ns and self._learn_ns and left_s + 1e-9 * self._learn_ns > 0.0:
             if left_s > 0.0:

@@ -77,7 +77,7 @@ Progress = Callable[[str, float | None], None]
 
 @dataclass(frozen=True, slots=True)
 class GuideOutcome:
-    """What became of what was seen: the verdict, further lines, its picture, and why nothing was written, if so."""
+    """Result of a guided calibration: the verdict, further lines, its picture, and why nothing was written, if so."""
 
     report: QualityReport | None = None
     lines: tuple[str, ...] = ()
@@ -86,11 +86,11 @@ class GuideOutcome:
 
 
 def finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
-    """Calibrate with what was seen, and show the result.
+    """Calibrate with the collected views, and show the result.
 
     Args:
-        finish: calibrates what was seen.
-        words: description of what is worked with.
+        finish: calibrates with the collected views.
+        words: description of the collected views.
         page: None: the terminal only.
     """
 

@@ -45,9 +45,9 @@ def watch_boards(
     browser: bool = True,
     tell: Tell = print,
 ) -> GuideOutcome:
-    """Guide somebody with a board before one camera to eight, then have `finish` calibrate with what was seen.
+    """Guide somebody with a board before one camera to eight, then have `finish` calibrate with the views.
 
-    Ctrl-C and `Finish now` calibrate with what there is.
+    Ctrl-C and `Finish now` calibrate with the views so far.
 
     Args:
         settings: settings of the run.

@@ -30,7 +30,7 @@ class GuideShow:
             page.begin()
 
     def asked(self) -> list[GuideButton]:
-        """Return what was pressed on the page since the last time."""
+        """Return the buttons pressed on the page since the last time."""
         return [] if self._page is None else self._page.asked()
 
     def say(self, cameras: GuidedCameras, advice: Advice, ready: bool | None, t_ns: int, urgent: bool = False) -> None:
@@ -53,7 +53,7 @@ class GuideShow:
             self._tell(line)
 
     def paint(self, cameras: GuidedCameras, eye_of: EyeOf) -> None:
-        """Show the cameras' newest pictures. eye_of: what is drawn of a camera: number, preview, picture, what is wrong."""
+        """Show the cameras' newest pictures. eye_of: returns the drawing of a camera: number, preview, picture, fault."""
         if self._page is None:
             return
         looking, came = self._page.n_pages > 0, False

@@ -40,7 +40,7 @@ Finish = Callable[[list[Views], Progress], GuideOutcome]
 
 @dataclass(frozen=True, slots=True)
 class TposeWatch:
-    """What is watched for a T-pose.
+    """Inputs of watching for a T-pose.
 
     Attributes:
         sources: CAM of each camera of the rig, or recordings to try it out with.
@@ -61,7 +61,7 @@ class TposeWatch:
 
 
 def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tell = print) -> GuideOutcome:
-    """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to what was seen of it.
+    """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to the views of it.
 
     Args:
         settings: settings of the cameras and the page.

@@ -44,7 +44,7 @@ class TposeSession:
         self._look_due_ns = self._ended_ns = 0
 
     def turn(self, cameras: GuidedCameras, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
-        """Take what the cameras saw, advise, show.
+        """Take the cameras' sights, advise, show.
 
         Args:
             cameras: the cameras with their states.

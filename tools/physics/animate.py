@@ -68,7 +68,7 @@ class AnimateTask:
 
 @dataclass(frozen=True, slots=True)
 class Animation:
-    """What came of a script.
+    """Result of animating a script.
 
     Attributes:
         first: the nearest examples.

@@ -47,7 +47,7 @@ class BodyOptions:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTake:
-    """A clean take, what was changed in words, and what still violates physics."""
+    """A clean take, its changes in words, and its remaining violations of physics."""
 
     take: Take
     lines: tuple[str, ...]
@@ -64,7 +64,7 @@ class CleanedRange:
 
 
 class CleanInterruptedError(DuocapError):
-    """Cleaning was stopped; what is done is kept."""
+    """Cleaning was stopped; the windows that are done are kept."""
 
 
 def clean_take(take: Take, options: BodyOptions = BodyOptions(), progress: Progress = ignore_progress) -> PhysicalTake:
@@ -150,7 +150,7 @@ class _KeptFrames:
             self.write()
 
     def write(self) -> bool:
-        """Write what was offered; return whether anything is kept."""
+        """Write the offered part; return whether anything is kept."""
         if self._file is None or not len(self._q):
             return self._file is not None and self._file.is_file()
         data = np.ascontiguousarray(self._q, "<f8").tobytes()

@@ -152,7 +152,7 @@ def _build_columns(found: StretchForces) -> tuple[list[str], Floats]:
 
 
 def write_recorded_forces(file: Path, take: Take) -> list[str]:
-    """Write the forces that a recording has, a row for every frame in which they are known; return what is said of them."""
+    """Write the forces that a recording has, a row for every frame in which they are known; return lines of text on them."""
     forces = take.forces
     assert forces is not None
     names, values = ["seconds"], [take.seconds[:, None]]
@@ -197,7 +197,7 @@ def format_forces(motion: PhysicalMotion, found: list[StretchForces]) -> list[st
 
 
 def format_force_warnings(found: list[StretchForces]) -> list[str]:
-    """Return what of the forces is not to be believed."""
+    """Return warnings about forces that are not to be believed."""
     out = []
     for each in found:
         forces = each.forces

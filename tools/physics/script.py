@@ -134,7 +134,7 @@ class LoadAsked:
 
 @dataclass(frozen=True, slots=True)
 class MotionScript:
-    """What a script asks.
+    """A motion script.
 
     Attributes:
         tempo: all times are those of the file over it, None: to be sought.
@@ -182,7 +182,7 @@ class MotionScript:
 
 
 def read_script(file: Path) -> MotionScript:
-    """Read a script. Raises DuocapError: it cannot be read, or says what cannot be done."""
+    """Read a script. Raises DuocapError: it cannot be read, or asks for something impossible."""
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

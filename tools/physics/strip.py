@@ -50,7 +50,7 @@ class Arrows:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """What a row shows. ends_m: of every bone, (N, B, 2, 3) world."""
+    """A row of figures. ends_m: of every bone, (N, B, 2, 3) world."""
 
     title: str
     ends_m: Floats

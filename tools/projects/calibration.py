@@ -74,7 +74,7 @@ class BoardVideos:
 
 
 def open_board_videos(folder: Path) -> BoardVideos | None:
-    """Return what a project was calibrated with, None where a folder is no project or has no videos of a board.
+    """Return the videos that a project was calibrated with, None where a folder is no project or has no videos of a board.
 
     Raises FileFormatError: a file that describes the board is damaged.
     """

@@ -29,7 +29,7 @@ SAME_BITS = ("numpy", "scipy", "numba", "platform")  # other versions of these m
 
 
 def read_journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
-    """Return what the reconstruction was given live, take by take. Raises RecordingError."""
+    """Return the input of the live reconstruction, take by take. Raises RecordingError."""
     takes = list_recording_parts(session.folder, "take", "mcap")
     collected = [file for file in (session.folder / DETECTIONS,) if file.exists()]
     if not takes and not collected:
@@ -45,7 +45,7 @@ def read_journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given]
 
 
 def detect_video_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
-    """Return what the detectors of live capture find in the session's videos, as one part without a recorded take.
+    """Return the detections of live capture's detectors in the session's videos, as one part without a recorded take.
 
     Each picture is a turn of its own, at the time at which it was read.
     """

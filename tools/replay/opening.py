@@ -18,7 +18,7 @@ from tools.run.record import identify_database
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """A session that is opened: its description, what it ran with, its takes.
+    """A session that is opened: its description, its files and settings, its takes.
 
     Attributes:
         database: the very one it ran with.
@@ -42,11 +42,11 @@ def open_session(
     subject: Path | None = None,
     style: Path | None = None,
 ) -> OpenedSession:
-    """Open a session with what it ran with.
+    """Open a session with its own files and settings.
 
     Args:
         folder: folder of the session.
-        own: the settings of this call; what was given in them is stronger than the session's.
+        own: the settings of this call; values given in them replace the session's.
         database: present place of the database, if it was moved.
         rig, subject, style: files in place of the session's own, or for a session that was recorded without.
     Raises: RecordingError: no session; DuocapError: another database, rig or subject missing.

@@ -153,7 +153,7 @@ class ReplayWatch:
         self._begun_ns = clock()
 
     def frame(self, frame: Frame, blobs: Blobs) -> None:
-        """Take a frame with what was detected in it."""
+        """Take a frame with its detections."""
         n = min(frame.camera, len(self._frames) - 1)
         self._frames[n] += 1
         if self._previews:
@@ -187,10 +187,10 @@ class ReplayWatch:
 
 @contextmanager
 def create_replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
-    """Create what watches a replay; return None where nothing is published.
+    """Create the watch of a replay; return None where nothing is published.
 
     Args:
-        sink: hears what comes out.
+        sink: receives the messages.
         n_cameras: number of cameras of the rig.
         previews: whether pictures are shown.
     """

@@ -46,12 +46,12 @@ class PoseSink(Protocol):
         """Take the rig where the world of the next pose is another."""
 
     def serve(self, t_ns: int) -> None:
-        """Do what has to be done now and then."""
+        """Do the regular work, such as sending a status."""
 
 
 @dataclass
 class ReplayResult:
-    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
+    """Result of a replay: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
     Attributes:
         rig: rig in its last place in the world; all poses are in that world, also those made before it was found.
@@ -172,7 +172,7 @@ def _ignore_blobs(frame: Frame, blobs: Blobs) -> None:
 
 
 def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
-    """Raise CalibrationError if the rig does not fit what the first seconds show."""
+    """Raise CalibrationError if the rig does not fit the first seconds."""
     sample: list[Views] = []
     for pair, _, _ in recording.pairs():
         sample.append(pair)
@@ -182,7 +182,7 @@ def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
 
 
 def record_pose(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
-    """Add one pose and what the labels say of it.
+    """Add one pose and the figures of its labels.
 
     Args:
         result: replay that it is added to.

@@ -49,12 +49,12 @@ def replay_session(
     realtime: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> tuple[ReplayResult, VerifyResult]:
-    """Replay what a session's reconstruction was given; each part begins anew, as after a restart.
+    """Replay the input of a session's reconstruction; each part begins anew, as after a restart.
 
     Args:
-        session: opened, with what it ran with.
+        session: opened session with its files and settings.
         parts: input of each part, and the take to compare with, if any.
-        sink: hears what comes out.
+        sink: receives the poses.
         realtime: whether the replay runs at the speed of the recording.
         progress: called with the amount done and the whole amount.
     """

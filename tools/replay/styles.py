@@ -42,7 +42,7 @@ class ReplayStyles:
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     def turn(self, t_ns: int) -> LearnedStyle | None:
-        """Begin to learn if there is a task, at time t_ns of the recording; give what was begun DELAY_NS ago, once."""
+        """Begin to learn if there is a task, at time t_ns of the recording; return the style begun DELAY_NS ago, once."""
         task = None if self._session_style is None else self._session_style.task()
         if task is not None:
             self._future, self._begun_ns = self._worker.submit(self._learned, task), t_ns
@@ -51,7 +51,7 @@ class ReplayStyles:
         return self.rest()
 
     def rest(self) -> LearnedStyle | None:
-        """Return what is still being learned, at the end of a recording; waits for it."""
+        """Return the style that is still being learned, at the end of a recording; waits for it."""
         future, self._future = self._future, None
         return None if future is None else future.result()
 
@@ -93,7 +93,7 @@ class PipelineStyles(ReplayStyles):
             pipeline.take_style(session_style.style)
 
     def step(self, pose: Pose) -> None:
-        """Take a pose that was made; let the pipeline use what was learned DELAY_NS ago."""
+        """Take a pose that was made; let the pipeline use the style begun DELAY_NS ago."""
         if self._session_style is None:
             return
         self._session_style.add(pose)

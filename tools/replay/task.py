@@ -39,7 +39,7 @@ from tools.viewer import open_viewer
 
 @dataclass(frozen=True, slots=True)
 class ReplayTask:
-    """What is to become of a replay.
+    """Outputs and options of a replay.
 
     Attributes:
         files: exports.
@@ -67,7 +67,7 @@ class ReplayTask:
 
 @dataclass(frozen=True, slots=True)
 class VideoInputs:
-    """Videos to replay, and what they are replayed with.
+    """Videos to replay, with the files to replay them with.
 
     Attributes:
         rig: the rig as calibrated.
@@ -87,7 +87,7 @@ class VideoInputs:
 
 @dataclass(frozen=True, slots=True)
 class RecordedInputs:
-    """A session to replay, and what is to be used in place of its own; None: its own.
+    """A session to replay, and files and settings in place of its own; None for its own.
 
     Attributes:
         video: detect anew in its videos.
@@ -109,7 +109,7 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
 
     Args:
         settings: settings of the run.
-        inputs: the videos, and what they are replayed with.
+        inputs: the videos, with the files to replay them with.
         task: outputs and options of the replay.
     """
     settings = disable_live_filter(settings, task.smooth)
@@ -144,11 +144,11 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
 
 
 def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask) -> None:
-    """Replay a session from what was detected, or from its videos.
+    """Replay a session from its detections, or from its videos.
 
     Args:
         settings: settings of the run.
-        inputs: the session, and what replaces its own.
+        inputs: the session, with the files and settings in place of its own.
         task: outputs and options of the replay.
     Raises: DuocapError: not verified.
     """

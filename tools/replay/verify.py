@@ -37,7 +37,7 @@ class VerifyResult:
 
 
 class VerifyingSink:
-    """The sink of a replay: composes messages as live, compares them with what was recorded, and hands poses on."""
+    """The sink of a replay: composes messages as live, compares them with the recorded ones, and hands poses on."""
 
     def __init__(self, session: OpenedSession, recorded: Recording | None, sink: PoseSink | None, verdict: VerifyResult) -> None:
         self._skeleton = compose_skeleton_message(session.subject)

@@ -40,7 +40,7 @@ Tell = Callable[[str], None]
 
 
 class CameraKind(StrEnum):
-    """What a CAM is."""
+    """Kinds of a CAM."""
 
     NODE = "node"
     WEBCAM = "webcam"
@@ -49,7 +49,7 @@ class CameraKind(StrEnum):
 
 
 def find_camera_kind(source: str) -> CameraKind:
-    """Return what a user's word for a camera means. Raises SourceError: an address of an unknown kind, or no such file."""
+    """Return the kind of camera that a user's word means. Raises SourceError: an address of an unknown kind, or no such file."""
     if source == NODE:
         return CameraKind.NODE
     if is_mjpeg_url(source) or is_rtsp_url(source):
@@ -221,7 +221,7 @@ def _check_access(identity: CameraIdentity) -> None:
 def check_camera_sources(
     sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, devices: DeviceProvider | None = None
 ) -> Settings:
-    """Check the cameras before anything is started; give the settings with what was tuned for them.
+    """Check the cameras before anything is started; return the settings with the tuned values for them.
 
     Args:
         sources: sources of the cameras as the user named them.

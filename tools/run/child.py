@@ -64,7 +64,7 @@ NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "s
 
 @dataclass(slots=True)
 class ChildProcess:
-    """One process and what is known of it.
+    """One process and its state.
 
     Attributes:
         target: main function of the process; None for a camera node, which nobody here starts.
@@ -102,7 +102,7 @@ class ChildProcess:
 
     @property
     def described(self) -> Details:
-        """What the stream's status is to tell of a camera: what it told of itself, and how a node and its clock are."""
+        """Details of a camera for the stream's status: its own, and the state of a node and its clock."""
         details: Details = dict(self.details)
         if self.is_node:
             details["node"] = "away" if self.away else "ready" if self.ready else "opening"
@@ -110,13 +110,13 @@ class ChildProcess:
         return details
 
     def hear(self, report: Report, t_ns: int) -> None:
-        """Take what it tells of itself; of a node that tells ever more, only so much as can be passed on."""
+        """Take a report of the process; of a node that reports ever more, only so much as can be passed on."""
         self.last_heard_ns, self.greeted = t_ns, True
         self.counts = dict(islice({**self.counts, **report.counts}.items(), MAX_TOLD))
         self.details = dict(islice({**self.details, **report.details}.items(), MAX_TOLD))
 
     def forget(self) -> None:
-        """Forget what was heard of the process."""
+        """Forget the reports of the process."""
         self.greeted = self.ready = self.ended = self.away = False
         self.last_heard_ns, self.complaint = now_ns(), None
         self.ready_ns = self.due_ns = 0

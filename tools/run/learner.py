@@ -33,7 +33,7 @@ class LearnerProcess:
             self._tell_address()
 
     def take(self, report: Report) -> None:
-        """Do what a report asks for."""
+        """Carry out the request of a report."""
         self.has_saved |= report.counts.get("saved", 0) > 0
         if report.kind is ReportKind.HELLO:
             self._tell_address()
@@ -43,7 +43,7 @@ class LearnerProcess:
             self.child.complaint = report
 
     def turn(self) -> None:
-        """Start it again if it has died, when that is due; give up what cannot work."""
+        """Start it again if it has died, when that is due; give up a learner that cannot work."""
         child = self.child
         if child.process is None or self._given_up:
             return

@@ -43,7 +43,7 @@ def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings
 
 
 def open_session_style(pipeline: Stepper, style: Path | None = None) -> SessionStyle | None:
-    """Return what styles of the session are learned from, None where they are switched off or of no use to the pipeline.
+    """Return the source of the session's styles, None where they are switched off or of no use to the pipeline.
 
     style: a file to begin with. Raises StyleError: it cannot be read.
     """
@@ -111,10 +111,10 @@ def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """What a run reads and writes beside its stream.
+    """Files that a run reads and writes besides its stream.
 
     Attributes:
-        outputs: picklable factories of what hears every message, made beside the publisher.
+        outputs: picklable factories of outputs that get every message, made beside the publisher.
         record: a file to record to.
         style: a file of the style to begin with.
         save_style: one for the last style learned.

@@ -22,7 +22,7 @@ HOST_PORT = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]+\]|[^\[\]:/]+)(?::(?P<port>
 
 
 def parse_control_address(text: str) -> str:
-    """Return the address of HOST or HOST:PORT. Raises EndpointError for what is neither."""
+    """Return the address of HOST or HOST:PORT. Raises EndpointError for other texts."""
     match = HOST_PORT.fullmatch(text.strip())
     if match is None or not 0 < int(match["port"] or PORT) < 65536:
         raise EndpointError(f"--connect {text}: expected a host, or host and port such as 192.168.1.10:{PORT}")

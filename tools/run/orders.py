@@ -68,7 +68,7 @@ class RunOrders:
             self._board.send(child, RateOrder(every))
 
     def repeat(self, camera: ChildProcess) -> None:
-        """Tell a camera that is ready what has been ordered so far."""
+        """Send a camera that is ready the orders given so far."""
         if self._record_to:
             self._record(camera)
         if self._every > 1:

@@ -19,7 +19,7 @@ ONE_THREAD = dict.fromkeys(
 
 
 class PreparedProcesses:
-    """Processes that import what they will need while what they are to do is still being made.
+    """Processes that import the modules they will need while their plans are still being made.
 
     Use it as a context manager: those that nobody has taken end with the block.
     """

@@ -60,7 +60,7 @@ def add_video_recorder(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNo
 
 
 def identify_database(file: Path) -> SessionDatabase:
-    """Return what identifies a database. Raises DatabaseError."""
+    """Return the identity of a database. Raises DatabaseError."""
     return SessionDatabase(str(file), open_database(file).n_poses, compute_poses_checksum(file))
 
 
@@ -141,7 +141,7 @@ class SessionFolder:
         return 0
 
     def line(self, cameras: Sequence[ChildProcess]) -> str:
-        """Return in words how large it is, for how long the disk will do, and what was dropped."""
+        """Return in words its size, the time until the disk is full, and the drops."""
         n_bytes, seconds = self.n_bytes(), max(1e-9 * (now_ns() - self._begun_ns), 1e-3)
         words = [f"{n_bytes * MB:.0f} MB"]
         with contextlib.suppress(OSError):

@@ -33,7 +33,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RecordReport:
-    """What was recorded.
+    """Result of a recording.
 
     Attributes:
         frames: number of pictures in each camera's video, or of detections of a camera node.
@@ -47,7 +47,7 @@ class RecordReport:
     n_bytes: int
 
     def lines(self) -> list[str]:
-        """Return what was recorded, in words."""
+        """Return the result of the recording, in words."""
         frames = " and ".join(str(count) for count in self.frames)
         lost = " and ".join(
             f"{count} of the {name} camera" for name, count in zip(CAMERA_NAMES, self.missed, strict=False) if count

@@ -150,14 +150,14 @@ def format_stamp_offsets(status: StatusMessage) -> list[str]:
 
 
 def format_camera_state(name: str, camera: Camera) -> str:
-    """Return in words what is wrong with a camera; empty for one that is well."""
+    """Return in words the fault of a camera; empty for one that is well."""
     state, health = str(camera.get("state", "")), str(camera.get("health", ""))
     bad = state if state not in ("", "live", "waiting") else ""
     return f"{name} {': '.join(part for part in (bad, health) if part)}" if bad or health else ""
 
 
 def format_cameras(status: StatusMessage, seconds: float) -> tuple[str, ...]:
-    """Return in words how each camera did over a run of so many seconds, and what the time between them was."""
+    """Return in words the figures of each camera over a run of so many seconds, and the time between them."""
     lines = [_format_camera(name, camera, seconds) for name, camera in status.cameras.items()]
     return (*lines, *format_stamp_offsets(status))
 

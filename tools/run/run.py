@@ -46,7 +46,7 @@ Show = Callable[[RunStatistics, StatusMessage], None]
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What to run.
+    """Options of a live run.
 
     Attributes:
         cameras: sources of the cameras as the user named them, in the order of the rig.

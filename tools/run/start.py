@@ -24,7 +24,7 @@ Tell = Callable[[str], None]
 
 
 class StartProgress:
-    """Tells how the cameras come, each once, and now and then what is still waited for."""
+    """Tells how the cameras come, each once, and now and then which are still waited for."""
 
     def __init__(self, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
         """Prepare. sources: the cameras as the user named them; third: what the third process is."""
@@ -34,7 +34,7 @@ class StartProgress:
         self._due_ns = now_ns() + PATIENCE_NS
 
     def look(self, run: Supervisor) -> None:
-        """Tell what is new; call it often."""
+        """Tell the news; call it often."""
         for child in run.cameras:
             if child.ready and not child.away and child.name not in self._told:
                 self._told.add(child.name)
@@ -92,7 +92,7 @@ def check_sizes(rig: Rig, cameras: Sequence[ChildProcess]) -> None:
 
 
 def format_rig_quality(rig: Rig) -> str:
-    """Return in a line what the rig's calibration was judged to be, empty where it passed or nobody judged it."""
+    """Return in a line the verdict on the rig's calibration, empty where it passed or nobody judged it."""
     if rig.grade in ("", "pass"):
         return ""
     error = "" if math.isnan(rig.error_px) else f", {rig.error_px:.2f} px"
@@ -116,7 +116,7 @@ def format_missing_world(rig: Rig, world: World | None) -> str:
 
 
 def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
-    """Return in words what a camera is that has opened, and what it does otherwise than asked.
+    """Return in words which camera has opened, and its deviations from the settings.
 
     Args:
         name: name of the camera.
@@ -163,7 +163,7 @@ class DelayedNotice:
         self._due.append((t_ns, words))
 
     def turn(self, t_ns: int) -> None:
-        """Tell what is due."""
+        """Tell the news that are due."""
         due = [words for at_ns, words in self._due if at_ns <= t_ns]
         self._due = [(at_ns, words) for at_ns, words in self._due if at_ns > t_ns]
         for words in due:

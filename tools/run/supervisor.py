@@ -67,7 +67,7 @@ class RunNotices:
             self._router.send(child, EventOrder(self._unsaid.popleft()))
 
     def describe(self, cameras: Iterable[ChildProcess]) -> None:
-        """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
+        """Set the details of the cameras here in the stream's status: previews, and nodes with their clocks."""
         if self._reconstruction is None:
             return
         for camera in cameras:

@@ -32,7 +32,7 @@ SETTLED = 5  # times that the first frame of a motion is posed again from itself
 
 @dataclass(frozen=True, slots=True)
 class CompletionTask:
-    """What is completed: files of the dictionary and of the body to pose, None for the dictionary's, and what is asked."""
+    """Files of a completion: the dictionary, the body to pose, None for the dictionary's, and the constraints."""
 
     dictionary: Path
     inputs: PoseInputs
@@ -41,7 +41,7 @@ class CompletionTask:
 
 @dataclass(frozen=True, slots=True)
 class CompletedTake:
-    """The poses as a take, what to say of them, and what to warn of."""
+    """The poses as a take, lines of text on them, and warnings."""
 
     take: Take
     lines: tuple[str, ...]

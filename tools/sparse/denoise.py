@@ -41,7 +41,7 @@ NO_CONSTRAINT = build_point_handles(np.zeros(0, np.int64), np.zeros((0, 3)), np.
 
 @dataclass(frozen=True, slots=True)
 class CleanTake:
-    """A clean take, what was changed, in words, and what to warn of."""
+    """A clean take, its changes in words, and warnings."""
 
     take: Take
     lines: tuple[str, ...]

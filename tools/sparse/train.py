@@ -17,7 +17,7 @@ COLUMN = 11
 
 
 def train_dictionary(wanted: StyleSources, options: TrainOptions, name: str, out: Path) -> tuple[str, ...]:
-    """Train and write a dictionary; return what to say of it.
+    """Train and write a dictionary; return lines of text that describe it.
 
     Args:
         wanted: motions to learn from.

@@ -44,7 +44,7 @@ class BodyMarkers:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintContext:
-    """What the words of a file refer to: its cameras, its markers, how many styles there are."""
+    """Context of the words in a file: its cameras, its markers, how many styles there are."""
 
     rig: Rig | None
     worn: BodyMarkers | None

@@ -51,7 +51,7 @@ MOST_TIME_S = 3600.0
 def read_request(
     file: Path, n_styles: int, rig_file: Path | None = None, worn: BodyMarkers | None = None
 ) -> tuple[PoseRequest, Rig | None]:
-    """Read a file of constraints; give what it asks for and its cameras.
+    """Read a file of constraints; return its request and its cameras.
 
     Args:
         file: file of constraints.

@@ -30,7 +30,7 @@ class PoseInputs:
 
 
 def check_pose_inputs(inputs: PoseInputs, out: Sequence[Path]) -> None:
-    """Raise DuocapError for what cannot be done: better now than after the work."""
+    """Raise DuocapError for impossible inputs: better now than after the work."""
     check_folders(*out)
     read = [file.resolve() for file in (inputs.constraints, inputs.trajectory) if file is not None]
     if any(file.resolve() in read for file in out):
@@ -50,7 +50,7 @@ def read_pose_inputs(inputs: PoseInputs, n_styles: int, subject: Subject | None)
     """Return all that is asked, of the file and along a motion, and the cameras in the world.
 
     Args:
-        inputs: files of what is asked.
+        inputs: files of constraints.
         n_styles: number of styles, of which shares are given.
         subject: subject whose body is posed; None for that of the style.
     Raises: DuocapError.

@@ -42,7 +42,7 @@ class Synthesizing(SinglePoseSynthesizer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PosedTake:
-    """What came of a request: the take, what to say of it, and what to warn of."""
+    """Result of a request: the take, lines of text on it, and warnings."""
 
     take: Take
     lines: tuple[str, ...]
@@ -56,7 +56,7 @@ def solve_request(
     fps: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> PosedTake:
-    """Solve what a file asks for: poses one after another, or a motion.
+    """Solve the request of a file: poses one after another, or a motion.
 
     Args:
         synthesizer: synthesizer of the styles.
@@ -138,7 +138,7 @@ def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float,
         skeleton: skeleton of the body.
         poses: poses in the order of time.
         fps: frame rate of the take [Hz].
-        source: description of what made the poses.
+        source: description of the origin of the poses.
     """
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
     return _build_even_take(skeleton, rotvec, root_m, fps, source)
@@ -151,7 +151,7 @@ def build_motion_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float
         skeleton: skeleton of the body.
         poses: poses in the order of time.
         fps: frame rate of the take [Hz].
-        source: description of what made the poses.
+        source: description of the origin of the poses.
     """
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
     rotvec, root_m = resample_motion(rotvec, root_m, fps)

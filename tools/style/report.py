@@ -127,7 +127,7 @@ def format_pose_residuals(name: str, pose: FoundPose, found: Sequence[Constraint
 
 
 def format_pose_warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> str | None:
-    """Describe what a pose does not reach; None where it reaches all.
+    """Return a warning about constraints that a pose does not reach; None where it reaches all.
 
     Args:
         name: name of the pose.

@@ -71,7 +71,7 @@ class PoseAsked:
     shares: tuple[float, ...] | None = None
 
     def with_common(self, common: "PoseAsked") -> "PoseAsked":
-        """Return the request together with what is asked of all poses."""
+        """Return the request together with that for all poses."""
         return PoseAsked(
             common.points + self.points,
             common.image_points + self.image_points,

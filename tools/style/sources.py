@@ -30,7 +30,7 @@ RECORDING = ".mcap"
 
 @dataclass(frozen=True, slots=True)
 class StyleSources:
-    """What to learn from: files, a database with patterns of its clips' names, built-in motions; which seconds of each."""
+    """Motion to learn from: files, a database with patterns of its clips' names, built-in motions; which seconds of each."""
 
     motions: Sequence[Path] = ()
     database: Path | None = None

@@ -49,7 +49,7 @@ COLUMN = 11
 
 @dataclass(frozen=True, slots=True)
 class TrainTask:
-    """What to learn, how, and where it goes.
+    """Sources and options of learning a style, and its file.
 
     Attributes:
         frames: greatest number of poses to learn.

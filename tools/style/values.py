@@ -24,7 +24,7 @@ MOST_OFFSET_M = 1.5
 
 
 class PoseFileError(DuocapError):
-    """A file of constraints says what cannot be done."""
+    """A file of constraints asks for something impossible."""
 
 
 def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, Any]:
@@ -34,7 +34,7 @@ def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, 
         where: the place in the file, for messages.
         table: the table as read.
         known: names of keys.
-    Raises: PoseFileError naming the key and what was probably meant.
+    Raises: PoseFileError naming the key and the one that was probably meant.
     """
     if not isinstance(table, dict):
         raise PoseFileError(f"{where} must be a table with keys of: {', '.join(known)}; got {table!r}")

@@ -38,7 +38,7 @@ class NeighbourGaussians:
         velocity: velocity of the joint coordinates and the root, (D + 6,) [rad/s], [m/s], the root's in its own axes.
         acceleration: acceleration in the same order, (D + 6,) [rad/s^2], [m/s^2].
         noise: covariance of a velocity's departure in a second, (D + 6, D + 6).
-        certainty: share of what they say of pose and velocity that makes these more certain.
+        certainty: share of their information on pose and velocity that makes these more certain.
     """
 
     pose: Floats

@@ -42,7 +42,7 @@ class CleanOptions:
 
 @dataclass(frozen=True, slots=True)
 class CleanTask:
-    """A motion prepared for cleaning: given (N, 95), smoothed (N, 95), what touches the ground."""
+    """A motion prepared for cleaning: given (N, 95), smoothed (N, 95), and the plan of its contacts."""
 
     dynamics: Dynamics
     fps: float

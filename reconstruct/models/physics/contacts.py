@@ -38,7 +38,7 @@ STANDS_M_S = 0.2  # slower parts must not move at all
 
 @dataclass(frozen=True, slots=True)
 class ContactPlan:
-    """What touches the ground when.
+    """Contacts with the ground over time.
 
     Attributes:
         carrying: parts of the feet that bear weight, (N, 2, 3).

@@ -35,7 +35,7 @@ LEAST_LOAD = 0.05  # of the weight: with less on a foot its centre of pressure i
 
 @dataclass(frozen=True, slots=True)
 class ContactForces:
-    """What moves a body, frame by frame.
+    """Forces that move a body, frame by frame.
 
     Attributes:
         motion: the motion and its rates that the forces were computed from.

@@ -32,7 +32,7 @@ class SmoothMotion:
 
 
 def smooth_motion(skeleton: Skeleton, q: Floats, fps: float, cutoff_hz: float | None = None) -> SmoothMotion:
-    """Return configurations, (N, 95), without what is faster than a cut-off.
+    """Return configurations, (N, 95), filtered by a low-pass.
 
     Args:
         skeleton: the skeleton.

@@ -33,7 +33,7 @@ SMALL_WEIGHT = 0.01  # of the body's, that an edge without weight counts as: exp
 
 @dataclass(frozen=True, slots=True)
 class SpacetimeSigmas:
-    """What is expected of each term, one standard deviation.
+    """Standard deviation expected of each term.
 
     Attributes:
         joint_m, rotation_rad: of a joint's position, and a joint's rotation, from the given motion.
@@ -62,7 +62,7 @@ SIGMAS = SpacetimeSigmas()
 
 @dataclass(frozen=True, slots=True)
 class SpacetimeProblem:
-    """What is asked.
+    """A motion to clean, and its constraints.
 
     Attributes:
         dynamics: dynamics of the body.

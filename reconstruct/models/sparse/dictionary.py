@@ -36,7 +36,7 @@ class Centring:
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """What poses are made of.
+    """A dictionary of atoms that poses are composed of.
 
     Attributes:
         atoms: atoms of norm 1 for poses with their constant, (K, D + 1).

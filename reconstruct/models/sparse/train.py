@@ -133,7 +133,7 @@ class _Work:
     centring: Centring
 
     def recipe(self, n_clusters: int) -> str:
-        """Return a hash of what the result depends on."""
+        """Return a hash of everything that the result depends on."""
         text = json.dumps([KIND.version, asdict(self.options), n_clusters, self.sample.n_poses], sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=12)
         for array in (self.sample.rotvec, self.skeleton.offsets_m, self.skeleton.tails_m):

@@ -98,7 +98,7 @@ def _compute_squared_lengths(vectors: Floats) -> Floats:
 
 
 def compute_keys(features: Floats) -> Floats:
-    """Return what distinguishes poses, (..., K) [rad], of features (..., F): statics and velocities."""
+    """Return the values that tell poses apart, (..., K) [rad], of features (..., F): statics and velocities."""
     return np.concatenate([features[..., :N_STATIC], VELOCITY_STEPS * features[..., N_STATIC : 2 * N_STATIC]], axis=-1)
 
 

@@ -69,7 +69,7 @@ class SessionStyle:
             self._begin(self._t_last_ns)
 
     def task(self) -> LearnTask | None:
-        """Return what is to be learned now, once."""
+        """Return the task of learning that is due, once."""
         task, self._waiting = self._pending if self._waiting else None, False
         return task
 

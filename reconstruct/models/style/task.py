@@ -32,7 +32,7 @@ MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class LearnTask:
-    """What a style is to be learned from.
+    """Poses that a style is to be learned from.
 
     Attributes:
         number: counts up in a session.
@@ -49,7 +49,7 @@ class LearnTask:
 
 @dataclass(frozen=True, slots=True)
 class LearnedStyle:
-    """What learning adds to a task's poses: see `Style`.
+    """Values that learning adds to a task's poses: see `Style`.
 
     Attributes:
         seconds: duration.
@@ -77,7 +77,7 @@ class LearnedStyle:
 
 
 def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> LearnedStyle:
-    """Return what learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable.
+    """Return the values that learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable.
 
     Args:
         task: task that was learned from.

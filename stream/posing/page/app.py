@@ -41,7 +41,7 @@ NOTICE_S = 6.0
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What a page is given.
+    """Contents and options of a page.
 
     Attributes:
         file: the session is saved in.
@@ -91,7 +91,7 @@ class PosingApp:
         return len(self.server.get_clients())
 
     def update(self) -> None:
-        """Do what the pages ask for, waiting for it at most a frame, and show it."""
+        """Carry out the requests of the pages, waiting for them at most a frame, and show the result."""
         self._inbox.wait(FRAME_S)
         for each in self._inbox.take():
             self._safely(partial(self._drag, each) if isinstance(each, DragPlace) else each)
@@ -113,7 +113,7 @@ class PosingApp:
         close_server(self.server)
 
     def put(self, action: Callable[[], None]) -> None:
-        """Queue an action for the page's thread; what cannot be done is said on the page."""
+        """Queue an action for the page's thread; a failure is reported on the page."""
         self._inbox.put(action)
 
     def do(self, change: Change) -> None:
@@ -149,7 +149,7 @@ class PosingApp:
         Args:
             title: title of the notice.
             text: text of the notice.
-            fault: whether it says what cannot be done.
+            fault: whether it is an error.
         """
         log.info("%s: %s", title, text)
         for client in self.server.get_clients().values():

@@ -47,7 +47,7 @@ def compute_certainty(found: FoundPose | None, unmet: Mapping[str, Unmet]) -> Ce
 
 
 def format_certainty_html(certainty: Certainty, n_held: int) -> str:
-    """Return what the page says of a pose, with the legend of the colours."""
+    """Return the page's text on the certainty of a pose, with the legend of the colours."""
     row = f"<div class='row'>{_format_reached(certainty)}<span>{_format_model_certainty(certainty)}</span></div>"
     return row + _format_missed(certainty, n_held) + _format_legend()
 

@@ -43,7 +43,7 @@ class PosingPage(Protocol):
     selected: str
 
     def put(self, action: Callable[[], None]) -> None:
-        """Queue an action for the page's thread; what cannot be done is said on the page."""
+        """Queue an action for the page's thread; a failure is reported on the page."""
 
     def do(self, change: Change) -> None:
         """Have the session changed soon."""
@@ -56,7 +56,7 @@ class PosingPage(Protocol):
 
 
 class PagePart(Protocol):
-    """A part of the page: its widgets, and what they do."""
+    """A part of the page: its widgets and their actions."""
 
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""

@@ -19,11 +19,11 @@ Export = Callable[[Take, str], bytes]
 
 
 class FilePart:
-    """What goes out and comes in.
+    """Import and export of files.
 
     Args:
         file: file of the session.
-        take: returns what is exported.
+        take: returns the take to export.
         export: returns it as the bytes of a file of a format.
         formats: suffixes by name.
         publisher: None where nothing is published.
@@ -86,7 +86,7 @@ class FilePart:
         self._publish.on_update(lambda event: self.publish(bool(event.target.value)) if event.client is not None else None)
 
     def update(self, view: PosingSnapshot) -> None:
-        """Show where the session is saved and what is published."""
+        """Show where the session is saved and whether it is published."""
         address = "" if self._publisher is None else self._publisher.address
         saved = escape(f"not saved: {view.fault}" if view.fault else f"saved to {view.file} with every change")
         stream = f"<div class='dim'>published at {escape(address)}</div>" if address else ""

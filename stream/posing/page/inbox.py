@@ -55,7 +55,7 @@ class PosingInbox:
         self._wake.clear()
 
     def take(self) -> list[Action | DragPlace]:
-        """Return what waits."""
+        """Return the waiting actions."""
         with self._lock:
             found, self._waiting = self._waiting, []
         return found

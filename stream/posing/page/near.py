@@ -36,7 +36,7 @@ class NearPart:
         return self._known
 
     def find(self) -> None:
-        """Look for the poses nearest to what is held, or to the pose."""
+        """Look for the poses nearest to the held joints, or to the pose."""
 
         def search() -> None:
             session = self._page.session
@@ -73,7 +73,7 @@ class NearPart:
         self._take = add_button(gui, "Take it", self.take, hint, viser.Icon.COPY)
 
     def update(self, view: PosingSnapshot) -> None:
-        """Draw what was found."""
+        """Draw the poses that were found."""
         found = bool(self._found)
         set_values(self._take, disabled=not 0 <= self._chosen < len(self._found))
         set_values(self._numbers, visible=found)

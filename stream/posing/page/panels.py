@@ -32,7 +32,7 @@ class StatusPart:
 
 
 class PosePart:
-    """The selected joint, what is held, undo and redo, the model and the shares of its styles.
+    """The selected joint, the held joints, undo and redo, the model and the shares of its styles.
 
     Args:
         models: loaders of the models by name, called when a model is first used.

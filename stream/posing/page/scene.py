@@ -86,7 +86,7 @@ class PosingScene:
             pose: the pose.
             joint_m: joints of the pose, (J, 3) [m].
             certainty: certainty of the pose.
-            held: what holds each joint, by name.
+            held: hold of each held joint, by name.
             selected: name of the selected joint; empty: none.
             target_m: target of the selected joint if it is held in space.
             dragged: whether it is dragged now.

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MotionTask:
-    """What a motion is made of: it is made again when this changes."""
+    """Inputs of a motion: it is made again when these change."""
 
     keys: tuple[Keyframe, ...]
     model: str
@@ -58,7 +58,7 @@ class Timeline:
             self.time_s = motion.begin_s
 
     def words(self, document: Document, motion: Motion | None) -> str:
-        """Return in words what can be played."""
+        """Return in words which motion can be played."""
         if self._fault:
             return self._fault
         n_keys = len(document.keys)

@@ -15,7 +15,7 @@ EMPTY = np.zeros((9, 16, 3), np.uint8)
 
 
 class PictureProvider(Protocol):
-    """What provides the pictures."""
+    """Provider of the cameras' pictures."""
 
     def want_pictures(self, wanted: bool) -> None:
         """Have the cameras send pictures, or no longer."""

@@ -29,7 +29,7 @@ class HeadPanel:
 
 
 class EventsPanel:
-    """What happened, newest first."""
+    """Events, newest first."""
 
     period_s = 0.5
 
@@ -44,7 +44,7 @@ class EventsPanel:
 
 
 class RecordingControls(Protocol):
-    """What records the stream. file: of the recording that runs, "" if none."""
+    """Controls of a recording of the stream. file: of the recording that runs, "" if none."""
 
     file: str
 

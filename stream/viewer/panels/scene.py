@@ -30,7 +30,7 @@ OFF = (SceneItem.BONES, SceneItem.JOINTS, SceneItem.LABELS, SceneItem.AXES)  # a
 
 
 class SceneControls(Protocol):
-    """What shows the scene."""
+    """Controls of the scene."""
 
     def switch(self, item: SceneItem, on: bool) -> None:
         """Show an item or hide it."""

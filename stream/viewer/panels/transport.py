@@ -18,7 +18,7 @@ Change = Callable[[Playhead, TimeSpan], Playhead]
 
 
 class PlaybackControls(Protocol):
-    """What plays."""
+    """Controls of playback."""
 
     def play(self, change: Change) -> None:
         """Change the player."""

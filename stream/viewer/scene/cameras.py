@@ -53,7 +53,7 @@ class Frustum:
 
 
 def frustum_from_camera(camera: Camera) -> Frustum:
-    """Return the frustum of a camera: fov = 2 atan(h / 2 f_y); of a fisheye what it sees from top to bottom."""
+    """Return the frustum of a camera: fov = 2 atan(h / 2 f_y); of a fisheye its whole field of view from top to bottom."""
     width, height = camera.size
     fov_rad = 2.0 * float(np.arctan2(0.5 * height, camera.matrix[1, 1]))
     if camera.fisheye:

@@ -28,7 +28,7 @@ ViewpointOf = Callable[[float], Viewpoint]  # by the aspect of the picture
 
 
 class SceneItem(StrEnum):
-    """What can be shown and hidden; the parts of a body are fields of StageOptions."""
+    """An item that can be shown and hidden; the parts of a body are fields of StageOptions."""
 
     BODY = "body"
     BONES = "bones"
@@ -71,7 +71,7 @@ class Scenery:
         self._framed = False
 
     def show(self, cursor_s: float) -> None:
-        """Show a time of the tracks; what is shown already is not sent again."""
+        """Show a time of the tracks; items that are shown already are not sent again."""
         if not -1e-6 <= cursor_s - self._cursor_s <= JUMP_S:
             for stage in self._stages:
                 if stage is not None:

@@ -89,7 +89,7 @@ class Stage:
 
     @property
     def options(self) -> StageOptions:
-        """What is shown; assign a changed copy (dataclasses.replace)."""
+        """The options in use; assign a changed copy (dataclasses.replace)."""
         return self._options
 
     @options.setter

@@ -106,7 +106,7 @@ class TuningPanel:
 
     @property
     def request(self) -> PreviewRequest:
-        """What is requested of the camera."""
+        """The request for the camera's preview."""
         zoom = float(self._zoom.value)
         width, height = self._size
         if zoom <= 1.0 or not width:

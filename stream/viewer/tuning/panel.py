@@ -266,6 +266,6 @@ class TunePanel:
 
 
 def save_tuning(client: ServiceClient) -> str:
-    """Save what was tuned; return the message with the file."""
+    """Save the tuned settings; return the message with the file."""
     file, note = client.save_tuned()
     return f"Saved to {file}; later runs with these cameras begin so." + (f" Not counting what is {note}." if note else "")

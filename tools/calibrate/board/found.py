@@ -34,7 +34,7 @@ class BoardlessPictures:
 
 @dataclass(frozen=True, slots=True)
 class BoardSearch:
-    """What was found.
+    """Result of a search for the board.
 
     Attributes:
         moments: moments in which a camera sees the board.
@@ -74,7 +74,7 @@ def find_image_size(image: Image) -> Size:
 
 
 def shrink_to_grey(image: Image) -> Image:
-    """Return a small grey picture, to see what moves."""
+    """Return a small grey picture, to detect motion."""
     height = max(image.shape[0] * SMALL_WIDTH // image.shape[1], 1)
     reduced = cv2.resize(image, (SMALL_WIDTH, height), interpolation=cv2.INTER_AREA)
     return np.asarray(cv2.cvtColor(reduced, cv2.COLOR_BGR2GRAY), np.uint8)

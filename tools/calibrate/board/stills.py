@@ -32,7 +32,7 @@ EXPECTED = ", ".join(sorted(IMAGE_SUFFIXES))
 
 @dataclass(frozen=True, slots=True)
 class PictureSets:
-    """Pictures of cameras: of each moment a file by camera, None where there is none; words: what a user should know."""
+    """Pictures of cameras: of each moment a file by camera, None where there is none; words: notes for the user."""
 
     moments: tuple[tuple[Path | None, ...], ...]
     words: tuple[str, ...] = ()

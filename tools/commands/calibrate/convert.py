@@ -90,7 +90,7 @@ def turned_for(rig: "Rig", form: str, up: str) -> "Rig":
 
 
 def converted_lines(rig: "Rig", written: Sequence[Path]) -> list[str]:
-    """Return in words what was read and where it went."""
+    """Return in words which cameras were read and where they were written."""
     lines = [f"{camera.name}: {camera.size[0]}x{camera.size[1]}, focal length {camera.focal_px:.1f} px" for camera in rig.cameras]
     if not rig.is_monocular:
         lines.append(

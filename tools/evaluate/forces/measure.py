@@ -51,7 +51,7 @@ class MethodErrors:
 
 @dataclass(frozen=True, slots=True)
 class ForcesReport:
-    """What was measured.
+    """Results of measuring the forces.
 
     Attributes:
         mass_kg: mass of the walker [kg].

@@ -179,7 +179,7 @@ def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
 
 
 def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed: int, offline: bool) -> LiveTake:
-    """Return what a pipeline without history, or the offline solution, makes of a performance; visible: (N, M)."""
+    """Return the poses of a pipeline without history, or of the offline solution, for a performance; visible: (N, M)."""
     n, n_markers = visible.shape
     rng = np.random.default_rng([seed, n])
     poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()

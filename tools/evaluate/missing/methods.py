@@ -78,7 +78,7 @@ class MissingMethod(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MethodInput:
-    """What a method is made from: the query with its gaps, the search index of its subject, settings, and the style, if any.
+    """Inputs of a method: the query with its gaps, the search index of its subject, settings, and the style, if any.
 
     Attributes:
         dictionary: dictionary of poses, if any.

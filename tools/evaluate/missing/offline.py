@@ -13,7 +13,7 @@ OFFLINE = "offline"
 
 
 def solve_offline(given: MethodInput, live: SolvedMarkers) -> SolvedMarkers:
-    """Solve a query offline; live: what the local model gave. The time of a frame is that of both."""
+    """Solve a query offline; live: result of the local model. The time of a frame is that of both."""
     query, n = given.query, len(given.query)
     begin_s = process_time()
     start = build_take_motion(np.arange(n) / FPS, live.rotvec, live.root_m, given.index.examples.fps)

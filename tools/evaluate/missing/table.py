@@ -49,7 +49,7 @@ def table(runs: list[MissingRun], measure: str) -> list[str]:
 
 
 def knowledge(run: MissingRun) -> str:
-    """Return in words what the style of a run knows."""
+    """Return in words from which motion the style of a run was learned."""
     if run.style == "none":
         return "without a style"
     return "the style knows the motion" if knows(run) else "the style does not know the motion"
@@ -68,7 +68,7 @@ def parts(runs: list[MissingRun]) -> list[tuple[str, list[MissingRun]]]:
 
 
 def report(runs: list[MissingRun], exact: bool, elapsed_s: float) -> Iterator[str]:
-    """Yield what the styles were learned from, every table, and clip by clip whether the aim is met."""
+    """Yield the sources of the styles, every table, and clip by clip whether the aim is met."""
     yield from sources(runs)
     for title, part in parts(runs):
         yield f"\n== {title} =="
@@ -91,7 +91,7 @@ def report(runs: list[MissingRun], exact: bool, elapsed_s: float) -> Iterator[st
 
 
 def sources(runs: list[MissingRun]) -> list[str]:
-    """Return a line for every style: what it was learned from, and the distance of the motion from that."""
+    """Return a line for every style: the motion it was learned from, and the distance of the query from that."""
     runs = [run for run in runs if run.style != "none"]
     if not runs:
         return []

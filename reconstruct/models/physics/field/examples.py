@@ -31,7 +31,7 @@ LEAST = 0.01  # rad or m, added to every deviation
 
 @dataclass(frozen=True, slots=True)
 class ExampleBank:
-    """The examples with what of them is compared.
+    """The examples, with the values that are compared.
 
     Poses (F, 70) of `compute_states`, places in the plane (F, 2), headings (F,).
     """
@@ -44,7 +44,7 @@ class ExampleBank:
 
 
 def build_example_bank(examples: ExampleMotions, units: Units) -> ExampleBank:
-    """Return what of the examples is compared."""
+    """Return the examples with the values that are compared."""
     q = examples.q.astype(np.float64)
     return ExampleBank(examples, _compute_pose_states(q, units), q[:, [0, 2]], compute_heading_rad(q), units)
 

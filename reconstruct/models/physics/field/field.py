@@ -35,7 +35,7 @@ class Subspace(ReadOnlyArrays):
         return np.asarray(self.mean + (coordinates * self.spread) @ self.basis.T)
 
     def outside(self, rows: Floats) -> Floats:
-        """Return what of rows (N, F) is outside of the subspace, (N, F)."""
+        """Return the part of rows (N, F) outside of the subspace, (N, F)."""
         centred = rows - self.mean
         return np.asarray(centred - (centred @ self.basis) @ self.basis.T)
 
@@ -73,7 +73,7 @@ class ExampleMotions(ReadOnlyArrays):
 
 @dataclass(frozen=True, slots=True)
 class ForceField:
-    """What is known of a way of moving.
+    """A force field: a model of a way of moving.
 
     Attributes:
         state, force: subspaces of s and u.

@@ -28,7 +28,7 @@ HEIGHT, INCLINATION, ANGLES, RATES = slice(0, 1), slice(1, 4), slice(4, N_POSE),
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What makes states and forces free of a body's size.
+    """Units that make states and forces independent of a body's size.
 
     Attributes:
         length_m: height of the hips.
@@ -104,7 +104,7 @@ def compute_state_derivatives(q: Floats, units: Units) -> StateDerivatives:
 
 
 def compute_rate_units(units: Units) -> Floats:
-    """Return by what velocities are multiplied, (72,)."""
+    """Return the factors that velocities are multiplied by, (72,)."""
     out = np.full(N_TANGENT, VELOCITY_S)
     out[:3] /= units.length_m
     return out

@@ -220,7 +220,7 @@ class MotionEnergy:
         return value, loads
 
     def kinematics(self, q: Floats) -> MotionKinematics:
-        """Return what follows from configurations (N, 95)."""
+        """Return the kinematics of configurations (N, 95)."""
         return compute_kinematics(self.dynamics, q, self.dt_s)
 
     def loads(self, motion: MotionKinematics) -> tuple[Loads, Floats]:
@@ -300,7 +300,7 @@ class MotionEnergy:
 
 
 def compute_key_units(key: KeyPose) -> Floats:
-    """Return what differences from a key pose are multiplied by, (72, 72): its axes' units, nothing along the plane if free."""
+    """Return the factors of differences from a key pose, (72, 72): its axes' units, zero along the plane if that is free."""
     out = np.eye(N_TANGENT) / KEY_RAD
     out[:3, :3] = matrix_from_quaternion(key.q[3:7]) / KEY_M  # to the world's axes
     if key.free_place:

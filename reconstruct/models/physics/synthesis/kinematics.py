@@ -44,7 +44,7 @@ class MotionJacobians:
 
 
 def compute_kinematics(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKinematics:
-    """Return what follows from configurations.
+    """Return the kinematics of configurations.
 
     Args:
         dynamics: the body's equations of motion.

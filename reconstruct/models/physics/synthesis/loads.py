@@ -18,7 +18,7 @@ START = 0.1  # a weight, in body weights
 
 
 class Loads(NamedTuple):
-    """Weights w (N, K) and what they leave of r, (N, 6); slack: the inverse of how freely each weight follows r, (N, K)."""
+    """Weights w (N, K) and the rest of r, (N, 6); slack: the inverse of how freely each weight follows r, (N, K)."""
 
     weight: Floats
     residual: Floats

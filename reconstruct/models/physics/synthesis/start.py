@@ -46,7 +46,7 @@ class FirstMotion:
 
 
 def weigh_example_trust(problem: MotionProblem, first: FirstMotion) -> MotionProblem:
-    """Return a problem whose motion stays near a first one, the less the less the examples are like what is wanted."""
+    """Return a problem whose motion stays near a first one, the less the less the examples resemble the wanted motion."""
     weight = problem.weights.example / max(1.0, first.distance) ** 2
     return replace(problem, example=first.q, weights=replace(problem.weights, example=weight))
 

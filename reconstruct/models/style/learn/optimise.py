@@ -56,7 +56,7 @@ def minimise_value(
         bounds: bounds of the variables.
         steps: greatest number of steps.
         optimiser: optimiser to use.
-        watch: called with the value after each step; what it raises is passed on.
+        watch: called with the value after each step; its exceptions are passed on.
         tolerance: relative decrease that ends the search.
     """
     if optimiser == "scg":

@@ -34,7 +34,7 @@ class LikelihoodModel(NamedTuple):
 
 
 class SynthesisPrior(NamedTuple):
-    """What is known without handles.
+    """The prior of a pose without handles.
 
     Attributes:
         styles: likelihoods of the styles, with a leading axis (S).

@@ -36,7 +36,7 @@ FollowProgress = Callable[[int, int], None]  # poses done, poses in all
 
 
 class SinglePoseSynthesizer(Protocol):
-    """What finds single poses: a Synthesizer."""
+    """A synthesizer of single poses: see Synthesizer."""
 
     styles: tuple[Style, ...]
     shares: tuple[float, ...]
