@@ -100,7 +100,7 @@ def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m
 def build_joint_constraints(points: Mapping[str, ArrayLike], sigma_m: float = 0.01) -> Constraints:
     """Return constraints that place joints.
 
-    points: by the joint's name, where it shall be, (3,) [m] world; sigma_m: standard deviation. Raises DuocapError: an unknown
+    points: target of each joint by name, (3,) [m] world; sigma_m: standard deviation [m]. Raises DuocapError: an unknown
     joint, or no place.
     """
     for name, point in points.items():

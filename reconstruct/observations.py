@@ -25,7 +25,7 @@ class Observations:
     """Observations of M markers.
 
     Attributes:
-        point_m: (M, 3) world.
+        point_m: positions, (M, 3) world.
         root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated.
         ideal: undistorted normalised image points, (V, M, 2).
         weight_px: 1 / variance, (V, M) [1/px^2], zero where unused; view_rotation (V, 3, 3), view_translation (V, 3) [m],

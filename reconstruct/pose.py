@@ -53,7 +53,7 @@ class Pose:
 
     Attributes:
         rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world.
-        root_m: (3,) [m].
+        root_m: position of the root, (3,) [m].
         joint_source: JointSource, (J,) uint8.
         confidence: 1 to 0 as error_m grows, (J,).
         marker_m: every marker as the pose has it, (M, 3) [m] world.

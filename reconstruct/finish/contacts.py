@@ -75,7 +75,7 @@ def compute_contact_probability(share: Floats, speed_m_s: Floats, height_m: Floa
 
     Args:
         share: share of the neighbours in contact, (4,), NaN where unknown.
-        speed_m_s: (4,).
+        speed_m_s: speeds of the points, (4,).
         height_m: height above the one at which the point stands, (4,) [m]; None without a floor.
     """
     heights = [LOW_M] * N_POINTS if height_m is None else height_m.tolist()

@@ -41,11 +41,11 @@ class FeetState:
 
     Attributes:
         motion: positions and speeds of ankles and balls.
-        contact: (4,) bool.
-        anchor_m: (4, 3) world.
+        contact: whether each point is in contact, (4,).
+        anchor_m: places that the points are held at, (4, 3) [m] world.
         variance_m2: variances of the anchors, (4,) [m^2].
         strength: strength of each anchor, from 0 to 1, (4,).
-        limit_m: farthest that each point is moved from the pose, (4,).
+        limit_m: greatest distance of each point from its place in the pose, (4,) [m].
     """
 
     motion: FootMotion

@@ -100,7 +100,7 @@ def compute_leg_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
     Args:
         p: hip, knee, ankle and ball, (4, 3) [m].
         H: each joint's axes of rotation in the world, (3, 3, 3).
-        jacobian: (6, 9); written.
+        jacobian: Jacobian of ankle and ball, (6, 9); written.
     """
     for point in range(2):
         for j in range(3):

@@ -40,9 +40,9 @@ class MotionTrack:
     """Joints and root over time.
 
     Attributes:
-        seconds: (N,), rising.
+        seconds: times, (N,), rising.
         matrix: rotations (N, J, 3, 3).
-        root_m: (N, 3).
+        root_m: positions of the root, (N, 3).
     """
 
     seconds: Floats
@@ -183,8 +183,8 @@ def fit_local_quadratic(tau: Floats, values: Floats, confidence: Floats, half_s:
 
     Args:
         tau: times (K,) [s].
-        values: (K, C, 3).
-        confidence: (K, C).
+        values: values of the C columns, (K, C, 3).
+        confidence: confidence of each value, (K, C).
         half_s: half width of each column's tricube weights, (C,) [s].
     """
     u = tau[:, None] / half_s

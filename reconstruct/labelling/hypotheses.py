@@ -187,7 +187,7 @@ def write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats
         points: triangulated points, (P, 3) [m].
         choice: point of every marker, (M,), -1 for none.
         root: placement, (5,): cosine and sine of the turn about the vertical, then x, y and z [m].
-        out: (M, 3) [m]; written.
+        out: positions, (M, 3) [m]; written.
     """
     for m in range(choice.shape[0]):
         if choice[m] >= 0:

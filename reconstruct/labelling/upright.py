@@ -22,8 +22,8 @@ class PoseIndex(NamedTuple):
     """Upright poses in lists: those of centre c are `member[start[c]:start[c + 1]]`.
 
     Attributes:
-        poses: (N, M, 3) [m].
-        centers: (C, M, 3) [m].
+        poses: markers of the poses, (N, M, 3) [m].
+        centers: centres, (C, M, 3) [m].
         start: (C + 1,).
         member: (N,).
     """

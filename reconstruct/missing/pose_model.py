@@ -39,7 +39,7 @@ class PoseGaussian:
     """A Gaussian over the joints, and how well it knows such poses.
 
     Attributes:
-        expected: (D,) [rad].
+        expected: mean, (D,) [rad].
         precision: inverse covariance, (D, D) [1/rad^2], zero where the model predicts nothing.
         surprise: mean squared residual of what is seen, in standard deviations: far above 1, the model does not know such poses.
     """
@@ -68,7 +68,7 @@ class PoseModel(Protocol):
 
 
 def weigh_prediction(prediction: PoseGaussian, weight: Floats | float) -> PoseGaussian:
-    """Return a prediction that counts less; weight: of all coordinates, or of each, (D,), 0 to 1.
+    """Return a prediction that counts less; weight: one for all coordinates, or one for each, (D,), 0 to 1.
 
     A covariance S becomes V S V with V = 1 / sqrt(weight): a wider Gaussian of the same shape.
     """

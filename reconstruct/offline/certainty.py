@@ -46,9 +46,9 @@ def compute_joint_deviations_m(subject: Subject, motion: TakeMotion, covariance:
 def estimate_take_error_m(deviation_m: Floats, strange_rad: Floats) -> Floats:
     """Return how far from the truth the joints of solved poses may be, (N, J) [m]: 68 % of them are nearer, 95 % twice as near.
 
-    strange_rad: of every frame, root mean square of the joint coordinates' distance from the nearest example, (N,). The law is
-    that of single frames; its constants are fitted to the tuning clips solved offline, people whom the database lacks counting
-    half, as most performers are such.
+    strange_rad: for every frame the root mean square of the joint coordinates' distance from the nearest example, (N,). The law
+    is that of single frames; its constants are fitted to the tuning clips solved offline, people whom the database lacks
+    counting half, as most performers are such.
     """
     error_m = ERROR_SCALE * deviation_m**BY_LAPLACE * (strange_rad[:, None] + LEAST_STRANGE_RAD) ** BY_STRANGENESS
     return np.asarray(np.minimum(error_m, MAX_ERROR_M))

@@ -104,8 +104,8 @@ class ChainHead:
     """Energy of all frames up to some time as a function of the last three: their poses, and the quadratic about these.
 
     Attributes:
-        hessian: (3 V, 3 V).
-        gradient: (3 V,).
+        hessian: Hessian, (3 V, 3 V).
+        gradient: gradient, (3 V,).
         energy: energy of all frames, at the best poses of those before.
     """
 
@@ -191,7 +191,7 @@ class Chain:
     def covariance(self, motion: TakeMotion, before: Floats) -> Floats:
         """Return the covariance of every pose given all others' observations, (N, V, V).
 
-        before: of the fixed frames, as it was when they were solved, (F, V, V); each counts for a part of what they tell, as
+        before: covariance of the fixed frames when they were solved, (F, V, V); each counts for a part of what they tell, as
         they tell nearly the same. Raises LinAlgError: the motion is no minimum.
         """
         blocks = self.system(motion).blocks

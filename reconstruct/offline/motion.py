@@ -80,7 +80,7 @@ def build_take_motion(seconds: Floats, rotvec: Floats, root_m: Floats, fps: floa
     Args:
         seconds: times of the frames, (N,) [s].
         rotvec: charted rotation vectors, (N, J, 3) [rad], row 0 the root's.
-        root_m: (N, 3) [m].
+        root_m: positions of the root, (N, 3) [m].
         fps: frames a second.
     """
     return TakeMotion(seconds, rotvec.copy(), matrix_from_rotvec(rotvec[:, 0]), root_m.copy(), fps)

@@ -174,8 +174,8 @@ def interpolate_rotations(first: Floats, last: Floats, share: float) -> Floats:
     """Return the rotations, (J, 3) [rad], a share of the way from one pose to another.
 
     Args:
-        first: (J, 3) [rad].
-        last: (J, 3) [rad].
+        first: rotation vectors of the first pose, (J, 3) [rad].
+        last: rotation vectors of the last pose, (J, 3) [rad].
         share: 0 to 1.
     """
     start = matrix_from_rotvec(first)

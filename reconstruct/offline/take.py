@@ -71,7 +71,7 @@ class TakeSolver:
         return TakeFilter(self._subject, self._rig, self._priors, self._limits)
 
     def markers(self, motion: TakeMotion, offset_m: Floats | None = None) -> Floats:
-        """Return the markers of poses in the world, (N, M, 3) [m]; offset_m: where they sit, default as calibrated."""
+        """Return the markers of poses in the world, (N, M, 3) [m]; offset_m: their offsets, by default as calibrated."""
         body = self._subject
         local = compute_local_markers(body.skeleton, motion.joints, body.joint, body.offset_m if offset_m is None else offset_m)
         return np.asarray(local @ np.swapaxes(motion.rotation, 1, 2) + motion.position_m[:, None])

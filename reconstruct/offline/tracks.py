@@ -45,7 +45,7 @@ class PointTracks:
         return begin, end
 
     def seconds(self, seconds: Floats) -> Floats:
-        """Return how long every track is, (K,) [s]; seconds: of the frames, (N,)."""
+        """Return how long every track is, (K,) [s]; seconds: times of the frames, (N,) [s]."""
         begin, end = self.spans()
         return np.asarray(seconds[end] - seconds[begin])
 

@@ -15,7 +15,7 @@ class FoundPose(Protocol):
 
     Attributes:
         rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
-        root_m: (3,) [m].
+        root_m: position of the root, (3,) [m].
         variance: relative to what the model knows of all poses, from near 0 beside known poses to 1 far from all.
         error_m: distances of the handles from their targets, (P,), and error_px: of their image points, (2, P), 0 without a
             target.

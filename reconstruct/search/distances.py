@@ -44,7 +44,7 @@ class KernelQuery(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What queries are compared with: markers (N, 3M) and joint coordinates of every pose, the last D of each row of (N', ...).
+    """Data to compare with queries: markers (N, 3M) and joint coordinates of every pose, the last D of each row of (N', ...).
 
     Where N' is less than N, pose N' + n is the mirror image of pose n: |mirror(q_n) - q| = |q_n - mirror(q)|.
     """

@@ -300,7 +300,7 @@ def search_poses(
     Args:
         arrays: features, lists and graph.
         raw: the query as given.
-        count: K.
+        count: number K of poses.
         n_lists: number of lists to search.
         last: poses to begin with, (S,), those found for the last query; without centres the lists are skipped; stamps and stamp:
             see `WalkMemory`.

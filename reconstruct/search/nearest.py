@@ -24,9 +24,9 @@ class Query:
 
     Attributes:
         marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it.
-        marker_weight: (M,) [1/m^2], zero where hidden.
+        marker_weight: weights of the markers, (M,) [1/m^2], zero where hidden.
         pose: predicted joint coordinates, (D,) [rad], or None.
-        pose_weight: (D,) [1/rad^2].
+        pose_weight: weights of the joint coordinates, (D,) [1/rad^2].
         ray: unit directions of the rays at the default root, (M, 3), zero for markers not on a ray; None where there is no ray.
     """
 
@@ -98,7 +98,7 @@ def find_nearest_examples(examples: Examples, query: Query, count: int, seeds: I
     Args:
         examples: the known poses.
         query: query that poses are compared with.
-        count: K.
+        count: number K of examples.
         seeds: examples likely to be near, such as those of the previous frame.
     Raises ValueError: NaN in the query.
     """

@@ -136,7 +136,7 @@ class Estimator:
     def estimate(self, frame: MarkerFrame, start: BodyState | None = None, near: Neighbours | None = None) -> Estimate | None:
         """Solve for the pose of one frame; None where even the root cannot be fitted. The belief is as it was until `accept`.
 
-        start: where acquisition found the performer, in place of the belief; near: neighbours that are known already.
+        start: pose found by acquisition, in place of the belief; near: neighbours that are known already.
         """
         predicted = self.predict_belief(frame.t_capture_ns) if start is None else None
         reference = start if predicted is None else predicted.state

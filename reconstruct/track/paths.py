@@ -41,7 +41,7 @@ class Paths(Generic[Kept]):
         return self._paths
 
     def follow(self, parents: Sequence[int | None], kept: Sequence[Kept]) -> None:
-        """Go on by a moment; parents: of every hypothesis, the one it goes on from, None where it was found anew."""
+        """Go on by a moment; parents: hypothesis that each one goes on from, None where it was found anew."""
         self._paths = [(*self._paths[parent or 0], each) for parent, each in zip(parents, kept, strict=True)]
 
     def replace(self, paths: Sequence[tuple[Kept, ...]]) -> None:

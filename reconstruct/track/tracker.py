@@ -83,7 +83,7 @@ class Tracker:
         return [predict_markers(each, t_ns, self._estimator, self._settings.label) for each in self.hypotheses]
 
     def step(self, views: Views, points: Points, expected: Sequence[ExpectedMarkers]) -> TrackedMoment:
-        """Track a moment; points: of the views; expected: of this moment."""
+        """Track a moment; points: points of the views; expected: markers expected in this moment."""
         before, estimator, t_ns = self.hypotheses, self._estimator, views.t_capture_ns
         found = track(before, expected, views, points, estimator.rig, estimator, self._settings.label) if before else []
         switched = bool(found) and len(before) > 1 and not _continues_from(found[0], before[0])

@@ -109,7 +109,7 @@ def posing_session_from_bytes(content: bytes, name: str) -> Document:
 
 
 def posing_session_from_text(text: str, name: str) -> Document:
-    """Read a session from the text of its file; name: of it, for messages. Raises PosingError."""
+    """Read a session from the text of its file; name: name of the file, for messages. Raises PosingError."""
     try:
         content = json.loads(text, object_pairs_hook=_check_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

@@ -107,7 +107,7 @@ class OutputFanout:
     def open_service(self, settings: StreamSettings, tuning: TuningState | None = None) -> None:
         """Answer requests at `settings.service`; if it cannot be opened, a warning is logged and the run goes on without.
 
-        tuning: of the run's cameras, None where there are none.
+        tuning: tuning state of the run's cameras, None without cameras.
         """
         if not settings.service:
             return

@@ -48,7 +48,7 @@ class InputFile:
 
 
 def list_input_files(task: BatchTask, inputs: tuple[str, ...] = ()) -> list[InputFile]:
-    """Return the files that a task reads, in order; inputs: where they are here. Raises OSError: one is not there."""
+    """Return the files that a task reads, in order; inputs: their paths on this machine. Raises OSError: one is not there."""
     found = []
     for number, place in enumerate(inputs or task.inputs):
         root = Path(place)

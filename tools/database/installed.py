@@ -108,7 +108,7 @@ def open_default(tell: Callable[[str], None] | None = None) -> PoseDatabase:
 
 
 def remove_database(name: str) -> list[str]:
-    """Remove a database of the user's folder and the archives it was made of; return the removed files in words.
+    """Remove a database of the user's folder and the archives it was made of; return lines that say what was removed.
 
     The checksums of the archives stay, so that a later download that differs is noticed. Raises DatabaseError: there is none.
     """

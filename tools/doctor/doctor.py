@@ -19,7 +19,7 @@ MACHINE: Sequence[Examination] = (
 
 
 def examine_machine(settings: Settings, urls: Sequence[str] = ()) -> list[DoctorFinding]:
-    """Examine this machine and the stream that runs on it, if one does; takes some seconds. urls: of network cameras."""
+    """Examine this machine and the stream that runs on it, if any, in some seconds; urls: addresses of network cameras."""
     findings = [finding for look in MACHINE for finding in look(settings)]
     findings += [probe_network_camera(url) for url in urls]
     return findings + examine_network(settings)

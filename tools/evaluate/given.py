@@ -26,7 +26,7 @@ def is_file_name(text: str) -> bool:
 
 @lru_cache(maxsize=4)
 def read_given(file: Path, skeleton: Path | None) -> Clip:
-    """Return a file's motion, cleaned unless it is of markers; skeleton: of an AMC. Raises FileFormatError."""
+    """Return a file's motion, cleaned unless it is of markers; skeleton: skeleton file of an AMC. Raises FileFormatError."""
     kind = file.suffix.lower()
     if skeleton is not None and kind != ".amc":
         raise FileFormatError(f"{file}: --skeleton is for motions as .amc; leave it out")

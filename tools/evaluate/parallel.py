@@ -18,8 +18,8 @@ class WorkerTaskError(DuocapError):
 def run_tasks(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str = "clips") -> list[T]:
     """Run tasks and return their results in the order of the tasks.
 
-    tasks: functions of this program with arguments that travel; with one worker or one task they run in this process; title: of
-    the progress bar. Raises whatever a task raises; tasks that have not begun are then cancelled.
+    tasks: functions of this program with arguments that travel; with one worker or one task they run in this process;
+    title: title of the progress bar. Raises whatever a task raises; tasks that have not begun are then cancelled.
     """
     results: dict[int, T] = {}
     with open_progress_bar(title) as progress:

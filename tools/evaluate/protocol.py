@@ -106,7 +106,7 @@ def is_markers(clip: ProtocolClip) -> bool:
 
 
 def named_clip(name: str, skeleton: Path | None = None) -> ProtocolClip:
-    """Return a clip by its name or its file; skeleton: of files as .amc. Raises DatabaseError: a name of no clip."""
+    """Return a clip by its name or its file; skeleton: skeleton of .amc files. Raises DatabaseError: a name of no clip."""
     if not is_file_name(name):
         return protocol_clip(name)
     file = Path(name)

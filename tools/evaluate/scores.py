@@ -61,7 +61,7 @@ class LabelCheck:
 
 
 def check_labels(frame: MarkerFrame, rig: Rig, true_m: Floats, shown: Bools) -> LabelCheck:
-    """Compare the labels of a frame with the markers' true positions, (M, 3) [m]; shown: as in the result, (M,).
+    """Compare the labels of a frame with the markers' true positions, (M, 3) [m]; shown: markers to check, (M,).
 
     Distances are measured across the ray, in each view at the marker's depth: along the ray, two cameras side by side may be
     wrong by the distance of two markers although all labels are right.

@@ -31,7 +31,7 @@ def plan_guided_cameras(
     Args:
         sources: sources of the cameras as the user named them.
         settings: settings of the run.
-        fps: asked of the cameras; None: their own.
+        fps: frame rate asked of the cameras [Hz]; None for their own.
         tell: receives progress messages as text.
         room: settings for learning the background; None if it is not learned.
     Raises: SourceError, SettingsError.

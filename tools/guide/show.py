@@ -53,7 +53,7 @@ class GuideShow:
             self._tell(line)
 
     def paint(self, cameras: GuidedCameras, eye_of: EyeOf) -> None:
-        """Show the cameras' newest pictures. eye_of: returns the drawing of a camera: number, preview, picture, fault."""
+        """Show the cameras' newest pictures. eye_of: returns the drawing for a camera's number, preview, picture and fault."""
         if self._page is None:
             return
         looking, came = self._page.n_pages > 0, False

@@ -70,9 +70,9 @@ def write_overlay(
 
 
 def lay_out_grid(sizes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], tuple[int, int]]:
-    """Return where the enlarged pictures of cameras lie, x and y, and width and height of all; sizes: of each camera [px].
+    """Return the corners x and y of the cameras' enlarged pictures, and width and height of all.
 
-    Two lie side by side, more in rows of two or three.
+    Two lie side by side, more in rows of two or three. sizes: picture size of each camera [px].
     """
     columns = len(sizes) if len(sizes) < 3 else 2 if len(sizes) == 4 else 3
     width, height = (SCALE * max(size[axis] for size in sizes) for axis in (0, 1))

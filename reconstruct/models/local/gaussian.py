@@ -118,8 +118,8 @@ def fit_local_gaussian(
     """Fit a Gaussian to the K nearest poses.
 
     Args:
-        poses: (K, D) [rad].
-        weights: (K,), any positive scale.
+        poses: joint coordinates of the poses, (K, D) [rad].
+        weights: weights of the poses, (K,), any positive scale.
         background, floor_rad, shrinkage: as in `widened`.
     """
     mean, C = compute_weighted_moments(poses, weights)

@@ -32,10 +32,10 @@ class LocalModel:
     """A quadratic energy over poses q = mean + directions w (Chai & Hodgins 2005, eq. 3).
 
     Attributes:
-        mean: (J, 3) [rad], row 0 zero.
-        directions: (J, 3, B), row 0 zero.
+        mean: mean pose, (J, 3) [rad], row 0 zero.
+        directions: directions of the joint coordinates, (J, 3, B), row 0 zero.
         center: minimum in w, (B,).
-        precision: (B, B), or of the root as well, (B + 6, B + 6).
+        precision: Hessian of the energy in w, (B, B), or in w and the root, (B + 6, B + 6).
     """
 
     mean: Floats

@@ -44,7 +44,7 @@ def find_example_starts(examples: Examples) -> NDArray[np.int64]:
 
 
 def find_example_ends(starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the example after the last of each example's clip, (N,); starts: of `find_example_starts`."""
+    """Return the example after the last of each example's clip, (N,); starts: as `find_example_starts` returns them."""
     first, counts = np.unique(starts, return_counts=True)
     return np.asarray(np.repeat(first + counts, counts))
 

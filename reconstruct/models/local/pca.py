@@ -45,7 +45,7 @@ class LocalPca:
     """All principal components of n examples.
 
     Attributes:
-        mean: (D,) [rad].
+        mean: mean of the examples, (D,) [rad].
         directions: orthonormal columns, (D, r).
         scatter: eigenvalues of Y'Y, falling, (r,) [rad^2].
         scores: coordinates of the examples, (n, r) [rad].
@@ -154,7 +154,7 @@ def find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: fl
     the sums over upper and lower poles are each replaced by a constant and one pole (the fixed-weight method, Li 1993).
 
     Args:
-        poles: falling, (n,).
+        poles: poles of the equation, falling, (n,).
         weights: weights of the poles, (n,).
         n: number of poles.
         k: pole below which the root is sought.
@@ -195,12 +195,12 @@ def compute_score_shares(values: Floats, score: Floats, rate: float, lowest: flo
     """Write (u_k' z)^2 of the largest eigenvectors of diag(values) - rate z z' to shares (B,), zero beyond its rank.
 
     Args:
-        values: falling, (n,).
+        values: eigenvalues, falling, (n,).
         score: z, (n,).
         rate: factor of the update by z z'.
         lowest: eigenvalue below which none counts.
-        work: (4, n).
-        shares: (B,); written.
+        work: scratch memory, (4, n).
+        shares: squared products, (B,); written.
     """
     n_poles, n_fixed = _deflate_poles(values, score, rate, work[0], work[1], work[2:])
     k, i = 0, 0
@@ -239,7 +239,7 @@ def compute_left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) 
     Args:
         model: principal components of all examples.
         judged: number of the nearest examples that are left out in turn.
-        max_dimensions: B.
+        max_dimensions: greatest number B of dimensions.
     """
     n = len(model.scores)
     rate = n / (n - 1.0)
@@ -286,7 +286,7 @@ def choose_candidate(errors: Floats, counts: Sequence[int], slack: float = 0.0) 
     gains anything. Ties go to fewer dimensions, then to more neighbours.
 
     Args:
-        errors: (len(counts), B).
+        errors: error for each count and number of dimensions, (len(counts), B).
         counts: K of each row.
         slack: share by which an error may be larger.
     """
@@ -301,7 +301,7 @@ class SelectedPca:
     """The local model that cross-validation prefers (Chai & Hodgins 2005, eq. 3).
 
     Attributes:
-        count: K.
+        count: number K of examples.
         mean: p, (D,) [rad].
         directions: U, orthonormal columns, (D, B).
         variances: variances of the K examples along the directions, (B,) [rad^2].
@@ -359,7 +359,7 @@ def fit_local_pca(
         poses: (K, D) [rad], nearest first; how many of them count and how many directions are kept, at most `dimensions`, is
             chosen by leave-one-out cross-validation.
         predicted: pose expected from the frames before, (D,) [rad], or None.
-        dimensions: B.
+        dimensions: number B of dimensions.
         smooth_sigma_rad: standard deviation of the expectation [rad].
         prior_weight: weight of the examples' own Gaussian.
     """

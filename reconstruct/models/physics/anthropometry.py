@@ -27,7 +27,7 @@ class SegmentShape:
     """One segment.
 
     Attributes:
-        mass: share of the body's.
+        mass: mass, as a share of the body's.
         center: position of the centre of mass, as a share of the way from the first end to the second.
         sagittal, transverse, longitudinal: radii of gyration about the centre, shares of the length, about the axes forwards,
             sideways and along.

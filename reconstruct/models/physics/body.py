@@ -83,7 +83,7 @@ class Body(ReadOnlyArrays):
     """A skeleton with masses.
 
     Attributes:
-        mass_kg: (J,), > 0.
+        mass_kg: mass of each joint's segment, (J,), > 0.
         center_m: centre of mass in the joint's frame, (J, 3) [m].
         inertia_kg_m2: inertia about the centre of mass, in the joint's axes, (J, 3, 3) [kg m^2].
         contacts: the points that touch the ground.

@@ -60,7 +60,7 @@ class ContactForces:
     cutoff_hz: float | None
 
     def foot_forces(self, feet: np.ndarray) -> Floats:
-        """Return the force on each foot, (N, 2, 3) [N] world; feet: of each point, (P,)."""
+        """Return the force on each foot, (N, 2, 3) [N] world; feet: foot of each point, (P,)."""
         return np.stack([self.force_n[:, feet == foot].sum(axis=1) for foot in range(N_FEET)], axis=1)
 
     def pressure_centers(self, feet: np.ndarray) -> tuple[Floats, Bools]:

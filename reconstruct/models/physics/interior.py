@@ -55,7 +55,7 @@ class CoupledSquares:
 
 
 def minimise_nonnegative(problem: CoupledSquares, start: float = 0.02) -> Floats:
-    """Return x >= 0, (N, K), zero where it is not free. start: of the size that unknowns have."""
+    """Return x >= 0, (N, K), zero where it is not free. start: typical size of the unknowns."""
     free = problem.free
     if not free.any():
         return np.zeros(problem.g.shape)

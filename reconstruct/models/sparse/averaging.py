@@ -73,8 +73,8 @@ def average_poses(atoms: ArrayLike, poses: ArrayLike, how: Averaging, weight: Ar
     Poses with known entries that are not finite become zero.
 
     Args:
-        atoms: (K, D), of any norm.
-        poses: (N, D).
+        atoms: atoms, (K, D), of any norm.
+        poses: poses, (N, D).
         how: atoms, noise and number of means.
         weight: weight of every entry, (D,) or (N, D), 0 where it is not known.
     """

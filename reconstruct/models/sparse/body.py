@@ -63,7 +63,7 @@ def normalise_bone_lengths(points: ArrayLike, body: BodyPoints, lengths_m: Float
     A bone of no length keeps the direction of the one before.
 
     Args:
-        points: (N, P, 3) [m].
+        points: points, (N, P, 3) [m].
         body: points at the ends of each bone.
         lengths_m: lengths of the bones [m].
     """

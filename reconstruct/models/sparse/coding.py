@@ -57,8 +57,8 @@ def code_poses(atoms: ArrayLike, poses: ArrayLike, n_nonzero: int) -> Codes:
     Poses that are not finite have no atoms.
 
     Args:
-        atoms: (K, D), of any norm.
-        poses: (N, D).
+        atoms: atoms, (K, D), of any norm.
+        poses: poses, (N, D).
         n_nonzero: T, at most.
     """
     D, X = make_read_only(np.asarray(atoms, np.float32)), np.asarray(poses, np.float32)
@@ -87,7 +87,7 @@ def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) ->
     """Return memory of a pursuit.
 
     Args:
-        n_atoms: K.
+        n_atoms: number K of atoms.
         n_nonzero: atoms of a code at most.
         f: type of the numbers.
     """

@@ -92,7 +92,7 @@ def learn_dictionary(
     """Learn a dictionary from poses, (N, D), centred as given, or as they are. Raises SparseError: see `learn_atoms`.
 
     Args:
-        poses: (N, D).
+        poses: poses, (N, D).
         options: None for the defaults.
         progress: called with the iterations done and all, or None.
         centring: None to leave poses as they are.
@@ -121,8 +121,8 @@ def restore_poses(
 
     Args:
         dictionary: the atoms.
-        poses: (N, D), any value where the weight is 0.
-        weight: (D,) or (N, D).
+        poses: poses, (N, D), any value where the weight is 0.
+        weight: weights, (D,) or (N, D).
         options: None for the defaults.
     """
     o, centring = options or RestoreOptions(), dictionary.centring
@@ -143,7 +143,7 @@ def compute_covariance_at(dictionary: Dictionary, pose: ArrayLike, n_near: int) 
 
     Args:
         dictionary: the atoms.
-        pose: (D,).
+        pose: pose, (D,).
         n_near: number of atoms that count.
     """
     atoms, x = dictionary.atoms.astype(np.float64), dictionary.centring.apply(np.asarray(pose)[None])[0]

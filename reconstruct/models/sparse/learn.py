@@ -34,8 +34,8 @@ class DictionaryOptions:
     """How a dictionary is learned.
 
     Attributes:
-        n_atoms: K, or 0 to grow it until the root mean square error of the entries is at most `target`.
-        n_nonzero: T.
+        n_atoms: number K of atoms, or 0 to grow the dictionary until the root mean square error of the entries is at most `target`.
+        n_nonzero: number T of atoms of a pose.
         iterations: number of iterations of K-SVD.
         seed: seed of the first choice of atoms.
     """
@@ -60,7 +60,7 @@ def learn_atoms(poses: Singles, options: DictionaryOptions | None = None, progre
     """Learn atoms from poses, (N, D) float32; the same for the same seed, poses and machine.
 
     Args:
-        poses: (N, D) float32.
+        poses: poses, (N, D) float32.
         options: None for the defaults.
         progress: called with the iterations done and all, or None.
     Raises SparseError: fewer poses than two, values that are not finite, or nothing but zeros.
@@ -144,8 +144,8 @@ def replace_useless_atoms(poses: Singles, atoms: Singles, codes: Codes) -> int:
     """Replace atoms that no pose uses or that are like one before by the worst coded poses; return how many.
 
     Args:
-        poses: (N, D) float32.
-        atoms: (K, D) float32; changed.
+        poses: poses, (N, D) float32.
+        atoms: atoms, (K, D) float32; changed.
         codes: sparse codes of the poses.
     """
     used = np.bincount(codes.atom[codes.atom >= 0], minlength=len(atoms)) > 0

@@ -116,7 +116,7 @@ def compute_covariance(X: Floats, other: Floats, parameters: Hyperparameters) ->
 
     Args:
         X: (N, Q).
-        other: (P, Q).
+        other: other points, (P, Q).
         parameters: hyperparameters of the kernel.
     """
     distance2 = np.maximum((X**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * X @ other.T, 0.0)

@@ -161,7 +161,7 @@ class Solid:
 
 
 def build_person(positions: Positions) -> Solid:
-    """Return the shape of a humanoid; positions: of the rest pose by VRM name, (3,) [m], at least those of REQUIRED."""
+    """Return the shape of a humanoid; positions: joints of the rest pose by VRM name, (3,) [m], at least REQUIRED."""
     at = _add_default_joints(positions)
     joints = frozenset(positions)
     ankle = 0.5 * (at["leftFoot"] + at["rightFoot"])

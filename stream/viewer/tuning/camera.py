@@ -126,7 +126,7 @@ class TuningPanel:
             self._image.image = draw_tuning_picture(image, preview, marks)
 
     def update(self, status: StatusMessage | None, settings: Mapping[str, Value]) -> None:
-        """Update state and controls. settings: as the service has them; those that the camera reports are preferred."""
+        """Update state and controls. settings: settings of the service; those that the camera reports are preferred."""
         zoomed = float(self._zoom.value) > 1.0
         preview, image = self.preview.newest or (None, None)
         sharp = measure_sharpness(image) if image is not None and zoomed else None

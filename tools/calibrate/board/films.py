@@ -48,7 +48,7 @@ class FilmedRow:
 def collect_rows(films: Sequence[Source], late_s: Sequence[float] = ()) -> Iterator[PictureRow]:
     """Bring the pictures of sources together by time: each of the first with the nearest of every other one.
 
-    Of more than two cameras the longest takes the place of the first. late_s: by which each camera's stamps are late, none where
+    Of more than two cameras the longest takes the place of the first. late_s: delay of each camera's timestamps [s], empty if
     all are right.
     """
     base = 0 if len(films) < 3 else max(range(len(films)), key=lambda c: (films[c].n_frames or 0) / films[c].fps)

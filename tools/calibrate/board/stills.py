@@ -39,7 +39,7 @@ class PictureSets:
 
 
 def list_images(folder: Path, stem: str = "") -> list[Path]:
-    """Return the pictures of a folder in natural order; stem: with which their names begin, before a number."""
+    """Return the pictures of a folder in natural order; stem: beginning of their names, before a number."""
     wanted = re.compile(rf"(?i){re.escape(stem)}\D*\d+\D*\.\w+") if stem else re.compile(r".*")
     files = (file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith("."))
     return sorted((file for file in files if wanted.fullmatch(file.name)), key=lambda file: make_natural_key(file.name))

@@ -167,7 +167,7 @@ def blobs_of(camera: int, image_px: Floats, seen: Bools, n: int, order: np.ndarr
 
 
 def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
-    """Return how a visible marker is labelled; image_px: of all markers, (V, M, 2).
+    """Return how a visible marker is labelled; image_px: image points of all markers, (V, M, 2) [px].
 
     RIGHT: correctly in all views; WRONG: it has the blob of another marker, or another has its blob; NONE: else.
     """

@@ -25,7 +25,7 @@ def knows(run: MissingRun) -> bool:
 
 
 def mean(runs: list[MissingRun], measure: str, whole: bool = False) -> float:
-    """Return the mean of a measure over runs, NaN of none; whole: of the same runs with no marker missing."""
+    """Return the mean of a measure over runs, NaN of none; whole: whether the errors are those with no marker missing."""
     values = [getattr(run.whole if whole else run.errors, measure) for run in runs]
     return float(np.mean(values)) if values else float("nan")
 
@@ -49,7 +49,7 @@ def table(runs: list[MissingRun], measure: str) -> list[str]:
 
 
 def knowledge(run: MissingRun) -> str:
-    """Return in words from which motion the style of a run was learned."""
+    """Return in words whether the style of a run knows the motion."""
     if run.style == "none":
         return "without a style"
     return "the style knows the motion" if knows(run) else "the style does not know the motion"

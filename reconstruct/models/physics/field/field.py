@@ -56,7 +56,7 @@ class ExampleMotions(ReadOnlyArrays):
     """The motions that were learned from, one after the other, on a ground at height 0.
 
     Attributes:
-        q: (N, 95), single precision.
+        q: configurations, (N, 95), single precision.
         start: first row of each motion and N, (C + 1,).
         parts: parts of the feet that carry weight, (N, 2, 3).
         level_m: height of each part when it stands, (C, 2, 3) [m].

@@ -27,7 +27,7 @@ class SparseProcess(ReadOnlyArrays):
     """A learned process.
 
     Attributes:
-        inducing: (M, D).
+        inducing: inducing inputs, (M, D).
         length: length scales, (D,).
         noise: variance, share of each output's.
         variance: c_k, (K,).
@@ -48,10 +48,10 @@ class Prediction:
     """Outputs at N inputs.
 
     Attributes:
-        mean: (N, K).
+        mean: means, (N, K).
         share: variance of each over c_k, the same for all outputs, (N,).
-        mean_by: (N, K, D).
-        share_by: (N, D), derivatives by the inputs.
+        mean_by: derivatives of the means with respect to the inputs, (N, K, D).
+        share_by: derivatives of the shares with respect to the inputs, (N, D).
     """
 
     mean: Floats
@@ -94,8 +94,8 @@ def learn_process(
 
     Args:
         Y: inputs, (N, D).
-        outputs: (N, K).
-        inducing: (M, D).
+        outputs: outputs, (N, K).
+        inducing: inducing inputs, (M, D).
         start: first length scales, (D,).
         max_steps: greatest number of steps of the optimiser.
         report: called with the number of steps done after each step.
@@ -126,7 +126,7 @@ def build_process(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, 
 
     Args:
         Y: inputs, (N, D).
-        outputs: (N, K).
+        outputs: outputs, (N, K).
         inducing: inducing inputs, (M, D).
         length: length scales, (D,).
         noise: variance of the noise, relative to the signal's.
@@ -148,7 +148,7 @@ def compute_negative_log_likelihood(log_parameters: Floats, Y: Floats, outputs: 
     Args:
         log_parameters: logarithms of length scales and noise, (D + 1,).
         Y: inputs, (N, D).
-        outputs: (N, K).
+        outputs: outputs, (N, K).
         inducing: inducing inputs, (M, D).
     """
     length, noise = np.exp(log_parameters[:-1]), float(np.exp(log_parameters[-1]))

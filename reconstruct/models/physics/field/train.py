@@ -31,9 +31,9 @@ class FieldMotion:
     """A motion to learn from, at `FPS`, its forces free of noise.
 
     Attributes:
-        q: (N, 95), on a ground at height 0.
-        parts: (N, 2, 3).
-        level_m: height of each part of the feet when it stands, (2, 3) [m]; skeleton and mass: of the performer.
+        q: configurations, (N, 95), on a ground at height 0.
+        parts: parts of the feet that carry weight, (N, 2, 3).
+        level_m: height of each part of the feet when it stands, (2, 3) [m].
     """
 
     name: str

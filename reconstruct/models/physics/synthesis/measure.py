@@ -20,7 +20,7 @@ class MotionFigures:
 
     Attributes:
         residual_force: force that no contact gives, on the root, RMS, as a share of the weight.
-        residual_torque: share of the weight times the height; largest_force.
+        residual_torque: torque that no contact gives, RMS, as a share of the weight times the height.
         slide_m: mean movement of points in contact from frame to frame [m].
         float_m: mean distance of points in contact from the ground [m].
         sunk_m: deepest of all points.

@@ -57,7 +57,7 @@ def interpolate_keys(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: in
     Args:
         dynamics: the body's equations of motion.
         keys: poses and their frames.
-        n_frames: N.
+        n_frames: number N of frames.
     """
     order = sorted(keys, key=lambda key: key.frame)
     frames = np.array([key.frame for key in order])
@@ -86,7 +86,7 @@ def build_from_examples(
         keys: poses and their frames.
         parts: contacts wanted, (N, 2, 3), or None.
         units: units of states.
-        n_frames: N.
+        n_frames: number N of frames.
         fps: frames a second.
     """
     order = sorted(keys, key=lambda key: key.frame)

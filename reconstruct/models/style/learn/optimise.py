@@ -52,7 +52,7 @@ def minimise_value(
 
     Args:
         value: returns value and gradient at a point.
-        start: (P,).
+        start: variables to begin with, (P,).
         bounds: bounds of the variables.
         steps: greatest number of steps.
         optimiser: optimiser to use.
@@ -86,7 +86,7 @@ def run_scaled_conjugate_gradients(
 
     Args:
         value: returns value and gradient at a point.
-        start: (P,).
+        start: variables to begin with, (P,).
         bounds: bounds of the variables.
         steps: greatest number of steps.
         tolerance: relative decrease that ends the search.

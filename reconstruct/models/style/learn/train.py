@@ -154,7 +154,7 @@ def fit_start_from_components(Y: Floats, n_latent: int, most_scale: Floats) -> S
 
     Args:
         Y: standardised features, (N, D).
-        n_latent: Q.
+        n_latent: number Q of latent dimensions.
         most_scale: largest scales, (D,).
     """
     deviation = Y.std(axis=0)
@@ -191,7 +191,7 @@ def build_start_from_style(style: Style, features: Floats, modelled: Bools, comp
 
     Args:
         style: style to continue from.
-        features: (N, F), of which `modelled`, (F,), are learned.
+        features: features, (N, F), of which `modelled`, (F,), are learned.
         modelled: features that are modelled, (F,).
         component_ln_scale: ln w, (D,), of those that the style does not model.
     """

@@ -38,7 +38,7 @@ class SynthesisPrior(NamedTuple):
 
     Attributes:
         styles: likelihoods of the styles, with a leading axis (S).
-        shares: (S,).
+        shares: shares of the styles, (S,).
         first: start of each style's x in all x, and the end, (S + 1,).
         weight, centre: weights and target values of the static features that are drawn to a value, (A + 3,) each.
         up: up direction of the world, (3,).

@@ -170,8 +170,8 @@ def measure_constraint_errors(
 
     Args:
         skeleton: the skeleton.
-        rotvec: (J, 3) [rad].
-        root_m: (3,) [m].
+        rotvec: rotation vectors of the joints, (J, 3) [rad].
+        root_m: position of the root, (3,) [m].
         constraints: constraints that the pose is to meet.
         targets: the constraints.
     """

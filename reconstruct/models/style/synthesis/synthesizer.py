@@ -55,7 +55,7 @@ class Synthesis:
 
     Attributes:
         rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
-        root_m: (3,) [m].
+        root_m: position of the root, (3,) [m].
         latent: x of each style, (Q,).
         energy: energy of all terms.
         likelihood: the weighted sum of L_IK.
