@@ -34,7 +34,7 @@ class DictionaryOptions:
     """How a dictionary is learned.
 
     Attributes:
-        n_atoms: number K of atoms, or 0 to grow the dictionary until the root mean square error of the entries is at most `target`.
+        n_atoms: number K of atoms, or 0 to grow it until the root mean square error of the entries is at most `target`.
         n_nonzero: number T of atoms of a pose.
         iterations: number of iterations of K-SVD.
         seed: seed of the first choice of atoms.

@@ -21,13 +21,14 @@ class MotionFigures:
     Attributes:
         residual_force: force that no contact gives, on the root, RMS, as a share of the weight.
         residual_torque: torque that no contact gives, RMS, as a share of the weight times the height.
+        largest_force: largest of the residual forces, as a share of the weight.
         slide_m: mean movement of points in contact from frame to frame [m].
         float_m: mean distance of points in contact from the ground [m].
-        sunk_m: deepest of all points.
+        sunk_m: depth of the deepest point below the ground [m].
         outside_cone: share of the frames whose force leaves the round friction cone.
-        jerk: RMS of the joints, m/s^3.
-        peak: largest vertical force on both feet, share of the weight.
-        key_m, path_m: largest distance of joints from key poses and paths.
+        jerk: RMS of the joints' jerk [m/s^3].
+        peak: largest vertical force on both feet, as a share of the weight.
+        key_m, path_m: largest distance of joints from key poses and paths [m].
     """
 
     residual_force: float
