@@ -33,8 +33,8 @@ class TrackedMoment:
     """Result of tracking a moment.
 
     Attributes:
-        frame: labelled.
-        hypotheses: the likeliest first.
+        frame: labelled markers.
+        hypotheses: hypotheses after the moment, the likeliest first.
         acquired: whether the first was found anew.
         switched: whether it does not go on from the first of the moment before.
         unusual: whether the pose is far from the observations.

@@ -46,9 +46,9 @@ class MarkerTracks:
     """The measured markers, triangulated from the views of two cameras at least.
 
     Attributes:
-        names: M.
-        point_m: (N, M, 3) [m] world, zero where not measured.
-        valid: measured, (N, M).
+        names: names of the M markers.
+        point_m: positions, (N, M, 3) [m] world, zero where not measured.
+        valid: whether each was measured, (N, M).
         cameras: cameras that saw each marker, one bit for every camera of the rig from the lowest on, (N, M); None if unknown.
     """
 

@@ -173,7 +173,8 @@ class StatusMessage:
         rates_hz, drops, skew_ns: figures by name.
         calibration: health in figures.
         cameras: state and counts of each camera.
-        service: address for requests, recording: the file that is being written, both empty for none.
+        service: address for requests, empty for none.
+        recording: file that is being written, empty for none.
         resting: names of optional work that rests, as frames come faster than they can be solved.
         lag_ns: delay of the poses behind the newest views, with which they are decided [ns].
     """

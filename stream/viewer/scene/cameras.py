@@ -41,9 +41,9 @@ class Frustum:
     """The view of a camera in the world.
 
     Attributes:
-        fov_rad: vertical.
-        wxyz: camera to world.
-        position_m: (3,).
+        fov_rad: vertical field of view [rad].
+        wxyz: quaternion of the rotation from camera to world.
+        position_m: optical centre, (3,) [m].
     """
 
     fov_rad: float

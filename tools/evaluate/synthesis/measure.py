@@ -32,9 +32,9 @@ class SynthesisErrors:
     Attributes:
         asf_deg: angles of the file's skeleton, the paper's measure, (N, D).
         component_deg: moving components of our rotation vectors, (N, A).
-        geodesic_deg: (N, J - 1).
-        position_mm: (N, J).
-        frame_ms: mean time of a frame.
+        geodesic_deg: rotation errors of the joints but the root, (N, J - 1).
+        position_mm: position errors of the joints, (N, J).
+        frame_ms: mean time of a frame [ms].
     """
 
     asf_deg: Floats
