@@ -122,7 +122,7 @@ def is_clearly_nearest(squared: Floats, rows: Ints, columns: Ints) -> Bools:
     Args:
         squared: squared distances, (P, Q).
         rows: rows of the chosen elements, (K,).
-        columns: of the chosen elements, (K,).
+        columns: columns of the chosen elements, (K,).
     """
     own = squared[rows, columns]
     others = squared.copy()

@@ -36,10 +36,10 @@ class SpacetimeSigmas:
     """Standard deviation expected of each term.
 
     Attributes:
-        joint_m, rotation_rad: of a joint's position, and a joint's rotation, from the given motion.
-        root_m_s2, joint_rad_s2: of the accelerations of the hips and of rotations.
-        force, torque: of the root's residual, by weight, and by weight times height.
-        muscle: of a joint's torque, by weight times height.
+        joint_m, rotation_rad: standard deviations of a joint's position and rotation from the given motion.
+        root_m_s2, joint_rad_s2: standard deviations of the accelerations of the hips and of rotations.
+        force, torque: standard deviations of the root's residual, as shares of the weight, and of the weight times the height.
+        muscle: standard deviation of a joint's torque, as a share of the weight times the height.
         slide_m: movement of a standing part from frame to frame [m].
         height_m: height of a standing part [m].
         below_m: depth of a point below the ground [m].

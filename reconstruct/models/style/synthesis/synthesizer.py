@@ -116,7 +116,7 @@ class Synthesizer:
             constraints: constraints that the pose is to meet.
             start: pose of the previous frame; then there is neither annealing nor a search for a start.
             past: velocity and acceleration count too; without it the style's static features alone.
-            search: where the minimum near start is a bad one, search for other starts too.
+            search: whether to search for other starts too if the minimum near start is a bad one.
             max_steps: greatest number of steps from start, LIVE_STEPS for a live frame; more needed: the pose has not converged.
             past: features of the frames before, or None.
             search: whether other starts are tried too.
