@@ -123,7 +123,7 @@ def _pack_intrinsics(camera: Camera) -> Floats:
 
 
 def format_camera_name(name: str) -> str:
-    """Return a camera's name in a sentence: `the left camera`, `camera cam_2` of other programs, else `the camera`."""
+    """Return a camera's name for use in a sentence: `the left camera`, `camera cam_2`, or `the camera` if it has no name."""
     if name in ("", "camera"):
         return "the camera"
     return f"camera {name}" if "cam" in name.lower() else f"the {name} camera"

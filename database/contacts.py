@@ -57,7 +57,10 @@ def compute_contact_points_m(skeleton: Skeleton, rotvec: Floats | Singles, root_
 
 
 def label_contacts(points_m: Floats, fps: float) -> Bytes:
-    """Label one clip: points_m (N, 4, 3) [m] world, Y up, at `fps` -> (N, 4), 1 where the point is on the ground."""
+    """Return which points of a clip are on the ground, (N, 4) uint8, 1 where they are.
+
+    points_m: positions of heels and toes in the world, Y up, (N, 4, 3) [m]; fps: frame rate [Hz].
+    """
     if len(points_m) < 3:
         return np.zeros(points_m.shape[:2], np.uint8)
     speed = compute_speeds_m_s(points_m, fps)

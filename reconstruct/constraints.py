@@ -76,7 +76,7 @@ def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m
     """Return constraints of handles at world points.
 
     Args:
-        joint: of each handle, (P,).
+        joint: joint of each handle, (P,).
         offset_m: place in the joint's frame, (P, 3) [m].
         target_m: world points, (P, 3) [m]; NaN for no constraint.
         sigma_m: standard deviation [m].

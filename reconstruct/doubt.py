@@ -10,8 +10,10 @@ JOINED_S = 0.5  # doubtful frames that are no farther apart are one span
 class Doubt(StrEnum):
     """Why a frame is doubtful.
 
-    FIT: the pose is far from what the cameras see; RIVALS: other labels, of another pose, are nearly as likely; EXCHANGED: other
-    labels have just turned out to be right.
+    Attributes:
+        FIT: the pose is far from what the cameras see.
+        RIVALS: other labels, of another pose, are nearly as likely.
+        EXCHANGED: other labels have just turned out to be right.
     """
 
     FIT = "fit"

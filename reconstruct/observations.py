@@ -24,9 +24,12 @@ UNKNOWN_DEPTH_M, MIN_DEPTH_M = 3.0, 0.3
 class Observations:
     """Observations of M markers.
 
-    point_m: (M, 3) world; root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated;
-    ideal: undistorted normalised image points, (V, M, 2); weight_px: 1 / variance, (V, M) [1/px^2], zero where unused;
-    view_rotation (V, 3, 3), view_translation (V, 3) [m], view_focal (V,) [px]: the cameras, world to camera.
+    Attributes:
+        point_m: (M, 3) world.
+        root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated.
+        ideal: undistorted normalised image points, (V, M, 2).
+        weight_px: 1 / variance, (V, M) [1/px^2], zero where unused; view_rotation (V, 3, 3), view_translation (V, 3) [m],
+            view_focal (V,) [px]: the cameras, world to camera.
     """
 
     point_m: Floats
@@ -47,8 +50,11 @@ class Observations:
 class Rays:
     """Rays of the markers that one camera alone sees, world frame.
 
-    monocular: which markers, (M,); from_m: optical centres, (M, 3) [m]; direction: unit vectors, (M, 3), both zero elsewhere;
-    sigma_rad: standard deviation across the ray, (M,).
+    Attributes:
+        monocular: mask of these markers, (M,).
+        from_m: optical centres, (M, 3) [m].
+        direction: unit vectors, (M, 3), both zero elsewhere.
+        sigma_rad: standard deviation across the ray, (M,).
     """
 
     monocular: Bools
@@ -68,7 +74,7 @@ def observations_from_markers(
     Args:
         frame: the markers.
         rig: the cameras, in the world.
-        model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m].
+        model_sigma_m: standard deviation of each marker from its place by skeleton and offset, (M,) [m].
         expected_m: expected markers, (M, 3) [m], or None.
     Raises ValueError: a covariance that is not positive definite.
     """

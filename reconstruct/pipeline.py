@@ -53,10 +53,13 @@ def _return_zero_clock() -> int:
 class Pipeline:
     """Turns views into poses for one rig, subject and database; remembers the last poses.
 
-    hidden: names of markers kept from the published poses, which a second estimator solves: labels are made with all markers, so
-    that the prediction of the hidden ones can be scored; clock: nanoseconds, for the latencies by stage; markers, views: of the
-    last views, its labels and what these were chosen from. Where the rig knows no floor it is moved, between two steps, into the
-    world that the first poses show.
+    Where the rig knows no floor it is moved, between two steps, into the world that the first poses show.
+
+    Attributes:
+        hidden: names of markers kept from the published poses, which a second estimator solves: labels are made with all
+            markers, so that the prediction of the hidden ones can be scored.
+        clock: nanoseconds, for the latencies by stage.
+        markers, views: labelled markers of the last views, and these views.
     """
 
     rig: Rig
@@ -241,7 +244,7 @@ class Pipeline:
 
 
 def find_doubts(tracked: TrackedMoment) -> frozenset[Doubt]:
-    """Return what speaks against the labels or the pose of a moment."""
+    """Return the reasons to doubt the labels or the pose of a moment."""
     told = {
         Doubt.FIT: tracked.unusual,
         Doubt.RIVALS: len(tracked.hypotheses) > 1,

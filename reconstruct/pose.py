@@ -51,14 +51,23 @@ SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be sw
 class Pose:
     """One full-body pose with its provenance.
 
-    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world; root_m: (3,) [m];
-    joint_source: JointSource, (J,) uint8; confidence: 1 to 0 as error_m grows, (J,); marker_m: every marker as the pose has
-    it, (M, 3) [m] world; measured: two cameras at least saw it and the solver used it, (M,); residual_m: distance to the measured
-    marker, (M,), zero elsewhere; seen: used from each camera, (V, M); residual_px: reprojection error there, (V, M);
-    latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
-    markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it; error_m: how far from the truth each joint may
-    be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as near), or (0,) where nobody knows; doubts: what speaks
-    against labels or pose; n_views: how many cameras gave a view of the moment.
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world.
+        root_m: (3,) [m].
+        joint_source: JointSource, (J,) uint8.
+        confidence: 1 to 0 as error_m grows, (J,).
+        marker_m: every marker as the pose has it, (M, 3) [m] world.
+        measured: two cameras at least saw it and the solver used it, (M,).
+        residual_m: distance to the measured marker, (M,), zero elsewhere.
+        seen: used from each camera, (V, M).
+        residual_px: reprojection error there, (V, M).
+        latency_ns: latency by stage [ns].
+        contacts: contact of each of `database.contacts.CONTACT_JOINTS` with the ground, (4,).
+        point_m: triangulated positions of `measured` markers, (M, 3) [m] world, or (0, 3) if they were not kept.
+        error_m: expected error of each joint, one standard deviation, (J,) [m] (68 % are nearer, 95 % within twice as much), or
+            (0,) if unknown.
+        doubts: reasons to doubt the labels or the pose.
+        n_views: number of cameras with a view of the moment.
     """
 
     index: int
@@ -103,9 +112,9 @@ def build_pose_packet(
 
     Args:
         frame: the markers that were used.
-        state: how well the performer is tracked.
+        state: tracking state of the performer.
         body: the pose.
-        marker_m: its markers, (M, 3) [m] world.
+        marker_m: positions of the markers, (M, 3) [m] world.
         rig: the cameras, in the world.
         subject: the performer.
         error_m: expected of the joints, (J,) [m], or None.
@@ -146,8 +155,8 @@ def find_joint_sources(
 
     Args:
         frame: the markers that were used.
-        state: of the pose.
-        subject: whose pose it is.
+        state: tracking state of the pose.
+        subject: subject of the pose.
         error_m: expected errors of the joints, (J,) [m], or None.
     """
     if state is TrackingState.LOST or not frame.shown.any():

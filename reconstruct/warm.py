@@ -33,7 +33,7 @@ def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
     """Solve the T-pose from all views, the next frames, from one view, with a pose model; forget it.
 
     Args:
-        estimator: to be warmed.
+        estimator: estimator to warm.
         rig: the cameras, in the world.
         fills_in: whether a pose model is warmed too.
     """

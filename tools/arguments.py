@@ -23,7 +23,7 @@ def set_styles(settings: Settings, style: Path | None, save_style: Path | None, 
     of missing markers that are not there.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         style: the file to begin with.
         save_style: the file for the last one.
         no_style: use none.

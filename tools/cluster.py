@@ -55,8 +55,12 @@ class CrashedError(DuocapError):
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """Who works. count: processes on this machine, None: as many as it has cores and memory for; scheduler: address of a
-    cluster's instead, such as tcp://host:8786; tls_ca, tls_cert, tls_key: for tls://, by default as Dask is configured.
+    """Who works.
+
+    Attributes:
+        count: processes on this machine, None: as many as it has cores and memory for.
+        scheduler: address of a cluster's instead, such as tcp://host:8786.
+        tls_ca, tls_cert, tls_key: files for tls://, by default as Dask is configured.
     """
 
     count: int | None = None

@@ -47,7 +47,7 @@ def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[st
     recording.
 
     Args:
-        recording: whose name files without one get.
+        recording: recording that gives its name to files without one.
         out: files to write.
         formats: names of formats.
     Raises: DuocapError: neither file nor format, an unknown one, or several of both that do not match in number; the recording

@@ -69,7 +69,7 @@ def _build_command(words: Sequence[str]) -> list[str]:
 
 
 def format_kernel_list(found: dict[str, dict[str, Any]]) -> str:
-    """Return the file's text, a line an entry."""
+    """Return a kernel list as JSON text, one line per kernel, sorted by name."""
     lines = [f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found)]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

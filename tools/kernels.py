@@ -37,9 +37,9 @@ def read_kernel_list(command: str) -> dict[str, dict[str, Any]]:
 
 
 def compile_kernels(command: str, without: Sequence[str] = ()) -> None:
-    """Compile the kernels of a command, with a progress bar, unless that was done before; a failure is left to the command.
+    """Compile the kernels of a command, with a progress bar, unless this was done before.
 
-    without: beginnings of the names of those that are not needed.
+    If it fails, kernels are compiled when the command calls them. without: prefixes of the names of kernels that are not needed.
     """
     listed = {name: entry for name, entry in read_kernel_list(command).items() if not name.startswith(tuple(without) or "\n")}
     mark = _find_mark_file(listed)

@@ -31,9 +31,9 @@ def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[Output
     """Return an outlet with its service and outputs.
 
     Args:
-        settings: of the stream.
-        session: its name.
-        outputs: hear every message beside the stream.
+        settings: settings of the stream.
+        session: name of the session.
+        outputs: factories of outputs that get every message besides the stream.
     Raises: StreamError, EndpointError, and what the outputs raise.
     """
     made = open_outputs(outputs)
@@ -103,11 +103,11 @@ def play_recording(
     Args:
         recording: the recording.
         span: the part that is played.
-        outlet: where it is published.
+        outlet: outlet that publishes it.
         session: name of the session that plays it.
         speed: times as fast as it was.
         loop: begin again at the end.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     """
     player = RecordingPlayer(recording, session, outlet)
     player.begin()

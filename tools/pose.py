@@ -50,9 +50,17 @@ DEFAULT_STYLE = "builtin-motions-1.style"  # another number, where it is to be l
 
 @dataclass(frozen=True, slots=True)
 class PoseTask:
-    """What to pose with. styles, dictionary: files, none: of built-in motions; session: to go on with, None: a new one; model: by
-    name; picture: to pose after, or None; database: whose poses can be taken, None: the default one; publish: at once; browser:
-    open the system's."""
+    """What to pose with.
+
+    Attributes:
+        styles, dictionary: files, none: of built-in motions.
+        session: session to go on with; None for a new one.
+        model: name of the model.
+        picture: picture to pose after, or None.
+        database: database whose poses can be taken; None for the default one.
+        publish: whether poses are published from the start.
+        browser: open the system's.
+    """
 
     settings: Settings
     styles: tuple[Path, ...] = ()
@@ -267,7 +275,7 @@ def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[st
     Args:
         task: the session and its model.
         out: files to write, each with its format.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     Raises: DuocapError.
     """
     from stream.posing.motion import solve_keyframe_motion, take_from_pose

@@ -50,7 +50,7 @@ def simulate_recording(
     truth.*.
 
     Args:
-        scene: what is rendered.
+        scene: scene to render.
         out: folder of the videos.
         codec: mjpg or ffv1.
         progress: called with frames done and frames in all.

@@ -52,8 +52,13 @@ class SyncSamples:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """An offset. by_second: time [s] and offset of every second that tells one, with its sigma, (S, 3); drift_ppm: NaN where
-    unknown; error_px: median and 95th percentile of the epipolar error before and after, (2, 2), NaN without a rig."""
+    """An offset.
+
+    Attributes:
+        by_second: time [s] and offset of every second that tells one, with its sigma, (S, 3).
+        drift_ppm: NaN where unknown.
+        error_px: median and 95th percentile of the epipolar error before and after, (2, 2), NaN without a rig.
+    """
 
     offset: OffsetMeasurement
     by_second: Floats
@@ -201,7 +206,7 @@ def format_sync_result(found: SyncResult, way: Way, camera: int = 1) -> list[str
     """Return for a person what was found of a camera.
 
     Args:
-        found: of the camera.
+        found: result for the camera.
         way: epipolar, flash or jump.
         camera: number of the camera, from 1 on.
     """

@@ -80,8 +80,13 @@ VIEWER_NICE = 5  # beside a run: poses are more urgent than their picture
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """What to show; the settings say where. files: one or two recordings, none: the stream; browser: open the system's; at_s:
-    time of the recordings to stop at [s], None: they play from the beginning."""
+    """What to show; the settings say where.
+
+    Attributes:
+        files: one or two recordings, none: the stream.
+        browser: open the system's.
+        at_s: time of the recordings to stop at [s], None: they play from the beginning.
+    """
 
     settings: Settings
     files: tuple[Path, ...] = ()
@@ -146,9 +151,10 @@ def open_viewer(
     """Open a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
 
     Args:
-        settings: of the run.
-        tell: receives what goes on, in words.
-        stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
+        settings: settings of the run.
+        tell: receives progress messages as text.
+        stay: whether to wait after the block until the page is closed, or for Ctrl-C, so that the last minutes can be looked at
+            again.
         wanted: whether there is to be a viewer.
     """
     viewer = _start_viewer(settings, tell) if wanted else None
@@ -186,9 +192,9 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
     It only answers: a pipe that nobody reads fills up within minutes, and whoever writes to it then waits for ever.
 
     Args:
-        pipe: to the process that opened it.
-        plan: what to show.
-        logs: of the process.
+        pipe: connection to the process that opened it.
+        plan: page to show.
+        logs: log settings of the process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
     start_logs(logs, "viewer")

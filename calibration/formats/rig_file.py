@@ -55,14 +55,14 @@ def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None
 
 
 def read_rig_for_views(path: Path, n_views: int, names: Sequence[str] = ()) -> tuple[Rig, tuple[int, ...]]:
-    """Return the rig for a number of views, and which cameras of its file these are.
+    """Return the rig for a number of views, and the indices of its cameras in the file.
 
     Args:
-        path: the rig file.
-        n_views: how many views there are.
-        names: which of its cameras the views are of, by name, or by what cameras are called in their order: left, right, third
-            and so on; none: of all, in order, and a single view of the first.
-    Raises: FileFormatError: as `read_rig`, and where no camera has such a name.
+        path: rig file.
+        n_views: number of views.
+        names: the camera of each view, by its name in the file or by its place there: left, right, third and so on. Without names
+            the views are of all cameras in order, and a single view is of the first.
+    Raises: FileFormatError: as `read_rig`, or no camera has such a name, or the names are not one for each view.
     """
     if not names and n_views > 1:
         return read_rig(path, n_views=n_views), tuple(range(n_views))

@@ -118,9 +118,14 @@ def adjust_bundle(
 
 @dataclass(frozen=True, slots=True)
 class RobustFit:
-    """The adjusted state, the observations with their final weights, the corners seen and in use, and the noise by camera.
+    """Result of a robust bundle adjustment of C cameras, V views and N corners.
 
-    mask, used: (C, V, N); sigma_px: (C,).
+    Attributes:
+        state: the adjusted state.
+        seen: observations with their final weights.
+        mask: corners that were seen, (C, V, N).
+        used: corners in use, (C, V, N).
+        sigma_px: noise of the observations by camera, (C,) [px].
     """
 
     state: BundleState

@@ -110,7 +110,7 @@ def compute_depths(R: Floats, t: Floats, left: Floats, right: Floats) -> Floats:
 
 
 def thin_track(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
-    """Return moments between which the wand moved, evenly chosen, at most `most`: a wand at rest adds nothing."""
+    """Return at most `most` moments, evenly chosen from those between which the wand moved."""
     kept: list[int] = []
     for f in range(len(track.t_s)):
         if not kept or np.abs(track.points_px[f] - track.points_px[kept[-1]]).max() >= LEAST_MOVE_PX:

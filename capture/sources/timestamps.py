@@ -79,7 +79,12 @@ class StampWriter:
 
 @dataclass(frozen=True, slots=True)
 class ContainerTimes:
-    """The times that a video itself holds. seconds: of every frame, (N,) [s] from 0 on, increasing; n_announced: frames."""
+    """Presentation times of the frames of a video file.
+
+    Attributes:
+        seconds: time of every frame, (N,) [s], increasing from 0.
+        n_announced: number of frames shown according to the file's header, or N if the header gives none.
+    """
 
     seconds: Floats
     n_announced: int

@@ -43,7 +43,11 @@ MIN_STEP_S = 0.0003  # and by this much
 class OffsetEstimate:
     """How late a camera's timestamps are.
 
-    offset_ms: applied, beyond the setting; estimate_ms: estimated; sigma_ms: its standard deviation; drift_ppm: of the estimate.
+    Attributes:
+        offset_ms: offset that is applied at present, in addition to the one in the settings [ms].
+        estimate_ms: estimated offset [ms].
+        sigma_ms: standard deviation of the estimate [ms].
+        drift_ppm: estimated rate at which the offset changes [ppm].
     """
 
     offset_ms: float
@@ -288,11 +292,13 @@ def fit_slope_robustly(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> 
 
 
 def subtract_running_means(track: Floats, error: Floats, slope: Floats) -> tuple[Floats, Floats]:
-    """Subtract from every row the running means of its track's earlier rows; rows are in order of time.
+    """Subtract from the errors and slopes of every row the running means of the earlier rows of the same track.
 
     Args:
-        track: of each row, (K,).
-        error, slope: (K,).
+        track: number of each row's track, (K,); rows are in order of time.
+        error: signed Sampson distance of each row, (K,) [px].
+        slope: its derivative with respect to the time offset, (K,) [px/s].
+    Returns: errors and slopes without their means, (K,) each; those of a track's first row are zero.
     """
     means: dict[float, tuple[float, float, float]] = {}
     out = np.zeros((2, len(track)))

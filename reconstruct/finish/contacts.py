@@ -74,9 +74,9 @@ def compute_contact_probability(share: Floats, speed_m_s: Floats, height_m: Floa
     A low point proves nothing, a high one is strong evidence against a contact.
 
     Args:
-        share: of the neighbours in contact, (4,), NaN where unknown.
+        share: share of the neighbours in contact, (4,), NaN where unknown.
         speed_m_s: (4,).
-        height_m: over the point's height when it stands, (4,) [m], None without a floor.
+        height_m: height above the one at which the point stands, (4,) [m]; None without a floor.
     """
     heights = [LOW_M] * N_POINTS if height_m is None else height_m.tolist()
     probability = np.empty(N_POINTS)
@@ -91,8 +91,8 @@ def update_contacts(before: Bools, probability: Floats, settings: FeetSettings) 
     """Return which points are in contact now, (4,): a contact begins above `enter` and ends below `leave`.
 
     Args:
-        before: which points were in contact, (4,).
-        probability: of contact, (4,).
+        before: points that were in contact before, (4,).
+        probability: probability of contact, (4,).
         settings: thresholds of contacts.
     """
     return np.asarray(np.where(before, probability > settings.leave, probability > settings.enter))

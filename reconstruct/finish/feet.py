@@ -39,8 +39,13 @@ FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]]
 class FeetState:
     """What is remembered of ankles and balls of the feet, rows as `database.contacts.CONTACT_JOINTS`.
 
-    motion: their positions and speeds; contact: (4,) bool; anchor_m: (4, 3) world; variance_m2: of the anchors, (4,); strength:
-    of each anchor, 0..1, (4,); limit_m: farthest that each point is moved from the pose, (4,).
+    Attributes:
+        motion: positions and speeds of ankles and balls.
+        contact: (4,) bool.
+        anchor_m: (4, 3) world.
+        variance_m2: variances of the anchors, (4,) [m^2].
+        strength: strength of each anchor, from 0 to 1, (4,).
+        limit_m: farthest that each point is moved from the pose, (4,).
     """
 
     motion: FootMotion
@@ -86,7 +91,7 @@ class FeetLock:
             t_ns: time of the frame [ns].
             rotvec: charted, (J, 3) [rad], row 0 the root's orientation.
             root_m: (3,) [m].
-            share: of the neighbours in contact, (4,), NaN if unknown.
+            share: share of the neighbours in contact, (4,), NaN if unknown.
             measured: whether a marker of the left, right foot is seen, (2,).
         """
         G, p = compute_forward_kinematics(self._skeleton, rotvec, root_m)

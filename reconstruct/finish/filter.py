@@ -50,9 +50,13 @@ class ActivityLimits(NamedTuple):
 class FilterMemory(NamedTuple):
     """State after the last frame, updated in place.
 
-    joint_m, filtered_m: solved and filtered joints (J, 3); quaternion: filtered rotations, xyzw (J, 4); root_m: filtered root
-    (3,); fast, slow: mean velocities (J, 3) [m/s]; strayed: mean vector from filtered to solved joints (J, 3) [m]; activity: of
-    each part, 0 still to 1 moving, (4,).
+    Attributes:
+        joint_m, filtered_m: solved and filtered joints (J, 3).
+        quaternion: filtered rotations, xyzw (J, 4).
+        root_m: filtered root (3,).
+        fast, slow: mean velocities (J, 3) [m/s].
+        strayed: mean vector from filtered to solved joints (J, 3) [m].
+        activity: activity of each part, from 0 (still) to 1 (moving), (4,).
     """
 
     joint_m: Floats
@@ -204,7 +208,7 @@ def rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Float
         quaternion: filtered rotations, (J, 4) xyzw; changed in place.
         rotvec: towards which they turn, (J, 3) [rad].
         alpha: share of the shortest arc, (J,).
-        out: the same as rotation vectors, (J, 3) [rad]: of r and the one a full turn shorter, the nearer to `rotvec`.
+        out: rotation vectors of the result, (J, 3) [rad]; of r and the vector a full turn shorter, the one nearer to `rotvec`.
     """
     for j in range(rotvec.shape[0]):
         angle = np.sqrt(rotvec[j, 0] ** 2 + rotvec[j, 1] ** 2 + rotvec[j, 2] ** 2)

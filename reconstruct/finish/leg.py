@@ -51,10 +51,10 @@ def solve_leg(skeleton: Skeleton, rotvec: Floats, rotation: Floats, position_m: 
     Args:
         skeleton: the skeleton.
         rotvec: charted, (J, 3) [rad].
-        rotation: of the hips, (3, 3), world.
-        position_m: of the hips, (3,) [m], world.
+        rotation: rotation of the hips, (3, 3), world.
+        position_m: position of the hips, (3,) [m], world.
         side: 0 left, 1 right.
-        target_m: of ankle and ball of the foot, (2, 3) [m], world, all finite.
+        target_m: targets of the ankle and the ball of the foot, (2, 3) [m], world, all finite.
     """
     leg = LEGS[side]
     x = np.ascontiguousarray(rotvec[leg[:3]], np.float64)

@@ -32,7 +32,7 @@ def predict(history: Sequence[Pose], ahead_s: float, subject: Subject) -> Pose:
 
     Args:
         history: tracked poses, oldest first, at least one.
-        ahead_s: how far ahead [s].
+        ahead_s: time ahead [s].
         subject: the performer.
     """
     last = history[-1]

@@ -37,7 +37,13 @@ COLUMN = np.append(PART, PART[0])  # part of every joint, and of the root's posi
 
 @dataclass(frozen=True, slots=True)
 class MotionTrack:
-    """Joints and root over time. seconds: (N,), rising; matrix: rotations (N, J, 3, 3); root_m: (N, 3)."""
+    """Joints and root over time.
+
+    Attributes:
+        seconds: (N,), rising.
+        matrix: rotations (N, J, 3, 3).
+        root_m: (N, 3).
+    """
 
     seconds: Floats
     matrix: Floats
@@ -48,7 +54,7 @@ def smooth_poses(poses: Sequence[Pose], subject: Subject, window_s: float = DEFA
     """Return the poses smoothed, each at its own time; poses outside tracked segments or with a repeated timestamp stay.
 
     Args:
-        poses: of a take, in order.
+        poses: poses of a take, in order.
         subject: the performer.
         window_s: full width of the window of a body in motion; 0 or less returns the poses as they are.
     """
@@ -73,9 +79,9 @@ def find_segments(poses: Sequence[Pose], subject: Subject, max_gap_s: float = MA
     """Return the indices of frames that belong together, each segment from a tracked frame to a tracked frame.
 
     Args:
-        poses: of a take, in order.
+        poses: poses of a take, in order.
         subject: the performer.
-        max_gap_s: between tracked frames of one segment.
+        max_gap_s: longest gap between tracked frames of one segment.
     """
     rising, known = _find_rising_frames(poses), _find_measured_frames(poses)
     if not known:
@@ -179,7 +185,7 @@ def fit_local_quadratic(tau: Floats, values: Floats, confidence: Floats, half_s:
         tau: times (K,) [s].
         values: (K, C, 3).
         confidence: (K, C).
-        half_s: where each column's tricube weights end, (C,) [s].
+        half_s: half width of each column's tricube weights, (C,) [s].
     """
     u = tau[:, None] / half_s
     weight = confidence * np.clip(1.0 - np.abs(u) ** 3, 0.0, None) ** 3

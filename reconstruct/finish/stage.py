@@ -56,7 +56,7 @@ class PoseFeet:
         Residuals stay those of the solver. While the performer is lost there are no contacts.
 
         Args:
-            pose: as solved.
+            pose: the pose as solved.
             rows: the pose's nearest poses in the database, (K,).
             weights: theirs, (K,), equal if None.
         """
@@ -66,10 +66,10 @@ class PoseFeet:
         """Return `step` of a pose with another body.
 
         Args:
-            pose: as solved.
-            rotvec: its joints in place of the pose's, (J, 3) [rad].
-            root_m: its root, (3,) [m].
-            rows: its nearest poses in the database, (K,), or None.
+            pose: the pose as solved.
+            rotvec: joints in place of the pose's, (J, 3) [rad].
+            root_m: root in place of the pose's, (3,) [m].
+            rows: rows of its nearest poses in the database, (K,), or None.
             weights: weights of these, (K,); None for equal ones.
         """
         if pose.state is TrackingState.LOST:
@@ -131,8 +131,8 @@ class Finish:
         """Finish one pose.
 
         Args:
-            pose: as solved.
-            rows: its nearest poses in the database, (K,), or None.
+            pose: the pose as solved.
+            rows: rows of its nearest poses in the database, (K,), or None.
             weights: weights of these, (K,); None for equal ones.
         """
         rotvec, root_m = self._filter.filtered(pose)

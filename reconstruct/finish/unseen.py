@@ -38,8 +38,10 @@ MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 class _Chain:
     """A chain's joints, (C,), the end last; at t_ns: coordinates and their rates, (C, 3), None before the first frame.
 
-    speeds: of its end in the poses of the database [m/s]; fastest_m_s: limit of the speed of its end, at least, by the frames
-    that are not left in `waiting`, of each its time and nearest poses.
+    Attributes:
+        speeds: of its end in the poses of the database [m/s].
+        fastest_m_s: limit of the speed of its end, at least, by the frames that are not left in `waiting`, of each its time and
+            nearest poses.
     """
 
     joints: Ints
@@ -86,9 +88,9 @@ class UnseenChains:
         """Return the joints of `step` for a pose with other joints, (J, 3) [rad].
 
         Args:
-            pose: as solved.
-            rotvec: its joints in place of the pose's, (J, 3) [rad].
-            rows: its nearest poses in the database, (K,), or None.
+            pose: the pose as solved.
+            rotvec: joints in place of the pose's, (J, 3) [rad].
+            rows: rows of its nearest poses in the database, (K,), or None.
         """
         if pose.state is TrackingState.LOST:
             self.forget()

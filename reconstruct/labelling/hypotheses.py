@@ -217,7 +217,7 @@ def find_nearest_labelled_pose(index: PoseIndex, local: Floats, choice: Ints, n_
         index: poses in lists around centres.
         local: markers as an upright pose, (M, 3) [m].
         choice: point of every marker, (M,), -1 for none.
-        n_lists: how many lists are searched.
+        n_lists: number of lists to search.
     """
     poses, centers, start, member = index.poses, index.centers, index.start, index.member
     distance = np.empty(centers.shape[0])
@@ -280,8 +280,11 @@ def _compute_costs(
 class Hypotheses:
     """Ways to label points.
 
-    choice: point of each marker, (H, M), -1 for none; root: placement, (H, 5); pose: most similar example, (H, M, 3), and number:
-    its row in the index, (H,); cost_m: root mean square distance, missing markers included, (H,).
+    Attributes:
+        choice: point of each marker, (H, M), -1 for none.
+        root: placement, (H, 5).
+        pose: most similar example, (H, M, 3), and number: its row in the index, (H,).
+        cost_m: root mean square distance, missing markers included, (H,).
     """
 
     choice: Ints
@@ -311,9 +314,9 @@ def place_on_points(points: Floats, poses: Floats, pairs: Ints, slack_m: float, 
         points: triangulated points, (P, 3) [m].
         poses: markers of examples, (K, M, 3) [m].
         pairs: pairs of markers that placements begin with, (Q, 2).
-        slack_m: by how much distances of points and markers may differ.
+        slack_m: greatest difference between distances of points and of markers [m].
         gate_m: farthest a marker may be from its point.
-        count: how many placements at most.
+        count: greatest number of placements.
     Returns: labellings (H, M) and placements (H, 5) of the best `count`.
     """
     scores, roots = np.empty((len(poses), len(pairs))), np.zeros((len(poses), len(pairs), 5))
@@ -337,15 +340,15 @@ def refine_hypotheses(
     left_over_m: float,
     relabel: bool = True,
 ) -> Hypotheses:
-    """Refine labellings (H, M) and placements (H, 5) by the nearest poses in turn.
+    """Refine labellings and placements in turn: each round takes the nearest pose of each hypothesis and fits it to the points.
 
     Args:
         points: triangulated points, (P, 3) [m].
         index: poses in lists around centres.
         choice: labellings, (H, M).
         root: placements, (H, 5).
-        gates_m: of each round.
-        left_over_m: distance that a missing marker counts while a point is left over.
+        gates_m: greatest distance of a marker from its point, one value for each round [m].
+        left_over_m: distance that a missing marker counts as while a point is left over [m].
         relabel: whether the labelling may change.
     """
     choice, root, found = choice.copy(), root.copy(), np.zeros(len(choice), np.int64)

@@ -82,7 +82,7 @@ def search_image_placements(
         bodies: rotated markers of poses, (H, M, 3) [m], in the camera's axes.
         pairs: pairs of markers, (Q, 2).
         depths: least and largest depth of the root [m].
-        slack: how far two blobs may be from their markers' distance [m].
+        slack: greatest distance of two blobs from the distance of their markers [m].
         best: scores, (B,), lowest kept; written.
         kept: body and root, camera frame, (B, 4); written.
     """
@@ -117,9 +117,9 @@ def keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Float
     """Put a placement among the best, at most one for each body, in place of the worst.
 
     Args:
-        score: of the placement.
-        body: its number.
-        t: its root, (3,) [m], camera frame.
+        score: score of the placement.
+        body: number of the body.
+        t: root of the body, (3,) [m], camera frame.
         best: scores, (B,); written.
         kept: bodies and roots, (B, 4); written.
     """
@@ -191,8 +191,9 @@ def choose_wide_pairs(markers: Floats, count: int) -> Ints:
 class AcquiredView:
     """A labelling without a previous pose: blob of each marker, (M,), -1 for none; the root; the most similar pose, (J, 3).
 
-    cost_m: root mean square distance across the rays, missing markers included; margin: cost of the next best labelling that
-    differs, as a multiple.
+    Attributes:
+        cost_m: root mean square distance across the rays, missing markers included.
+        margin: cost of the next best labelling that differs, as a multiple.
     """
 
     blob_of_marker: Ints
@@ -238,7 +239,7 @@ class ViewAcquirer:
             camera: the camera.
             points_px: the blobs, (N, 2) [px].
             last: the pose before the loss, which is tried too, and the direction it faced.
-            misled: that pose is probably wrong, use the direction only.
+            misled: whether that pose is probably wrong, so that only its direction is used.
         """
         if len(points_px) < self._min_labelled:
             return None

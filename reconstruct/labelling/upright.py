@@ -21,7 +21,11 @@ MAX_PAIRS = 6
 class PoseIndex(NamedTuple):
     """Upright poses in lists: those of centre c are `member[start[c]:start[c + 1]]`.
 
-    poses: (N, M, 3) [m]; centers: (C, M, 3) [m]; start: (C + 1,); member: (N,).
+    Attributes:
+        poses: (N, M, 3) [m].
+        centers: (C, M, 3) [m].
+        start: (C + 1,).
+        member: (N,).
     """
 
     poses: Floats
@@ -39,7 +43,7 @@ def build_pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
     Args:
         poses: markers of upright poses, (N, M, 3) [m].
         n_centers: number of centres.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
     flat = poses.reshape(len(poses), -1).astype(np.float32)
     drawn = np.random.default_rng(seed).permutation(len(flat))[: n_centers // 2]

@@ -63,9 +63,12 @@ class HeldOutCheck:
 
 @dataclass
 class HeldOutRecord:
-    """Errors of hidden markers with a pose model: sums of squares by limb and weight, (L + 1, W) [m^2]; how many count, (L + 1,).
+    """Errors of hidden markers with a pose model: sums of squares by limb and weight, (L + 1, W) [m^2]; how many count, (L +
+    1,).
 
-    gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square; n_checks: of how many.
+    Attributes:
+        gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square.
+        n_checks: number of checks behind them.
     """
 
     loss_m2: Floats = field(default_factory=lambda: np.full((len(LIMBS) + 1, len(WEIGHTS)), PRIOR_COUNT * PRIOR_M**2))
@@ -103,7 +106,10 @@ class HeldOutRecord:
 class FillIn:
     """Joins pose models with the local model of frames that lack markers.
 
-    models: by name; records: the errors of their held-out checks so far, by the same names; every_frames: how often one is made.
+    Args:
+        models: pose models by name.
+        records: the errors of their held-out checks so far, by the same names.
+        every_frames: number of frames from one check to the next.
     """
 
     def __init__(
@@ -149,10 +155,10 @@ class FillIn:
         """Join the predictions with what is known of a frame, None where none has a weight.
 
         Args:
-            problem: without the pose models.
-            solution: its.
-            t_ns: of the frame.
-            share: of a prediction that counts as new in this frame.
+            problem: problem of the frame without the pose models.
+            solution: solution of that problem.
+            t_ns: time of the frame.
+            share: share of a prediction that counts as new in this frame.
         """
         used = {name: weight for name, weight in self.weights().items() if weight.any()}
         if not used or share <= 0.0:
@@ -192,8 +198,8 @@ class FillIn:
 
         Args:
             problem: the frame's problem.
-            solution: its solution.
-            frame: its markers.
+            solution: solution without the hidden markers.
+            frame: markers of the frame.
             hidden: markers it was solved without, (M,).
         """
         self._pending = HeldOutCheck(problem, solution, frame, hidden)

@@ -22,8 +22,11 @@ from reconstruct.solve.root import RootPrior
 class PartialFrame:
     """What is known of a frame before a pose model is asked.
 
-    observations: nothing where a marker is missing; state: the pose solved from them without the pose model; variance: of its
-    joints, (D,) [rad^2], large where nothing is seen and neither the past nor the neighbours know.
+    Attributes:
+        observations: nothing where a marker is missing.
+        state: the pose solved from them without the pose model.
+        variance: variance of each joint coordinate, (D,) [rad^2], large where nothing is seen and neither the past nor the
+            neighbours know.
     """
 
     observations: Observations
@@ -35,8 +38,10 @@ class PartialFrame:
 class PoseGaussian:
     """A Gaussian over the joints, and how well it knows such poses.
 
-    expected: (D,) [rad]; precision: inverse covariance, (D, D) [1/rad^2], zero where the model predicts nothing; surprise: mean
-    squared residual of what is seen, in standard deviations: far above 1, the model does not know such poses.
+    Attributes:
+        expected: (D,) [rad].
+        precision: inverse covariance, (D, D) [1/rad^2], zero where the model predicts nothing.
+        surprise: mean squared residual of what is seen, in standard deviations: far above 1, the model does not know such poses.
     """
 
     expected: Floats
@@ -77,9 +82,9 @@ def join_prediction(model: LocalModel, root: RootPrior, prediction: PoseGaussian
     The root moves too, as far as it is known to go with the joints.
 
     Args:
-        model: over all joint coordinates.
-        root: what is known of the root.
-        prediction: of the joints.
+        model: local model over all joint coordinates.
+        root: prior of the root.
+        prediction: prediction of the joints.
     """
     precision = model.precision.copy()
     precision[:DOFS, :DOFS] += prediction.precision

@@ -236,9 +236,9 @@ def compute_pose_gaussian(
 
     Args:
         found: prediction at x.
-        taken: what was taken off the angles to make features, (K,).
-        angle: which each feature is of, A and more for none.
-        share: of each in what is known of its angle, (K,).
+        taken: values that were subtracted from the angles to make features, (K,).
+        angle: index of the angle of each feature, (K,), A or more for none.
+        share: share of each feature in what is known of its angle, (K,).
         of_angle: variance where s2 is 1, (A,), infinite where there is nothing.
         floor2: variance that is added.
         expected: mean, (A,) [rad]; written.

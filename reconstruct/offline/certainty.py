@@ -28,7 +28,8 @@ def compute_joint_deviations_m(subject: Subject, motion: TakeMotion, covariance:
     Args:
         subject: the performer.
         motion: the poses of the take.
-        covariance: of joint coordinates, rotation vector of the root about the world's axes and its position, (N, V, V).
+        covariance: covariance of joint coordinates, rotation vector of the root about the world's axes and its position, (N, V,
+            V).
     """
     joints, origins = np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))
     result = np.empty((len(motion), N_JOINTS))

@@ -103,7 +103,10 @@ class ChainSystem:
 class ChainHead:
     """What all frames up to some time say of the last three: their poses, and the quadratic that the energy is about these.
 
-    hessian: (3 V, 3 V); gradient: (3 V,); energy: of all frames, at the best poses of those before.
+    Attributes:
+        hessian: (3 V, 3 V).
+        gradient: (3 V,).
+        energy: energy of all frames, at the best poses of those before.
     """
 
     motion: TakeMotion
@@ -122,8 +125,10 @@ class ChainHead:
 class Chain:
     """Consecutive frames to be solved together.
 
-    fixed: how many of the first frames stay as they are, as they were solved before; head: what is known of the first three, in
-    place of their own terms; trust: what markers count for beside neighbours.
+    Args:
+        fixed: number of first frames that stay as they were solved before.
+        head: what is known of the first three frames, in place of their own terms.
+        trust: weight of the markers against the neighbours.
     """
 
     def __init__(

@@ -60,10 +60,10 @@ class TakeFilter:
         """Return the state after the next frames, and their poses.
 
         Args:
-            state: after the frames before.
+            state: state after the frames before.
             frames: the markers of each frame.
             seconds: times of the frames, (N,) [s].
-            iterations: of Gauss-Newton a frame.
+            iterations: Gauss-Newton iterations in each frame.
         """
         head = state.belief.motion
         new = extrapolate_motion(head, seconds)

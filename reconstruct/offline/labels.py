@@ -70,7 +70,7 @@ def compute_track_costs(tracks: PointTracks, marker_m: Floats, seconds: Floats, 
         tracks: the tracks of points.
         marker_m: markers of the solved poses, (N, M, 3) [m].
         seconds: times of the frames, (N,) [s].
-        known: which markers these were solved with, (N, M).
+        known: markers that these were solved with, (N, M).
     """
     far_s = compute_seconds_to_seen(seconds, known)
     sigma_m = SIGMA_M + np.minimum(UNSEEN_M_S * far_s, MAX_UNSEEN_M)
@@ -98,7 +98,7 @@ def assign_labels(tracks: PointTracks, costs: TrackCosts, votes: Floats) -> Ints
 
     Args:
         tracks: the tracks of points.
-        costs: of every label of a track.
+        costs: costs of every label of each track.
         votes: share of frames in which live reconstruction gave each label, (K, M).
     """
     allowed = costs.squared < GATE2
@@ -136,8 +136,8 @@ def build_labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: R
 
     Args:
         live: the frame as labelled live.
-        views: of its moment.
-        points: of its moment.
+        views: views of the moment.
+        points: points of the moment.
         rig: the cameras, in the world.
         choice: point of every marker, (M,), -1 for none.
     """

@@ -147,9 +147,9 @@ def bridge_untracked(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeM
     """Return poses as the motion of a take; those that were not tracked lie between the tracked ones before and after.
 
     Args:
-        poses: of the take, in order.
+        poses: poses of the take, in order.
         tracked: (N,), true for the first and the last.
-        fps: of the database.
+        fps: frame rate of the database.
     """
     seconds = np.array([pose.t_capture_ns - poses[0].t_capture_ns for pose in poses]) * 1e-9
     rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])

@@ -42,7 +42,9 @@ ENOUGH = 10  # neighbours with a frame before and after, for their second differ
 class FramePriors:
     """Gaussians of N frames: pose q, step and second difference of the joints, in frames of the database.
 
-    pose, step, bend: (N, D) [rad]; their precisions: (N, D, D); rows: the nearest poses of the database, nearest first, (N, K).
+    Attributes:
+        pose, step, bend: (N, D) [rad]; their precisions: (N, D, D).
+        rows: the nearest poses of the database, nearest first, (N, K).
     """
 
     pose: Floats
@@ -89,7 +91,7 @@ class NeighbourPriors:
 
         Args:
             motion: the poses of the take.
-            markers: of all frames.
+            markers: markers of all frames.
             part: the frames wanted.
             own: the take's own frames as examples, or None.
         """
@@ -224,8 +226,8 @@ class OwnExamples:
 
         Args:
             t: number of the frame.
-            markers: of all frames.
-            pose: its joints, (D,) [rad].
+            markers: markers of all frames.
+            pose: joint coordinates of the query, (D,) [rad].
         """
         apart = np.flatnonzero(np.abs(self._seconds[self._at] - self._seconds[t]) > OWN_APART_S)
         at = self._at[apart]

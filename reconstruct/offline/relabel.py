@@ -55,11 +55,11 @@ def relabel_take(
     """Return frames with labels that were decided with past and future, and the motion solved with them on the way.
 
     Args:
-        views: of all frames.
+        views: views of all frames.
         live: the take solved with the live labels.
-        solver: of the take.
+        solver: solver of the take.
         rig: the cameras, in the world.
-        settings: of matching.
+        settings: settings of matching.
         progress: called with the steps done and all steps.
     """
     search = LabelSearch(views, live, solver, rig, settings)

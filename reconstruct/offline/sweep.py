@@ -61,7 +61,12 @@ class LabelHypothesis:
 
 
 class LabelSweep:
-    """Follows hypotheses through a take. frame_of: returns a frame with labels of tracks; seconds: of all frames, (N,)."""
+    """Follows hypotheses through a take.
+
+    Args:
+        frame_of: returns a frame with labels of tracks.
+        seconds: times of all frames, (N,) [s].
+    """
 
     def __init__(self, tracks: PointTracks, frame_of: FrameOf, seconds: Floats, filtering: TakeFilter) -> None:
         self._tracks, self._frame_of, self._seconds, self._filter = tracks, frame_of, seconds, filtering
@@ -74,7 +79,7 @@ class LabelSweep:
             first: frame the sweep begins at.
             last: frame it ends before.
             motion: poses of the three frames before the first.
-            label: of all tracks, of which those that begin later are not used.
+            label: label of each track; tracks that begin later are not used.
         """
         before = np.arange(first - HEAD, first)
         known = np.where(self._begin < first, label, NO_LABEL)

@@ -36,8 +36,9 @@ Progress = Callable[[int, int | None], None]
 class SolvedTake:
     """The motion of a take, its energy by frames (N,), and the nearest poses of the database to each, nearest first, (N, K).
 
-    error_m: how far from the truth the joints may be, (N, J) [m], where that was asked for; offset_m: where the markers sit in
-    their joints' frames, (M, 3) [m], where that was found anew.
+    Attributes:
+        error_m: expected errors of the joints, (N, J) [m], if they were asked for.
+        offset_m: offsets of the markers in their joints' frames, (M, 3) [m], if they were estimated anew.
     """
 
     motion: TakeMotion
@@ -89,9 +90,9 @@ class TakeSolver:
 
         Args:
             frames: the markers of each frame.
-            motion: where to begin, such as the poses of live reconstruction.
+            motion: motion to begin with, such as the poses of live reconstruction.
             progress: called with the frames done and all frames.
-            rounds: how often neighbours are sought and the energy is minimised.
+            rounds: number of rounds of searching neighbours and minimising the energy.
             own: the motion is solved already, so that its frames are examples from the first round on.
             errors: say how far from the truth the joints may be.
             worn: find where the markers sit, too.
@@ -139,7 +140,7 @@ class TakeSolver:
         """Solve some frames of a take as if they were all there is; return that part.
 
         Args:
-            frames: of the whole take, as the motion, whose other frames are examples.
+            frames: frames of the whole take, as the motion; those outside the part are examples.
             motion: the poses of the take.
             part: the frames wanted.
             anew: frames that begin with the neighbours' poses in place of the motion's.

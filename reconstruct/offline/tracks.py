@@ -54,7 +54,7 @@ class PointTracks:
 
         Args:
             n: number of the frame.
-            label: of every track, (K,).
+            label: label of every track, (K,).
             n_markers: M.
         """
         own = label[self.track[self.of_frame(n)]]
@@ -121,7 +121,7 @@ def is_clearly_nearest(squared: Floats, rows: Ints, columns: Ints) -> Bools:
 
     Args:
         squared: squared distances, (P, Q).
-        rows: of the chosen elements, (K,).
+        rows: rows of the chosen elements, (K,).
         columns: of the chosen elements, (K,).
     """
     own = squared[rows, columns]

@@ -25,7 +25,7 @@ def estimate_marker_offsets_m(subject: Subject, offset_m: Floats, frames: Sequen
 
     Args:
         subject: the performer.
-        offset_m: where they were expected, (M, 3).
+        offset_m: expected offsets, (M, 3) [m].
         frames: the markers of each frame.
         motion: the poses of the take.
     """

@@ -73,12 +73,12 @@ def fit_pose(
 
     Args:
         skeleton: the skeleton.
-        model: of the joints.
+        model: local model of the joints.
         limits: limits of the joints, or None.
-        constraints: what is asked of the pose.
-        start: where the solver begins.
+        constraints: constraints that the pose is to meet.
+        start: pose that the solver begins with.
         expected: points that are expected, or None.
-        max_iterations: of the solver.
+        max_iterations: greatest number of iterations of the solver.
     """
     model, now = _add_fixed_joints(model, constraints), start
     for _ in range(ROUNDS if len(constraints.orientations.joint) else 1):

@@ -66,7 +66,7 @@ def place_poses(skeleton: Skeleton, rotvec: ArrayLike, constraints: Constraints)
     Args:
         skeleton: the skeleton.
         rotvec: joints of the poses, (N, J, 3) [rad].
-        constraints: what is asked of the pose.
+        constraints: constraints that the pose is to meet.
     """
     handles, sight = constraints.handles, compute_placement_targets(constraints)
     poses = np.asarray(rotvec, np.float64)

@@ -13,11 +13,15 @@ from reconstruct.constraints import Constraints, build_joint_constraints
 class FoundPose(Protocol):
     """A pose that was found.
 
-    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; variance: relative to what
-    the model knows of all poses, from near 0 beside known poses to 1 far from all; error_m: distances of the handles from their
-    targets, (P,), and error_px: of their image points, (2, P), 0 without a target; reached: all constraints are met within
-    tolerance, else they contradict each other or are out of reach, and this is the best pose; converged: the minimum was found
-    within the steps granted.
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+        variance: relative to what the model knows of all poses, from near 0 beside known poses to 1 far from all.
+        error_m: distances of the handles from their targets, (P,), and error_px: of their image points, (2, P), 0 without a
+            target.
+        reached: all constraints are met within tolerance, else they contradict each other or are out of reach, and this is the
+            best pose.
+        converged: the minimum was found within the steps granted.
     """
 
     @property
@@ -52,8 +56,8 @@ def complete_pose(poser: Poser, points: Mapping[str, ArrayLike], sigma_m: float 
 
     Args:
         poser: a model of poses, such as `LocalPoser`.
-        points: by the joint's name, where it shall be, (3,) [m] world.
-        sigma_m: how near, as a standard deviation [m].
+        points: target of each joint by name, (3,) [m] world.
+        sigma_m: standard deviation of the joints from their targets [m].
     Raises DuocapError: an unknown joint, or no place.
     """
     return poser.pose(build_joint_constraints(points, sigma_m))

@@ -28,7 +28,12 @@ IDLE_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class LearnerPlan:
-    """The learning process. save: a file for the last style learned, or None; nice: how much its priority is lowered, or 0."""
+    """The learning process.
+
+    Attributes:
+        save: a file for the last style learned, or None.
+        nice: amount by which its priority is lowered, or 0.
+    """
 
     save: Path | None = None
     nice: int = NICE

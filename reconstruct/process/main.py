@@ -43,11 +43,16 @@ def make_no_session_style(pipeline: Stepper) -> SessionStyle | None:
 class ReconstructionPlan:
     """What the reconstruction process is made of; picklable factories, as pipeline and sink are made in the process.
 
-    budget_ns: largest skew of a pair, until the supervisor knows better; nodes: address for the blobs of camera nodes, empty
-    without nodes; keys: for that address; time: of the cameras' clocks; journal: records what poses follow from, given the sink;
-    session_style: from which styles are learned, given the pipeline; learner: the process that learns; part: 1, counted up
-    whenever the process is started again within a run; sink_again: makes the sink of such a part where it must differ from the
-    first, as when it records to a file.
+    Attributes:
+        budget_ns: largest skew of a pair, until the supervisor knows better.
+        nodes: address for the blobs of camera nodes, empty without nodes.
+        keys: keys for that address.
+        time: settings of the cameras' clocks.
+        journal: records what poses follow from, given the sink.
+        session_style: factory of the source of learned styles, given the pipeline.
+        learner: the process that learns.
+        part: 1, counted up whenever the process is started again within a run.
+        sink_again: makes the sink of such a part where it must differ from the first, as when it records to a file.
     """
 
     pipeline: Callable[[], Stepper]
@@ -128,7 +133,7 @@ def follow_order(order: Order, run: Reconstruction, sink: Sink) -> bool:
     """Follow one order; return True for stop. A replay follows the orders of its journal again.
 
     Args:
-        order: to follow.
+        order: order to follow.
         run: the reconstruction that follows it.
         sink: told of what happens.
     """

@@ -46,10 +46,11 @@ Received = tuple[SentBlobs, int]  # blobs, and when they came [ns]
 
 
 class Stepper(Protocol):
-    """The pipeline: one step for each moment, for live runs and replay alike.
+    """The pipeline as live runs and replays drive it: one step for each moment.
 
-    markers: the labels of the last one, from which the cameras' time offsets are learned; rig: where it stands in the world, None
-    where nothing is watched.
+    Attributes:
+        rig: the rig in its present place in the world; None for a pipeline without cameras.
+        markers: labelled markers of the last step, from which the time offsets of the cameras are learned.
     """
 
     @property
@@ -82,12 +83,16 @@ class WaitingViews(NamedTuple):
 class Reconstruction:
     """What happens between the inbox and the sink; time is passed in.
 
-    Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their order
-    only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
+    Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their
+    order only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
 
-    budget_ns: largest skew of views of one moment; session_style: from which styles are learned, and the one to begin with;
-    n_cameras: where the pipeline has no rig. What is dropped is counted as late, unpaired (of no moment), overrun (a newer
-    moment was there already) or unread (views of which there was no time to read all).
+    What is dropped is counted as late, unpaired (of no moment), overrun (a newer moment was there already) or unread (views of
+    which there was no time to read all).
+
+    Args:
+        budget_ns: largest skew of views of one moment.
+        session_style: source of the styles that are learned, and of the one to begin with.
+        n_cameras: number of cameras if the pipeline has no rig.
     """
 
     def __init__(

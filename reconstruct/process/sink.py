@@ -12,9 +12,10 @@ from reconstruct.pose import Pose, TrackingState
 class RunStatus:
     """The status of a run over the last second: rates [1/s], drops since the start, skew [ns], status of each camera.
 
-    calibration: what is estimated of the rig during the run, such as the time offset of the right camera's timestamps; resting:
-    optional work that rests while frames come faster than they can be solved; lag_ns: by how much poses are older than what was
-    seen before they were decided.
+    Attributes:
+        calibration: values estimated of the rig during the run, such as the time offset of the right camera's timestamps.
+        resting: optional work that rests while frames come faster than they can be solved.
+        lag_ns: delay of the poses behind the newest views, which they are decided with [ns].
     """
 
     t_ns: int
@@ -45,8 +46,8 @@ class Sink(Protocol):
 
         Args:
             t_ns: time of the frame [ns].
-            kind: of event.
-            text: for the user.
+            kind: kind of event.
+            text: text for the user.
         """
 
     def serve(self, t_ns: int) -> None:

@@ -29,8 +29,10 @@ class RawQuery(NamedTuple):
 class KernelQuery(NamedTuple):
     """A query in single precision; what has no weight is zero.
 
-    marker: marker coordinates (3M,), with weights (3M,); on_ray: markers on rays, (R,), and ray: their directions times the root
-    of the weight, (R, 3); pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
+    Attributes:
+        marker: marker coordinates (3M,), with weights (3M,).
+        on_ray: markers on rays, (R,), and ray: their directions times the root of the weight, (R, 3).
+        pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
     """
 
     marker: Singles
@@ -143,8 +145,8 @@ def compute_marker_distances(markers: Singles, query: KernelQuery, out: Singles)
     """Write the markers' part of the squared distance of all poses, (N,).
 
     Args:
-        markers: of all poses, (N, 3M) float32 [m].
-        query: what poses are compared with.
+        markers: markers of all poses, (N, 3M) float32 [m].
+        query: query that poses are compared with.
         out: squared distances, (N,); written.
     """
     for row in range(markers.shape[0]):
@@ -156,9 +158,9 @@ def compute_row_distances(markers: Singles, query: KernelQuery, rows: Ints, out:
     """Write the markers' part of the squared distance of some poses, (R,).
 
     Args:
-        markers: of all poses, (N, 3M) float32 [m].
-        query: what poses are compared with.
-        rows: of the poses compared, (R,).
+        markers: markers of all poses, (N, 3M) float32 [m].
+        query: query that poses are compared with.
+        rows: rows of the poses to compare, (R,).
         out: squared distances, (R,); written.
     """
     for k in range(rows.shape[0]):
@@ -171,8 +173,8 @@ def add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit:
 
     Args:
         poses: joints of all poses, (N, D) float32 [rad].
-        query: what poses are compared with.
-        rows: of the poses compared, (R,).
+        query: query that poses are compared with.
+        rows: rows of the poses to compare, (R,).
         limit: squared distance that ends the comparison.
         out: squared distances, (R,); added to.
     """

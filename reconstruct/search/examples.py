@@ -112,9 +112,13 @@ def _write_steps(before: Floats, after: Floats, moved: Floats, out: Floats) -> N
 class Examples:
     """Poses and their markers at the default root.
 
-    pose: joint coordinates without the root, (N, D) float32 [rad]; marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m]
-    (Chai & Hodgins 2005, eq. 1); clip: clip of each pose, (N,) int32; fps: of the poses; up: the world's vertical in the root's
-    frame, (N, 3) float32, or None; root: how roots move, or None.
+    Attributes:
+        pose: joint coordinates without the root, (N, D) float32 [rad].
+        marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m] (Chai & Hodgins 2005, eq. 1).
+        clip: clip of each pose, (N,) int32.
+        fps: frame rate of the poses.
+        up: the world's vertical in the root's frame, (N, 3) float32, or None.
+        root: movements of the roots, or None.
     """
 
     pose: Singles | PosesInPlace
@@ -192,9 +196,10 @@ def collect_root_rotvec(table: PoseTable) -> Singles:
 
 
 def build_examples(table: PoseTable, marker_m: Singles) -> Examples:
-    """Build examples of the poses of a database and their markers, (N, 3M) float32 [m].
+    """Return the examples of a database for markers that were computed of its poses, (N, 3M) float32 [m].
 
-    Poses of one file are copied out of it, so that a search waits for no disk; those of several files are in memory already.
+    The poses of a single file are copied into memory, so that a search never waits for the disk; those of several files are there
+    already.
     """
     pose: Singles | PosesInPlace
     if isinstance(table, PoseDatabase) and (table.parts or table.mirrored):

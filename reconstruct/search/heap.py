@@ -26,11 +26,11 @@ def push_pose(rows: Ints, squared: Singles, size: int, row: int | np.signedinteg
     """Put a pose into a heap of at most K, in place of the farthest if it is full; return the new size.
 
     Args:
-        rows: of the heap, (K,); changed.
+        rows: rows of the heap, (K,); changed.
         squared: distances of these, (K,); changed.
         size: poses in the heap.
-        row: of the pose.
-        d: its squared distance.
+        row: row of the pose.
+        d: squared distance of the pose.
     """
     if size < rows.shape[0]:
         child = size
@@ -62,7 +62,7 @@ def sort_heap(rows: Ints, squared: Singles, size: int) -> None:
     """Sort a heap, nearest first; of equal distances the lower row first.
 
     Args:
-        rows: of the heap, (K,); changed.
+        rows: rows of the heap, (K,); changed.
         squared: distances of these, (K,); changed.
         size: poses in the heap.
     """

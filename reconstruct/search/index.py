@@ -36,7 +36,7 @@ GROUPS: Final = "group_m"  # only where lists are in groups
 
 
 def find_cache_folder() -> Path:
-    """Return the folder of the cache."""
+    """Return the folder in which the examples of subjects are cached."""
     return Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / "examples"
 
 
@@ -48,7 +48,7 @@ def load_examples_and_lists(subject: Subject, table: PoseTable, folder: Path | N
     Args:
         subject: the performer.
         table: the known poses.
-        folder: of the cache, by default `find_cache_folder()`.
+        folder: folder of the cache, by default `find_cache_folder()`.
     Raises DatabaseError: no poses.
     """
     path = None

@@ -39,9 +39,13 @@ class GraphEdges(NamedTuple):
 class Lists(NamedTuple):
     """Poses in lists of similar markers: those of list l are `row[start[l]:start[l + 1]]`, ascending.
 
-    center_m: mean markers of each list, (L, 3M) float32 [m]; start: (L + 1,) int64; row: poses, (N,) int32; marker_m: their
-    markers in the same order, (N, 3M) float32 [m], so that a list is read from contiguous memory; group_m: means of G groups of
-    L / G successive lists, (G, 3M), by which lists are looked for where there are many of them, else (0, 3M).
+    Attributes:
+        center_m: mean markers of each list, (L, 3M) float32 [m].
+        start: (L + 1,) int64.
+        row: poses, (N,) int32.
+        marker_m: markers of the poses in the same order, (N, 3M) float32 [m], so that a list is read from contiguous memory.
+        group_m: means of G groups of L / G successive lists, (G, 3M), by which lists are looked for where there are many of
+            them, else (0, 3M).
     """
 
     center_m: Singles
@@ -62,8 +66,10 @@ class SearchArrays(NamedTuple):
 class WalkMemory(NamedTuple):
     """Memory of a walk.
 
-    stamps: number of the last search that examined each pose, (N,) uint8; queue: poses whose neighbours are still to be
-    examined, (B,); batch: poses whose distances are computed together, (P,).
+    Attributes:
+        stamps: number of the last search that examined each pose, (N,) uint8.
+        queue: poses whose neighbours are still to be examined, (B,).
+        batch: poses whose distances are computed together, (P,).
     """
 
     stamps: NDArray[np.uint8]
@@ -96,9 +102,9 @@ def find_nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses
 
     Args:
         lists: the lists of poses and their centres.
-        query: what poses are compared with.
-        n_lists: how many at least.
-        min_poses: that the lists hold at least.
+        query: query that poses are compared with.
+        n_lists: least number of lists.
+        min_poses: least number of poses that the lists hold together.
     """
     n_centers = lists.center_m.shape[0]
     squared, chosen = np.empty(n_centers, np.float32), allocate_best(n_centers)
@@ -125,9 +131,9 @@ def find_nearest_in_groups(lists: Lists, query: KernelQuery, n_lists: int, min_p
 
     Args:
         lists: the lists of poses and their centres.
-        query: what poses are compared with.
-        n_lists: how many at least.
-        min_poses: that the lists hold at least.
+        query: query that poses are compared with.
+        n_lists: least number of lists.
+        min_poses: least number of poses that the lists hold together.
         limit: squared distance of a centre beyond which its list does not count.
     """
     n_centers, n_groups = lists.center_m.shape[0], lists.group_m.shape[0]
@@ -209,12 +215,12 @@ def offer_rows(
 
     Args:
         features: markers and joints of the known poses.
-        query: what poses are compared with.
-        rows: of the poses, (R,).
-        memory: which poses were examined, and the queue.
+        query: query that poses are compared with.
+        rows: rows of the poses, (R,).
+        memory: marks of the poses examined, and the queue.
         stamp: number of this search.
         best: the nearest so far; changed.
-        before: how many were examined and queued.
+        before: numbers of poses examined and queued before.
     """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
@@ -246,11 +252,11 @@ def walk_graph(
     Args:
         features: markers and joints of the known poses.
         edges: neighbours of each pose.
-        query: what poses are compared with.
-        memory: which poses were examined, and the queue.
+        query: query that poses are compared with.
+        memory: marks of the poses examined, and the queue.
         stamp: number of this search.
         best: the nearest so far; changed.
-        before: how many were examined and queued.
+        before: numbers of poses examined and queued before.
     """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
@@ -295,10 +301,10 @@ def search_poses(
         arrays: features, lists and graph.
         raw: the query as given.
         count: K.
-        n_lists: how many lists are searched.
+        n_lists: number of lists to search.
         last: poses to begin with, (S,), those found for the last query; without centres the lists are skipped; stamps and stamp:
             see `WalkMemory`.
-        stamps: by pose, the last search that examined it, (N,); see `WalkMemory`.
+        stamps: last search that examined each pose, (N,); see `WalkMemory`.
         stamp: number of this search.
     """
     best, status, nearest_last = allocate_best(count), check_query(raw), np.float32(np.inf)

@@ -58,7 +58,7 @@ def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) ->
     Args:
         marker_m: markers of the poses, (N, 3M) float32 [m].
         n_lists: number of lists, LISTS_PER_ROOT times the root of N if None.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
     center, start, row, group = group_markers(marker_m, n_lists, seed)
     lists = Lists(center, start, row, np.ascontiguousarray(marker_m[row]), group)
@@ -77,7 +77,7 @@ def group_markers(
     Args:
         marker_m: markers of the poses, (N, 3M) float32 [m].
         n_lists: number of lists, LISTS_PER_ROOT times the root of N if None.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
     n = len(marker_m)
     in_groups = n_lists is None and n >= GROUPS_FROM
@@ -102,8 +102,8 @@ def divide_lists(
 
     Args:
         marker_m: markers of the poses, (N, 3M) float32 [m].
-        center_m: of the lists, (L, 3M) [m].
-        start: where each list begins in `row`, (L + 1,).
+        center_m: centres of the lists, (L, 3M) [m].
+        start: beginning of each list in `row`, (L + 1,).
         row: poses, list by list, (N,).
     """
     centers, rows = np.repeat(center_m, LISTS_PER_GROUP, axis=0), row.copy()

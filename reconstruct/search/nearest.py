@@ -22,9 +22,12 @@ NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 class Query:
     """What poses are compared with.
 
-    marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it; marker_weight: (M,) [1/m^2], zero
-    where hidden; pose: predicted joint coordinates, (D,) [rad], or None; pose_weight: (D,) [1/rad^2]; ray: unit directions of
-    the rays at the default root, (M, 3), zero for markers not on a ray; None where there is no ray.
+    Attributes:
+        marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it.
+        marker_weight: (M,) [1/m^2], zero where hidden.
+        pose: predicted joint coordinates, (D,) [rad], or None.
+        pose_weight: (D,) [1/rad^2].
+        ray: unit directions of the rays at the default root, (M, 3), zero for markers not on a ray; None where there is no ray.
     """
 
     marker_m: Floats
@@ -68,8 +71,8 @@ def compute_distances(examples: Examples, query: Query, limit: float = np.inf) -
 
     Args:
         examples: the known poses.
-        query: what poses are compared with.
-        limit: of examples whose markers alone are farther, only the markers' part is computed.
+        query: query that poses are compared with.
+        limit: squared distance; for examples whose markers alone are farther, only the markers' part is computed.
     Raises ValueError: NaN in the query.
     """
     raw = convert_raw_query(query)
@@ -94,7 +97,7 @@ def find_nearest_examples(examples: Examples, query: Query, count: int, seeds: I
 
     Args:
         examples: the known poses.
-        query: what poses are compared with.
+        query: query that poses are compared with.
         count: K.
         seeds: examples likely to be near, such as those of the previous frame.
     Raises ValueError: NaN in the query.

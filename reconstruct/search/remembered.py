@@ -10,7 +10,12 @@ SLOTS = 4096  # examples that are remembered, each in the one place that its row
 
 
 class RememberedRows:
-    """Values of examples, (V,) each, the same however they are asked for; compute: returns them for rows (K,) as (K, V)."""
+    """A cache of values of examples, (V,) each.
+
+    Args:
+        n_values: number V of values of an example.
+        compute: function that returns the values of rows (K,) as (K, V); those of a row must not depend on the other rows.
+    """
 
     def __init__(self, n_values: int, compute: Callable[[Ints], Floats]) -> None:
         self._compute = compute

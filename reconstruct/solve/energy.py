@@ -51,7 +51,7 @@ def compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
 
     Args:
         x: coordinates of the pose, (B,).
-        terms: of the energy.
+        terms: terms of the energy.
         A: lower triangle of the Hessian, (B, B); written.
         g: gradient, (B,); written.
     """
@@ -71,8 +71,8 @@ def run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, histo
 
     Args:
         x: coordinates of the pose, (B,); changed.
-        terms: of the energy.
-        max_iterations: how many at most.
+        terms: terms of the energy.
+        max_iterations: greatest number of iterations.
         history: energy after every iteration; written.
     """
     n = x.shape[0]
@@ -118,7 +118,7 @@ def compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bo
 
     Args:
         x: coordinates of the pose, (B,).
-        terms: of the energy.
+        terms: terms of the energy.
         A: lower triangle of the Hessian, (B, B).
         out: (J,) [m]; written.
     """

@@ -49,13 +49,13 @@ def _compute_coordinate(space: PoseSpace, i: int, w: Floats) -> float:
 
 @kernel
 def add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
-    """Add (q_i - limit_i)^2 / (2 SIGMA_RAD^2) of all coordinates q_i that overstep a limit; return the energy.
+    """Add the energy (q_i - limit_i)^2 / (2 SIGMA_RAD^2) of every joint coordinate q_i beyond its limit; return the energy.
 
-    Their Hessian's lower triangle and gradient by w go to A and g.
+    The lower triangle of its Hessian and its gradient, both with respect to x, are added to A and g.
 
     Args:
-        limits: of the joint coordinates.
-        space: how coordinates become joints.
+        limits: limits of the joint coordinates.
+        space: affine map from the coordinates of a pose to joint coordinates.
         x: coordinates of the pose, (B,).
         A: lower triangle of the Hessian, (B, B); added to.
         g: gradient, (B,); added to.

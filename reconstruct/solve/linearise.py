@@ -74,7 +74,7 @@ def compute_posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> Pose
 
     Args:
         x: coordinates of the pose, (B,).
-        space: how coordinates become joints.
+        space: affine map from the coordinates of a pose to joint coordinates.
         body: bones and markers.
     """
     U, span, n_joints, n_markers, n = space.directions, space.span, body.parents.shape[0], body.joint.shape[0], x.shape[0]
@@ -172,8 +172,8 @@ def add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: floa
         posed: the markers of the pose at x, and their derivatives.
         n: number of columns of J.
         e: residual, (3,).
-        D: its derivative by the marker, (3, 3).
-        weight: of the residual.
+        D: derivative of the residual with respect to the marker, (3, 3).
+        weight: weight of the residual.
         A: lower triangle of the Hessian, (B, B); added to.
         g: gradient, (B,); added to.
     """

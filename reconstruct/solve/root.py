@@ -84,7 +84,7 @@ def fit_root_to_rays(
         use: markers to fit to, (M,).
         local_m: markers relative to the root in the predicted pose, (M, 3) [m].
         root: expected.
-        sigmas: of the expectation [rad], [m].
+        sigmas: standard deviations of the expected root [rad], [m].
         marker_sigma_m: standard deviation of a marker across its ray [m].
     Returns the expectation where no marker of `use` has a ray.
     """

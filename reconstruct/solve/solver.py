@@ -22,9 +22,12 @@ from reconstruct.solve.views import ViewTerm
 class FrameProblem:
     """What the pose of a frame is solved from.
 
-    markers: joint (M,) and offset_m (M, 3) of every marker; root: expected, with its deviations where the model is of the joints
-    alone; robust_sigmas: scale of rho; limits: of the joints; fixed: the body and the terms of the markers, the same for every
-    rotation.
+    Attributes:
+        markers: joint (M,) and offset_m (M, 3) of every marker.
+        root: expected, with its deviations where the model is of the joints alone.
+        robust_sigmas: scale of rho.
+        limits: limits of the joints.
+        fixed: the body and the terms of the markers, the same for every rotation.
     """
 
     skeleton: Skeleton
@@ -80,7 +83,7 @@ def solve_pose(problem: FrameProblem, root: Root, *, start: Floats | None = None
         problem: the frame's terms.
         root: the pose is relative to.
         start: coordinates w, (B,), by default the local model's centre.
-        max_iterations: of the solver.
+        max_iterations: greatest number of iterations of the solver.
     """
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])

@@ -69,7 +69,7 @@ def compute_image_residual(term: ViewTerm, camera: int, x: Floats, ideal: Floats
         x: point in the camera's frame, (3,) [m].
         ideal: u, (2,) [px].
         e: (3,), the residual [px] in the first two; written.
-        D: its derivative by x, (3, 3); written.
+        D: derivative with respect to x, (3, 3); written.
     """
     R, t, f = term.rotation[camera], term.translation[camera], term.focal[camera]
     depth = R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2] + t[2]

@@ -67,9 +67,11 @@ FrameOf = Callable[[Ints], MarkerFrame]
 class Acquisition:
     """A labelling without a previous pose: point of each marker, (M,), -1 for none or unsure, and the pose solved from it.
 
-    energy: of the solver and of the distance from the nearest example, per labelled marker; incomplete: markers without a point
-    and as many points left over, as a share of all markers; margin: how much higher the energy is of the next labelling that
-    differs in more than the unsure markers; required_margin; waited_s: time since the search began.
+    Attributes:
+        energy: energy of the solver and of the distance from the nearest example, per labelled marker.
+        incomplete: markers without a point and as many points left over, as a share of all markers.
+        margin: difference to the energy of the next labelling that differs in more than the unsure markers; required_margin.
+        waited_s: time since the search began.
     """
 
     point_of_marker: Ints

@@ -186,8 +186,8 @@ def predict_with_neighbours(before: Belief, predicted: Belief, change: Floats, s
 
     Args:
         before, predicted: the belief, and what it predicts by its velocity alone.
-        change: of the neighbours' poses, root in the axes of before, (V,).
-        spread: its covariance, (V, V).
+        change: change of the neighbours' poses, the root in the axes of before, (V,).
+        spread: covariance of that change, (V, V).
     """
     seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
     kept, ahead = compute_kept_velocity(seconds, s)
@@ -228,9 +228,15 @@ def compute_pose_change(before: BodyState, after: BodyState) -> Floats:
 
 
 def join_neighbours(predicted: Belief, n: NeighbourGaussians, tilt: Tilt | None, seconds: float, s: SolveSettings) -> Prior:
-    """Return the prediction of a frame joined with what its neighbours say.
+    """Return the prior of a frame: its prediction joined with the distributions of the neighbours.
 
-    tilt: theirs, where the root is not seen; seconds: since the frame before. Raises LinAlgError: a covariance is not definite.
+    Args:
+        predicted: the belief predicted for the frame.
+        n: Gaussians of the neighbours' poses and velocities.
+        tilt: the neighbours' vertical, if the root is not seen; None otherwise.
+        seconds: time since the frame before [s].
+        s: settings of the solver.
+    Raises: LinAlgError: a covariance is not definite.
     """
     n = turn_to_world(n, predicted.state.rotation)
     told = weigh_neighbour_terms(predicted, n, tilt, seconds, s)
@@ -264,10 +270,10 @@ def update_by_velocity(covariance: Floats, told: NeighbourTerms, certainty: floa
     """Return a prediction led by a share of the neighbours' velocity.
 
     Args:
-        covariance: of pose and velocity as predicted, (2 V, 2 V).
-        told: by the neighbours.
+        covariance: covariance of pose and velocity as predicted, (2 V, 2 V).
+        told: terms of the neighbours.
         certainty: the share.
-        of: of what the covariance is asked for, the pose or both.
+        of: part that the covariance is asked for: the pose, or pose and velocity.
     """
     spread = covariance[VELOCITY, VELOCITY]
     L = _factor_definite(spread + told.spread / max(certainty * told.counted, LEAST_COUNTED))
@@ -290,7 +296,7 @@ def update_belief(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     """Return what is believed after the markers of a frame.
 
     Args:
-        prior: of the frame.
+        prior: prior of the frame.
         state, minimum: the pose that was solved, from what a pose model says as well, if one was asked; of that, too, only the
             prior's share makes the pose more certain.
     """
@@ -309,7 +315,7 @@ def carry_covariance(carried: VelocityUpdate, added: Floats) -> Floats:
     """Return the covariance of pose and velocity after a frame, (2 V, 2 V).
 
     Args:
-        carried: what is known before, of both.
+        carried: update of pose and velocity that is known before.
         added: lower triangle of the information of the pose that is added, (V, V).
     """
     before, pose = carried.covariance, _invert_definite(carried.precision + added)
@@ -325,7 +331,7 @@ def compute_surprise(predicted: BodyState, before: Quadratic, state: BodyState, 
 
     Args:
         predicted: the pose that changes count from.
-        before: what was known of the pose, as surely as it is carried: neighbours lead the solution more than they are certain.
+        before: what was known of the pose, as certain as it is carried: neighbours lead the solution more than they are certain.
         state, minimum: the pose that was solved.
     """
     solved = minimum.terms.prior

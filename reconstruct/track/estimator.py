@@ -37,9 +37,15 @@ SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: its neighbours; energy: at the minimum; anew: not from the belief; frame: what it was solved from; local_energy: at the
-    minimum without a pose model; prior, solved: what was known before, and the problem with its solution; search: what the next
-    search begins with; origin: the belief it goes on from, None where it was found anew.
+    Attributes:
+        near: neighbours of the pose.
+        energy: energy at the minimum.
+        anew: not from the belief.
+        frame: markers that it was solved from.
+        local_energy: energy at the minimum without a pose model.
+        prior, solved: prior of the frame, and the problem with its solution.
+        search: start of the next search.
+        origin: the belief it goes on from, None where it was found anew.
     """
 
     state: BodyState

@@ -107,7 +107,13 @@ def _find_nearest_spot(x: float, y: float, spots: Floats, n: int) -> int:
 
 @kernel
 def find_standing_points(points_px: Floats, spots: Floats, n: int) -> Bools:
-    """Return which points (N, 2) are at a known false detection, (N,), among n spots of a table (S, 4)."""
+    """Return which points are at a known false detection, (N,) bool.
+
+    Args:
+        points_px: points of one image, (N, 2) [px].
+        spots: table of spots, (S, 4).
+        n: number of rows of the table that are in use.
+    """
     out = np.zeros(len(points_px), np.bool_)
     for i in range(len(points_px)):
         k = _find_nearest_spot(points_px[i, 0], points_px[i, 1], spots, n)

@@ -31,9 +31,12 @@ MAX_LASTING_M = 0.04
 class Hypothesis:
     """What may be true after a frame.
 
-    memory: what the next frame is solved from; score: ln of its probability, up to a constant of all; seen: which markers the
-    last frame with any shows, (M,); lasting_m: residuals that markers keep, (M, 3) [m]; frame, estimate: the last, None where
-    nothing was seen.
+    Attributes:
+        memory: memory that the next frame is solved from.
+        score: ln of its probability, up to a constant of all.
+        seen: markers that the last frame with any shows, (M,).
+        lasting_m: residuals that markers keep, (M, 3) [m].
+        frame, estimate: the last, None where nothing was seen.
     """
 
     memory: EstimatorMemory

@@ -60,7 +60,10 @@ def find_parents(before: Sequence[Hypothesis], after: Sequence[Hypothesis]) -> l
 class KeptMoment:
     """A moment as one hypothesis has it.
 
-    tracked: as all hypotheses together had it at the time; views: what it was labelled in; hypothesis, moment: None for nobody.
+    Attributes:
+        tracked: the moment as all hypotheses together had it at the time.
+        views: views in which it was labelled.
+        hypothesis, moment: None for nobody.
     """
 
     tracked: TrackedMoment

@@ -23,9 +23,12 @@ from reconstruct.track.belief import N_POSE, POSE, VELOCITY, Belief, apply_pose_
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What smoothing needs of a moment: the belief after it and, unless the body was found anew in it, how that came from before.
+    """What smoothing needs of a moment: the belief after it and, unless the body was found anew in it, how that came from
+    before.
 
-    predicted: what was believed of it before anything was seen; gain: G of the moment before, (2 V, 2 V).
+    Attributes:
+        predicted: belief predicted for it before anything was seen.
+        gain: G of the moment before, (2 V, 2 V).
     """
 
     belief: Belief
@@ -37,10 +40,10 @@ def carry_moment(before: Belief, predicted: Belief, after: Belief, s: SolveSetti
     """Return a moment that goes on from a belief.
 
     Args:
-        before: after the moment before.
-        predicted: from it, of this moment.
+        before: belief after the moment before.
+        predicted: belief predicted from it for this moment.
         after: this moment.
-        s: with which it was predicted.
+        s: settings with which it was predicted.
     """
     seconds = (predicted.state.t_ns - before.state.t_ns) * 1e-9
     kept, ahead = compute_kept_velocity(seconds, s)

@@ -32,8 +32,12 @@ ANEW = 5.0  # by how much less likely a pose that was found anew is, as a natura
 class TrackedMoment:
     """What is known after a moment.
 
-    frame: labelled; hypotheses: the likeliest first; acquired: whether the first was found anew; switched: whether it does not go
-    on from the first of the moment before; unusual: whether the pose is far from what is seen.
+    Attributes:
+        frame: labelled.
+        hypotheses: the likeliest first.
+        acquired: whether the first was found anew.
+        switched: whether it does not go on from the first of the moment before.
+        unusual: whether the pose is far from what is seen.
     """
 
     frame: MarkerFrame

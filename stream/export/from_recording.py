@@ -36,9 +36,12 @@ Progress = Callable[[int, int | None], None]
 class RecordedMotion:
     """One performer's poses of a recording.
 
-    subject: name and skeleton, no markers; poses: as published, at their own times; marker_names: of the poses' points; note:
-    what was left out of the recording, for the user, or empty; forces: of the ground, one row a pose, None where the recording
-    has none.
+    Attributes:
+        subject: name and skeleton, no markers.
+        poses: the poses as published, at their own times.
+        marker_names: names of the markers of the poses.
+        note: note for the user on what was left out of the recording, or empty.
+        forces: forces of the ground, one row for each pose; None if the recording has none.
     """
 
     subject: Subject

@@ -44,7 +44,7 @@ class GltfDocument:
         Args:
             values: (N,) or (N, components).
             target: ARRAY_BUFFER or ELEMENT_ARRAY_BUFFER for vertices and faces.
-            limits: with minimum and maximum, required for times and positions.
+            limits: whether to store minimum and maximum, which times and positions require.
         """
         rows = np.ascontiguousarray(values).reshape(len(values), -1)
         content = rows.astype(rows.dtype.newbyteorder("<")).tobytes()
@@ -83,9 +83,9 @@ def build_joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m:
     """Return one node a joint, in order, with translations from the parent.
 
     Args:
-        names: of the joints.
-        parents: of each joint; -1 for the root.
-        positions_m: of the rest pose, (J, 3) [m].
+        names: names of the joints.
+        parents: index of the parent of each joint; -1 for the root.
+        positions_m: positions of the joints in the rest pose, (J, 3) [m].
     """
     nodes: list[Tree] = []
     for joint, (name, parent) in enumerate(zip(names, parents, strict=True)):
@@ -101,8 +101,8 @@ def add_animation(
     """Return an animation with a key at each time: translation of node 0, rotations of nodes; linear between the keys.
 
     Args:
-        document: that the animation is added to.
-        name: of the animation.
+        document: document that the animation is added to.
+        name: name of the animation.
         seconds: increasing also as float32, (N,).
         rotations_xyzw: node -> (N, 4).
         root_m: (N, 3) [m].
@@ -130,7 +130,10 @@ def make_quaternions_continuous(quaternions: Floats) -> Floats:
 class SampledKeys:
     """The frames that are not lost, at their own times, and the first and the last, so that all is as long as the take.
 
-    seconds: increasing also as float32, (K,); rotations: local, from the T-pose, (K, J, 3, 3); root_m: of the hips, (K, 3) [m].
+    Attributes:
+        seconds: increasing also as float32, (K,).
+        rotations: local, from the T-pose, (K, J, 3, 3).
+        root_m: positions of the hips, (K, 3) [m].
     """
 
     seconds: Floats

@@ -18,9 +18,13 @@ LEAST_N = 1.0  # a foot that bears less bears nothing
 class GroundForces:
     """The force of the ground on each foot, left first, with its body's mass.
 
-    force_n: (N, 2, 3) [N] world, zero where a foot bears nothing; center_m: centre of pressure, (N, 2, 3) [m] world; moment_nm:
-    moment about it, (N, 2, 3) [Nm] world; known: frames whose forces are known, (N,); contacts: which of `CONTACT_JOINTS` bear
-    something, (N, 4); mass_kg: of the whole body.
+    Attributes:
+        force_n: (N, 2, 3) [N] world, zero where a foot bears nothing.
+        center_m: centre of pressure, (N, 2, 3) [m] world.
+        moment_nm: moment about it, (N, 2, 3) [Nm] world.
+        known: frames whose forces are known, (N,).
+        contacts: contact joints (`CONTACT_JOINTS`) that bear a force, (N, 4).
+        mass_kg: mass of the whole body [kg].
     """
 
     force_n: Floats
@@ -95,8 +99,8 @@ def forces_from_points(points_n: Floats, point_m: Floats, joints: Sequence[str],
     Args:
         points_n: force at each point, (N, P, 3) [N].
         point_m: place of each, (N, P, 3) world [m].
-        joints: of the points, P of `CONTACT_JOINTS`.
-        mass_kg: of the body.
+        joints: joints of the P points, each one of `CONTACT_JOINTS`.
+        mass_kg: mass of the body [kg].
     """
     n = len(points_n)
     force_n, center_m, moment_nm = (np.zeros((n, len(FEET), 3)) for _ in range(3))

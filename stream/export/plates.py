@@ -24,7 +24,13 @@ PLATE_TYPE = 2
 
 @dataclass(frozen=True, slots=True)
 class ForcePlates:
-    """Plates, all of one surface. labels: of their channels, 6 a plate; channels: (N, C) [N, Nmm]; corners_mm: (4, 3) world."""
+    """Plates, all of one surface.
+
+    Attributes:
+        labels: names of their channels, 6 for each plate.
+        channels: (N, C) [N, Nmm].
+        corners_mm: (4, 3) world.
+    """
 
     labels: tuple[str, ...]
     channels: Floats

@@ -20,8 +20,12 @@ JOINT_DESCRIPTION, MARKER_DESCRIPTION = "joint centre, from the pose", "marker, 
 class PointTable:
     """Points by frame.
 
-    names: P, unique, of letters, digits, `_`, `.` and `-`; descriptions: (P,); point_m: (N, P, 3) [m], zero where not valid;
-    valid: (N, P); cameras: that saw each, a bit for every camera, (N, P), none of what was computed.
+    Attributes:
+        names: P, unique, of letters, digits, `_`, `.` and `-`.
+        descriptions: (P,).
+        point_m: (N, P, 3) [m], zero where not valid.
+        valid: (N, P).
+        cameras: cameras that saw each point, one bit for every camera, (N, P); 0 for computed points.
     """
 
     names: tuple[str, ...]

@@ -89,7 +89,7 @@ def resample_markers(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> 
     """Return markers at other times: interpolated between two neighbouring frames that both have one, or of a frame at that time.
 
     Args:
-        markers: at their own times.
+        markers: the markers at their own times.
         own_s: times of the frames, increasing, (N,) [s].
         wanted_s: (K,) [s].
     """

@@ -20,8 +20,11 @@ from stream.export.ground import GroundForces
 class TakeInfo:
     """The origin of a take, for formats that can store it; unknown items are empty.
 
-    subject: the performer; session: the run, as in the stream's messages; recorded: time, ISO 8601; source: such as the name of a
-    recording.
+    Attributes:
+        subject: the performer.
+        session: the run, as in the stream's messages.
+        recorded: time, ISO 8601.
+        source: such as the name of a recording.
     """
 
     subject: str = ""
@@ -42,8 +45,11 @@ def find_software_version() -> str:
 class MarkerTracks:
     """The measured markers, triangulated from the views of two cameras at least.
 
-    names: M; point_m: (N, M, 3) [m] world, zero where not measured; valid: measured, (N, M); cameras: that saw each, a bit for
-    every camera of the rig from the lowest on, (N, M), None where that is unknown.
+    Attributes:
+        names: M.
+        point_m: (N, M, 3) [m] world, zero where not measured.
+        valid: measured, (N, M).
+        cameras: cameras that saw each marker, one bit for every camera of the rig from the lowest on, (N, M); None if unknown.
     """
 
     names: tuple[str, ...]
@@ -69,10 +75,15 @@ class MarkerTracks:
 class Take:
     """The motion of one performer.
 
-    seconds: time from the first frame, rising, (N,) [s]; states: (N,) `TrackingState`; rotvec: charted as in
-    `database.geometry.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m];
-    markers: as measured at the same times, None if they are unknown; forces: of the ground on the feet, None if unknown; error_m:
-    how far from the truth each joint may be (`Pose.error_m`), (N, J) [m], None if unknown.
+    Attributes:
+        seconds: time from the first frame, rising, (N,) [s].
+        states: (N,) `TrackingState`.
+        rotvec: charted as in `database.geometry.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the
+            world.
+        root_m: (N, 3) [m].
+        markers: markers measured at the same times; None if unknown.
+        forces: forces of the ground on the feet; None if unknown.
+        error_m: expected error of each joint (`Pose.error_m`), (N, J) [m]; None if unknown.
     """
 
     skeleton: Skeleton
@@ -116,10 +127,10 @@ def build_take(skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence
     """Return poses as a take; poses with a repeated or earlier time stamp are left out.
 
     Args:
-        skeleton: of the poses.
-        poses: in the order of time.
-        marker_names: in the order of the poses' markers; without them the take has no markers.
-        info: of the take.
+        skeleton: skeleton of the poses.
+        poses: poses in the order of time.
+        marker_names: names of the markers in the order of the poses; without names the take has no markers.
+        info: description of the take.
     """
     kept = find_increasing_times([pose.t_capture_ns for pose in poses])
     stamps = np.array([poses[i].t_capture_ns for i in kept], np.int64)

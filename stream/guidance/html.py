@@ -31,7 +31,12 @@ STYLE = """<style>
 
 @dataclass(frozen=True, slots=True)
 class CameraCondition:
-    """The state of a camera. good: it delivers pictures; message: what it is, or what is wrong."""
+    """The state of a camera.
+
+    Attributes:
+        good: it delivers pictures.
+        message: state of the camera, or its fault.
+    """
 
     name: str
     good: bool
@@ -48,7 +53,7 @@ def format_instruction_html(text: str, color: str = "", note: str = "") -> str:
 
     Args:
         text: the one thing to do.
-        color: of the letters.
+        color: colour of the letters.
         note: below it.
     """
     style = f' style="color:{color}"' if color else ""
@@ -84,9 +89,9 @@ def format_findings_html(report: QualityReport | None, lines: Sequence[str], err
     """Return the findings of a report, the worst first, each with its grade, then further lines.
 
     Args:
-        report: of the calibration.
+        report: quality report of the calibration.
         lines: further lines.
-        error: as in `format_grade_html`.
+        error: error as in `format_grade_html`.
     """
     findings = sorted(report.findings, key=lambda finding: -finding.grade) if report is not None else []
     items = [

@@ -45,7 +45,13 @@ FINISH, AGAIN, CLOSE = GuideButton
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The result of a calibration. lines: beside the report; picture: of the report, RGB; error: why nothing was written."""
+    """The result of a calibration.
+
+    Attributes:
+        lines: lines of text besides the report.
+        picture: picture of the report, RGB.
+        error: why nothing was written.
+    """
 
     report: QualityReport | None
     lines: tuple[str, ...] = ()
@@ -106,7 +112,7 @@ class GuidePage:
         """Show advice and progress.
 
         Args:
-            advice: what to tell now.
+            advice: present advice.
             cameras: the state of each.
             ready: whether there is enough to finish, None where that is not offered.
         """

@@ -43,8 +43,12 @@ RADIUS_M, MIDDLE_M, MAX_RISE = 0.95, 0.9, 0.85  # of a body, of its middle above
 
 @dataclass(frozen=True, slots=True)
 class SolvedCamera:
-    """A camera that was solved. error_px: RMS over the joints; worst: the joint that is missed most, by worst_px; focal_sigma:
-    standard deviation of the focal length, relative; 0 where it was known.
+    """A camera that was solved.
+
+    Attributes:
+        error_px: RMS over the joints.
+        worst: the joint that is missed most, by worst_px.
+        focal_sigma: standard deviation of the focal length, relative; 0 where it was known.
     """
 
     camera: Camera
@@ -60,9 +64,9 @@ def solve_picture_camera(
     """Return the camera that sees joints where they are clicked.
 
     Args:
-        picture: that is clicked in.
-        image_points: by joint [px].
-        joint_m: of the body, (J, 3) world [m].
+        picture: picture that is clicked in.
+        image_points: image point of each clicked joint, by name [px].
+        joint_m: joints of the body, (J, 3) world [m].
         known_lens: the lens is that of the picture's camera, else its focal length is solved for.
     Raises: PosingError: too few joints, on one line, or not seen so from anywhere.
     """
@@ -92,8 +96,8 @@ def fit_cameras_to_poses(
     """Return cameras that see known poses nearly as joints are clicked, of the poses that fit best, best first.
 
     Args:
-        picture: that is clicked in.
-        image_points: by joint, (2,) [px].
+        picture: picture that is clicked in.
+        image_points: image point of each clicked joint, by name, (2,) [px].
         poses_m: joints of poses that stand on a floor at 0, (N, J, 3) [m].
         known_lens: the lens is that of the picture's camera.
     Raises: PosingError: too few joints, or on one line.
@@ -115,8 +119,8 @@ def guess_cameras(picture: PictureView, image_points: Mapping[str, ImagePoint], 
     the lens is not known: so far away that the body is as large as it is clicked.
 
     Args:
-        picture: that is clicked in.
-        image_points: by joint, (2,) [px].
+        picture: picture that is clicked in.
+        image_points: image point of each clicked joint, by name, (2,) [px].
         known_lens: the lens is that of the picture's camera.
     """
     lens, image_px = find_picture_camera(picture), np.array(list(image_points.values()), np.float64).reshape(-1, 2)
@@ -137,8 +141,8 @@ def scale_camera_to_picture(picture: PictureView, camera: Camera, floor_known: b
     """Return a calibrated camera for a picture that was taken with it, scaled to its size.
 
     Args:
-        picture: that was taken with it.
-        camera: as it was calibrated.
+        picture: picture that was taken with it.
+        camera: the camera as calibrated.
         floor_known: it is used where it stands; else only its lens, in the place of the camera that the picture has.
     Raises: PosingError: the picture has another shape than that camera's images.
     """
@@ -192,7 +196,10 @@ def _compute_flatness(points: Floats) -> float:
 class _Search:
     """The minimum over x: rotation vector and translation, world to camera, and log f where the lens is not known, (6,) or (7,).
 
-    image_px: clicks, (N, 2); points_m: joints, (N, 3); lens: its lens is used where it is known.
+    Attributes:
+        image_px: clicks, (N, 2).
+        points_m: joints, (N, 3).
+        lens: its lens is used where it is known.
     """
 
     image_px: Floats

@@ -31,7 +31,12 @@ class PosingError(DuocapError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPose:
-    """A pose. rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]."""
+    """A pose.
+
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+    """
 
     rotvec: Floats
     root_m: Floats
@@ -66,8 +71,10 @@ class PictureFile:
 class PictureView:
     """A picture that is posed after: its size [px] and its camera.
 
-    fov_deg: horizontal field of view of a camera that nothing is known of [degrees]; camera: the one that was solved or chosen,
-    None while there is none; file: None of a picture that is not kept.
+    Attributes:
+        fov_deg: horizontal field of view of a camera that nothing is known of [degrees].
+        camera: the one that was solved or chosen, None while there is none.
+        file: None of a picture that is not kept.
     """
 
     size: tuple[int, int]
@@ -80,8 +87,12 @@ class PictureView:
 class Document:
     """All that is kept of a session.
 
-    pins: targets of the held handles, by joint [m]; image_points: of joints seen in the picture [px], by joint; keys: by rising
-    time; model: that answers, shares: of its styles, none where it has none.
+    Attributes:
+        pins: targets of the held handles, by joint [m].
+        image_points: image points of the joints seen in the picture, by joint [px].
+        keys: keyframes in the order of time.
+        model: name of the model that answers.
+        shares: shares of its styles, empty if it has none.
     """
 
     pose: StoredPose
@@ -116,8 +127,8 @@ def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
 
     Args:
         document: the session's document.
-        joint: its name.
-        target_m: where it is held, (3,) world [m].
+        joint: name of the joint.
+        target_m: place at which it is held, (3,) world [m].
     Raises: PosingError.
     """
     return replace(
@@ -132,8 +143,8 @@ def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Docu
 
     Args:
         document: the session's document.
-        joint: its name.
-        image_px: where it is held, (2,) [px].
+        joint: name of the joint.
+        image_px: point at which it is held, (2,) [px].
     Raises: PosingError: no picture, or no such joint or point.
     """
     if document.picture is None:
@@ -151,7 +162,7 @@ def replace_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Do
     Args:
         document: the session's document.
         pose: the new pose.
-        skeleton: of the body.
+        skeleton: skeleton of the body.
     """
     joint_m = compute_joint_positions_m(skeleton, pose)
     return replace(document, pose=pose, pins={name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
@@ -201,7 +212,7 @@ def move_key(document: Document, from_s: float, to_s: float) -> Document:
     Args:
         document: the session's document.
         from_s: time of the key [s].
-        to_s: its new time [s].
+        to_s: new time of the key [s].
     Raises: PosingError: there is none, or another one is there already.
     """
     key = find_key(document, from_s)

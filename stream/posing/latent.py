@@ -25,7 +25,11 @@ KNOWN, UNKNOWN, DOT = (64, 96, 130), (40, 42, 48), (150, 190, 225)
 class PoseMap:
     """A plane in the latent space of one of the mixed styles.
 
-    row: of the style; centre: (Q,); axes: rows of length 1, (2, Q); half: half the side of the square that is shown.
+    Attributes:
+        row: number of the style.
+        centre: (Q,).
+        axes: rows of length 1, (2, Q).
+        half: half the side of the square that is shown.
     """
 
     style: Style
@@ -68,8 +72,8 @@ def predict_start_pose(plane: PoseMap, at: Floats, poser: Poser, document: Docum
     Args:
         plane: the style's latent space.
         at: the point, (2,).
-        poser: of the styles.
-        document: where the body stands and faces.
+        poser: poser of the mixed styles.
+        document: document with the place and the heading of the body.
         found: the pose found last; None: none yet.
     """
     assert isinstance(poser, StylePoser)

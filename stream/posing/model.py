@@ -10,7 +10,14 @@ Progress = Callable[[int, int | None, str], None]
 
 @dataclass(frozen=True, slots=True)
 class PosingModel:
-    """A model. name: as in `--model`; styles: names of those that are mixed; mix: returns the poser of some shares."""
+    """A model to pose with.
+
+    Attributes:
+        name: its name, as given to `--model`.
+        poser: the poser that completes poses.
+        styles: names of the styles that are mixed, none if the model has no styles.
+        mix: function that returns the poser for shares of these styles; None if they cannot be mixed.
+    """
 
     name: str
     poser: Poser

@@ -31,7 +31,13 @@ MotionProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """A motion from the first key on. take: at SHOWN_HZ; begin_s: time of its first frame; held: joints that some key holds."""
+    """A motion from the first key on.
+
+    Attributes:
+        take: motion at SHOWN_HZ.
+        begin_s: time of its first frame.
+        held: joints that some key holds.
+    """
 
     take: Take
     begin_s: float
@@ -57,9 +63,9 @@ def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProg
     """Return the motion through the keys.
 
     Args:
-        document: with the keys.
+        document: document with the keys.
         poser: finds poses.
-        progress: receives the frames done, and of how many.
+        progress: called with the number of frames done and of all frames.
     Raises: PosingError: fewer than two, or too long.
     """
     keys = document.keys

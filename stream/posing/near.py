@@ -30,7 +30,13 @@ FIGURE_M = 2.0  # side of a drawn figure
 
 @dataclass(frozen=True, slots=True)
 class KnownPoses:
-    """Poses of a database. rotvec: (N, J, 3) [rad]; clip: index into names, (N,); time_s: in its clip, (N,)."""
+    """Poses of a database.
+
+    Attributes:
+        rotvec: (N, J, 3) [rad].
+        clip: index into names, (N,).
+        time_s: time of each pose in its clip, (N,) [s].
+    """
 
     rotvec: Floats
     clip: Ints
@@ -64,8 +70,8 @@ def compute_standing_joints_m(known: KnownPoses, skeleton: Skeleton, count: int)
 
     Args:
         known: poses of a database.
-        skeleton: of the body that takes them.
-        count: how many at most.
+        skeleton: skeleton of the body that takes them.
+        count: greatest number of poses.
     """
     rows = np.unique(np.linspace(0, len(known.rotvec) - 1, count).round().astype(np.int64))
     joint_m = np.asarray(compute_forward_kinematics(skeleton, known.rotvec[rows], np.zeros(3))[1])
@@ -78,9 +84,9 @@ def find_near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, c
 
     Args:
         known: poses of a database.
-        skeleton: of the body.
-        document: what is held, and the pose.
-        count: how many at most.
+        skeleton: skeleton of the body.
+        document: document with the held joints and the pose.
+        count: greatest number of poses.
     """
     if len(document.pins) + len(document.image_points) >= MIN_HELD:
         constraints = build_pose_constraints(document)
@@ -95,8 +101,8 @@ def find_nearest_poses(database: PoseDatabase, points: Mapping[str, ArrayLike], 
 
     Args:
         database: the known poses; many are thinned evenly.
-        points: by the joint's name, where it should be, (3,) [m] world.
-        count: how many poses at most.
+        points: target of each joint by name, (3,) [m] world.
+        count: greatest number of poses.
     Raises DuocapError: an unknown joint, or no place.
     """
     known = collect_known_poses([database.clip(n) for n in range(database.n_clips)])

@@ -48,8 +48,8 @@ def pack_picture_file(content: bytes, name: str, shown: Image) -> PictureFile:
     """Return what a session keeps of a picture: the bytes of its file, or of one that is too large a JPEG as it is shown.
 
     Args:
-        content: of the file.
-        name: of the file.
+        content: content of the file.
+        name: name of the file.
         shown: the picture as it is shown, (H, W, 3) RGB.
     """
     for quality in JPEG_QUALITIES:

@@ -26,8 +26,8 @@ def compose_posed_pose(pose: StoredPose, skeleton: SkeletonMessage, certainty: f
     """Return a pose as a message of the stream.
 
     Args:
-        pose: as it is posed.
-        skeleton: of the body.
+        pose: the pose.
+        skeleton: skeleton of the body.
         certainty: 0 to 1, the confidence of its joints.
         seq: number of the message.
         t_ns: time of the message [ns].
@@ -83,8 +83,8 @@ class PosePublisher:
         """Publish a pose if it is time; serve clients that join.
 
         Args:
-            pose: as it is posed.
-            certainty: of the pose.
+            pose: the pose.
+            certainty: certainty of the pose.
             t_ns: time now [ns].
         """
         if self._fanout is None:

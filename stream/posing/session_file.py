@@ -44,7 +44,7 @@ def write_posing_session(file: Path, document: Document, skeleton: Skeleton) -> 
     Args:
         file: JSON to write.
         document: the session's document.
-        skeleton: of the body.
+        skeleton: skeleton of the body.
     Raises: FileFormatError: it cannot be written.
     """
     write_atomically(file, format_posing_session(document, skeleton))

@@ -21,9 +21,9 @@ def compute_skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offs
     """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton.
 
     Args:
-        names: of the joints.
-        parents: of each joint; -1 for the root.
-        offsets_m: of the joints from their parents, (J, 3) [m].
+        names: names of the joints.
+        parents: index of the parent of each joint; -1 for the root.
+        offsets_m: offsets of the joints from their parents, (J, 3) [m].
     """
     digest = hashlib.sha256("\0".join(names).encode())
     digest.update(np.asarray(parents, "<i4").tobytes())
@@ -40,8 +40,8 @@ def compose_bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[
     """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers.
 
     Args:
-        skeleton: of the body.
-        name: of the subject.
+        skeleton: skeleton of the body.
+        name: name of the subject.
         markers: names of its markers; empty: none.
     """
     return SkeletonMessage(
@@ -73,8 +73,8 @@ def compose_pose_message(
     """Return the message of one pose; rotations are local, relative to the parent joint (the root's to the world).
 
     Args:
-        pose: that came out of the pipeline.
-        skeleton: of the body.
+        pose: a pose of the pipeline.
+        skeleton: skeleton of the body.
         session: name of the session.
         seq: number of the message, from 0 on.
         t_publish_ns: time of publication [ns].

@@ -11,7 +11,12 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 
 @dataclass(frozen=True, slots=True)
 class Joints:
-    """The joints of one pose in the world. rotation: (J, 3, 3); position_m: (J, 3)."""
+    """The joints of one pose in the world.
+
+    Attributes:
+        rotation: (J, 3, 3).
+        position_m: (J, 3).
+    """
 
     rotation: Floats
     position_m: Floats

@@ -22,10 +22,15 @@ SCHEMA = 1
 class SkeletonMessage:
     """The skeleton of all poses with the same `hash`.
 
-    names: (J,) parent first; parents: (J,), -1 for the root; offsets_m: joint from its parent in the rest pose, (J, 3);
-    rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names;
-    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown; mass_kg: of the whole body
-    where forces were computed, None otherwise.
+    Attributes:
+        names: (J,) parent first.
+        parents: (J,), -1 for the root.
+        offsets_m: joint from its parent in the rest pose, (J, 3).
+        rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4).
+        humanoid: joint -> VRM 1.0 bone.
+        markers: names.
+        tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown.
+        mass_kg: mass of the whole body [kg] if forces were computed, None otherwise.
     """
 
     hash: str
@@ -49,7 +54,10 @@ class SkeletonMessage:
 class CameraReading:
     """One calibrated camera as rig.toml has it: size [px], matrix (3, 3), distortions (4,) or (5,), world to camera.
 
-    rotation: Rodrigues vector, (3,); translation: (3,) [m]; fisheye: distortions are of the fisheye model, (4,).
+    Attributes:
+        rotation: Rodrigues vector, (3,).
+        translation: (3,) [m].
+        fisheye: distortions are of the fisheye model, (4,).
     """
 
     name: str
@@ -65,8 +73,10 @@ class CameraReading:
 class RigMessage:
     """The cameras of the run, one to eight, in the rig's order.
 
-    floor_known: always true, for the world has Y up and its floor at 0; false in recordings of before alone, which are levelled
-    when they are opened. up_xyz: the world's up direction, of length 1, (0, 1, 0) or that of a recording of before.
+    Attributes:
+        floor_known: always true, for the world has Y up and its floor at 0; false in recordings of before alone, which are
+            levelled when they are opened.
+        up_xyz: the world's up direction, of length 1, (0, 1, 0) or that of a recording of before.
     """
 
     session: str
@@ -91,8 +101,13 @@ class MarkerReading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FootForce:
-    """The force of the ground on a foot. joint: the ankle; force_n: [N] world; center_m: centre of pressure [m] world, None where
-    the foot bears nothing; moment_nm: moment about that centre [Nm] world, hardly more than one about the vertical.
+    """The force of the ground on a foot.
+
+    Attributes:
+        joint: the ankle.
+        force_n: [N] world.
+        center_m: centre of pressure [m] world, None where the foot bears nothing.
+        moment_nm: moment about that centre [Nm] world, hardly more than one about the vertical.
     """
 
     joint: str
@@ -103,12 +118,18 @@ class FootForce:
 
 @dataclass(frozen=True, slots=True)
 class PoseMessage:
-    """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
+    """One pose.
 
-    contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
-    it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live; error_m: how far from
-    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown; views: how many cameras
-    gave a view of the moment, 0 where unknown.
+    Attributes:
+        rotations_xyzw: local, (J, 4) float32.
+        joint_source: (J,) uint8.
+        confidence: (J,) float32.
+        contacts: joints that touch the ground.
+        latency_ns: latency by stage [ns].
+        predicted_ns: time from t_capture_ns to that of the pose, 0 if it was not predicted.
+        ground_forces: forces on both feet, left first; empty if they are unknown, as live.
+        error_m: expected error of each joint, one standard deviation, (J,) float32 [m], or (0,) if unknown.
+        views: number of cameras with a view of the moment, 0 if unknown.
     """
 
     hash: str
@@ -148,9 +169,13 @@ class CameraTimeOffset(NamedTuple):
 class StatusMessage:
     """The state of the run, once a second.
 
-    rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts; service: address
-    for requests, recording: the file that is being written, both empty for none; resting: names of optional work that rests, as
-    frames come faster than they can be solved; lag_ns: by how much poses are older than what was seen before they were decided.
+    Attributes:
+        rates_hz, drops, skew_ns: figures by name.
+        calibration: health in figures.
+        cameras: state and counts of each camera.
+        service: address for requests, recording: the file that is being written, both empty for none.
+        resting: names of optional work that rests, as frames come faster than they can be solved.
+        lag_ns: delay of the poses behind the newest views, with which they are decided [ns].
     """
 
     session: str

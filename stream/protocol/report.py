@@ -32,7 +32,7 @@ def build_replay_report(
     The result is valid JSON: what could not be measured is null.
 
     Args:
-        poses: of all frames in order.
+        poses: poses of all frames in order.
         wall_s: time that all frames took [s].
         hidden_mm: prediction errors of each marker that was hidden from the solver [mm].
         swaps_suspected: number of frames whose labels look swapped.

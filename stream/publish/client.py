@@ -67,8 +67,8 @@ class ServiceClient:
 
         Args:
             way: `flash` or `jump`; of no meaning where offset_ms is given.
-            offset_ms: to set [ms]; None: it is estimated.
-            camera: whose offset is set, any but the first.
+            offset_ms: offset to set [ms]; None to have it estimated.
+            camera: camera whose offset is set, any but the first.
         """
         self._request("sync", way=way, offset_ms=offset_ms, camera=camera)
 

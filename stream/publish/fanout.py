@@ -46,7 +46,7 @@ class Output(Protocol):
         """Handle one message with its bytes as published and the time of publishing [ns].
 
         Args:
-            message: as it is.
+            message: the message.
             payload: the message as published.
             t_ns: time of publishing [ns].
         """
@@ -140,9 +140,9 @@ class OutputFanout:
         """Publish an event.
 
         Args:
-            t_ns: its time [ns].
-            kind: of the event.
-            text: what happened, in words.
+            t_ns: time of the event [ns].
+            kind: kind of the event.
+            text: description of the event.
         """
         self.publish(EventMessage(self._session, t_ns, kind, text))
 

@@ -125,8 +125,11 @@ class StreamError(DuocapError):
 class Publisher:
     """Publish messages at one address; not shared between threads.
 
-    address: tcp://HOST:PORT, port 0 for a free one; keys: for an address that other machines reach. Raises StreamError for a port
-    that is taken, EndpointError for an address that needs keys, KeyFileError for keys that cannot be read.
+    Args:
+        address: tcp://HOST:PORT, port 0 for a free one.
+        keys: keys for an address that other machines reach.
+    Raises: StreamError for a port that is taken, EndpointError for an address that needs keys, KeyFileError for keys that cannot
+        be read.
     """
 
     def __init__(

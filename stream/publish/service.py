@@ -55,9 +55,14 @@ class ServiceError(DuocapError):
 class Service:
     """Answer requests at one address until closed.
 
-    info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach; tuning: of the
-    cameras, None where there are none. n_answered: requests that were carried out or refused; n_malformed: requests that were
-    dropped. Raises EndpointError for an address that is taken, invalid or needs keys, KeyFileError for keys that cannot be read.
+    Args:
+        info: description of the run, as text by name.
+        folder: folder of recordings.
+        keys: keys for an address that other machines reach.
+        tuning: tuning state of the cameras, None where there are none.
+        n_answered: requests that were carried out or refused.
+        n_malformed: requests that were dropped.
+    Raises: EndpointError for an address that is taken, invalid or needs keys, KeyFileError for keys that cannot be read.
     """
 
     def __init__(

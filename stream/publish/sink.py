@@ -23,9 +23,12 @@ from stream.publish.publisher import Publisher
 class StreamSink:
     """Publish one run.
 
-    session: name of the run in every message; predict_ms: publish poses predicted by this time after their capture; outputs: get
-    every message as well, and are closed with the sink; keys: for an address that other machines reach. Raises StreamError if the
-    address is taken, EndpointError if keys are missing.
+    Args:
+        session: name of the run in every message.
+        predict_ms: publish poses predicted by this time after their capture.
+        outputs: get every message as well, and are closed with the sink.
+        keys: keys for an address that other machines reach.
+    Raises: StreamError if the address is taken, EndpointError if keys are missing.
     """
 
     def __init__(
@@ -91,9 +94,9 @@ class StreamSink:
         """Publish an event.
 
         Args:
-            t_ns: its time [ns].
-            kind: of the event.
-            text: what happened, in words.
+            t_ns: time of the event [ns].
+            kind: kind of the event.
+            text: description of the event.
         """
         self.fanout.event(t_ns, kind, text)
 

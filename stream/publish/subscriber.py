@@ -19,8 +19,10 @@ MAX_MESSAGES = 4000  # returned at once, so that receive() returns in a flood, t
 class Subscriber:
     """Receive the topics of one stream; not shared between threads. n_malformed: messages that were dropped.
 
-    topics: "" is everything; keys: as the publisher's settings have them. Raises EndpointError for an invalid address,
-    KeyFileError for keys that are missing.
+    Args:
+        topics: "" is everything.
+        keys: keys as in the publisher's settings.
+    Raises: EndpointError for an invalid address, KeyFileError for keys that are missing.
     """
 
     def __init__(self, address: str, topics: tuple[str, ...] = ("",), keys: KeySettings | None = None) -> None:
@@ -58,9 +60,9 @@ def subscribe(
     """Open a subscriber to a running stream, and close it at the end of the block.
 
     Args:
-        address: of the stream, by default that of a run on this machine.
+        address: address of the stream, by default that of a run on this machine.
         topics: `pose`, `skeleton`, `rig`, `status` or `event`; "" is everything.
-        keys: as the publisher's settings have them; None without encryption.
+        keys: keys as in the publisher's settings; None without encryption.
     Raises EndpointError: invalid address; KeyFileError: missing keys.
     """
     subscriber = Subscriber(address, topics, keys)

@@ -74,7 +74,7 @@ class TuningState:
 
         Args:
             way: `flash` or `jump`; of no meaning where offset_ms is given.
-            offset_ms: to set [ms]; None: it is estimated.
+            offset_ms: offset to set [ms]; None to have it estimated.
             camera: any but the first, whose clock is that of the others; empty: the second.
         Raises: TuningError.
         """
@@ -159,9 +159,9 @@ def carry_out_request(state: TuningState, request: str, content: dict[str, Any])
     """Carry out one of REQUESTS; return the content of the answer.
 
     Args:
-        state: that is tuned.
-        request: its name.
-        content: of the request.
+        state: state that is tuned.
+        request: name of the request.
+        content: content of the request.
     Raises: MalformedMessageError, and what the state raises.
     """
     if request == "tune":

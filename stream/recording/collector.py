@@ -20,7 +20,14 @@ from stream.recording.recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class CollectionPlan:
-    """What to record to. file: a new one; session: name of the run; n_cameras: of it; nodes, keys: as for a reconstruction."""
+    """What to record to.
+
+    Attributes:
+        file: a new one.
+        session: name of the run.
+        n_cameras: number of cameras of the rig.
+        nodes, keys: as for a reconstruction.
+    """
 
     file: Path
     session: str

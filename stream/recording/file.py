@@ -55,7 +55,12 @@ class MessageSpan:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a file besides messages. notes: what is missing, for the user; ended: the file was finished."""
+    """The records of a file besides messages.
+
+    Attributes:
+        notes: notes for the user on missing data.
+        ended: the file was finished.
+    """
 
     header: Header
     metadata: dict[str, dict[str, str]]

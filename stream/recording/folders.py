@@ -31,7 +31,7 @@ def choose_recording_file(folder: Path, name: str | None, when: datetime) -> Pat
     """Return the file to record to, `name` in the folder or a free name by the time; creates the folder.
 
     Args:
-        folder: of the recordings.
+        folder: folder of the recordings.
         name: None: by the time.
         when: time of the recording.
     Raises: RecordingError: the name is not a plain file name, or the folder cannot be created.

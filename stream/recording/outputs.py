@@ -68,7 +68,7 @@ class RecordingSwitch:
         """Record a message if recording; keep skeleton and rig, with which a recording begins.
 
         Args:
-            message: as it is.
+            message: the message.
             payload: the message as published.
             t_ns: time of publishing [ns].
         """
@@ -109,8 +109,11 @@ class RecordingSwitch:
 class SessionTake:
     """Record every message and the journal of one run, from the first on.
 
-    file: a new one; skeleton: of the poses; session: name of the run. Raises RecordingError: the file exists or cannot be
-    created.
+    Args:
+        file: a new one.
+        skeleton: skeleton of the poses.
+        session: name of the run.
+    Raises: RecordingError: the file exists or cannot be created.
     """
 
     def __init__(self, file: Path, skeleton: SkeletonMessage, session: str) -> None:
@@ -124,7 +127,7 @@ class SessionTake:
         """Record a message.
 
         Args:
-            message: as it is.
+            message: the message.
             payload: the message as published.
             t_ns: time of publishing [ns].
         """

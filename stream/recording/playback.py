@@ -102,7 +102,7 @@ def restamp_pose(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns:
     """Return a pose published at t_publish_ns, with the recorded latency.
 
     Args:
-        pose: as recorded.
+        pose: the pose as recorded.
         session: name of the session that plays it.
         seq_offset: added to its number.
         t_publish_ns: time of publishing [ns].
@@ -117,10 +117,10 @@ def build_played_status(recording: Recording, pose: PoseMessage, session: str, t
 
     Args:
         recording: the recording.
-        pose: that is played.
+        pose: pose that is played.
         session: name of the session that plays it.
         t_ns: time of the status [ns].
-        rate_hz: of the poses that are played.
+        rate_hz: rate of the poses that are played.
     """
     before = [status for status in recording.statuses if status.t_ns <= pose.t_publish_ns]
     if not before:

@@ -110,7 +110,7 @@ class Recorder:
         """Queue one payload of the stream or the journal, of time t_ns; it is written within FLUSH_S, or counted as lost.
 
         Args:
-            payload: as published.
+            payload: the payload as published.
             t_ns: time of publishing [ns].
             sequence: number of the message.
         """

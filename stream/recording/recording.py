@@ -123,7 +123,12 @@ class RecordedPoses(Sequence[PoseMessage]):
 
 @dataclass(frozen=True, slots=True)
 class JournalledRun:
-    """The journal of a file. metadata: text by name; notes: what is missing, for the user."""
+    """The journal of a file.
+
+    Attributes:
+        metadata: text by name.
+        notes: notes for the user on missing data.
+    """
 
     file: Path
     metadata: Mapping[str, str]

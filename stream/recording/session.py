@@ -34,8 +34,11 @@ DETECTIONS = "detections.mcap"  # of a session without poses
 class SessionCamera:
     """One camera in session.toml.
 
-    source: as the user named it; name: of the device, empty if it has none; stamp: kind of its time stamps; details: its
-    settings.
+    Attributes:
+        source: source as the user named it.
+        name: name of the device, empty if it has none.
+        stamp: kind of its time stamps.
+        details: details of the device's settings.
     """
 
     source: str
@@ -63,9 +66,14 @@ Table = TypeVar("Table", SessionCamera, SessionDatabase)
 class SessionInfo:
     """The content of session.toml.
 
-    session: name of the run in its messages; when: wall-clock time with its zone when the stamps' clock was at when_ns; subject:
-    name, empty without one; markers: names; budget_ns: largest skew of a pair at the start; end: figures of a session that ended
-    normally, empty otherwise; journal: the version of how poses follow from the journal.
+    Attributes:
+        session: name of the run in its messages.
+        when: wall-clock time with its zone when the stamps' clock was at when_ns.
+        subject: name, empty without one.
+        markers: names.
+        budget_ns: largest skew of a pair at the start.
+        end: figures of a session that ended normally, empty otherwise.
+        journal: the version of how poses follow from the journal.
     """
 
     session: str

@@ -40,8 +40,8 @@ def compute_level_motion(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]
     None where nobody is tracked in it, or the body is another.
 
     Args:
-        skeleton: of the body.
-        poses: of the recording.
+        skeleton: skeleton of the body.
+        poses: poses of the recording.
         up: the world's up direction as far as known, to some degrees.
     """
     chosen = _select_tracked_poses(poses)

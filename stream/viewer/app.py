@@ -31,7 +31,9 @@ EDGE_PX = 12
 class App:
     """One page for one feed; call `update` again and again, from one thread.
 
-    service: to record by, None where nothing can be recorded; budget_ms: for the latency from picture to page.
+    Args:
+        service: requests to the service that records; None where nothing can be recorded.
+        budget_ms: budget for the latency from picture to page [ms].
     """
 
     def __init__(

@@ -34,8 +34,11 @@ class Feed(Protocol):
 class LiveFeed:
     """The stream at one address.
 
-    keep_s: how much of it is kept [s]; keys: as the settings have them; offset_ns: the publisher's clock less ours, 0 on one
-    machine; set it once it is known; late: whether frames come faster than they can be solved, as the last status says.
+    Args:
+        keep_s: length of the stream that is kept [s].
+        keys: keys as in the settings.
+        offset_ns: the publisher's clock less ours, 0 on one machine; set it once it is known.
+        late: whether frames come faster than they can be solved, as the last status says.
     """
 
     def __init__(self, address: str, keep_s: float, keys: KeySettings | None = None) -> None:

@@ -125,9 +125,9 @@ def draw_strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | 
 
     Args:
         runs: spans with one state each.
-        span: that the strip shows.
+        span: span of time that the strip shows.
         cursor_s: time of the playhead, None: no playhead.
-        height_px: of the strip [px].
+        height_px: height of the strip [px].
     """
     tracking_first = sorted(runs, key=lambda run: run.state != TrackingState.TRACKING)
     bars = [_draw_bar(run, span) for run in tracking_first if run.end_s >= span.begin_s]

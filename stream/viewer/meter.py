@@ -23,10 +23,17 @@ MS = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class MeterSample:
-    """The figures of about one second that ended at t_s.
+    """Figures of about one second.
 
-    poses_hz; latency_ms: p50, p95, p99 by stage; total_ms: the same from capture to receipt; cameras_hz: by name;
-    skew_ms, residual_mm: medians, None where unknown; n_missed: poses that were lost on the way, since the beginning.
+    Attributes:
+        t_s: end of that second [s].
+        poses_hz: rate of poses [Hz].
+        latency_ms: quantiles (p50, p95, p99) of the latency of each stage [ms].
+        total_ms: quantiles of the latency from capture to receipt [ms].
+        skew_ms: median time between the pictures of a moment [ms].
+        residual_mm: median residual of the poses [mm]; None if unknown.
+        n_missed: number of poses lost on the way, since the beginning.
+        cameras_hz: frame rate of each camera by name [Hz].
     """
 
     t_s: float
@@ -62,9 +69,9 @@ class Meter:
         """Add a pose of time t_s.
 
         Args:
-            pose: of the stream or a recording.
+            pose: pose of the stream or a recording.
             t_received_ns: time of receipt on the publisher's clock, None if unknown.
-            t_s: its time [s].
+            t_s: time of the pose [s].
             n_missed: poses missed so far.
         """
         if self._poses and t_s - self._begin_s >= PERIOD_S:

@@ -23,7 +23,10 @@ class TimeSpan:
 class Playhead:
     """A time and how it moves.
 
-    cursor_s: what is shown [s]; live: kept at the end of a span that grows; loop: begin again at the end of one that does not.
+    Attributes:
+        cursor_s: time that is shown [s].
+        live: kept at the end of a span that grows.
+        loop: begin again at the end of one that does not.
     """
 
     cursor_s: float = 0.0

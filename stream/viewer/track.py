@@ -21,7 +21,12 @@ class Notice:
 
 @dataclass(slots=True)
 class ViewerTrack:
-    """Everything that is known of one session. title: its name in the viewer; session: of its poses."""
+    """Everything that is known of one session.
+
+    Attributes:
+        title: name of the session in the viewer.
+        session: session of its poses.
+    """
 
     title: str
     history: PoseHistory
@@ -44,7 +49,7 @@ class ViewerTrack:
         """Add a message of time t_ns.
 
         Args:
-            message: of the stream or a recording.
+            message: message of the stream or a recording.
             t_ns: time of the message [ns].
             t_received_ns: time of receipt on the publisher's clock, None if unknown.
         """

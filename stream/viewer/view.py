@@ -15,8 +15,13 @@ from stream.viewer.track import ViewerTrack
 class AppSnapshot:
     """The app at one time.
 
-    live: a stream, not recordings; silent: no pose has come for a while; waiting: none has ever come; address: of the stream;
-    budget_ms: of the latency; recording: the file that is being recorded, "" if none.
+    Attributes:
+        live: a stream, not recordings.
+        silent: no pose has come for a while.
+        waiting: whether no message has come yet.
+        address: address of the stream.
+        budget_ms: budget of the latency [ms].
+        recording: the file that is being recorded, "" if none.
     """
 
     tracks: Sequence[ViewerTrack]

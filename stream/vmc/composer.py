@@ -41,7 +41,12 @@ def convert_to_unity_quaternions(xyzw: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Bone:
-    """A bone that is sent. name: of Unity's HumanBodyBones; chain: joints from below its parent bone to its own."""
+    """A bone that is sent.
+
+    Attributes:
+        name: name of the bone in Unity's HumanBodyBones.
+        chain: joints from below its parent bone to its own.
+    """
 
     name: str
     chain: tuple[int, ...]
@@ -88,8 +93,8 @@ def compose_chain_transform(
 
     Args:
         chain: joints from the first to the last.
-        offsets_m: of the joints from their parents, (J, 3) [m].
-        rotations_xyzw: of the joints, local, (J, 4).
+        offsets_m: offsets of the joints from their parents, (J, 3) [m].
+        rotations_xyzw: local rotations of the joints, (J, 4).
     """
     position, rotation = offsets_m[chain[0]], rotations_xyzw[chain[0]]
     for joint in chain[1:]:

@@ -19,7 +19,12 @@ SIZE_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageForm:
-    """A message whose last arguments change. text: arguments before them, sent as `s`; numbers: their types, such as "fff"."""
+    """A message whose last arguments change.
+
+    Attributes:
+        text: arguments before them, sent as `s`.
+        numbers: types of the changing arguments, such as "fff".
+    """
 
     address: str
     text: tuple[str, ...]

@@ -36,7 +36,7 @@ class VmcOutput:
         """Handle one message, published at t_ns.
 
         Args:
-            message: as it is.
+            message: the message.
             payload: the message as published.
             t_ns: time of publishing [ns].
         """

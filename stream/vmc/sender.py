@@ -29,8 +29,9 @@ class VmcError(DuocapError):
 class VmcTarget:
     """One receiver of VMC.
 
-    host: name or address, IPv6 without brackets; upper_chest: the receiver has a bone UpperChest; otherwise it is folded into the
-    next bones.
+    Attributes:
+        host: name or address, IPv6 without brackets.
+        upper_chest: the receiver has a bone UpperChest; otherwise it is folded into the next bones.
     """
 
     host: str = LOOPBACK

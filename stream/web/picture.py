@@ -54,9 +54,15 @@ def brighten_picture(image: Image) -> Image:
 class CameraPicture:
     """One camera's picture.
 
-    image: BGR, None before the first; size: of the full picture [px]; board: corners of the board, None for none; points_px:
-    markers, (N, 2); cover: of the cells, 0 to 1, (rows, columns), None for none; color: of the frame; flash: a view was taken
-    just now; message: what is wrong.
+    Attributes:
+        image: BGR, None before the first.
+        size: size of the full picture [px].
+        board: corners of the board, None for none.
+        points_px: markers, (N, 2).
+        cover: coverage of the cells, from 0 to 1, (rows, columns), None for none.
+        color: colour of the frame.
+        flash: a view was taken just now.
+        message: text of the fault.
     """
 
     name: str
@@ -74,7 +80,7 @@ def draw_canvas(cameras: Sequence[CameraPicture], size: tuple[int, int], top_px:
     """Return a canvas, RGB, with the pictures side by side or one above the other.
 
     Args:
-        cameras: what is drawn of each.
+        cameras: pictures of the cameras and what is drawn on each.
         size: width and height [px].
         top_px: height that is left free above the pictures [px].
     """
@@ -90,7 +96,7 @@ def lay_out_pictures(cameras: Sequence[CameraPicture], size: tuple[int, int], to
     """Return x, y, width and height of each picture: as large as possible in its aspect.
 
     Args:
-        cameras: with the sizes of their pictures.
+        cameras: cameras with the sizes of their pictures.
         size: width and height of the canvas [px].
         top_px: left free above.
     """
@@ -176,8 +182,9 @@ def _draw_text(picture: Image, text: str, at: tuple[int, int], color: Color = WH
 class PictureMarks:
     """What is drawn on a picture.
 
-    numbers: of the markers, with the uncertainty of poor ones, and of all in a zoom; lines: epipolar lines, (N, S, 2) [px], with
-    `line_numbers` of the markers in the other picture that they belong to.
+    Attributes:
+        numbers: whether the markers' numbers are drawn, with the uncertainty of poor ones, and of all in a zoom.
+        lines: epipolar lines, (N, S, 2) [px], with `line_numbers` of the markers in the other picture that they belong to.
     """
 
     numbers: bool = True
@@ -190,8 +197,8 @@ def draw_tuning_picture(image: Image, preview: Preview, marks: PictureMarks) -> 
 
     Args:
         image: BGR.
-        preview: of the camera, with its markers.
-        marks: what is drawn.
+        preview: preview of the camera, with its markers.
+        marks: marks to draw.
     """
     x, y, width, _ = preview.region
     scale = CANVAS_PX / max(width, 1)

@@ -36,7 +36,7 @@ def open_server(host: str, port: int, title: str) -> viser.ViserServer:
     Args:
         host: address to serve at.
         port: the first to try.
-        title: of the page.
+        title: title of the page.
     Raises: ViewerError: no port is free, or no such host.
     """
     found = find_free_port(host, port)

@@ -35,7 +35,12 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one batch. failed: messages by the name of the task; blind: workers that do not see the folder."""
+    """The state of one batch.
+
+    Attributes:
+        failed: messages by the name of the task.
+        blind: workers that do not see the folder.
+    """
 
     job: BatchJob
     workers: Workers
@@ -72,8 +77,8 @@ def run_batch(
     Args:
         job: the tasks and their folder.
         plan: who works.
-        tell: receives what goes on, in words.
-        progress: receives the amount done, and of how much.
+        tell: receives progress messages as text.
+        progress: called with the amount done and the whole amount.
         retry: also what failed last time.
         send: inputs to workers and results back, for workers that share no folder with this machine.
     Raises: DuocapError: another batch is at work here, or there are no workers.

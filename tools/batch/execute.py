@@ -27,7 +27,12 @@ _ONE: Final = threading.Lock()  # what a command prints is caught for the whole 
 
 
 class TaskEnd(StrEnum):
-    """How a task ended. BLIND: this worker does not see what it should read or write; NEEDS: files have to be sent to it."""
+    """How a task ended.
+
+    Attributes:
+        BLIND: this worker does not see what it should read or write.
+        NEEDS: files have to be sent to it.
+    """
 
     DONE = "done"
     FAILED = "failed"
@@ -39,7 +44,10 @@ class TaskEnd(StrEnum):
 class TaskOutcome:
     """What came of a task.
 
-    message: one line, why not; needs: hashes of files to be sent; files: results to be sent back, by name.
+    Attributes:
+        message: one line, why not.
+        needs: hashes of files to be sent.
+        files: results to be sent back, by name.
     """
 
     end: TaskEnd
@@ -54,10 +62,10 @@ def run_task(task: BatchTask, out: str, token: str, versions: Mapping[str, str],
     """Run a task and put its results into its folder below `out`.
 
     Args:
-        task: what is to be done.
+        task: the task.
         out: folder of the results of all tasks.
-        token: what the file `TOKEN` in that folder says.
-        versions: of who asks.
+        token: content of the file `TOKEN` in that folder.
+        versions: versions on the machine that asks.
         sent: the inputs, where they are not in a folder that both share: the results then go back with the outcome.
     """
     with _ONE:

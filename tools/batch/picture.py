@@ -55,8 +55,8 @@ def draw_bodies(bodies: list[Floats], parents: tuple[int, ...], states: list[Tra
 
     Args:
         bodies: joints of each, (J, 3) [m].
-        parents: of each joint; -1 for the root.
-        states: of tracking, of each.
+        parents: index of the parent of each joint; -1 for the root.
+        states: tracking state of each body.
     """
     scale = (HEIGHT - 2 * MARGIN) / METRES
     paths = []

@@ -30,8 +30,9 @@ FORMAT: Final = 1
 class InputFile:
     """A file of an input.
 
-    name: relative to the input, empty where that is the file itself, beginning with .. for a database's other files;
-    mtime_ns: when it was last changed.
+    Attributes:
+        name: relative to the input, empty where that is the file itself, beginning with .. for a database's other files.
+        mtime_ns: time of its last change [ns].
     """
 
     input: int
@@ -100,9 +101,9 @@ def compute_digest(task: BatchTask, hashes: Mapping[str, list[Any]], versions: M
     """Return a hash of all that the results depend on; not of where files are.
 
     Args:
-        task: whose results they are.
-        hashes: of its inputs, as in a record.
-        versions: of what results depend on.
+        task: task that the results belong to.
+        hashes: hashes of its inputs, as in a record.
+        versions: versions of the packages that results depend on.
     """
     names = [Path(place).name for place in task.inputs]  # what is exported tells the name of its source
     content = [FORMAT, task.kind, task.words, names, {key: mark[2] for key, mark in sorted(hashes.items())}, dict(versions)]
@@ -123,9 +124,9 @@ def is_done(task: BatchTask, record: Mapping[str, Any], versions: Mapping[str, s
     """Return whether a record is of this very task.
 
     Args:
-        task: what is to be done.
-        record: of a folder of results.
-        versions: that results depend on.
+        task: the task.
+        record: record of a folder of results.
+        versions: versions of the packages that results depend on.
     """
     try:
         return bool(compute_digest(task, hash_files(list_input_files(task), record["inputs"]), versions) == record["digest"])

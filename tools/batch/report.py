@@ -19,9 +19,14 @@ DONE, FAILED, UNDONE = "done", "failed", "not run"
 class TaskRow:
     """One task in the report.
 
-    state: done, failed or not run; message: why not; figures: of a replay, by name; worst: its worst seconds; recording: what
-    `duocap view` shows, relative to the folder, empty for none; lines: what the command printed; mark: inputs and digest
-    of what failed, by which the next batch knows that it is the same still.
+    Attributes:
+        state: done, failed or not run.
+        message: why not.
+        figures: figures of a replay, by name.
+        worst: figures of its worst seconds.
+        recording: file for `duocap view`, relative to the folder, empty for none.
+        lines: lines that the command printed.
+        mark: inputs and digest of what failed, by which the next batch knows that it is the same still.
     """
 
     task: str
@@ -73,9 +78,9 @@ class TaskRow:
         """Return the row of a task that failed.
 
         Args:
-            task: that failed.
+            task: task that failed.
             message: why.
-            mark: of its inputs, by which it is known to be the same still; None: one is missing.
+            mark: mark of its inputs, which shows whether they have changed since; None if one is missing.
         """
         return cls(task.name, task.kind, FAILED, message, mark=mark)
 

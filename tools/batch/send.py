@@ -23,7 +23,9 @@ PIECE_BYTES: Final = 32 << 20
 class SentFiles:
     """The files of a task's inputs.
 
-    hashes: of each as in a record; kept: contents that other tasks read, too.
+    Attributes:
+        hashes: hash of each input as in a record.
+        kept: contents that other tasks read, too.
     """
 
     hashes: dict[str, list[Any]]
@@ -57,7 +59,7 @@ def take_piece(content: str, piece: bytes, first: bool, last: bool) -> None:
     """Take a piece of a content; the file is there when it is whole. Runs in the worker.
 
     Args:
-        content: its hash.
+        content: hash of the content.
         piece: the bytes that follow.
         first: whether it is the first.
         last: whether it is the last.
@@ -74,7 +76,7 @@ def send_contents(contents: tuple[str, ...], files: dict[str, Path], tell: Calla
 
     Args:
         contents: hashes of the files.
-        files: where they are here.
+        files: files with these contents on this machine.
         tell: calls a function there.
     Raises: OSError.
     """
@@ -100,9 +102,9 @@ def place_inputs(task: BatchTask, sent: SentFiles, folder: Path) -> tuple[str, .
     """Lay the inputs out in a folder, under the names they have; return where they are.
 
     Args:
-        task: whose inputs they are.
+        task: task that the inputs belong to.
         sent: the files of its inputs.
-        folder: that they are laid out in.
+        folder: folder for the inputs.
     Raises: DuocapError.
     """
     places = tuple(str(folder / f"in{n}" / Path(place).name) for n, place in enumerate(task.inputs))

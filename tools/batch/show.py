@@ -31,9 +31,9 @@ def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *
     """Serve a report until Ctrl-C.
 
     Args:
-        folder: of the batch's results.
-        settings: of the page's address.
-        tell: receives what goes on, in words.
+        folder: folder of the batch's results.
+        settings: settings with the page's address.
+        tell: receives progress messages as text.
         browser: open the system's browser.
     Raises: DuocapError.
     """

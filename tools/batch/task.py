@@ -14,9 +14,13 @@ VIDEOS: Final = (".avi", ".mp4", ".mkv", ".mov")
 class BatchTask:
     """One command to run.
 
-    name: of the folder of its results, relative to the batch's, with slashes; kind: of `OPTIONS`; words: the command, in which
-    {in0}, {in1} stand for the inputs and {out} for the folder; inputs: absolute paths of files and folders that it reads; unread:
-    ends of names in these folders that it does not read; recording: what shows the take, a file of the results (.mcap) or {inN}.
+    Attributes:
+        name: name of the folder of its results, relative to the batch's, with slashes.
+        kind: kind of command, a key of `OPTIONS`.
+        words: the command, in which {in0}, {in1} stand for the inputs and {out} for the folder.
+        inputs: absolute paths of files and folders that it reads.
+        unread: ends of names in these folders that it does not read.
+        recording: file that shows the take: a file of the results (.mcap) or {inN}.
     """
 
     name: str

@@ -40,9 +40,16 @@ Tell = Callable[[str], None]
 class FloorTask:
     """How a floor is to be found.
 
-    by: what tells it; spec: where it is seen; window: which seconds; board: that lies there; worn: the markers; heights: of a
-    standing foot's; height_m: of the board's face or of markers on the floor; distance_m: the largest between these; late_s: by
-    which the right camera's stamps are late.
+    Attributes:
+        by: method to find the floor by.
+        spec: recordings of the scene.
+        window: seconds of the recordings to use.
+        board: board that lies on the floor.
+        worn: the markers.
+        heights: heights of the markers of a standing foot.
+        height_m: height of the board's face or of markers on the floor [m].
+        distance_m: the largest between these.
+        late_s: delay of the right camera's timestamps [s].
     """
 
     by: FloorMethod
@@ -58,8 +65,13 @@ class FloorTask:
 
 @dataclass(frozen=True, slots=True)
 class FloorOutput:
-    """What becomes of a floor. out: rig.toml; drawn: the picture, None for none; rescale: correct the rig's scale by what was
-    measured; to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
+    """What becomes of a floor.
+
+    Attributes:
+        out: rig.toml.
+        drawn: the picture, None for none.
+        rescale: correct the rig's scale by what was measured.
+        to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
     """
 
     out: Path
@@ -72,10 +84,10 @@ def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progre
     """Find a floor.
 
     Args:
-        wishes: how to find it, and from what.
+        wishes: method and sources of the floor.
         rig: the cameras.
-        settings: of the run.
-        progress: receives the amount done, and of how much.
+        settings: settings of the run.
+        progress: called with the amount done and the whole amount.
     Raises: SourceError, CalibrationError: nothing that can be read, or no floor in it.
     """
     if wishes.by == "board":
@@ -111,9 +123,9 @@ def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> Qua
 
     Args:
         rig: the cameras.
-        floor: that was found.
-        ending: where to write, and how.
-        tell: receives what goes on, in words.
+        floor: floor that was found.
+        ending: files to write and options of the output.
+        tell: receives progress messages as text.
     Raises: CalibrationError: the verdict is fail, and nothing was written.
     """
     if ending.rescale:

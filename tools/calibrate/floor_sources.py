@@ -61,7 +61,7 @@ def search_board_moments(
         board: the pattern.
         rig: the cameras.
         window: times to look at.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     Raises: SourceError, CalibrationError: nothing to read, another size than the rig's, no board in it.
     """
     if all(is_picture(file) for file in spec.sources):
@@ -92,8 +92,12 @@ def check_picture_size(camera: Camera, size: Size) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MarkerSource:
-    """Pictures of markers. frames: moment by moment; backgrounds: without the markers, None where nobody took any;
-    colors_rgb: of the markers, (C, 3), empty where they are bright.
+    """Pictures of markers.
+
+    Attributes:
+        frames: moment by moment.
+        backgrounds: pictures without the markers; None if there are none.
+        colors_rgb: colours of the markers, (C, 3), empty if they are bright.
     """
 
     frames: Iterable[Frames]
@@ -107,7 +111,7 @@ def find_still_markers(source: MarkerSource, rig: Rig, settings: Settings, windo
     Args:
         source: recordings or pictures, opened.
         rig: the cameras.
-        settings: of the run.
+        settings: settings of the run.
         window: times to look at.
     Raises: CalibrationError: another size than the rig's, no pictures in the window.
     """
@@ -127,9 +131,9 @@ def open_marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerS
     without the markers are named.
 
     Args:
-        spec: what is opened.
-        settings: of the run.
-        markers: for their colours.
+        spec: recordings or pictures to open.
+        settings: settings of the run.
+        markers: markers whose colours are detected.
     Raises: SourceError: nothing that can be read.
     """
     colors = markers.color_rgb[markers.has_color]
@@ -209,11 +213,11 @@ def triangulate_walk(
     """Triangulate what two cameras see at least, moment by moment.
 
     Args:
-        recording: of somebody who walks.
+        recording: recording of somebody who walks.
         rig: the cameras.
-        settings: of the run.
+        settings: settings of the run.
         window: times to look at.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     Raises: CalibrationError: the rig does not fit the recording, or nothing lies in the window.
     """
     pairs = list(_pair_views(recording, settings, window, progress))
@@ -242,7 +246,7 @@ def check_floor_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
 
     Args:
         rig: the cameras.
-        sources: as the user named them.
+        sources: sources of the cameras as the user named them.
         by: board, markers or walk.
     """
     n = len(read_session_camera_names(Path(sources[0]))) if is_session(Path(sources[0])) else len(sources)

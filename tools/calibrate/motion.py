@@ -48,11 +48,11 @@ def refine_subject(
     """Refine a subject over pairs of views of free movement, and judge it anew.
 
     Args:
-        result: of the T-poses.
+        result: result of fitting the T-poses.
         pairs: views of free movement, by moment.
         rig: the cameras.
-        database: of motions.
-        settings: of the tracker.
+        database: database of motions.
+        settings: settings of the tracker.
     Raises: CalibrationError: the performer is not tracked in half of them, or nothing bends.
     """
     frames, tracked = label_tracked_frames(result.subject, pairs, rig, database, settings)
@@ -81,8 +81,8 @@ def label_tracked_frames(
         subject: the performer.
         pairs: views of free movement, by moment.
         rig: the cameras.
-        database: of motions.
-        settings: of the run.
+        database: database of motions.
+        settings: settings of the run.
     """
     assert subject.world is not None
     back = subject.world.from_rig.inverse

@@ -15,7 +15,7 @@ def choose_picture_file(out: Path, picture: Path | None, no_picture: bool) -> Pa
 
     Args:
         out: the result.
-        picture: as asked for; None: beside the result.
+        picture: picture that was asked for; None for one beside the result.
         no_picture: draw nothing.
     Raises: DuocapError: the result has no name, or the picture would take its place.
     """
@@ -33,8 +33,8 @@ def choose_report_picture(report: QualityReport, picture: Path | None, out: Path
     """Return where a report is drawn: a failed one beside the picture of a result that is kept, `rig.failed.png`.
 
     Args:
-        report: of the calibration.
-        picture: as asked for.
+        report: report of the calibration.
+        picture: picture that was asked for.
         out: the result.
     """
     if picture is None or report.grade is not Grade.FAIL or not out.exists():
@@ -53,12 +53,12 @@ def write_outcome(
     """Draw a report and write the result, both or neither; of a fail only the picture, beside that of a result that is kept.
 
     Args:
-        report: of the calibration.
+        report: report of the calibration.
         out: the result.
         picture: None: none is drawn.
         draw: draws the report to a file.
         write: writes the result.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     Raises: CalibrationError: the verdict is fail; FileFormatError: a file cannot be written.
     """
     drawn = choose_report_picture(report, picture, out)

@@ -36,10 +36,17 @@ _LOG = logging.getLogger(__name__)
 class RigTask:
     """What is asked for.
 
-    n_views: how many views of two cameras are used at most; names: of the cameras, empty: the usual ones; intrinsics: from
-    earlier; refine: they may change a little; solve_offset: the cameras' stamps are apart by unknown times; distance_m: of the
-    performer; tape_m: the baseline by tape; out, picture: files to write, picture None for none; late_s: by which each camera's
-    stamps were late and were corrected, none where they were right; lens: the model.
+    Attributes:
+        n_views: greatest number of views of two cameras to use.
+        names: names of the cameras, empty for the usual ones.
+        intrinsics: intrinsics of an earlier calibration.
+        refine: they may change a little.
+        solve_offset: the cameras' stamps are apart by unknown times.
+        distance_m: distance of the performer [m].
+        tape_m: the baseline by tape.
+        out, picture: files to write, picture None for none.
+        late_s: delay of each camera's timestamps that was corrected [s], empty if all were right.
+        lens: the model.
     """
 
     board: Board
@@ -64,7 +71,12 @@ class RigTask:
 
 @dataclass(frozen=True, slots=True)
 class RigOutcome:
-    """What came out. picture: where it was drawn; error: why nothing was written, where the verdict is fail."""
+    """What came out.
+
+    Attributes:
+        picture: file of the picture.
+        error: why nothing was written, where the verdict is fail.
+    """
 
     solution: RigSolution
     report: QualityReport
@@ -111,8 +123,8 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> RigOutcom
 
     Args:
         search: the boards that were found.
-        task: how to calibrate, and where to write.
-        tell: receives what goes on, in words.
+        task: options of the calibration and files to write.
+        tell: receives progress messages as text.
     Raises: CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
     """
     names = ("the camera",) if search.n_cameras == 1 else task.camera_names(search.n_cameras)
@@ -138,10 +150,10 @@ def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], tas
     Of a fail a picture is drawn, too, but no rig is written.
 
     Args:
-        moments: at which cameras see the board.
-        sizes: of the pictures of each camera [px].
-        task: how to calibrate, and where to write.
-        tell: receives what goes on, in words.
+        moments: moments at which cameras see the board.
+        sizes: size of the pictures of each camera [px].
+        task: options of the calibration and files to write.
+        tell: receives progress messages as text.
     Raises: CalibrationError: views that tell too little to solve for anything.
     """
     selection = select_views(moments, sizes, task.board, task.n_views, still_only=not task.solve_offset)
@@ -183,9 +195,9 @@ def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names:
     """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used.
 
     Args:
-        moments: at which cameras see the board.
+        moments: moments at which cameras see the board.
         selection: the views that were chosen.
-        names: of the cameras.
+        names: names of the cameras.
         needed: number of views of each.
     """
     for camera, name in enumerate(names):
@@ -204,8 +216,8 @@ def solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: Rig
 
     Args:
         moments: the views that were chosen.
-        sizes: of the pictures of each camera [px].
-        task: how to calibrate.
+        sizes: size of the pictures of each camera [px].
+        task: options of the calibration.
     """
     if len(sizes) == 1:
         views = [moment.views[0] for moment in moments if moment.views[0] is not None]
@@ -236,9 +248,9 @@ def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], n
     """Return by how much the cameras' stamps are later than those of the first, where that was found out.
 
     Args:
-        solution: of the rig.
+        solution: calibrated rig.
         corrected_s: offsets that were taken off already, (C,) [s].
-        names: of the cameras.
+        names: names of the cameras.
     """
     corrected = list(corrected_s) or [0.0] * len(names)
     if not len(solution.offset_s):

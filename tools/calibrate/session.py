@@ -53,7 +53,12 @@ class SubjectResult:
 
 @dataclass(frozen=True, slots=True)
 class PerformerPrior:
-    """What is known of the performer. height_m: shoes off; old: an earlier subject whose skeleton is kept; None: not known."""
+    """What is known of the performer.
+
+    Attributes:
+        height_m: shoes off.
+        old: an earlier subject whose skeleton is kept; None: not known.
+    """
 
     height_m: float | None = None
     old: Subject | None = None
@@ -71,13 +76,13 @@ def fit_subject_to_pairs(
     """Fit a subject to pairs of views of the T-pose.
 
     Args:
-        name: of the performer.
+        name: name of the performer.
         pairs: views of the T-pose, by moment.
         rig: the cameras.
-        markers: that are worn.
-        database: of motions, whose bodies are the prior.
-        settings: of the run.
-        known: of the performer; None: nothing.
+        markers: markers that are worn.
+        database: database of motions, whose bodies are the prior.
+        settings: settings of the run.
+        known: prior knowledge of the performer; None for none.
     Raises: CalibrationError: no T-pose in them.
     """
     tpose = average_tpose_of_pairs(pairs, rig, markers, database, settings, "all")
@@ -98,9 +103,9 @@ def average_tpose_of_pairs(
     Args:
         pairs: views of the T-pose, by moment.
         rig: the cameras.
-        markers: that are worn.
-        database: of motions.
-        settings: of the run.
+        markers: markers that are worn.
+        database: database of motions.
+        settings: settings of the run.
         worn, pose: as of `average_tpose`.
     Raises: CalibrationError: no such pose.
     """
@@ -123,13 +128,13 @@ def fit_subject_to_tposes(
     """Fit a subject to takes of one performer.
 
     Args:
-        name: of the performer.
+        name: name of the performer.
         tposes: labelled and averaged.
-        names: what each is called.
+        names: name of each take.
         rig: the cameras.
-        markers: that are worn.
-        database: of motions, whose bodies are the prior.
-        known: of the performer; None: nothing.
+        markers: markers that are worn.
+        database: database of motions, whose bodies are the prior.
+        known: prior knowledge of the performer; None for none.
     Raises: CalibrationError as `fit_takes`.
     """
     known = PerformerPrior() if known is None else known
@@ -156,7 +161,7 @@ def read_pairs(
         recording: the recording.
         windows: first and last time of each [s].
         rig: the cameras.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     Raises: CalibrationError: the rig does not fit the videos, or a window holds no frame.
     """
     found: list[list[Views]] = [[] for _ in windows]
@@ -192,14 +197,14 @@ def fit_subject_to_recording(
     """Fit a subject to the T-pose held between two times of a recording [s].
 
     Args:
-        name: of the performer.
-        recording: of the performer.
+        name: name of the performer.
+        recording: recording of the performer.
         window_s: first and last time of the T-pose [s].
         rig: the cameras.
-        markers: that are worn.
-        database: of motions, whose bodies are the prior.
-        settings: of the run.
-        progress: receives the frames done, and of how many.
+        markers: markers that are worn.
+        database: database of motions, whose bodies are the prior.
+        settings: settings of the run.
+        progress: called with the number of frames done and of all frames.
     Raises: CalibrationError: the rig does not fit the videos, or no T-pose in the window.
     """
     [pairs] = read_pairs(recording, [window_s], rig, progress)

@@ -60,8 +60,10 @@ class TakeSource:
 class SubjectTask:
     """What is asked for: who, wearing what, seen by which cameras.
 
-    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None; pose: which is
-    held, None where the markers are to tell.
+    Attributes:
+        out, picture: files to write, picture None for none.
+        motion: seconds of free movement to refine over, or None.
+        pose: pose that is held; None to tell it by the markers.
     """
 
     name: str
@@ -137,8 +139,8 @@ def write_subject_result(result: SubjectResult, task: SubjectTask, tell: Callabl
 
     Args:
         result: the subject and its report.
-        task: where to write.
-        tell: receives what goes on, in words.
+        task: files to write.
+        tell: receives progress messages as text.
     Raises: CalibrationError: the verdict is fail, no file but the picture is written.
     """
 
@@ -172,7 +174,7 @@ def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: S
     Args:
         task: the performer.
         sources: recordings, with the times of the T-poses in them.
-        settings: of the run.
+        settings: settings of the run.
     Raises: CalibrationError: no T-pose, naming the take where there are several.
     """
     tposes, names = [], []
@@ -197,8 +199,8 @@ def check_take_source(source: str, n_views: int, windows: Sequence[TakeWindow]) 
 
     Args:
         source: a video, or a session's folder.
-        n_views: of the source.
-        windows: in which T-poses are held.
+        n_views: number of views of the source.
+        windows: times during which T-poses are held.
     """
     if n_views < 2:
         raise DuocapError(

@@ -27,9 +27,15 @@ Progress = Callable[[int, int | None], None]
 class WandTask:
     """What is known and wanted.
 
-    length_m: of the wand; distance_m: between the first two cameras; n_markers: of the wand; intrinsics: files; fov_deg: where
-    there are none; focal: to be solved; synchronised: stamps are right; late_s: by which the stamps of all cameras but the first
-    are known to be late.
+    Attributes:
+        length_m: length of the wand [m].
+        distance_m: distance between the first two cameras [m].
+        n_markers: number of markers of the wand.
+        intrinsics: files.
+        fov_deg: field of view for cameras without intrinsics [deg].
+        focal: whether the focal length is solved for.
+        synchronised: stamps are right.
+        late_s: known delay of the timestamps of all cameras but the first [s].
     """
 
     length_m: float | None = None
@@ -73,7 +79,7 @@ def choose_intrinsics(
         files: one of all cameras, or one a camera.
         fov_deg: field of view; None: the files tell.
         sizes: width and height of the cameras' pictures [px].
-        names: of the cameras.
+        names: names of the cameras.
     Raises: CalibrationError: too many, too few, of another size, no field of view.
     """
     if not files:
@@ -108,10 +114,10 @@ def calibrate_wand(
     """Measure a rig with a wand and judge it.
 
     Args:
-        recording: of the wand.
-        wishes: what is known of wand and cameras.
-        names: of the cameras, by default the usual ones.
-        progress: receives the amount done, and of how much.
+        recording: recording of the wand.
+        wishes: known values of the wand and the cameras.
+        names: names of the cameras, by default the usual ones.
+        progress: called with the amount done and the whole amount.
     Raises: CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:

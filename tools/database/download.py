@@ -56,8 +56,8 @@ def read_remote_file(url: str, headers: Message, total: int | None) -> RemoteFil
     """Return what an answer's header says of the file.
 
     Args:
-        url: its address.
-        headers: of the answer.
+        url: address of the file.
+        headers: headers of the answer.
         total: bytes; None where the server did not say.
     """
     return RemoteFile(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
@@ -122,8 +122,8 @@ def download_file(
     """Download `url` to `file`, whose folder exists; ask again where the connection breaks off.
 
     Args:
-        url: where it is.
-        file: where it goes.
+        url: address of the file.
+        file: file to write.
         progress: called with bytes done, in all (0: unknown) and the file's name.
         limit_bytes: a longer file is refused.
         pause: waits for so many seconds.

@@ -31,7 +31,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GetTask:
-    """What to get. given: archives or motion files that are on disk already, instead of a download; mirror: address, if any."""
+    """What to get.
+
+    Attributes:
+        given: archives or motion files that are on disk already, instead of a download.
+        mirror: address, if any.
+    """
 
     collection: MotionCollection
     given: tuple[Path, ...] = ()
@@ -82,9 +87,9 @@ def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
     Much motion is built in parts, of which those that are finished are kept, too.
 
     Args:
-        task: which collection, and how it is built.
-        progress: receives the amount done, and of how much.
-        tell: receives what goes on, in words.
+        task: collection to get, and options of its database.
+        progress: called with the amount done and the whole amount.
+        tell: receives progress messages as text.
     Raises: DatabaseError or another DuocapError: what there is stays, and the next call goes on from there.
     """
     folder = make_collection_folder(task.collection)

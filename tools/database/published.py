@@ -15,9 +15,14 @@ ARCHIVE: Final = ".zip"
 class MotionCollection:
     """Motion of one publisher.
 
-    name: as in `duocap database get NAME`; contents: one line on what is in it; publisher: address that `files` are relative to;
-    files: archives (.zip), or motion files one by one; terms: of use, as the publisher states them; credit: what to write where
-    results are published; download_mb, unpacked_mb: about how much [10^6 bytes].
+    Attributes:
+        name: name as in `duocap database get NAME`.
+        contents: one line on what is in it.
+        publisher: address that `files` are relative to.
+        files: archives (.zip), or motion files one by one.
+        terms: terms of use, as the publisher states them.
+        credit: text of the credit in published results.
+        download_mb, unpacked_mb: approximate sizes [10^6 bytes].
     """
 
     name: str

@@ -42,9 +42,9 @@ def unpack_archive(archive: Path, folder: Path, takes: Callable[[str], bool], li
 
     Args:
         archive: the file.
-        folder: where motions go.
-        takes: which names.
-        limit_bytes: of all of them unpacked.
+        folder: folder for the motions.
+        takes: function that says which names are taken.
+        limit_bytes: largest total size of the unpacked files [bytes].
         progress: called with bytes done, in all and the archive's name.
     Raises: DamagedArchiveError; DatabaseError: more than the limit, or the folder cannot be written to.
     """

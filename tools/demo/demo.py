@@ -68,9 +68,9 @@ def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings)
     With one camera the second is there for this.
 
     Args:
-        stage: with the performer.
-        database: of motions.
-        settings: of the run.
+        stage: scene with the performer.
+        database: database of motions.
+        settings: settings of the run.
     Raises: CalibrationError: no T-pose seen.
     """
     performer = stage.performer
@@ -99,8 +99,12 @@ def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPla
 class DemoPlan:
     """What a demo shows, and where to.
 
-    database: the motions to reconstruct with; seconds: how long, None for the whole programme; n_views: simulated cameras;
-    outputs: hear every message beside the subscribers; record: a file to record to.
+    Attributes:
+        database: the motions to reconstruct with.
+        seconds: length of the demo [s]; None for the whole programme.
+        n_views: simulated cameras.
+        outputs: factories of outputs that get every message besides the subscribers.
+        record: a file to record to.
     """
 
     database: Path
@@ -116,10 +120,10 @@ def run_demo(
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
     Args:
-        settings: of the run.
-        demo: what is shown, and where to.
-        tell: receives what goes on, in words.
-        progress: receives the share done and the last state.
+        settings: settings of the run.
+        demo: scene and outputs of the demo.
+        tell: receives progress messages as text.
+        progress: called with the share done and the last state.
         prepared: processes for it.
 
     Raises:

@@ -18,7 +18,10 @@ S = 1_000_000_000
 class RateWatch:
     """Compares poses that came with pairs that were due, in the first windows of a run.
 
-    t_start_ns: when it began; fps: of the cameras. slowed_s: when fewer frames were called for [s after the start], None before.
+    Args:
+        t_start_ns: time at which the run began [ns].
+        fps: frame rate of the cameras [Hz].
+        slowed_s: time at which fewer frames were called for [s after the start], None before.
     """
 
     def __init__(self, t_start_ns: int, fps: float) -> None:

@@ -22,10 +22,16 @@ Truth = Callable[[Floats], Floats]
 class DemoReport:
     """The figures of one demo.
 
-    frames: due to each camera, (V,); captured: not skipped for being late; due: times of the part that is reported, to which all
-    that follows belongs; poses: published for such a time; tracked: those in state tracking; error_mm: distance of their
-    joints from the truth, mean, median and p95; worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from
-    grab to receipt; rate: at which the cameras ran, in words.
+    Attributes:
+        frames: due to each camera, (V,).
+        captured: not skipped for being late.
+        due: times of the part that is reported, to which all that follows belongs.
+        poses: published for such a time.
+        tracked: those in state tracking.
+        error_mm: distance of their joints from the truth, mean, median and p95.
+        worst_joint: name of the joint with the largest mean error, and that error.
+        latency: p50, p95, p99 by stage, `total` from grab to receipt.
+        rate: rate at which the cameras ran, as text.
     """
 
     frames: tuple[int, ...]
@@ -90,14 +96,14 @@ def build_demo_report(
     """Build the report of a demo: compare the poses heard with the truth.
 
     Args:
-        skeleton: of the stream.
+        skeleton: skeleton of the stream.
         heard: poses as they came.
         truth: joint positions (N, J, 3) [m] at seconds after the start (N,).
         t_start_ns: begin of the performance [ns].
         frames: number of frames of each camera, captured or skipped.
         captured: number of those captured.
-        t_received_ns: when each was heard, if known.
-        budget_ms: of the latency.
+        t_received_ns: time at which each pose was heard [ns], if known.
+        budget_ms: budget of the latency [ms].
         due: poses that should have come, None for the frames of one camera.
     Raises: DuocapError: nothing was tracked.
     """

@@ -44,9 +44,12 @@ Opener = Callable[[], Source]
 
 @dataclass(frozen=True, slots=True)
 class CameraProbe:
-    """What was seen of a camera. rate_hz: of frames over a second; error: why nothing was, empty where all went well.
+    """What was seen of a camera.
 
-    driver_failed: its driver crashed or hung.
+    Attributes:
+        rate_hz: frame rate over a second [Hz].
+        error: why nothing was, empty where all went well.
+        driver_failed: whether the driver crashed or hung.
     """
 
     facts: Figures
@@ -63,9 +66,9 @@ def examine_cameras(
     """Examine every camera for about a second: what it gives and what hinders it.
 
     Args:
-        settings: of the run.
-        devices: where webcams come from; None: this machine's.
-        folder: where Linux has its devices.
+        settings: settings of the run.
+        devices: provider of webcams; None for this machine's own.
+        folder: folder of the devices on Linux.
     """
     wanted = settings.camera
     try:
@@ -126,7 +129,7 @@ def probe_camera(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None
     Args:
         opener: opens the camera.
         open_s: time that opening may take [s].
-        meeting: where the processes of cameras that are read at once wait for each other.
+        meeting: barrier at which the processes of cameras that are read at once wait for each other.
     """
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.Queue[CameraProbe] = context.Queue()
@@ -177,7 +180,7 @@ def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: B
     Args:
         opener: opens the source.
         clock: returns the time [ns].
-        meeting: where it waits, once it is open or cannot be opened, for those that are read at the same time.
+        meeting: barrier at which those that are read at the same time wait, once the source is open or cannot be opened.
     Raises: what opening and reading raise.
     """
     try:
@@ -211,7 +214,7 @@ def judge_local_camera(camera: LocalCamera, look: CameraProbe, wanted: CameraSet
 
     Args:
         camera: the webcam.
-        look: what was seen of it.
+        look: result of probing the camera.
         wanted: settings that are asked of it.
     """
     who = f"{camera.label!r} ({', '.join(part for part in (str(camera.index), camera.usb, camera.path) if part)})"
@@ -293,7 +296,7 @@ def judge_concurrent_rates(
 
     Args:
         found: the webcams.
-        alone, together: what was seen of each, by label.
+        alone, together: results of probing each camera, by label.
         place: bus and port of a device.
     """
     told = [f"{label!r} {_format_rate(probe)}" for label, probe in together.items()]

@@ -18,9 +18,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing that was looked at. area: such as `ports`; text: what is; fix: what to do, empty where there is nothing to do.
+    """One thing that was looked at.
 
-    figures: the same as numbers and words, for --json.
+    Attributes:
+        area: such as `ports`.
+        text: text of the finding.
+        fix: advice on how to mend it, empty if there is nothing to do.
+        figures: the same as numbers and words, for --json.
     """
 
     area: str
@@ -42,9 +46,9 @@ def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFi
     """Report something worth knowing.
 
     Args:
-        area: what it is about.
-        text: what was found.
-        fix: what to do about it.
+        area: subject of the finding.
+        text: text of the finding.
+        fix: advice on how to mend it.
     """
     return DoctorFinding(area, Severity.NOTE, text, fix, figures or None)
 
@@ -53,9 +57,9 @@ def report_bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
     """Report what hinders a run.
 
     Args:
-        area: what it is about.
-        text: what was found.
-        fix: what to do about it.
+        area: subject of the finding.
+        text: text of the finding.
+        fix: advice on how to mend it.
     """
     return DoctorFinding(area, Severity.BAD, text, fix, figures or None)
 

@@ -210,9 +210,9 @@ def examine_stream(settings: Settings, info: dict[str, Any], client: ServiceClie
     """Examine the running stream: who publishes, rate, latency, and every camera.
 
     Args:
-        settings: of the stream.
+        settings: settings of the stream.
         info: what the stream says of itself.
-        client: of its service.
+        client: client of its service.
     """
     try:
         offset_ns = client.clock_offset()

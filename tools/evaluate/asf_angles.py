@@ -28,7 +28,11 @@ MAX_STEP_RAD = 0.5
 class JointChain:
     """The file's degrees of freedom between one of our joints and its parent.
 
-    joint: its index; axes: (d, 3), outermost first; names: d, such as `lfemur.rx`; left, right: L' = left R right.
+    Attributes:
+        joint: index of the joint.
+        axes: (d, 3), outermost first.
+        names: d, such as `lfemur.rx`.
+        left, right: L' = left R right.
     """
 
     joint: int

@@ -75,8 +75,12 @@ VICON_TORSO = ("FWT", "MWT", "BWT", "C7", "T10", "CLAV", "STRN")
 class NamedMarkers:
     """Markers over time whose place on a body is roughly known.
 
-    names: M; joint (M,), offset_m (M, 3), sigma_m (M,): where they are expected and how far they may be from there [m]; torso:
-    (M,); fps: frames a second; point_m: (N, M, 3), y up [m]; valid: (N, M).
+    Attributes:
+        names: M; joint (M,), offset_m (M, 3), sigma_m (M,): where they are expected and how far they may be from there [m].
+        torso: (M,).
+        fps: frames a second.
+        point_m: (N, M, 3), y up [m].
+        valid: (N, M).
     """
 
     names: tuple[str, ...]

@@ -40,9 +40,12 @@ class Method(Protocol):
 class PeerSettings:
     """Settings of the peers.
 
-    marker_sigma_m, pose_sigma_rad: scales of the two terms of eq. 2; velocity_share, velocity_gain: as in `SolveSettings`;
-    neighbours: K; bandwidth: of the kernel exp(-d / 2h), h being this share of the K-th neighbour's distance; ridge_m: standard
-    deviation of the markers below which a direction of marker space does not influence the pose [m].
+    Attributes:
+        marker_sigma_m, pose_sigma_rad: scales of the two terms of eq. 2.
+        velocity_share, velocity_gain: as in `SolveSettings`.
+        neighbours: K.
+        bandwidth: bandwidth h of the kernel exp(-d / 2h), as a share of the K-th neighbour's distance.
+        ridge_m: standard deviation of the markers below which a direction of marker space does not influence the pose [m].
     """
 
     marker_sigma_m: float = 0.03

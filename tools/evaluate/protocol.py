@@ -33,8 +33,9 @@ N_CACHED = 2  # databases of a kind kept in the user's cache, the last used
 class ProtocolClip:
     """A query: file stem, behaviour, and first frame of the file that is part of it (0-based).
 
-    file: of anybody's clip, with the skeleton of an AMC; None: a clip of the motions' folder. without_person: whether the
-    database must hold no take of the clip's person.
+    Attributes:
+        file: file of the user's own clip, with the skeleton of an AMC; None for a clip of the motions' folder.
+        without_person: whether the database must hold no take of the clip's person.
     """
 
     stem: str
@@ -181,8 +182,8 @@ def protocol_database(motion: Path | None, database: Path | None = None, clips: 
     Args:
         motion: folder of the CMU motions; one database is built from them and kept in the user's cache.
         database: one that is given instead; without both it is the default of all commands.
-        clips: to be measured; for those of a set the database is that of the sets, and motions like those of given files are
-            not in it.
+        clips: clips to be measured; for those of a set the database is that of the sets, which has no motions like those of given
+            files.
 
     Raises DatabaseError: there are no motions, or the given database contains all queries.
     """
@@ -234,8 +235,8 @@ def open_for_clip(path: Path, clip: ProtocolClip) -> PoseDatabase:
     (docs/decisions/0053), as those of the test clips are.
 
     Args:
-        path: of the database.
-        clip: that is measured.
+        path: path of the database.
+        clip: clip to be measured.
     """
     database = open_once(path)
     if not clip.without_person:

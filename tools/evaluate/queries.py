@@ -38,9 +38,14 @@ RIG = make_facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0)  # markers come triangula
 class MotionQuery:
     """A motion to be found again.
 
-    subject: the true skeleton and marker offsets; rotvec: true charted poses, (N, J, 3) [rad]; root_m: (N, 3) [m];
-    marker_m: observed markers, (N, M, 3) [m]; visible: (N, M); asf: the true angles of the file's own skeleton;
-    sigma_m: standard deviation of the markers' coordinates [m].
+    Attributes:
+        subject: the true skeleton and marker offsets.
+        rotvec: true charted poses, (N, J, 3) [rad].
+        root_m: (N, 3) [m].
+        marker_m: observed markers, (N, M, 3) [m].
+        visible: (N, M).
+        asf: the true angles of the file's own skeleton.
+        sigma_m: standard deviation of the markers' coordinates [m].
     """
 
     stem: str

@@ -45,8 +45,12 @@ MIN_VISIBLE = 0.5  # share of a marker's disc that must be visible for the marke
 class RenderedOptions:
     """How clips are rendered and reconstructed.
 
-    seconds: of each clip, 0: all; occlude: share of the markers hidden; true_subject: whether the pipeline is given the true
-    skeleton and offsets; cameras: used after the T-pose; occlude_each: from each camera other markers.
+    Attributes:
+        seconds: length of each clip that is used [s], 0 for all.
+        occlude: share of the markers hidden.
+        true_subject: whether the pipeline is given the true skeleton and offsets.
+        cameras: used after the T-pose.
+        occlude_each: whether other markers are hidden from each camera.
     """
 
     markers: str = "boxing"
@@ -62,8 +66,12 @@ class RenderedOptions:
 class RenderedPerformance:
     """What the cameras saw of a performer.
 
-    views: N of them; seconds: (N,); visible: markers by camera, (V, N, M); begin: first views of the clip itself; begin_s: when
-    the clip begins.
+    Attributes:
+        views: N of them.
+        seconds: (N,).
+        visible: markers by camera, (V, N, M).
+        begin: first views of the clip itself.
+        begin_s: time at which the clip begins [s].
     """
 
     performer: Performer
@@ -89,9 +97,12 @@ class RenderedPerformance:
 class RenderedResult:
     """One line of the table.
 
-    asf_deg: mean and p95 of the angles of the file's own skeleton over the tracked frames, the paper's measure; occlude: share
-    of the markers hidden; distance_m: from the cameras to the middle of the motion; skeleton_mm, offset_mm: mean errors of the
-    fitted bone lengths and marker offsets; fps: of the pipeline alone.
+    Attributes:
+        asf_deg: mean and p95 of the angles of the file's own skeleton over the tracked frames, the paper's measure.
+        occlude: share of the markers hidden.
+        distance_m: distance from the cameras to the middle of the motion [m].
+        skeleton_mm, offset_mm: mean errors of the fitted bone lengths and marker offsets.
+        fps: frame rate of the pipeline alone [Hz].
     """
 
     clip: str

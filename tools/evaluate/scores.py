@@ -49,8 +49,10 @@ def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
 class LabelCheck:
     """Labels of one frame against the truth, all (M,) bool.
 
-    seen: labelled in two views, or the only one; wrong: labelled in a view, far from the marker's image there; shown: visible to
-    two cameras, or the only one.
+    Attributes:
+        seen: labelled in two views, or the only one.
+        wrong: labelled in a view, far from the marker's image there.
+        shown: visible to two cameras, or the only one.
     """
 
     seen: Bools
@@ -75,10 +77,16 @@ def check_labels(frame: MarkerFrame, rig: Rig, true_m: Floats, shown: Bools) -> 
 class PoseScore:
     """Scores of one run.
 
-    frames: number scored; tracked: share of them in state tracking; position_mm, angle_deg, geodesic_deg: mean and p95 over the
-    tracked frames; all_position_mm: mean over all frames, coasting ones included; in_view: share of markers that every camera
-    sees; labelled: share of markers labelled in every view; wrong_frames: share of frames with a wrong label; by_joint_mm,
-    by_joint_deg: mean of each joint; by_marker_wrong: share of frames in which the marker's label is wrong.
+    Attributes:
+        frames: number scored.
+        tracked: share of them in state tracking.
+        position_mm, angle_deg, geodesic_deg: mean and p95 over the tracked frames.
+        all_position_mm: mean over all frames, coasting ones included.
+        in_view: share of markers that every camera sees.
+        labelled: share of markers labelled in every view.
+        wrong_frames: share of frames with a wrong label.
+        by_joint_mm, by_joint_deg: mean of each joint.
+        by_marker_wrong: share of frames in which the marker's label is wrong.
     """
 
     frames: int

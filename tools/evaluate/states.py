@@ -17,8 +17,11 @@ GOOD_MM, EPISODE_MM = 50.0, 100.0  # of a good pose; of one that must not be cal
 class JudgedPoses:
     """N consecutive poses beside the truth.
 
-    states: of each; error_m: of the joints, (N, J) [m]; expected_m: as the poses expect it, NaN where they do not; fps: poses a
-    second.
+    Attributes:
+        states: tracking state of each pose.
+        error_m: errors of the joints, (N, J) [m].
+        expected_m: error that the poses expect, NaN where they expect none, (N, J) [m].
+        fps: poses a second.
     """
 
     states: tuple[TrackingState, ...]
@@ -58,9 +61,15 @@ def judge_poses(poses: Sequence[Pose], error_m: Floats, fps: float) -> JudgedPos
 class StateFigures:
     """What states and expected errors are worth, over all frames of some runs.
 
-    tracking: share of the frames that are called good; far: of those, with a mean error above each of FAR_MM; refused: of the
-    good frames (GOOD_MM), those not called so; within: share of the joints within one and two expected errors; episodes: spans
-    of frames called good above EPISODE_MM; longest_s: the longest of them. Shares are NaN of nothing.
+    Shares are NaN of nothing.
+
+    Attributes:
+        tracking: share of the frames that are called good.
+        far: share of those with a mean error above each of FAR_MM.
+        refused: share of the good frames (GOOD_MM) that are not called tracking.
+        within: share of the joints within one and two expected errors.
+        episodes: spans of frames called good above EPISODE_MM.
+        longest_s: the longest of them.
     """
 
     frames: int

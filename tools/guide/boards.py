@@ -29,7 +29,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class CollectedViews:
-    """What was seen of the board. sizes: of the pictures of each camera [px]; names: of the cameras."""
+    """What was seen of the board.
+
+    Attributes:
+        sizes: sizes of the pictures of each camera [px].
+        names: names of the cameras.
+    """
 
     moments: tuple[BoardMoment, ...]
     sizes: tuple[tuple[int, int], ...]
@@ -62,7 +67,7 @@ class BoardSession:
         """Take what the cameras saw, advise, show.
 
         Args:
-            cameras: with the state of each.
+            cameras: the cameras with their states.
             sights: boards that were seen since.
             t_ns: time now [ns].
         """

@@ -29,11 +29,11 @@ def plan_guided_cameras(
     """Plan the cameras, after a look at what can be seen of them beforehand.
 
     Args:
-        sources: of the cameras, as the user named them.
-        settings: of the run.
+        sources: sources of the cameras as the user named them.
+        settings: settings of the run.
         fps: asked of the cameras; None: their own.
-        tell: receives what goes on, in words.
-        room: how the background is learned; None: it is not.
+        tell: receives progress messages as text.
+        room: settings for learning the background; None if it is not learned.
     Raises: SourceError, SettingsError.
     """
     for source in sources:
@@ -53,8 +53,10 @@ def plan_guided_cameras(
 class GuidedCameras:
     """Cameras that run; use it as a context manager and call `turn` often.
 
-    address: where they send blobs; learn_s: for so long everybody is out of view at first, and the background is learned. Raises
-    RunError, ProcessFaultError as the supervisor does.
+    Args:
+        address: address to which they send blobs.
+        learn_s: time at the start during which everybody is out of view and the background is learned [s].
+    Raises: RunError, ProcessFaultError as the supervisor does.
     """
 
     def __init__(

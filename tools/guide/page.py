@@ -29,9 +29,9 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None],
     A page is told of, and opened by itself where there is a display.
 
     Args:
-        settings: of the run.
-        title: of the page.
-        tell: receives what goes on, in words.
+        settings: settings of the run.
+        title: title of the page.
+        tell: receives progress messages as text.
         wanted: whether there is to be a page.
     """
     page = None
@@ -90,7 +90,7 @@ def finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: G
 
     Args:
         finish: calibrates what was seen.
-        words: what is worked with.
+        words: description of what is worked with.
         page: None: the terminal only.
     """
 

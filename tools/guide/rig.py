@@ -50,14 +50,14 @@ def watch_boards(
     Ctrl-C and `Finish now` calibrate with what there is.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         sources: CAM, or recordings to try it out with.
         board: the pattern.
         finish: gets views and a way to tell how far it is (words, share or None), and gives what came out; what it raises as
             DuocapError is shown on the page, too.
         fps: asked of the cameras; None: their own.
         browser: guide by a page.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     Raises: DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
     """
     stills = all(find_camera_kind(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
@@ -112,12 +112,12 @@ def calibrate_live(
     """Guide, then calibrate; the page shows the verdict too.
 
     Args:
-        settings: of the run.
-        sources: of the cameras, as the user named them.
-        task: how to calibrate, and where to write.
+        settings: settings of the run.
+        sources: sources of the cameras as the user named them.
+        task: options of the calibration and files to write.
         fps: asked of the cameras; None: their own.
         browser: guide by a page.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     Raises: DuocapError: no camera, too few views, or a fail.
     """
 

@@ -37,8 +37,8 @@ class GuideShow:
         """Show words and meters, and tell them when they change.
 
         Args:
-            cameras: with the state of each.
-            advice: what to tell now.
+            cameras: the cameras with their states.
+            advice: present advice.
             ready: as of the page.
             t_ns: time now [ns].
             urgent: say it at once.

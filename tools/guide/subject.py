@@ -42,9 +42,13 @@ Finish = Callable[[list[Views], Progress], GuideOutcome]
 class TposeWatch:
     """What is watched for a T-pose.
 
-    sources: CAM of each camera of the rig, or recordings to try it out with; markers: that are worn; skeletons: of the database;
-    fps: asked of the cameras, None: their own; learn_s: for so long the performer is out of view at first and the background is
-    learned; browser: guide by a page.
+    Attributes:
+        sources: CAM of each camera of the rig, or recordings to try it out with.
+        markers: markers that are worn.
+        skeletons: skeletons of the database.
+        fps: asked of the cameras, None: their own.
+        learn_s: time at the start during which the performer is out of view and the background is learned [s].
+        browser: guide by a page.
     """
 
     sources: Sequence[str]
@@ -60,10 +64,10 @@ def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tel
     """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to what was seen of it.
 
     Args:
-        settings: of the cameras and the page.
+        settings: settings of the cameras and the page.
         watch: the cameras and who stands before them.
         finish: gets the views in which the pose was held.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     Raises: DuocapError: no camera, other cameras than the rig's, no T-pose held, what `finish` raised or gave.
     """
     sources, rig, markers = watch.sources, watch.rig, watch.markers
@@ -130,13 +134,13 @@ def calibrate_subject_live(
     """Guide, then fit; the page shows the verdict too.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         sources: CAM of each camera.
         task: the performer, and where to write.
         fps: asked of the cameras; None: their own.
         learn_s: time in which the background is learned [s].
         browser: guide by a page.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     Raises: DuocapError: no camera, no T-pose held, or a verdict of fail.
     """
 

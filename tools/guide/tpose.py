@@ -47,7 +47,7 @@ class TposeSession:
         """Take what the cameras saw, advise, show.
 
         Args:
-            cameras: with the state of each.
+            cameras: the cameras with their states.
             received: markers that were seen since, with their times of receipt [ns].
             t_ns: time now [ns].
         """

@@ -51,7 +51,14 @@ TALLER = 0.15  # of the height, between the body and that of the field
 
 @dataclass(frozen=True, slots=True)
 class AnimateTask:
-    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that."""
+    """A script to animate, and how.
+
+    Attributes:
+        script: the script.
+        motions: folders that hold the motions and the force fields it names.
+        field_file: force field to use in place of the script's own; None for its own.
+        options: how the motion is optimised.
+    """
 
     script: MotionScript
     motions: Sequence[Path]
@@ -61,8 +68,15 @@ class AnimateTask:
 
 @dataclass(frozen=True, slots=True)
 class Animation:
-    """What came of a script. first: the nearest examples; start: without physics; figures: of start and result; tempo: that was
-    given or found; energy: of the result, the less the likelier."""
+    """What came of a script.
+
+    Attributes:
+        first: the nearest examples.
+        start: start of the optimisation, without physics.
+        figures: figures of the start and of the result.
+        tempo: tempo that was given or found.
+        energy: energy of the result; less is likelier.
+    """
 
     problem: MotionProblem
     first: FirstMotion

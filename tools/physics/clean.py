@@ -85,10 +85,10 @@ def clean_motion(
     """Clean all ranges of a motion.
 
     Args:
-        motion: with its ranges of tracked frames.
-        options: of the body and the ground.
+        motion: the motion with its ranges of tracked frames.
+        options: options of the body and the ground.
         part: keeps what is done after each window, and is gone on from; None: nothing is kept.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
         parts: contacts that are given, (N, 2, 3), None to detect them.
     Raises: DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """

@@ -60,9 +60,9 @@ def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = l
     """Find the forces of a motion, stretch by stretch.
 
     Args:
-        motion: with its ranges of tracked frames.
+        motion: the motion with its ranges of tracked frames.
         task: the body, the ground and the filter.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     Raises: DuocapError.
     """
     given = None if task.contacts is None else read_contacts(task.contacts, motion)

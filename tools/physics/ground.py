@@ -23,7 +23,10 @@ class MotionForces:
 
 
 def evaluate_motion_forces(problem: MotionProblem, q: Floats) -> MotionForces:
-    """Return the best forces of a motion (N, 95); first and last frames, which have no accelerations, have their neighbours'."""
+    """Return the forces that explain a motion best; q: its configurations, (N, 95).
+
+    The first and the last frame have no accelerations; they get the forces of the frames next to them.
+    """
     energy = MotionEnergy(problem)
     motion = energy.kinematics(q)
     loads, unit = energy.loads(motion)

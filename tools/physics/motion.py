@@ -51,8 +51,13 @@ class TrackedRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PhysicalMotion:
-    """A motion. take: at equal times; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
-    what was found or left out, for the user."""
+    """A motion.
+
+    Attributes:
+        take: take at equal times. fps: its frame rate [Hz].
+        ranges: half-open, of frames in which somebody is tracked without a gap.
+        notes: notes for the user on what was found or left out.
+    """
 
     name: str
     take: Take
@@ -75,7 +80,7 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
     Args:
         file: the motion.
         subject: file of the performer; for markers only.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     Raises: DuocapError: it cannot be read, or holds nothing that has accelerations.
     """
     suffix = file.suffix.lower()
@@ -105,8 +110,8 @@ def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> Phys
 
     Args:
         clip: the motion.
-        name: of its file.
-        notes: for the user.
+        name: name of the clip's file.
+        notes: notes for the user.
     """
     n = clip.n_frames
     info = TakeInfo(subject=clip.skeleton.name, source=name)

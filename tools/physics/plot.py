@@ -19,7 +19,7 @@ def plot_forces(file: Path, found: list[StretchForces], title: str) -> None:
     Args:
         file: PNG, SVG or PDF to write.
         found: forces of each range of frames.
-        title: of the drawing.
+        title: title of the drawing.
     """
     import matplotlib
 

@@ -129,8 +129,9 @@ class LoadAsked:
 class MotionScript:
     """What a script asks.
 
-    tempo: all times are those of the file over it, None: to be sought; contacts: a file and the seconds of it that last as long
-    as the motion, None: not from a file.
+    Attributes:
+        tempo: all times are those of the file over it, None: to be sought.
+        contacts: a file and the seconds of it that last as long as the motion, None: not from a file.
     """
 
     file: Path
@@ -252,8 +253,8 @@ def parse_file_name(where: str, table: Mapping[str, Any], key: str) -> str:
 
     Args:
         where: the place in the file, for messages.
-        table: of the file, as read.
-        key: whose value it is.
+        table: table of the file as read.
+        key: key of the value.
     Raises: DuocapError.
     """
     if not isinstance(table.get(key), str) or not table[key]:

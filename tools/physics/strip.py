@@ -130,12 +130,12 @@ class Strip:
 
 
 def draw_strip(file: Path, made: Animation, title: str) -> None:
-    """Draw what came of a script as a PNG.
+    """Draw an animation as a strip of figures and write it as a PNG.
 
     Args:
-        file: PNG to write.
-        made: what came of the script.
-        title: of the drawing.
+        file: PNG file to write.
+        made: the animation of a script.
+        title: title of the drawing.
     """
     import matplotlib
 

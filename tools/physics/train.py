@@ -52,14 +52,14 @@ def clip_from_motion(motion: PhysicalMotion, rows: TrackedRange) -> Clip:
 def train_field_file(
     task: FieldTask, motions: Sequence[FieldMotion], name: str, out: Path, show: ProgressState
 ) -> tuple[str, ...]:
-    """Train and write a force field; return what to say of it.
+    """Train a force field and write it to a file; return lines of text that describe it.
 
     Args:
-        task: how to learn.
-        motions: to learn from, prepared.
-        name: of the field.
+        task: how to train.
+        motions: prepared motions to learn from.
+        name: name of the field.
         out: file to write.
-        show: receives what is done.
+        show: called with the number of steps done and of all steps.
     Raises: DuocapError.
     """
     learned = train_field(name, motions, task.options, lambda done, total: show(done, total))

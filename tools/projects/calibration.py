@@ -28,7 +28,13 @@ FREEMOCAP_SQUARES = [7, 5]
 
 @dataclass(frozen=True, slots=True)
 class BoardVideos:
-    """The videos of a board of a project. videos: by camera; board: None where no file describes it; of: that file's name."""
+    """The videos of a board of a project.
+
+    Attributes:
+        videos: video of each camera, by name.
+        board: None where no file describes it.
+        of: name of that file.
+    """
 
     folder: Path
     videos: dict[str, Path]

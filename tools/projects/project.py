@@ -29,7 +29,13 @@ BEST = "best"  # in place of names
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project of another program. calibration: its file or folder; options: to read it by; videos: by camera."""
+    """A project of another program.
+
+    Attributes:
+        calibration: file or folder of the calibration.
+        options: options for reading it.
+        videos: video of each camera, by name.
+    """
 
     folder: Path
     calibration: Path
@@ -142,8 +148,8 @@ def find_best_calibrated_pair(
     """Return the pair of a calibration's cameras that measures best in a volume where they look.
 
     Args:
-        calibration: its file.
-        options: to read it by, with names of the cameras to choose from; empty: all that can be read.
+        calibration: file of the calibration.
+        options: options for reading it, with the names of the cameras to choose from, or none for all that can be read.
         sides_m: width, height and depth of the volume [m].
     Raises: DuocapError: fewer than two can be read, or no two see a quarter of the volume.
     """

@@ -45,7 +45,10 @@ def read_journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given]
 
 
 def detect_video_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
-    """Return what the detectors of live capture see in the session's videos, each picture a turn when it was read."""
+    """Return what the detectors of live capture find in the session's videos, as one part without a recorded take.
+
+    Each picture is a turn of its own, at the time at which it was read.
+    """
     yield _detect_video_turns(session), None
 
 

@@ -19,10 +19,10 @@ def solve_replay_offline(result: ReplayResult, subject: Subject, database: PoseT
     Markers that were hidden stay so, and their errors, as the suspected swaps, are those of the new poses.
 
     Args:
-        result: of the replay.
+        result: result of the replay.
         subject: the performer.
-        database: of motions.
-        settings: of the replay.
+        database: database of motions.
+        settings: settings of the replay.
     """
     rig = result.rig
     if rig.is_monocular:

@@ -20,7 +20,9 @@ from tools.run.record import identify_database
 class OpenedSession:
     """A session that is opened: its description, what it ran with, its takes.
 
-    database: the very one it ran with; style: file of the style it began with, if any.
+    Attributes:
+        database: the very one it ran with.
+        style: file of the style it began with, if any.
     """
 
     folder: Path
@@ -43,10 +45,10 @@ def open_session(
     """Open a session with what it ran with.
 
     Args:
-        folder: of the session.
+        folder: folder of the session.
         own: the settings of this call; what was given in them is stronger than the session's.
-        database: where it is now, if it was moved.
-        rig, subject, style: for a session that was recorded without, or others than its own.
+        database: present place of the database, if it was moved.
+        rig, subject, style: files in place of the session's own, or for a session that was recorded without.
     Raises: RecordingError: no session; DuocapError: another database, rig or subject missing.
     """
     info = read_session(folder)

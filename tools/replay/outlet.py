@@ -30,8 +30,10 @@ logger = logging.getLogger(__name__)
 class ReplayClock:
     """The present of a replay, in which its subscribers live.
 
-    recorded: what is published is written down, and has to have the times of capture: the present is the recording's, moved to
-    now, however fast it is processed; realtime: frames come at those times anyway.
+    Args:
+        recorded: whether the stream is recorded, which needs the times of capture: the present is the recording's, moved to now,
+            however fast it is processed.
+        realtime: frames come at those times anyway.
     """
 
     def __init__(self, recorded: bool, realtime: bool) -> None:
@@ -93,17 +95,17 @@ def open_replay_sink(
     record: Path | None = None,
     realtime: bool = False,
 ) -> Iterator[ReplaySink | None]:
-    """Return the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without.
+    """Yield the sink of the stream, or None if nothing is published or another run uses the address.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         subject: the performer.
         rig: the cameras.
         publish: whether poses are published at all.
-        outputs: factories of what hears every message beside the subscribers.
-        record: a file to record to.
-        realtime: whether it runs at the speed of the recording.
-    Raises: what the outputs raise, RecordingError, and StreamError if it should be recorded.
+        outputs: factories of outputs that get every message, besides the subscribers.
+        record: file to record the stream to, if any.
+        realtime: whether the replay runs at the speed of the recording.
+    Raises: what the outputs raise, RecordingError, and, with a file to record to, StreamError.
     """
     sink: ReplaySink | None = None
     if publish:
@@ -184,7 +186,7 @@ def create_replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool)
 
     Args:
         sink: hears what comes out.
-        n_cameras: of the rig.
+        n_cameras: number of cameras of the rig.
         previews: whether pictures are shown.
     """
     watch = None if sink is None else ReplayWatch(sink, n_cameras, previews, sink.clock)

@@ -43,8 +43,8 @@ def write_overlay(
         recording: the recording.
         rig: the cameras.
         subject: the performer.
-        poses, markers: of all views of one time, in order.
-        progress: receives the amount done, and of how much.
+        poses, markers: poses and labelled markers of all views, in order.
+        progress: called with the amount done and the whole amount.
     Raises: SourceError: no video can be written there.
     """
     places, (width, height) = lay_out_grid(recording.sizes)

@@ -53,8 +53,11 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    rig: in the last world, in which all poses are, also those that were made before it was found; views: what the labels were
-    chosen from; n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
+    Attributes:
+        rig: rig in its last place in the world; all poses are in that world, also those made before it was found.
+        views: views that the labels were chosen from.
+        n_repeated: pictures of each camera that were the one before once more.
+        style: the last one learned or used.
     """
 
     rig: Rig
@@ -83,8 +86,12 @@ def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
 class ReplayWay:
     """How a recording is replayed.
 
-    hidden: markers that are kept from the solver; sink, watch: hear what comes out and what is seen; realtime: at the speed of
-    the recording; style: a file of the style to begin with.
+    Attributes:
+        hidden: names of markers that are kept from the solver.
+        sink: receives the poses; None for no stream.
+        watch: receives the blobs of every frame and the poses; None for nobody.
+        realtime: whether the replay runs at the speed of the recording.
+        style: file of the style to begin with; None for no style.
     """
 
     hidden: Sequence[str] = ()
@@ -109,13 +116,13 @@ def replay_recording(
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 
     Args:
-        recording: of the cameras of the rig.
-        rig: as it was calibrated, or in the world.
+        recording: videos of the cameras of the rig.
+        rig: the rig as calibrated or in the world.
         subject: the performer.
-        database: of motions.
-        settings: of the pipeline.
-        how: what is hidden, and who listens.
-        progress: receives the number of views done, and of all where it is known.
+        database: database of motions.
+        settings: settings of the pipeline.
+        how: hidden markers and listeners.
+        progress: called with the number of views done and of all views, None if unknown.
     Raises: CalibrationError: the rig does not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown
         hidden marker.
     """
@@ -178,9 +185,9 @@ def record_pose(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
     """Add one pose and what the labels say of it.
 
     Args:
-        result: that it is added to.
-        pose: as published.
-        pipeline: that it was made by.
+        result: replay that it is added to.
+        pose: the pose as published.
+        pipeline: pipeline that made it.
     """
     markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
     assert markers is not None and views is not None
@@ -209,9 +216,9 @@ def measure_hidden_errors(
     """Return how far tracked poses have some markers from where these were seen [mm].
 
     Args:
-        poses: in the order of time.
-        markers: as measured, of each pose.
-        names: of the markers.
+        poses: poses in the order of time.
+        markers: measured markers of each pose.
+        names: names of the markers.
         subject: the performer.
         rig: the cameras.
     """
@@ -260,7 +267,7 @@ def smooth_result(result: ReplayResult, subject: Subject, window_s: float) -> Re
     """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0.
 
     Args:
-        result: of the replay.
+        result: result of the replay.
         subject: the performer.
         window_s: width of the window [s].
     """

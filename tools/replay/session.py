@@ -53,10 +53,10 @@ def replay_session(
 
     Args:
         session: opened, with what it ran with.
-        parts: what is given, and the take to compare with, if any.
+        parts: input of each part, and the take to compare with, if any.
         sink: hears what comes out.
-        realtime: at the speed of the recording.
-        progress: receives the amount done, and of how much.
+        realtime: whether the replay runs at the speed of the recording.
+        progress: called with the amount done and the whole amount.
     """
     rig = place_rig_in_world(session.rig, session.subject.world)
     pipeline = ObservedPipeline(rig, session.subject, session.database, session.settings, clock=now_ns)

@@ -41,8 +41,13 @@ from tools.viewer import open_viewer
 class ReplayTask:
     """What is to become of a replay.
 
-    files: exports; as_live: of the poses of live capture; outputs, record: beside the stream; smooth: [s]; style: file to begin
-    with; save_style: for the last.
+    Attributes:
+        files: exports.
+        as_live: whether the poses are those of live capture.
+        outputs, record: factories of further outputs, and a file to record to.
+        smooth: [s].
+        style: file to begin with.
+        save_style: file for the last style.
     """
 
     files: list[ExportFile]
@@ -64,8 +69,12 @@ class ReplayTask:
 class VideoInputs:
     """Videos to replay, and what they are replayed with.
 
-    rig: as calibrated; subject: its file; database: of motions, None for the default; hidden: markers that are kept from the
-    solver; overlay: a video to write of all views.
+    Attributes:
+        rig: the rig as calibrated.
+        subject: file of the subject.
+        database: database of motions; None for the default.
+        hidden: markers that are kept from the solver.
+        overlay: a video to write of all views.
     """
 
     spec: RecordingSpec
@@ -80,7 +89,9 @@ class VideoInputs:
 class RecordedInputs:
     """A session to replay, and what is to be used in place of its own; None: its own.
 
-    video: detect anew in its videos; verify: its poses must come out the same.
+    Attributes:
+        video: detect anew in its videos.
+        verify: whether its poses must come out the same.
     """
 
     folder: Path
@@ -97,9 +108,9 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
     """Replay videos.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         inputs: the videos, and what they are replayed with.
-        task: what is to become of the poses.
+        task: outputs and options of the replay.
     """
     settings = disable_live_filter(settings, task.smooth)
     performer, overlay = read_subject(inputs.subject), inputs.overlay
@@ -136,9 +147,9 @@ def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask
     """Replay a session from what was detected, or from its videos.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         inputs: the session, and what replaces its own.
-        task: what is to become of the poses.
+        task: outputs and options of the replay.
     Raises: DuocapError: not verified.
     """
     session = open_session(inputs.folder, settings, inputs.database, inputs.rig, inputs.subject, task.style)

@@ -73,9 +73,9 @@ class VerifyingSink:
         """Say nothing: the events are in the take.
 
         Args:
-            t_ns: its time [ns].
-            kind: of the event.
-            text: what happened, in words.
+            t_ns: time of the event [ns].
+            kind: kind of the event.
+            text: description of the event.
         """
 
     def serve(self, t_ns: int) -> None:

@@ -77,8 +77,8 @@ def open_network(source: str, camera: int, fps: float | None, seconds: Floats | 
     """Open a camera of the network.
 
     Args:
-        source: as the user named it.
-        camera: its number in the rig.
+        source: source of the pictures as the user named it.
+        camera: number of the camera in the rig.
         fps: asked of the camera; None: its own.
         seconds: not used: only recordings have times of their own.
     Raises: SourceError.
@@ -90,8 +90,8 @@ def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | N
     """Open a webcam as it is by default, for commands that have no settings for it.
 
     Args:
-        source: as the user named it.
-        camera: its number in the rig.
+        source: source of the pictures as the user named it.
+        camera: number of the camera in the rig.
         fps: asked of the camera; None: its own.
         seconds: not used: only recordings have times of their own.
     Raises: SourceError, SettingsError.
@@ -114,12 +114,12 @@ def open_camera(
     """Open a source, in whatever process, as often as needed.
 
     Args:
-        source: as the user named it.
-        camera: its number in the rig.
-        fps: of recordings, and asked of webcams; None: their own.
-        settings: of webcams.
-        identity: of one, where it is known already, so that it is found again after others came and went.
-        devices: where webcams come from; None: this machine's.
+        source: source of the pictures as the user named it.
+        camera: number of the camera in the rig.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        settings: settings of webcams.
+        identity: identity of the webcam, if known already, so that it is found again after others came and went.
+        devices: provider of webcams; None for this machine's own.
     Raises: SourceError, SettingsError.
     """
     if find_camera_kind(source) is not CameraKind.WEBCAM:
@@ -137,9 +137,9 @@ def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) 
     """Find the webcam that is meant.
 
     Args:
-        source: as the user named it.
-        settings: of the run.
-        devices: where webcams come from; None: this machine's.
+        source: source of the pictures as the user named it.
+        settings: settings of the run.
+        devices: provider of webcams; None for this machine's own.
     Raises: SourceError: none, or several; SettingsError: no such backend.
     """
     backend = choose_backend(settings.backend)
@@ -158,11 +158,11 @@ def plan_camera(
 
     Args:
         source: CAM as above.
-        camera: its number in the rig.
-        settings: of the whole run.
-        fps: of recordings, and asked of webcams.
-        room: how the background is learned.
-        devices: where webcams come from; None: this machine's.
+        camera: number of the camera in the rig.
+        settings: settings of the whole run.
+        fps: frame rate of recordings, and the one asked of webcams [Hz].
+        room: settings for learning the background.
+        devices: provider of webcams; None for this machine's own.
     Raises: SourceError, SettingsError.
     """
     own, room = find_camera_settings(settings, camera), room or RoomSettings()
@@ -189,11 +189,11 @@ def check_camera_source(
     A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
 
     Args:
-        source: as the user named it.
-        camera: its number in the rig.
-        fps: of recordings, and asked of webcams; None: their own.
-        settings: of the run.
-        devices: where webcams come from; None: this machine's.
+        source: source of the pictures as the user named it.
+        camera: number of the camera in the rig.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        settings: settings of the run.
+        devices: provider of webcams; None for this machine's own.
     Raises: SourceError, SettingsError.
     """
     kind = find_camera_kind(source)
@@ -224,11 +224,11 @@ def check_camera_sources(
     """Check the cameras before anything is started; give the settings with what was tuned for them.
 
     Args:
-        sources: of the cameras, as the user named them.
-        settings: of the run.
-        fps: of recordings, and asked of webcams; None: their own.
-        tell: receives what goes on, in words.
-        devices: where webcams come from; None: this machine's.
+        sources: sources of the cameras as the user named them.
+        settings: settings of the run.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        tell: receives progress messages as text.
+        devices: provider of webcams; None for this machine's own.
     Raises: SourceError: also if two are the same camera; SettingsError.
     """
     identities = [check_camera_source(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]

@@ -66,9 +66,15 @@ NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "s
 class ChildProcess:
     """One process and what is known of it.
 
-    target: its main function, None for a camera node, which nobody here starts; greeted: it can hear orders; away: a node that
-    is out of reach; counts: its last figures; details: what else it told; tuned: settings given to it since the start, by dotted
-    name; ready_ns: since when it has been ready, 0 where it is not; due_ns: when it is to be started again, 0 where it runs.
+    Attributes:
+        target: main function of the process; None for a camera node, which nobody here starts.
+        greeted: it can hear orders.
+        away: a node that is out of reach.
+        counts: last figures of the process.
+        details: further details it told.
+        tuned: settings given to it since the start, by dotted name.
+        ready_ns: since when it has been ready, 0 where it is not.
+        due_ns: time at which it is started again [ns], 0 while it runs.
     """
 
     name: str

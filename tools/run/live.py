@@ -35,8 +35,8 @@ def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings
     Args:
         rig: the cameras.
         subject: the performer.
-        database: of motions.
-        settings: of the run.
+        database: database of motions.
+        settings: settings of the run.
     Raises: DatabaseError.
     """
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
@@ -66,9 +66,9 @@ def open_sink(
     Args:
         rig: the cameras.
         subject: the performer.
-        settings: of the run.
-        session: its name.
-        outputs: hear every message beside the stream.
+        settings: settings of the run.
+        session: name of the session.
+        outputs: factories of outputs that get every message besides the stream.
         record: a file to record to at once, or the folder of a session.
         cameras: there are some that run and can be tuned.
     Raises: StreamError, RecordingError and what the outputs raise.
@@ -113,8 +113,11 @@ def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, 
 class RunFiles:
     """What a run reads and writes beside its stream.
 
-    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
-    file of the style to begin with; save_style: one for the last style learned.
+    Attributes:
+        outputs: picklable factories of what hears every message, made beside the publisher.
+        record: a file to record to.
+        style: a file of the style to begin with.
+        save_style: one for the last style learned.
     """
 
     outputs: Sequence[OutputFactory] = ()
@@ -132,12 +135,12 @@ def plan_reconstruction(
     """Plan the reconstruction of cameras at `fps`: views may be half a frame time apart, and a tenth for jitter.
 
     Args:
-        rig: as it was calibrated, or in the world.
+        rig: the rig as calibrated or in the world.
         subject: the performer.
-        database: of motions.
-        settings: of the run.
-        session: its name.
-        fps: of the cameras.
+        database: database of motions.
+        settings: settings of the run.
+        session: name of the session.
+        fps: frame rate of the cameras [Hz].
         files: read and written beside the stream.
     """
     rig = place_rig_in_world(rig, subject.world)

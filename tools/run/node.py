@@ -41,13 +41,13 @@ def plan_node(
     """Plan a node.
 
     Args:
-        settings: of this machine.
-        camera: its name in the rig.
-        source: as the user named it.
-        address: where the run listens.
-        fps: of recordings, and asked of webcams; None: their own.
-        tell: receives what goes on, in words.
-        devices: where webcams come from; None: this machine's.
+        settings: settings of this machine.
+        camera: name of the camera in the rig.
+        source: source of the pictures as the user named it.
+        address: address at which the run listens.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        tell: receives progress messages as text.
+        devices: provider of webcams; None for this machine's own.
     Raises: DuocapError: a source that cannot be.
     """
     index = CAMERA_NAMES.index(camera)
@@ -77,12 +77,12 @@ def run_node(settings: Settings, camera: str, source: str, address: str, fps: fl
     """Serve one run after the other until Ctrl-C.
 
     Args:
-        settings: of this machine.
-        camera: its name in the rig.
-        source: as the user named it.
-        address: where the run listens.
-        fps: of recordings, and asked of webcams; None: their own.
-        tell: receives what goes on, in words.
+        settings: settings of this machine.
+        camera: name of the camera in the rig.
+        source: source of the pictures as the user named it.
+        address: address at which the run listens.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        tell: receives progress messages as text.
     Raises: DuocapError: a source or an address that cannot be.
     """
     cv2.setNumThreads(1)

@@ -26,7 +26,12 @@ class AwaitedNode:
 
 @dataclass(frozen=True, slots=True)
 class NodeEntrance:
-    """Where camera nodes come in. address: of the control socket; keys: that they are asked for."""
+    """Where camera nodes come in.
+
+    Attributes:
+        address: address of the control socket.
+        keys: keys that nodes are asked for.
+    """
 
     address: str
     keys: KeySettings | None = None

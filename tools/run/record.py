@@ -50,7 +50,10 @@ def open_video_sink(camera: int, source: Source) -> VideoSink:
 
 
 def add_video_recorder(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
-    """Return a camera's plan with a recorder of its pictures, which idles until told to record; a node keeps its pictures."""
+    """Add a video recorder to a camera's plan; it idles until it is told to record.
+
+    The plan of a node is returned as it is, because the node records its own pictures.
+    """
     if isinstance(plan, AwaitedNode):
         return plan
     return replace(plan, sinks=(*plan.sinks, partial(open_video_sink, plan.camera)))
@@ -64,10 +67,12 @@ def identify_database(file: Path) -> SessionDatabase:
 class SessionFolder:
     """The folder of a session that is being recorded; made at once.
 
-    sources: the cameras as the user named them; rig, subject, database: None where only pictures and detections are recorded;
-    style: a file that can be read, of the style to begin with. `rig`, `subject` and `style` are as they were read back from the
-    folder: what is used must be what is written, to the last bit. Raises RecordingError: the folder exists, cannot be made, or
-    its disk is nearly full; FileFormatError.
+    Args:
+        sources: the cameras as the user named them.
+        rig, subject, database: None where only pictures and detections are recorded.
+        style: a file that can be read, of the style to begin with. `rig`, `subject` and `style` are as they were read back from
+            the folder: what is used must be what is written, to the last bit.
+    Raises: RecordingError: the folder exists, cannot be made, or its disk is nearly full; FileFormatError.
     """
 
     def __init__(

@@ -35,8 +35,9 @@ Tell = Callable[[str], None]
 class RecordReport:
     """What was recorded.
 
-    frames: by camera, pictures in its videos, or detections of a camera node; missed: pictures that came meanwhile and are
-    not in the videos, since machine or disk were too slow.
+    Attributes:
+        frames: number of pictures in each camera's video, or of detections of a camera node.
+        missed: pictures that came meanwhile and are not in the videos, since machine or disk were too slow.
     """
 
     folder: Path
@@ -64,10 +65,10 @@ def record_cameras(
     """Record until the sources end, so many seconds have passed, or Ctrl-C.
 
     Args:
-        settings: of the run.
-        cameras: as the user named them.
-        folder: of the new session.
-        fps: of recordings, and asked of webcams; None: their own.
+        settings: settings of the run.
+        cameras: sources of the cameras as the user named them.
+        folder: folder of the new session.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
         seconds: None: until the sources end [s].
         tell: news, and a line a second.
     Raises: DuocapError for what the user can mend.

@@ -30,8 +30,12 @@ MAX_KEPT = 1 << 17  # of latencies: the last half hour at 60 Hz
 class RunReport:
     """The figures of one run.
 
-    latency_ms: p50, p95, p99 from capture to receipt, empty when no pose came; drops: by reason; cameras: a line for each, and
-    others for the time between them; doubtful: a line for each of the first doubtful spans; n_doubtful: how many there were.
+    Attributes:
+        latency_ms: p50, p95, p99 from capture to receipt, empty when no pose came.
+        drops: numbers of dropped moments by reason.
+        cameras: a line for each, and others for the time between them.
+        doubtful: a line for each of the first doubtful spans.
+        n_doubtful: number of doubtful spans.
     """
 
     seconds: float

@@ -48,10 +48,15 @@ Show = Callable[[RunStatistics, StatusMessage], None]
 class LiveRun:
     """What to run.
 
-    cameras: as the user named them, in the order of the rig; fps: of recordings, and asked of webcams; None: their own; record: a
-    file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end; style: a file
-    of the style to begin with; save_style: one for the last style learned; learn_s: for so long the performer is out of view at
-    the start and the background is learned; devices: where webcams come from, None for this machine's.
+    Attributes:
+        cameras: sources of the cameras as the user named them, in the order of the rig.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        record: a file for the stream (.mcap), or the folder of a session that is to be made.
+        seconds: None until the sources end.
+        style: a file of the style to begin with.
+        save_style: one for the last style learned.
+        learn_s: time at the start during which the performer is out of view and the background is learned [s].
+        devices: provider of webcams; None for this machine's own.
     """
 
     cameras: tuple[str, ...]
@@ -72,7 +77,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     """Run until all sources end or Ctrl-C, and report.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         what: the cameras, the performer and the outputs.
         tell: news in words.
         show: once a second.
@@ -139,9 +144,9 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
     """Plan the reconstruction, and where nodes come in if the run has any.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         what: the cameras, the performer and the outputs.
-        session: its name.
+        session: name of the session.
     """
     fps = what.fps or DEFAULT_FPS
     files = RunFiles(what.outputs, what.record, what.style, what.save_style)
@@ -156,9 +161,9 @@ def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
     """Say whether a style was saved, where that was wanted.
 
     Args:
-        file: of the style; None: it was not wanted.
+        file: file of the style; None if none was wanted.
         saved: whether it was written.
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     """
     if file is not None:
         tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")

@@ -63,9 +63,9 @@ def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: st
 
     Args:
         run: the processes.
-        sources: of the cameras, as the user named them.
-        tell: receives what goes on, in words.
-        third: what the process beside the cameras is.
+        sources: sources of the cameras as the user named them.
+        tell: receives progress messages as text.
+        third: description of the process beside the cameras.
     Raises: RunError.
     """
     host = run.entrance.removeprefix("tcp://")
@@ -119,9 +119,9 @@ def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[
     """Return in words what a camera is that has opened, and what it does otherwise than asked.
 
     Args:
-        name: of the camera.
-        counts: that its process has counted.
-        details: that it tells of itself.
+        name: name of the camera.
+        counts: counts of its process.
+        details: details that its process told.
     """
     called = details.get("name") or details.get("address")
     parts = [f"{name} camera: {called}" if called else f"{name} camera"]
@@ -140,7 +140,7 @@ def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
     Args:
         run: the processes.
         seconds: until the background is learned [s].
-        tell: receives what goes on, in words.
+        tell: receives progress messages as text.
     """
     tell(f"please step out of all cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
     for left_s in range(STEP_OUT_S, 0, -1):

@@ -39,7 +39,12 @@ REJOIN_NS = 1_000_000_000  # subscribers need a moment to find a reconstruction 
 
 
 class RunNotices:
-    """News of one run. reconstruction: the process that puts them on the stream, None where there is none; tell: the user."""
+    """News of one run.
+
+    Args:
+        reconstruction: the process that puts them on the stream, None where there is none.
+        tell: the user.
+    """
 
     def __init__(self, router: Router, reconstruction: ChildProcess | None, tell: Callable[[str], None]) -> None:
         self._router, self._reconstruction, self._tell = router, reconstruction, tell
@@ -84,10 +89,15 @@ def choose_session_name() -> str:
 class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
-    cameras: of the rig, in its order; reconstruction: or what only collects detections, or where else they go; tell:
-    receives news in words; entrance: where camera nodes come in, if any is awaited; clocks: see `capture.clock`; prepared:
-    processes to be used before new ones are started. Raises RunError for what the user can mend (the child's own line),
-    ProcessFaultError for what not, EndpointError for an impossible entrance.
+    Args:
+        cameras: cameras of the rig, in its order.
+        reconstruction: or what only collects detections, or where else they go.
+        tell: receives progress messages as text.
+        entrance: entrance for camera nodes, if any is awaited.
+        clocks: see `capture.clock`.
+        prepared: processes to be used before new ones are started.
+    Raises: RunError for what the user can mend (the child's own line), ProcessFaultError for what not, EndpointError for an
+        impossible entrance.
     """
 
     def __init__(
@@ -155,9 +165,9 @@ class Supervisor:
         """Return when every process is ready, calling `watch` again and again meanwhile.
 
         Args:
-            timeout_s: for processes of this machine [s].
-            nodes_timeout_s: for nodes [s].
-            watch: is called at every turn.
+            timeout_s: longest wait for processes of this machine [s].
+            nodes_timeout_s: longest wait for nodes [s].
+            watch: called at every turn.
         Raises: RunError, also when that takes too long; nodes may take forever.
         """
         t_begin_ns = now_ns()

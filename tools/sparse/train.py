@@ -21,8 +21,8 @@ def train_dictionary(wanted: StyleSources, options: TrainOptions, name: str, out
 
     Args:
         wanted: motions to learn from.
-        options: of learning.
-        name: of the dictionary.
+        options: options of learning.
+        name: name of the dictionary.
         out: file to write.
     Raises: DuocapError.
     """

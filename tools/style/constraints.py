@@ -20,9 +20,9 @@ def build_constraints(
     """Return the constraints of one pose. A point at NaN is asked for nothing, but is a handle.
 
     Args:
-        asked: what is asked of the pose.
-        skeleton: of the body.
-        style: whose poses fixed joints may keep to, None where there is none.
+        asked: what the pose is to meet.
+        skeleton: skeleton of the body.
+        style: style whose poses fixed joints may keep to; None for none.
         rig: the cameras that image points are in.
         points: asked for as well.
     Raises: PoseFileError.

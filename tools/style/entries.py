@@ -142,7 +142,7 @@ def read_handle(where: str, table: Mapping[str, Any], means: ConstraintContext) 
 
     Args:
         where: the place in the file, for messages.
-        table: as read.
+        table: table of the point as read.
         means: cameras, markers and joints that may be named.
     """
     if ("joint" in table) == ("marker" in table):

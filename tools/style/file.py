@@ -54,7 +54,7 @@ def read_request(
     """Read a file of constraints; give what it asks for and its cameras.
 
     Args:
-        file: of constraints.
+        file: file of constraints.
         n_styles: shares must be as many.
         rig_file: cameras of image points.
         worn: markers of the performer, which the file's own `markers` replaces.
@@ -71,7 +71,7 @@ def parse_request(
 
     Args:
         where: the file, for messages.
-        table: of the file, as read.
+        table: table of the file as read.
         n_styles: shares must be as many.
         rig_file: cameras of image points.
         worn: markers of the performer.
@@ -169,8 +169,8 @@ def add_motion_curves(request: PoseRequest, file: Path, joints: str) -> PoseRequ
     """Return a request with joints of a motion as further curves, from 0 s on.
 
     Args:
-        request: what is asked already.
-        file: of the motion.
+        request: request to extend.
+        file: file of the motion.
         joints: names with commas between.
     Raises: DuocapError: no motion, unknown joints, several poses asked for as well.
     """

@@ -52,7 +52,7 @@ def read_pose_inputs(inputs: PoseInputs, n_styles: int, subject: Subject | None)
     Args:
         inputs: files of what is asked.
         n_styles: number of styles, of which shares are given.
-        subject: whose body is posed; None: that of the style.
+        subject: subject whose body is posed; None for that of the style.
     Raises: DuocapError.
     """
     worn = None if subject is None else BodyMarkers(subject.markers.names, subject.joint, subject.offset_m)

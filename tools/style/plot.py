@@ -60,7 +60,7 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
     """Draw a style as PNG: its map with poses around it, at most 12.
 
     Args:
-        style: that is drawn.
+        style: style to draw.
         path: PNG to write.
         figures: number of poses around the map.
     Raises: FileFormatError: it cannot be written.

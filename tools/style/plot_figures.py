@@ -50,7 +50,7 @@ def predict_static_features(style: Style, level: StyleEvaluator, x: Floats) -> F
 
     Args:
         style: the style.
-        level: of annealing.
+        level: model at one level of annealing.
         x: latent points, (P, Q).
     """
     features = np.tile(style.mean, (len(x), 1))
@@ -82,7 +82,7 @@ def draw_figure(ax: Axes, places: Floats, across: Floats, at: Floats, scale: flo
         places: ends of the bones, (B, 2, 3) [m].
         across: direction that runs across the drawing, (3,).
         at: middle of the figure, (2,).
-        scale: of one metre there.
+        scale: length of one metre on the axis.
         color: None: by side.
     """
     from matplotlib.collections import LineCollection

@@ -21,8 +21,12 @@ BREAK_S = 0.5  # poses farther apart in time are not joined
 class LatentPlane:
     """The two directions in which latent points spread most, of 2-d spaces the whole space.
 
-    middle: (Q,); axes: orthonormal rows, (Q, Q); points: training poses in the plane, (N, 2); depths: the other coordinates that
-    are tried, (P, Q - 2); share: of the variance that the plane shows.
+    Attributes:
+        middle: (Q,).
+        axes: orthonormal rows, (Q, Q).
+        points: training poses in the plane, (N, 2).
+        depths: the other coordinates that are tried, (P, Q - 2).
+        share: share of the variance that the plane shows.
     """
 
     middle: Floats
@@ -41,8 +45,11 @@ class LatentPlane:
 class LikelihoodMap:
     """How likely poses are.
 
-    extent: left, right, bottom, top; value: -(D/2 ln s2 + |x|^2 / 2), (H, W), row 0 at the bottom; depth: of the likeliest point
-    behind each, row of `LatentPlane.depths`, (H, W); dark: the value where the model knows nothing, at the usual |x|.
+    Attributes:
+        extent: left, right, bottom, top.
+        value: -(D/2 ln s2 + |x|^2 / 2), (H, W), row 0 at the bottom.
+        depth: depth of the likeliest point behind each, row of `LatentPlane.depths`, (H, W).
+        dark: the value where the model knows nothing, at the usual |x|.
     """
 
     extent: tuple[float, float, float, float]
@@ -76,14 +83,14 @@ def fit_latent_plane(style: Style) -> LatentPlane:
 def compute_likelihood_map(
     style: Style, level: StyleEvaluator, plane: LatentPlane, aspect: float = 1.0, step: Callable[[], None] | None = None
 ) -> LikelihoodMap:
-    """Evaluate the model over the plane; behind each point of it, at the likeliest of the depths.
+    """Evaluate the model over a plane of its latent space, at every point at the depth where poses are likeliest.
 
     Args:
         style: the style.
-        level: of annealing.
-        plane: through its latent space.
-        aspect: width over height.
-        step: is called after each depth.
+        level: its model at one level of annealing.
+        plane: plane through the latent space, with the depths to try.
+        aspect: width of the map over its height.
+        step: called after each depth.
     """
     extent = _compute_map_extent(plane.points, aspect)
     shape = (RESOLUTION, round(RESOLUTION * aspect)) if aspect < 1.0 else (round(RESOLUTION / aspect), RESOLUTION)
@@ -127,8 +134,8 @@ def select_farthest_points(points: Floats, most: int, taken: Floats | None = Non
     """Choose points, (N, K), each the farthest from all before and from those taken, (T, K); the first else from the middle.
 
     Args:
-        points: to choose from, (N, K).
-        most: how many at most.
+        points: points to choose from, (N, K).
+        most: greatest number of points.
         taken: points that are there already, (T, K).
     """
     free = taken is None or not len(taken)
@@ -152,10 +159,10 @@ def sample_new_points(
 
     Args:
         style: the style.
-        level: of annealing.
-        plane: through its latent space.
+        level: model at one level of annealing.
+        plane: plane through its latent space.
         shown: likelihood over the plane.
-        most: how many at most.
+        most: greatest number of points.
         drawn: points of the plane that have a figure already, (T, 2).
     """
     usual = np.quantile(-compute_latent_energy(level, style.latent), LIKELY)

@@ -59,11 +59,11 @@ def solve_request(
     """Solve what a file asks for: poses one after another, or a motion.
 
     Args:
-        synthesizer: of the styles.
-        request: what is asked.
+        synthesizer: synthesizer of the styles.
+        request: request of the file.
         rig: the cameras that image points are in.
-        fps: of a motion.
-        progress: receives the frames done, and of how many.
+        fps: frame rate of a motion [Hz].
+        progress: called with the number of frames done and of all frames.
     """
     if request.curves:
         return _solve_motion_take(synthesizer, request, rig, fps, progress)
@@ -135,10 +135,10 @@ def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float,
     """Return poses as a take of even frames.
 
     Args:
-        skeleton: of the body.
-        poses: in the order of time.
-        fps: of the take.
-        source: what made it.
+        skeleton: skeleton of the body.
+        poses: poses in the order of time.
+        fps: frame rate of the take [Hz].
+        source: description of what made the poses.
     """
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
     return _build_even_take(skeleton, rotvec, root_m, fps, source)
@@ -148,10 +148,10 @@ def build_motion_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float
     """Return poses at the rate of the features as a take at fps.
 
     Args:
-        skeleton: of the body.
-        poses: in the order of time.
-        fps: of the take.
-        source: what made it.
+        skeleton: skeleton of the body.
+        poses: poses in the order of time.
+        fps: frame rate of the take [Hz].
+        source: description of what made the poses.
     """
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
     rotvec, root_m = resample_motion(rotvec, root_m, fps)
@@ -181,10 +181,10 @@ def format_motion_quality(
 
     Args:
         take: the motion.
-        request: what was asked.
+        request: request that it was made for.
         found: pose of each frame.
         off: distances from the constraints, by frame.
-        model: what it was made by, for the words.
+        model: name of the model that made it, for the text.
     """
     names = [curve.handle.name for curve in request.curves]
     off_m = np.full((len(found), len(names)), np.nan)

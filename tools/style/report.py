@@ -57,10 +57,10 @@ def measure_constraint_residuals(
     """Return how far a pose is off each of its constraints.
 
     Args:
-        pose: that was found.
-        asked: what is asked of the pose.
+        pose: the pose that was found.
+        asked: what the pose is to meet.
         constraints: those made of `asked` and the further points.
-        skeleton: of the body.
+        skeleton: skeleton of the body.
         rig: the cameras that image points are in.
         points: asked for as well.
     """
@@ -114,10 +114,10 @@ def format_pose_residuals(name: str, pose: FoundPose, found: Sequence[Constraint
     """Return in words how far one pose is off each constraint, and how well its model knows such poses.
 
     Args:
-        name: of the pose.
-        pose: that was found.
+        name: name of the pose.
+        pose: the pose that was found.
         found: distances from its constraints.
-        model: what it was made by, for the words.
+        model: name of the model that made it, for the text.
     """
     known = f"the {model} knows poses like it ({100.0 * (1.0 - pose.variance):.0f}%)"
     if pose.variance > FAMILIAR:
@@ -130,8 +130,8 @@ def format_pose_warning(name: str, pose: FoundPose, found: Sequence[ConstraintRe
     """Describe what a pose does not reach; None where it reaches all.
 
     Args:
-        name: of the pose.
-        pose: that was found.
+        name: name of the pose.
+        pose: the pose that was found.
         found: distances from its constraints.
     """
     missed = [off for off in found if not off.reached]

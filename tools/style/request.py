@@ -48,7 +48,9 @@ class OrientationAsked:
 class FixedAsked:
     """A joint that keeps its rotation from its parent: counted from the T-pose, (3, 3), or that of a pose of the first style.
 
-    rotation: None where it is the style's; pose: number of a training pose, None for the style's mean.
+    Attributes:
+        rotation: None where it is the style's.
+        pose: number of a training pose, None for the style's mean.
     """
 
     joint: int

@@ -49,7 +49,12 @@ COLUMN = 11
 
 @dataclass(frozen=True, slots=True)
 class TrainTask:
-    """What to learn, how, and where it goes. frames: at most so many poses are learned; plot: PNG of the objective, or None."""
+    """What to learn, how, and where it goes.
+
+    Attributes:
+        frames: greatest number of poses to learn.
+        plot: PNG of the objective, or None.
+    """
 
     wanted: StyleSources
     options: LearnOptions

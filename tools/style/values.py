@@ -32,7 +32,7 @@ def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, 
 
     Args:
         where: the place in the file, for messages.
-        table: as read.
+        table: the table as read.
         known: names of keys.
     Raises: PoseFileError naming the key and what was probably meant.
     """
@@ -49,9 +49,9 @@ def read_numbers_key(where: str, table: Mapping[str, Any], key: str, count: int,
 
     Args:
         where: the place in the file, for messages.
-        table: of the file, as read.
-        key: of the value in the table.
-        count: how many numbers.
+        table: table of the file as read.
+        key: key of the value in the table.
+        count: number of values expected.
         most: largest size of a number.
     Raises: PoseFileError.
     """
@@ -65,8 +65,8 @@ def check_numbers(where: str, value: object, count: int, most: float = math.inf)
 
     Args:
         where: the place in the file, for messages.
-        value: as read.
-        count: how many numbers.
+        value: the value as read.
+        count: number of values expected.
         most: largest size of a number.
     Raises: PoseFileError.
     """
@@ -89,9 +89,9 @@ def read_number_key(
 
     Args:
         where: the place in the file, for messages.
-        table: of the file, as read.
-        key: of the value in the table.
-        default: for an absent key.
+        table: table of the file as read.
+        key: key of the value in the table.
+        default: value for an absent key.
         above: the number must be larger.
         most: largest number.
     Raises: PoseFileError.
@@ -107,10 +107,10 @@ def read_word_key(where: str, table: Mapping[str, Any], key: str, known: Sequenc
 
     Args:
         where: the place in the file, for messages.
-        table: as read.
-        key: whose value it is.
+        table: the table as read.
+        key: key of the value.
         known: the words.
-        default: for an absent key; None: it must be there.
+        default: value for an absent key; None if the key must be there.
     Raises: PoseFileError with the one that was probably meant.
     """
     value = table.get(key, default)
@@ -200,7 +200,7 @@ def read_cameras_asked(where: str, table: object, rig_file: Path | None) -> Rig 
     Args:
         where: the place in the file, for messages.
         table: `[camera]` as read.
-        rig_file: of `--rig`; None: not given.
+        rig_file: rig file of `--rig`; None if not given.
     Raises: DuocapError: both, or bad ones.
     """
     if table is not None and rig_file is not None:
@@ -218,7 +218,7 @@ def find_camera_index(where: str, name: object, rig: Rig) -> int:
 
     Args:
         where: the place in the file, for messages.
-        name: as read.
+        name: the name as read.
         rig: the cameras.
     Raises: PoseFileError.
     """

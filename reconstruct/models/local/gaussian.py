@@ -33,9 +33,12 @@ ENOUGH = 10  # neighbours with a frame before and after, for their second differ
 class NeighbourGaussians:
     """Gaussians over the pose of one frame, with covariances.
 
-    pose: of the joints, (D,) [rad]; velocity: of joints and root, (D + 6,) [rad/s], [m/s], the root's in its own axes;
-    acceleration: likewise, a second; noise: covariance of a velocity's departure in a second, (D + 6, D + 6); certainty: share of
-    what they say of pose and velocity that makes these more certain.
+    Attributes:
+        pose: joint coordinates, (D,) [rad].
+        velocity: velocity of the joint coordinates and the root, (D + 6,) [rad/s], [m/s], the root's in its own axes.
+        acceleration: acceleration in the same order, (D + 6,) [rad/s^2], [m/s^2].
+        noise: covariance of a velocity's departure in a second, (D + 6, D + 6).
+        certainty: share of what they say of pose and velocity that makes these more certain.
     """
 
     pose: Floats

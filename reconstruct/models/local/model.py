@@ -31,8 +31,11 @@ def add_quadratics(first: Quadratic, second: Quadratic) -> Quadratic:
 class LocalModel:
     """A quadratic energy over poses q = mean + directions w (Chai & Hodgins 2005, eq. 3).
 
-    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B), or of the
-    root as well, (B + 6, B + 6).
+    Attributes:
+        mean: (J, 3) [rad], row 0 zero.
+        directions: (J, 3, B), row 0 zero.
+        center: minimum in w, (B,).
+        precision: (B, B), or of the root as well, (B + 6, B + 6).
     """
 
     mean: Floats
@@ -58,8 +61,8 @@ def weigh_neighbours(rows: Ints, poses: Singles, distances: NDArray[np.floating]
     """Return the nearest examples with weights that fall with their squared distances.
 
     Args:
-        rows, poses, distances: of the examples, (K,), (K, D) and (K,), nearest first.
-        sharpness: of the fall, in units of the median distance beyond the nearest.
+        rows, poses, distances: rows of the examples, their poses and distances, (K,), (K, D) and (K,), nearest first.
+        sharpness: how fast the weights fall, in units of the median distance beyond the nearest.
     """
     d = distances.astype(np.float64)
     weights = np.exp(-0.5 * sharpness / max(float(d[len(d) // 2] - d[0]), 1e-9) * (d - d[0]))
@@ -77,7 +80,7 @@ def build_local_model(mean: Floats, directions: Floats, quadratic: Quadratic) ->
 
     Args:
         mean: pose, (D,) [rad].
-        directions: of the joints, (J, 3, B).
+        directions: directions of the joint coordinates, (J, 3, B).
         quadratic: energy of the coordinates, (B,).
     """
     pose = np.zeros((N_JOINTS, 3))

@@ -44,8 +44,12 @@ STILL = 1e-20  # nor is a scatter below this [rad^2]: identical examples differ 
 class LocalPca:
     """All principal components of n examples.
 
-    mean: (D,) [rad]; directions: orthonormal columns, (D, r); scatter: eigenvalues of Y'Y, falling, (r,) [rad^2]; scores:
-    coordinates of the examples, (n, r) [rad]; energy: squared distances from the mean, (n,) [rad^2]. r <= min(n - 1, D).
+    Attributes:
+        mean: (D,) [rad].
+        directions: orthonormal columns, (D, r).
+        scatter: eigenvalues of Y'Y, falling, (r,) [rad^2].
+        scores: coordinates of the examples, (n, r) [rad].
+        energy: squared distances from the mean, (n,) [rad^2]. r <= min(n - 1, D).
     """
 
     mean: Floats
@@ -151,7 +155,7 @@ def find_secular_root(poles: Floats, weights: Floats, n: int, k: int, lowest: fl
 
     Args:
         poles: falling, (n,).
-        weights: of the poles, (n,).
+        weights: weights of the poles, (n,).
         n: number of poles.
         k: pole below which the root is sought.
         lowest: bound of the root.
@@ -193,7 +197,7 @@ def compute_score_shares(values: Floats, score: Floats, rate: float, lowest: flo
     Args:
         values: falling, (n,).
         score: z, (n,).
-        rate: of the update by z z'.
+        rate: factor of the update by z z'.
         lowest: eigenvalue below which none counts.
         work: (4, n).
         shares: (B,); written.
@@ -233,8 +237,8 @@ def compute_left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) 
     """Return the squared errors of the nearest examples, each left out and put back by 1 to B dimensions, (judged, B) [rad^2].
 
     Args:
-        model: of all examples.
-        judged: how many of the nearest are left out in turn.
+        model: principal components of all examples.
+        judged: number of the nearest examples that are left out in turn.
         max_dimensions: B.
     """
     n = len(model.scores)
@@ -254,7 +258,7 @@ def compute_loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimension
         examples: nearest first, (N, D) [rad].
         counts: candidates K, each 2 to N.
         max_dimensions: largest B.
-        judged: how many of the nearest are left out in turn, default all K.
+        judged: number of the nearest examples that are left out in turn; None for all K.
     Returns (len(counts), B) [rad]: the root mean square over the examples left out of the L2 distance between pose and
         reconstruction, which is Chai & Hodgins' measure (section 7.1). Raises ValueError: a count that the examples do not allow.
     """
@@ -296,8 +300,12 @@ def choose_candidate(errors: Floats, counts: Sequence[int], slack: float = 0.0) 
 class SelectedPca:
     """The local model that cross-validation prefers (Chai & Hodgins 2005, eq. 3).
 
-    count: K; mean: p, (D,) [rad]; directions: U, orthonormal columns, (D, B); variances: of the K examples along them, (B,)
-    [rad^2]; error: its leave-one-out error [rad].
+    Attributes:
+        count: K.
+        mean: p, (D,) [rad].
+        directions: U, orthonormal columns, (D, B).
+        variances: variances of the K examples along the directions, (B,) [rad^2].
+        error: leave-one-out error of the model [rad].
     """
 
     count: int
@@ -323,7 +331,7 @@ def select_local_pca(
         examples: nearest first, (N, D) [rad], N >= 1.
         counts: candidates K, those beyond N stand for N itself.
         max_dimensions: largest B.
-        judged: how many of the nearest are left out in turn, None for all.
+        judged: number of the nearest examples that are left out in turn; None for all.
         slack: share by which an error may be larger.
     """
     X = np.ascontiguousarray(examples, np.float64)
@@ -353,7 +361,7 @@ def fit_local_pca(
         predicted: pose expected from the frames before, (D,) [rad], or None.
         dimensions: B.
         smooth_sigma_rad: standard deviation of the expectation [rad].
-        prior_weight: of the examples' own Gaussian.
+        prior_weight: weight of the examples' own Gaussian.
     """
     counts = [count for count in COUNTS if count < len(poses)] + [len(poses)]
     chosen = select_local_pca(poses, counts, dimensions) if len(poses) > 1 else None

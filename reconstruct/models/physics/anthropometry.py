@@ -24,8 +24,14 @@ class Anthropometry(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentShape:
-    """One segment. mass: share of the body's; center: of the way from the first end to the second; sagittal, transverse,
-    longitudinal: radii of gyration about the centre, shares of the length, about the axes forwards, sideways and along."""
+    """One segment.
+
+    Attributes:
+        mass: share of the body's.
+        center: position of the centre of mass, as a share of the way from the first end to the second.
+        sagittal, transverse, longitudinal: radii of gyration about the centre, shares of the length, about the axes forwards,
+            sideways and along.
+    """
 
     mass: float
     center: float

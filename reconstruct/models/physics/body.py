@@ -54,8 +54,15 @@ class FootPart(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContactPoints(ReadOnlyArrays):
-    """Points of the soles, P. names; joint that each is fixed to, (P,); offset_m in its frame, (P, 3) [m]; foot: 0 left, 1 right,
-    (P,); part: `FootPart`, (P,)."""
+    """The P points of the soles at which the ground may push.
+
+    Attributes:
+        names: names of the points.
+        joint: joint that each point is fixed to, (P,).
+        offset_m: position in that joint's frame, (P, 3) [m].
+        foot: 0 for the left foot, 1 for the right, (P,).
+        part: part of the foot, a `FootPart`, (P,).
+    """
 
     names: tuple[str, ...]
     joint: Ints
@@ -73,8 +80,14 @@ class ContactPoints(ReadOnlyArrays):
 
 @dataclass(frozen=True, slots=True)
 class Body(ReadOnlyArrays):
-    """A skeleton with masses. mass_kg: (J,), > 0; center_m: centre of mass in the joint's frame, (J, 3) [m]; inertia_kg_m2: about
-    it, in the joint's axes, (J, 3, 3); contacts: the points that touch the ground."""
+    """A skeleton with masses.
+
+    Attributes:
+        mass_kg: (J,), > 0.
+        center_m: centre of mass in the joint's frame, (J, 3) [m].
+        inertia_kg_m2: inertia about the centre of mass, in the joint's axes, (J, 3, 3) [kg m^2].
+        contacts: the points that touch the ground.
+    """
 
     skeleton: Skeleton
     mass_kg: Floats
@@ -106,9 +119,9 @@ class Body(ReadOnlyArrays):
         """Return the body with a load fixed to a joint, such as a heavy shoe.
 
         Args:
-            joint: its name.
+            joint: name of the joint.
             load_kg: mass of the load [kg].
-            at_m: in the joint's frame, (3,) [m]; None for the segment's centre.
+            at_m: position of the load in the joint's frame, (3,) [m]; None for the segment's centre.
         Raises DuocapError: no such joint, or a load that is not a number from 0.
         """
         row = _find_joint_row(joint)
@@ -126,8 +139,8 @@ def build_body(skeleton: Skeleton, mass_kg: float | None = None, table: Anthropo
 
     Args:
         skeleton: the skeleton.
-        mass_kg: of the whole body; None for that usual for its stature.
-        table: of segment masses.
+        mass_kg: mass of the whole body [kg]; None for the mass usual for its stature.
+        table: table of segment masses.
     """
     total_kg = estimate_mass_kg(estimate_stature_m(skeleton), table) if mass_kg is None else check_mass_kg(mass_kg)
     rest = skeleton.rest_positions_m()

@@ -56,9 +56,13 @@ class CleanTask:
 class MotionQuality:
     """How sound a motion is.
 
-    slide_mm: that parts which stand move in a frame, mean; float_mm: distance from where they should stand, mean; sunk_mm: the
-    deepest point below the ground; jitter: RMS change of the force on the root from frame to frame, by weight; residual,
-    residual_nm: RMS force, by weight, and torque that no contact gives [Nm], where nothing but the feet bears the body.
+    Attributes:
+        slide_mm: mean movement of standing parts from frame to frame [mm].
+        float_mm: distance from where they should stand, mean.
+        sunk_mm: the deepest point below the ground.
+        jitter: RMS change of the force on the root from frame to frame, by weight.
+        residual, residual_nm: RMS force, by weight, and torque that no contact gives [Nm], where nothing but the feet bears the
+            body.
     """
 
     slide_mm: float
@@ -76,7 +80,7 @@ def prepare_motion(dynamics: Dynamics, q: Floats, fps: float, options: CleanOpti
         dynamics: the body's equations of motion.
         q: configurations at equal times, (N, 95).
         fps: frames a second.
-        options: of cleaning.
+        options: options of cleaning.
     """
     if len(q) < LEAST_FRAMES:
         raise DuocapError(f"a motion of {len(q)} frames is too short to be cleaned; give at least {LEAST_FRAMES} frames")

@@ -40,9 +40,11 @@ STANDS_M_S = 0.2  # slower parts must not move at all
 class ContactPlan:
     """What touches the ground when.
 
-    carrying: parts of the feet that bear weight, (N, 2, 3); standing: those of them that must not move, (N, 2, 3); level_m:
-    height of each point where it stands, and below which it must not be, (N, P) [m] world; borne: frames in which the feet, or
-    flight, explain all of the motion, (N,).
+    Attributes:
+        carrying: parts of the feet that bear weight, (N, 2, 3).
+        standing: those of them that must not move, (N, 2, 3).
+        level_m: height of each point where it stands, and below which it must not be, (N, P) [m] world.
+        borne: frames in which the feet, or flight, explain all of the motion, (N,).
     """
 
     carrying: Bools
@@ -89,7 +91,7 @@ def find_contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bo
     The ground is where the parts are when they hardly move.
 
     Args:
-        points: of the feet, all frames.
+        points: contact points of the feet in all frames.
         point_m: the contact points in the world, (N, P, 3) [m], Y up.
         fps: frames a second.
     """
@@ -118,10 +120,10 @@ def build_contact_plan(points: ContactPoints, point_m: Floats, fps: float, carry
     recording stands on something else, where it is.
 
     Args:
-        points: of the feet.
-        point_m: their positions, (N, P, 3) [m].
+        points: contact points of the feet.
+        point_m: positions of these points, (N, P, 3) [m].
         fps: frames a second.
-        carrying: which parts carry weight, (N, 2, 3).
+        carrying: parts of the feet that carry weight, (N, 2, 3).
     """
     middle = compute_part_positions(points, point_m)
     ground = fit_ground(middle, fps)

@@ -214,8 +214,8 @@ class Dynamics:
 
         Args:
             q: configuration, (95,).
-            joint: of each point, (P,).
-            offset_m: in the joint's frame, (P, 3) [m].
+            joint: joint of each point, (P,).
+            offset_m: position in the joint's frame, (P, 3) [m].
         """
         self._pin.computeJointJacobians(self.model, self.data, q)
         out = np.empty((len(offset_m), 3, N_TANGENT))

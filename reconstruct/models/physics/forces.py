@@ -37,10 +37,15 @@ LEAST_LOAD = 0.05  # of the weight: with less on a foot its centre of pressure i
 class ContactForces:
     """What moves a body, frame by frame.
 
-    motion: as the forces were computed of it; parts: which parts of the feet carry weight, (N, 2, 3); point_m: contact points,
-    (N, P, 3) [m] world; force_n: on each of them, (N, P, 3) [N] world; u: generalized forces (N, 72); torque: u less those of the
-    contacts, (N, 72) [N, Nm], its first six rows the residual in the hips' axes; residual: what no contact gives, force and
-    torque about the hips in the world's axes, (N, 6) [N, Nm]; weight_n: of the body.
+    Attributes:
+        motion: the motion and its rates that the forces were computed from.
+        parts: parts of the feet that carry weight, (N, 2, 3).
+        point_m: contact points, (N, P, 3) [m] world.
+        force_n: force on each of them, (N, P, 3) [N] world.
+        u: generalized forces (N, 72).
+        torque: u less those of the contacts, (N, 72) [N, Nm], its first six rows the residual in the hips' axes.
+        residual: force and torque about the hips that no contact gives, in the world's axes, (N, 6) [N, Nm].
+        weight_n: weight of the body [N].
     """
 
     motion: MotionRates
@@ -69,8 +74,14 @@ class ContactForces:
 
 @dataclass(frozen=True, slots=True)
 class ForceOptions:
-    """How forces are found. friction: of the ground; cutoff_hz: of the motion before it is differentiated, None by its own
-    residuals, inf: not filtered; parts: contacts that are given, (N, 2, 3), None to detect them."""
+    """How forces are found.
+
+    Attributes:
+        friction: friction coefficient of the ground.
+        cutoff_hz: cut-off frequency of the filter that the motion passes first [Hz]; None to choose it by residual analysis, inf
+            for none.
+        parts: contacts that are given, (N, 2, 3), None to detect them.
+    """
 
     friction: float = FRICTION
     cutoff_hz: float | None = None
@@ -106,7 +117,7 @@ def compute_motion_forces(
         dynamics: the body's equations of motion.
         motion: configurations, velocities and accelerations.
         fps: frames a second.
-        parts: which parts of the feet are in contact, (N, 2, 3).
+        parts: parts of the feet in contact, (N, 2, 3).
         friction: coefficient of friction.
     """
     u = dynamics.generalized_forces(motion)

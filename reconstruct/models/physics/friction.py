@@ -32,7 +32,7 @@ def measure_cone_excess_n(force_n: Floats, friction: float, normal: ArrayLike = 
     Args:
         force_n: forces, (..., 3) [N].
         friction: coefficient of friction.
-        normal: of the ground, (3,).
+        normal: normal of the ground, (3,).
     """
     n = np.asarray(normal, np.float64) / np.linalg.norm(normal)
     along = force_n @ n

@@ -38,7 +38,7 @@ def smooth_motion(skeleton: Skeleton, q: Floats, fps: float, cutoff_hz: float | 
         skeleton: the skeleton.
         q: configurations at equal times, (N, 95).
         fps: frames a second.
-        cutoff_hz: of the filter; None for that of residual analysis [Hz].
+        cutoff_hz: cut-off frequency of the filter [Hz]; None to choose it by residual analysis.
     """
     if len(q) < max(MIN_SECONDS * fps, 8):
         return SmoothMotion(q, None)
@@ -54,7 +54,7 @@ def filter_configurations(q: Floats, fps: float, cutoff_hz: float) -> Floats:
     Args:
         q: configurations at equal times, (N, 95).
         fps: frames a second.
-        cutoff_hz: of the filter [Hz].
+        cutoff_hz: cut-off frequency of the filter [Hz].
     """
     out = np.empty_like(q)
     quaternion = align_quaternion_signs(q[:, 3:].reshape(-1, N_JOINTS, 4))
@@ -70,7 +70,7 @@ def filter_columns(x: Floats, fps: float, cutoff_hz: float) -> Floats:
     Args:
         x: columns of samples, (N, D).
         fps: frames a second.
-        cutoff_hz: of the filter [Hz].
+        cutoff_hz: cut-off frequency of the filter [Hz].
     """
     sections = butter(2, min(cutoff_hz / TWO_PASSES, 0.49 * fps), fs=fps, output="sos")
     return np.asarray(sosfiltfilt(sections, x, axis=0, padtype="odd", padlen=min(len(x) - 1, round(0.3 * fps))))

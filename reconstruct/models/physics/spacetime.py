@@ -35,10 +35,14 @@ SMALL_WEIGHT = 0.01  # of the body's, that an edge without weight counts as: exp
 class SpacetimeSigmas:
     """What is expected of each term, one standard deviation.
 
-    joint_m, rotation_rad: of a joint's position, and a joint's rotation, from the given motion; root_m_s2, joint_rad_s2: of the
-    accelerations of the hips and of rotations; force, torque: of the root's residual, by weight, and by weight times height;
-    muscle: of a joint's torque, by weight times height; slide_m: of a part that stands, from frame to frame; height_m: of its
-    height; below_m: of a point below the ground.
+    Attributes:
+        joint_m, rotation_rad: of a joint's position, and a joint's rotation, from the given motion.
+        root_m_s2, joint_rad_s2: of the accelerations of the hips and of rotations.
+        force, torque: of the root's residual, by weight, and by weight times height.
+        muscle: of a joint's torque, by weight times height.
+        slide_m: movement of a standing part from frame to frame [m].
+        height_m: height of a standing part [m].
+        below_m: depth of a point below the ground [m].
     """
 
     joint_m: float = 0.01
@@ -60,8 +64,14 @@ SIGMAS = SpacetimeSigmas()
 class SpacetimeProblem:
     """What is asked.
 
-    dynamics: of the body; fps: frames a second; given: configurations to stay near to, (N, 95); smooth: the same, smoothed, whose
-    accelerations are aimed at; plan: what touches the ground; friction: of the ground; n_fixed: first frames that stay.
+    Attributes:
+        dynamics: dynamics of the body.
+        fps: frames a second.
+        given: configurations to stay near to, (N, 95).
+        smooth: the same, smoothed: its accelerations are aimed at, (N, 95).
+        plan: plan of the contacts with the ground.
+        friction: friction coefficient of the ground.
+        n_fixed: first frames that stay.
     """
 
     dynamics: Dynamics
@@ -115,7 +125,7 @@ def take_damped_step(problem: SpacetimeProblem, state: SpacetimeState, damping: 
 
     Args:
         problem: the motion's terms.
-        state: before the step.
+        state: state before the step.
         damping: added to the diagonal.
     """
     change = _build_normal_equations(problem, state).solve(damping, problem.n_fixed)
@@ -133,7 +143,7 @@ def minimise_motion(
     Args:
         problem: the motion's terms.
         q: motion to begin with, (N >= 3, 95).
-        max_steps: of Levenberg-Marquardt.
+        max_steps: greatest number of Levenberg-Marquardt steps.
         tolerance: relative decrease of the cost that ends the search.
     """
     state, damping = build_start_state(problem, q), 1e-4

@@ -67,7 +67,7 @@ def average_poses(atoms: ArrayLike, poses: ArrayLike, how: Averaging, weight: Ar
         atoms: (K, D), of any norm.
         poses: (N, D).
         how: atoms, noise and number of means.
-        weight: of every entry, (D,) or (N, D), 0 where it is not known.
+        weight: weight of every entry, (D,) or (N, D), 0 where it is not known.
     """
     A, X = np.asarray(atoms, np.float32), np.asarray(poses, np.float32)
     W = np.ones((1, A.shape[1]), np.float32) if weight is None else np.atleast_2d(np.asarray(weight, np.float32))

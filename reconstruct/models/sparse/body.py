@@ -64,8 +64,8 @@ def normalise_bone_lengths(points: ArrayLike, body: BodyPoints, lengths_m: Float
 
     Args:
         points: (N, P, 3) [m].
-        body: which points end which bones.
-        lengths_m: of the bones.
+        body: points at the ends of each bone.
+        lengths_m: lengths of the bones [m].
     """
     given = np.asarray(points, np.float64)
     out, direction = np.zeros_like(given), np.tile([0.0, 1.0, 0.0], (*given.shape[:-1], 1))

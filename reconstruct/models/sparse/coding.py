@@ -105,8 +105,8 @@ def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
 
     Args:
         best: number of the atom.
-        t: how many were chosen before.
-        row: its inner products with all atoms, (K,).
+        t: number of atoms chosen before.
+        row: inner products of the atom with all atoms, (K,).
         work: memory of the pursuit; changed.
     """
     work.triangle[t, t] = 1.0 / math.sqrt(work.norm2[best])

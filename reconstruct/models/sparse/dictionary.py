@@ -38,7 +38,9 @@ class Centring:
 class Dictionary:
     """What poses are made of.
 
-    atoms: of norm 1, of poses with their constant, (K, D + 1); n_nonzero: atoms of a pose when learning, T.
+    Attributes:
+        atoms: atoms of norm 1 for poses with their constant, (K, D + 1).
+        n_nonzero: atoms of a pose when learning, T.
     """
 
     atoms: Singles
@@ -58,8 +60,11 @@ class Dictionary:
 class RestoreOptions:
     """How poses are restored.
 
-    n_nonzero: atoms of a code, more than when learning: the ridge holds them back; sigma: standard deviation of known entries of
-    weight 1; n_codes: codes drawn that are averaged, 1 for the best alone; n_near: atoms considered for a pose.
+    Attributes:
+        n_nonzero: atoms of a code, more than when learning: the ridge holds them back.
+        sigma: standard deviation of known entries of weight 1.
+        n_codes: codes drawn that are averaged, 1 for the best alone.
+        n_near: atoms considered for a pose.
     """
 
     n_nonzero: int = 24

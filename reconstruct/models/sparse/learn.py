@@ -33,8 +33,11 @@ class SparseError(DuocapError):
 class DictionaryOptions:
     """How a dictionary is learned.
 
-    n_atoms: K, or 0 to grow it until the root mean square error of the entries is at most `target`; n_nonzero: T; iterations: of
-    K-SVD; seed: of the first atoms.
+    Attributes:
+        n_atoms: K, or 0 to grow it until the root mean square error of the entries is at most `target`.
+        n_nonzero: T.
+        iterations: number of iterations of K-SVD.
+        seed: seed of the first choice of atoms.
     """
 
     n_atoms: int = 0
@@ -120,12 +123,12 @@ def _run_k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progr
 
 
 def update_atoms(poses: Singles, atoms: Singles, codes: Codes) -> None:
-    """Update every atom in use and its coefficients in turn; also the codes' errors, none of which that rises in sum.
+    """Update every atom in use and its coefficients in turn, then the squared errors of the codes; their sum never rises.
 
     Args:
-        poses: (N, D) float32.
-        atoms: (K, D) float32; changed.
-        codes: of the poses; changed.
+        poses: poses to code, (N, D) float32.
+        atoms: atoms of the dictionary, (K, D) float32; changed.
+        codes: sparse codes of the poses; changed.
     """
     used = codes.atom >= 0
     owner, slot = np.nonzero(used)
@@ -143,7 +146,7 @@ def replace_useless_atoms(poses: Singles, atoms: Singles, codes: Codes) -> int:
     Args:
         poses: (N, D) float32.
         atoms: (K, D) float32; changed.
-        codes: of the poses.
+        codes: sparse codes of the poses.
     """
     used = np.bincount(codes.atom[codes.atom >= 0], minlength=len(atoms)) > 0
     alike = np.abs(atoms @ atoms.T)

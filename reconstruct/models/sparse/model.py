@@ -34,9 +34,12 @@ ARRAYS: Mapping[str, type] = {
 class PoseDictionary:
     """Poses of one body.
 
-    dictionary: over the points of `build_body_points(skeleton)`, relative to the unrotated root [m]; examples: poses of all
-    kinds, charted rotation vectors, (E, J, 3) [rad]; low, high: what joint coordinates keep to, (D,) [rad]; up_mean, up_sigma:
-    of the world's up direction in the root's frame, (3,) each; sources: what it was learned from.
+    Attributes:
+        dictionary: dictionary over the points of `build_body_points(skeleton)`, relative to the unrotated root [m].
+        examples: poses of all kinds, charted rotation vectors, (E, J, 3) [rad].
+        low, high: bounds of the joint coordinates, (D,) [rad].
+        up_mean, up_sigma: mean and standard deviation of the world's up direction in the root's frame, (3,) each.
+        sources: names of the motions it was learned from.
     """
 
     name: str

@@ -37,7 +37,12 @@ Progress = Callable[[int, int, str], None]  # done, in all, what
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """How a dictionary is trained. clusters: trained apart, 0: one for about 50,000 poses; learning: of each."""
+    """How a dictionary is trained.
+
+    Attributes:
+        clusters: trained apart, 0: one for about 50,000 poses.
+        learning: options of learning each dictionary.
+    """
 
     clusters: int = 0
     learning: DictionaryOptions = field(default_factory=DictionaryOptions)
@@ -64,8 +69,8 @@ def train_pose_dictionary(
     Args:
         chunks: returns the poses, (n, J, 3) each, anew at each call.
         skeleton: the skeleton.
-        name: of the dictionary.
-        folder: for what is done so far, removed at the end; one of another training is begun anew.
+        name: name of the dictionary.
+        folder: folder for unfinished training, removed at the end; that of another training is not used.
         options: None for the defaults.
         progress: called with the steps done and all, or None.
     Raises SparseError: too few poses, or values that are not finite.
@@ -93,7 +98,7 @@ def sample_poses(chunks: Iterable[Singles], seed: int, size: int = SAMPLE) -> Po
 
     Args:
         chunks: poses, (n, D) each.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         size: number of poses at most.
     """
     rng, n, kept, keys = np.random.default_rng(seed), 0, None, np.zeros(0)

@@ -33,7 +33,12 @@ NEAR_PI_RAD = 2.0  # joints that never turn this far have no other rotation vect
 
 @dataclass(frozen=True, slots=True)
 class PoseTimes:
-    """Times of poses: number of the continuous stretch of motion, (N,), and time in it, (N,) [s]; no rows where unknown."""
+    """Times of N poses; both arrays are empty if these are unknown.
+
+    Attributes:
+        stretch: number of the continuous stretch of motion that each pose belongs to, (N,).
+        seconds: time within that stretch, (N,) [s].
+    """
 
     stretch: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     seconds: Floats = field(default_factory=lambda: np.zeros(0))

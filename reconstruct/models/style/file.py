@@ -32,7 +32,13 @@ ARRAYS: Mapping[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class StyleOrigin:
-    """Origin of a style. sources: descriptions of the motions; options: of learning; version: of the program."""
+    """Origin of a style.
+
+    Attributes:
+        sources: descriptions of the motions.
+        options: options of learning.
+        version: version of the program.
+    """
 
     sources: tuple[str, ...] = ()
     options: Mapping[str, int | float | str] = field(default_factory=dict)
@@ -44,8 +50,8 @@ def write_style(path: Path, style: Style, origin: StyleOrigin | None = None) -> 
 
     Args:
         path: the file.
-        style: to write.
-        origin: what it was learned from, or None.
+        style: style to write.
+        origin: origin of the style, or None.
     """
     o = origin or StyleOrigin()
     fault = _describe_fault(style)

@@ -26,7 +26,10 @@ class StyleError(DuocapError):
 class Hyperparameters:
     """Parameters of the kernel.
 
-    alpha: variance of the process; beta: inverse variance of the noise; gamma: inverse square of the latent length scale.
+    Attributes:
+        alpha: variance of the process.
+        beta: inverse variance of the noise.
+        gamma: inverse square of the latent length scale.
     """
 
     alpha: float
@@ -47,11 +50,19 @@ class Hyperparameters:
 class Style:
     """A learned scaled Gaussian process latent variable model.
 
-    features: y of the N training poses, (N, F), all of `features.feature_names`; rotvec: those poses, (N, J, 3) [rad];
-    modelled: features that vary enough to be learned, (F,), D of them; mean: of all features, (F,); spread: their standard
-    deviations, (F,); latent: x, (N, Q); scale: w of the modelled features, (D,); active: rows of the active set, (M,);
-    learned, annealed: parameters; objective: L_GP after each step, (T,); times: of the training poses, as far as known;
-    fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `build_evaluator`.
+    Attributes:
+        features: y of the N training poses, (N, F), all of `features.feature_names`.
+        rotvec: those poses, (N, J, 3) [rad].
+        modelled: features that vary enough to be learned, (F,), D of them.
+        mean: means of all features, (F,).
+        spread: standard deviations of all features, (F,).
+        latent: x, (N, Q).
+        scale: w of the modelled features, (D,).
+        active: rows of the active set, (M,).
+        learned, annealed: parameters.
+        objective: L_GP after each step, (T,).
+        times: times of the training poses, as far as known.
+        fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `build_evaluator`.
     """
 
     name: str
@@ -84,8 +95,12 @@ class Style:
 class StyleEvaluator:
     """A style with one set of parameters: the arrays that every evaluation of L_IK needs.
 
-    latent: active x, (M, Q); inverse: K^-1, (M, M); coefficients: (M, D), f(x) = mean + k(x)'coefficients, the paper's K^-1 Y or
-    those fitted to all poses; mean: of the modelled features, (D,); scale: w, (D,).
+    Attributes:
+        latent: active x, (M, Q).
+        inverse: K^-1, (M, M).
+        coefficients: (M, D), f(x) = mean + k(x)'coefficients, the paper's K^-1 Y or those fitted to all poses.
+        mean: means of the modelled features, (D,).
+        scale: w, (D,).
     """
 
     latent: Floats
@@ -102,7 +117,7 @@ def compute_covariance(X: Floats, other: Floats, parameters: Hyperparameters) ->
     Args:
         X: (N, Q).
         other: (P, Q).
-        parameters: of the kernel.
+        parameters: hyperparameters of the kernel.
     """
     distance2 = np.maximum((X**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * X @ other.T, 0.0)
     return np.asarray(parameters.alpha * np.exp(-0.5 * parameters.gamma * distance2))
@@ -143,10 +158,10 @@ def build_evaluator_at(X: Floats, Y: Floats, mean: Floats, scale: Floats, parame
 
     Args:
         X: active latent points, (M, Q).
-        Y: their features, (M, D).
-        mean: of the features, (D,).
-        scale: of the features, (D,).
-        parameters: of the kernel.
+        Y: features of the points, (M, D).
+        mean: means of the features, (D,).
+        scale: scales of the features, (D,).
+        parameters: hyperparameters of the kernel.
     """
     X = np.ascontiguousarray(X)
     factor = _factor_covariance(X, parameters)

@@ -32,7 +32,10 @@ MAX_ABANDONED = 3  # in a row: there is no learner
 class SessionStyle:
     """The poses of a session, and the style learned from them.
 
-    skeleton: of the performer; start: a style used from the start, whose poses are kept with the new ones; options: of learning.
+    Args:
+        skeleton: skeleton of the performer.
+        start: a style used from the start, whose poses are kept with the new ones.
+        options: options of learning.
     """
 
     def __init__(self, skeleton: Skeleton, start: Style | None = None, options: LearnOptions | None = None) -> None:

@@ -32,7 +32,12 @@ MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class LearnTask:
-    """What a style is to be learned from. number: counts up in a session; checksum: of the features, to match the result."""
+    """What a style is to be learned from.
+
+    Attributes:
+        number: counts up in a session.
+        checksum: checksum of the features, to match the result with its task.
+    """
 
     number: int
     checksum: int
@@ -44,7 +49,12 @@ class LearnTask:
 
 @dataclass(frozen=True, slots=True)
 class LearnedStyle:
-    """What learning adds to a task's poses: see `Style`. seconds: duration; fitted: None in recordings of earlier versions."""
+    """What learning adds to a task's poses: see `Style`.
+
+    Attributes:
+        seconds: duration.
+        fitted: None in recordings of earlier versions.
+    """
 
     number: int
     checksum: int
@@ -70,9 +80,9 @@ def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> Learn
     """Return what learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable.
 
     Args:
-        task: what was learned from.
-        style: as learned.
-        seconds: that learning took [s].
+        task: task that was learned from.
+        style: the style as learned.
+        seconds: time that learning took [s].
     """
     if style.features.shape != task.poses.features.shape or not np.array_equal(style.features, task.poses.features):
         raise StyleError("a style came out of learning that is not of the poses it was to be learned of")

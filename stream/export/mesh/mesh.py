@@ -36,8 +36,8 @@ def compute_skin_weights(
         solid: the body's solids.
         vertices_m: (V, 3) [m].
         faces: (F, 3).
-        names: of the joints.
-        rest_m: of the joints, (J, 3) [m].
+        names: names of the joints.
+        rest_m: positions of the joints in the rest pose, (J, 3) [m].
     """
     full = _compute_nearness(solid, vertices_m, names, rest_m)
     smooth = _build_smoothing_matrix(faces, len(vertices_m))
@@ -106,8 +106,11 @@ def _build_smoothing_matrix(faces: NDArray[np.int32], count: int) -> csr_matrix:
 class BodyMesh:
     """A closed surface in the rest pose, root at the origin, with its skin weights; all arrays are read-only.
 
-    vertices_m, normals: (V, 3), outward unit normals; faces: (F, 3) int32, counter-clockwise from outside;
-    joints: (V, 4) uint8; weights: (V, 4) float32, falling, summing to 1; unused ones are 0 of joint 0.
+    Attributes:
+        vertices_m, normals: (V, 3), outward unit normals.
+        faces: (F, 3) int32, counter-clockwise from outside.
+        joints: (V, 4) uint8.
+        weights: (V, 4) float32, falling, summing to 1; unused ones are 0 of joint 0.
     """
 
     vertices_m: Floats
@@ -124,8 +127,8 @@ class BodyMesh:
         """Return the vertices of a pose by linear blending, (V, 3).
 
         Args:
-            rotations, positions_m: of the joints in the world, (J, 3, 3), (J, 3).
-            rest_m: of the joints in the rest pose, (J, 3).
+            rotations, positions_m: rotations and positions of the joints in the world, (J, 3, 3) and (J, 3) [m].
+            rest_m: positions of the joints in the rest pose, (J, 3) [m].
         """
         moved = np.zeros_like(self.vertices_m)
         for joint, weight in zip(self.joints.T, self.weights.T, strict=True):
@@ -142,7 +145,7 @@ def load_body_mesh(names: Sequence[str], parents: Sequence[int], offsets_m: Arra
     Args:
         names: joints, parent first, by VRM name where they have one.
         parents: -1 for the root.
-        offsets_m: from the parent in the T-pose, (J, 3) [m].
+        offsets_m: offsets of the joints from their parents in the T-pose, (J, 3) [m].
     """
     offsets = tuple(map(tuple, np.asarray(offsets_m, float).tolist()))
     return _build_body_mesh(tuple(names), tuple(int(parent) for parent in parents), offsets)

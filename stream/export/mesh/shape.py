@@ -79,15 +79,15 @@ def build_loft(
     """Return a loft from rows of (position 0..1, half width, half depth[, shift]) [m], interpolated smoothly.
 
     Args:
-        joint: that it is attached to.
-        start_m: of the axis, (3,) [m].
-        end_m: of the axis, (3,) [m].
+        joint: joint that it is attached to.
+        start_m: start of the axis, (3,) [m].
+        end_m: end of the axis, (3,) [m].
         deep: approximate direction of the depth, made perpendicular to the axis.
         rows: (position 0..1, half width, half depth[, shift]) [m].
         caps_m: depth of the rounded ends [m].
-        blend_m: over which it blends with its neighbours [m].
-        soft_m: over which its skin weights change [m].
-        power: of the superellipse; 2: an ellipse.
+        blend_m: length over which it blends with its neighbours [m].
+        soft_m: length over which its skin weights change [m].
+        power: exponent of the superellipse; 2 for an ellipse.
     """
     start, end = np.asarray(start_m, float), np.asarray(end_m, float)
     length = float(np.linalg.norm(end - start))
@@ -113,9 +113,9 @@ def blend_distances(first: Floats, second: Floats, width_m: float) -> Floats:
     """Return the distance to the union of two solids, blended where their distances differ by less than the width.
 
     Args:
-        first: of the first solid.
-        second: of the second solid.
-        width_m: over which they are blended [m].
+        first: signed distances to the first solid [m], of any shape.
+        second: signed distances to the second solid [m], of the same shape.
+        width_m: difference of the distances below which they are blended [m].
     """
     overlap = np.maximum(width_m - np.abs(first - second), 0.0)
     return np.asarray(np.minimum(first, second) - overlap**2 / (4.0 * width_m))
@@ -175,8 +175,8 @@ def build_sticks(names: tuple[str, ...], parents: tuple[int, ...], rest_m: Float
     """Return a round stick along every bone, for a skeleton that is no humanoid.
 
     Args:
-        names: of the joints.
-        parents: of each joint; -1 for the root.
+        names: names of the joints.
+        parents: index of the parent of each joint; -1 for the root.
         rest_m: (J, 3).
     """
     extent = max(float(np.ptp(rest_m, axis=0).max()), 0.1)

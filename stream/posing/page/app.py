@@ -41,9 +41,14 @@ NOTICE_S = 6.0
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What a page is given. file: the session is saved in; models: by name, loaded when they are first asked; export: returns a
-    take as the bytes of a file of a format, formats: suffixes by name; publisher: None where nothing is published; known: returns
-    the poses of the database, loaded when they are first asked for, None where there is none.
+    """What a page is given.
+
+    Attributes:
+        file: the session is saved in.
+        models: loaders of the models by name, called when a model is first used.
+        export: returns a take as the bytes of a file of a format, formats: suffixes by name.
+        publisher: None where nothing is published.
+        known: returns the poses of the database, loaded when they are first asked for, None where there is none.
     """
 
     file: Path
@@ -142,8 +147,8 @@ class PosingApp:
         """Show a notice in all browsers.
 
         Args:
-            title: of the notice.
-            text: of the notice.
+            title: title of the notice.
+            text: text of the notice.
             fault: whether it says what cannot be done.
         """
         log.info("%s: %s", title, text)

@@ -104,11 +104,11 @@ def choose_handle_color(joint: str, held: bool, selected: str, certainty: Certai
     """Return the colour of a handle.
 
     Args:
-        joint: its name.
+        joint: name of the joint.
         held: names of held joints.
         selected: name of the selected joint.
-        certainty: of the pose.
-        free: of one that is not held, readable on the ground.
+        certainty: certainty of the pose.
+        free: colour of a handle that is not held, readable on the ground.
     """
     if joint in certainty.unmet:
         return VERMILION

@@ -18,7 +18,11 @@ Change = Callable[[PosingSession], object]
 class PosingSnapshot:
     """The page at one time.
 
-    selected: joint, empty for none; file: that the session is saved in, fault: why not, empty for none; styles: of the model.
+    Attributes:
+        selected: joint, empty for none.
+        file: file that the session is saved in.
+        fault: reason why it is not saved, empty for none.
+        styles: names of the model's styles.
     """
 
     document: Document

@@ -21,8 +21,12 @@ Export = Callable[[Take, str], bytes]
 class FilePart:
     """What goes out and comes in.
 
-    file: of the session; take: returns what is exported; export: returns it as the bytes of a file of a format; formats: suffixes
-    by name; publisher: None where nothing is published.
+    Args:
+        file: file of the session.
+        take: returns what is exported.
+        export: returns it as the bytes of a file of a format.
+        formats: suffixes by name.
+        publisher: None where nothing is published.
     """
 
     def __init__(

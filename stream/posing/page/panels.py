@@ -34,7 +34,9 @@ class StatusPart:
 class PosePart:
     """The selected joint, what is held, undo and redo, the model and the shares of its styles.
 
-    models: by name, loaded when they are first asked; show_plane: shows the latent plane of the style, or hides it.
+    Args:
+        models: loaders of the models by name, called when a model is first used.
+        show_plane: shows the latent plane of the style, or hides it.
     """
 
     def __init__(

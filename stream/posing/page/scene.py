@@ -36,7 +36,9 @@ Drag = Callable[[DragPlace], None]
 class PosingScene:
     """The scene of one body; call it from one thread.
 
-    drag: called, from viser's, with each place a handle is dragged to; select: with the name of a handle that is clicked.
+    Args:
+        drag: called, from viser's, with each place a handle is dragged to.
+        select: called with the name of a handle that is clicked.
     """
 
     def __init__(
@@ -83,10 +85,10 @@ class PosingScene:
         Args:
             pose: the pose.
             joint_m: joints of the pose, (J, 3) [m].
-            certainty: of the pose.
+            certainty: certainty of the pose.
             held: what holds each joint, by name.
             selected: name of the selected joint; empty: none.
-            target_m: of the selected joint where it is held in space.
+            target_m: target of the selected joint if it is held in space.
             dragged: whether it is dragged now.
             clicking: joints are clicked in the picture, with no ball in the way.
         """

@@ -18,8 +18,8 @@ def add_client_button(gui: viser.GuiApi, label: str, press: Callable[[viser.Clie
     """Create a button that does something for the browser it is pressed in.
 
     Args:
-        gui: of the page.
-        label: on it.
+        gui: interface of the page.
+        label: text on the button.
         press: called when it is pressed.
         hint: shown when the mouse rests on it.
     """

@@ -25,8 +25,11 @@ Table = Callable[[Sequence[MeterSample]], dict[str, list[float]]]
 class Chart:
     """One chart: lines over time; the plot is created again only when the lines change.
 
-    table: values of each line from samples; filled: areas, the first in front; dashed: names of lines that are limits rather than
-    measurements; top: end of the axis, None: by the values.
+    Args:
+        table: values of each line from samples.
+        filled: areas, the first in front.
+        dashed: names of lines that are limits rather than measurements.
+        top: end of the axis, None: by the values.
     """
 
     def __init__(

@@ -50,7 +50,10 @@ class NodePart:
 class Skin:
     """One mesh in the rest pose, moved by one bone a joint; mesh: its node in the scene.
 
-    vertices_m: (V, 3), the root at the origin; faces: (F, 3); weights: (V, J).
+    Args:
+        vertices_m: (V, 3), the root at the origin.
+        faces: (F, 3).
+        weights: (V, J).
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Balls:
 
         Args:
             position_m: (N, 3).
-            colors: of each, (N,).
+            colors: colour of each, (N,).
             shown: (N,), the others are hidden.
         """
         moved = shown & (np.abs(position_m - self._position_m) > MIN_CHANGE).any(axis=1)

@@ -31,7 +31,10 @@ AROUND = 8  # vertices of the spindle at each height
 class Bones:
     """The bones of a skeleton, B of them, each fixed in the frame of one joint and beginning there.
 
-    joint: (B,); rotation: from the y axis to the bone in the joint's frame, (B, 3, 3); length_m: (B,).
+    Attributes:
+        joint: (B,).
+        rotation: rotation from the y axis to the bone in the joint's frame, (B, 3, 3).
+        length_m: (B,).
     """
 
     joint: NDArray[np.int64]

@@ -38,7 +38,13 @@ def camera_from_reading(reading: CameraReading) -> Camera:
 
 @dataclass(frozen=True, slots=True)
 class Frustum:
-    """The view of a camera in the world. fov_rad: vertical; wxyz: camera to world; position_m: (3,)."""
+    """The view of a camera in the world.
+
+    Attributes:
+        fov_rad: vertical.
+        wxyz: camera to world.
+        position_m: (3,).
+    """
 
     fov_rad: float
     aspect: float
@@ -150,8 +156,8 @@ class Cameras:
 
         Args:
             n: number of the camera.
-            skeleton: of the pose; None: no body is drawn.
-            pose: that is drawn.
+            skeleton: skeleton of the pose; None to draw no body.
+            pose: pose to draw.
         """
         newest = self._previews[n].newest
         return None if newest is None else draw_overlay(newest[1], newest[0], self._cameras[n], skeleton, pose)
@@ -175,10 +181,10 @@ def draw_overlay(
 
     Args:
         image: BGR.
-        preview: with the detections in the picture.
-        camera: that took it.
-        skeleton: of the pose; None: no body is drawn.
-        pose: that is drawn.
+        preview: preview with the detections in the picture.
+        camera: camera that took the picture.
+        skeleton: skeleton of the pose; None to draw no body.
+        pose: pose to draw.
     """
     canvas = np.ascontiguousarray(brighten_picture(image)[..., ::-1])
     scale = image.shape[1] / preview.size[0]

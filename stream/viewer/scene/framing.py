@@ -30,7 +30,13 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Viewpoint:
-    """A camera of the scene. position, look_at: (3,) [m]; up: (3,); fov_rad: vertical."""
+    """A camera of the scene.
+
+    Attributes:
+        position, look_at: (3,) [m].
+        up: (3,).
+        fov_rad: vertical.
+    """
 
     position: Floats
     look_at: Floats
@@ -43,8 +49,8 @@ def compute_view_distance_m(aspect: float, height_m: float, width_m: float) -> f
 
     Args:
         aspect: width by height of the picture.
-        height_m: that fills the picture [m].
-        width_m: that fills the picture [m].
+        height_m: height that fills the picture [m].
+        width_m: width that fills the picture [m].
     """
     half = np.tan(0.5 * FOV_RAD)
     return float(0.5 * max(height_m / half, width_m / (half * max(aspect, 0.1))))

@@ -51,7 +51,9 @@ class BodyPart(Protocol):
 class Stage:
     """One body below the scene node `prefix`; call it from one thread.
 
-    skeleton: poses of another skeleton are ignored; atomic: the server's `atomic`, so that a frame arrives as one.
+    Args:
+        skeleton: poses of another skeleton are ignored.
+        atomic: the server's `atomic`, so that a frame arrives as one.
     """
 
     def __init__(

@@ -33,10 +33,10 @@ def format_camera_html(camera: str, status: StatusMessage | None, preview: Previ
     """Return how a camera is: state, health, rate, time stamps, drops, and the mode of its detector.
 
     Args:
-        camera: its name.
-        status: of the stream; None: none yet.
-        preview: its newest; None: none yet.
-        sharpness: of the picture, shown where it is known.
+        camera: name of the camera.
+        status: newest status of the stream; None if there is none yet.
+        preview: newest preview of the camera; None if there is none yet.
+        sharpness: sharpness of the picture; None if unknown.
     """
     details: Mapping[str, Any] = {} if status is None else status.camera(camera)
     state, color = STATES.get(str(details.get("state", "")), ("no word of it", NEUTRAL))

@@ -42,7 +42,12 @@ SYNC = {  # by the label of the button: the way, and what to do now
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlace:
-    """Where the column of a camera floats over the scene [px]. x: from the left, negative: from the right; height: None: any."""
+    """Where the column of a camera floats over the scene [px].
+
+    Attributes:
+        x: distance from the left; if negative, from the right.
+        height: None: any.
+    """
 
     x: float
     y: float

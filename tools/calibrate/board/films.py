@@ -135,9 +135,9 @@ def search_film(
 
     Args:
         films: one a camera.
-        board: to be found.
-        progress: is told how many frames are done, and of how many.
-        late_s: by which each camera's stamps are late, none where all are right.
+        board: board to find.
+        progress: called with the number of frames done and of all frames.
+        late_s: delay of each camera's timestamps [s], empty if all are right.
         thorough: fewer moments, a careful look at each.
         moving: also moments in motion.
         timed: the time of each frame is known.

@@ -36,9 +36,13 @@ class BoardlessPictures:
 class BoardSearch:
     """What was found.
 
-    moments: in which a camera sees the board; sizes: of the cameras' images [px]; searched: how many pictures of each camera;
-    misses: some without a board, by camera; words: what a user should know; is_film: neighbouring pictures are a moment apart,
-    and motion is known.
+    Attributes:
+        moments: moments in which a camera sees the board.
+        sizes: sizes of the cameras' images [px].
+        searched: number of pictures searched of each camera.
+        misses: some without a board, by camera.
+        words: notes for the user.
+        is_film: neighbouring pictures are a moment apart, and motion is known.
     """
 
     moments: tuple[BoardMoment, ...]

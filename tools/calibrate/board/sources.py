@@ -86,9 +86,12 @@ N_STILLS = 200  # more pictures in a folder than that are the frames of a film
 class BoardSpec:
     """Where to look.
 
-    sources: one a camera, as the user wrote them; timestamps, fps: of videos; late_s: by which each camera's stamps are late [s],
-    none where they are right; moving: look at moments in motion too, which tell the cameras' time offset; frame_times: in place
-    of timestamps, those of each camera's own frames, (N,) each [s].
+    Attributes:
+        sources: one a camera, as the user wrote them.
+        timestamps, fps: timestamps or frame rate of videos.
+        late_s: delay of each camera's timestamps [s], empty if all are right.
+        moving: look at moments in motion too, which tell the cameras' time offset.
+        frame_times: times of each camera's own frames, (N,) each [s], in place of timestamps.
     """
 
     sources: tuple[Path, ...]
@@ -117,7 +120,7 @@ def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done
     Args:
         spec: films or pictures of each camera.
         board: the pattern.
-        progress: receives the amount done, and of how much.
+        progress: called with the amount done and the whole amount.
     Raises: SourceError: nothing there that can be read, or the two do not fit each other.
     """
     if spec.is_stills:

@@ -153,7 +153,7 @@ def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda
     Args:
         stills: pictures by moment.
         board: the pattern.
-        progress: receives the pictures done, and of how many.
+        progress: called with the number of pictures done and of all pictures.
     Raises: SourceError: pictures of one camera differ in size, or none can be read.
     """
     n = len(stills.moments[0])

@@ -36,10 +36,11 @@ def asked_parts(
 
     Args:
         motion: folder of the CMU motions; None: all clips are files.
-        database: to measure with; None: one without the clips, or the default of all commands where there is no folder.
+        database: database to measure with; None for one without the clips, or for the default of all commands where there is no
+            folder.
         names: clips by name or file; none: those of the protocol.
         sets: names of sets of clips, instead.
-        skeleton: of files as .amc.
+        skeleton: skeleton of files that are .amc.
 
     Raises DuocapError: both are given, an unknown name, or a clip whose folder is missing.
     """

@@ -22,8 +22,14 @@ GAIT_HZ = 6.0  # the usual cut-off of walking (Winter 2009)
 
 @dataclass(frozen=True, slots=True)
 class StepErrors:
-    """Errors of one step. rms_share: of the vertical force, by weight; impulse_share: of its integral; forward_share: RMS of the
-    force along the path; center_mm: RMS of the centre of pressure, level."""
+    """Errors of one step.
+
+    Attributes:
+        rms_share: RMS of the vertical force, as a share of the weight.
+        impulse_share: share of the force's integral.
+        forward_share: RMS of the force along the path.
+        center_mm: RMS of the centre of pressure, level.
+    """
 
     foot: int
     begin_s: float
@@ -45,7 +51,12 @@ class MethodErrors:
 
 @dataclass(frozen=True, slots=True)
 class ForcesReport:
-    """What was measured. mass_kg: of the walker; cutoff_hz: as residual analysis chose it."""
+    """What was measured.
+
+    Attributes:
+        mass_kg: mass of the walker [kg].
+        cutoff_hz: cut-off frequency that residual analysis chose [Hz].
+    """
 
     mass_kg: float
     height_m: float

@@ -75,9 +75,14 @@ class LabelOptions:
 class LabelRun:
     """One clip and case, with or without a style.
 
-    returns: markers that returned; right, wrong, none: their labels over their first N_CHECKED frames; at_once: returns labelled
-    correctly in the first; later, later_right: markers seen for LATER_FRAMES since, and those then labelled correctly; taken:
-    hidden markers with a label, summed over frames; hidden: hidden markers, likewise; poses: beside the truth.
+    Attributes:
+        returns: markers that returned.
+        right, wrong, none: numbers of right, wrong and missing labels over the first N_CHECKED frames of each return.
+        at_once: returns labelled correctly in the first.
+        later, later_right: markers seen for LATER_FRAMES since, and those then labelled correctly.
+        taken: hidden markers with a label, summed over frames.
+        hidden: hidden markers, likewise.
+        poses: poses compared with the truth.
     """
 
     clip: str
@@ -106,7 +111,10 @@ class LabelRun:
 class LabelScene:
     """Images of a performance.
 
-    before: frames before the clip; image_px: of all markers in all cameras, (V, N, M, 2) [px]; joint_m: true, (N, J, 3) [m].
+    Attributes:
+        before: frames before the clip.
+        image_px: image points of all markers in all cameras, (V, N, M, 2) [px].
+        joint_m: true, (N, J, 3) [m].
     """
 
     subject: Subject
@@ -116,7 +124,10 @@ class LabelScene:
 
 
 def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
-    """Run all cases on all clips, those too short for a style without one, or not at all. Raises DuocapError."""
+    """Run all cases on all clips, with and without a style as the options say. Raises DuocapError.
+
+    A clip for which no style can be learned is run without one, or left out where only runs with a style are wanted.
+    """
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
     learnable = find_learnable(clips, options.motion) if True in options.styles else clips
     plain = replace(options, styles=tuple(with_style for with_style in options.styles if not with_style))

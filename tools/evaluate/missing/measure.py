@@ -72,9 +72,14 @@ class MissingErrors:
 class MissingRun:
     """One cell: errors of a method, and of the local model on the same frames and markers with none missing.
 
-    style: known, unknown or none; source: what it was learned from; strange_deg: distance of the motion from that; missing: mean
-    share of the markers missing in the scored frames; frames: their number; poses: of all frames; frame_ms: mean processor
-    time of a frame.
+    Attributes:
+        style: known, unknown or none.
+        source: motion that the method's model was learned from.
+        strange_deg: distance of the motion from that.
+        missing: mean share of the markers missing in the scored frames.
+        frames: number of frames.
+        poses: all poses compared with the truth.
+        frame_ms: mean processor time of a frame.
     """
 
     clip: str
@@ -134,7 +139,7 @@ def clip_query(clip: Clip, which: ProtocolClip, markers: str, seconds: float) ->
 
 
 def solve(name: str, given: MethodInput) -> SolvedMarkers:
-    """Put a query through a method, live or offline."""
+    """Return the poses and markers that a method, live or offline, finds for all frames of a query."""
     if name == OFFLINE:
         return solve_offline(given, solve("local", given))
     query, method = given.query, METHODS[name](given)

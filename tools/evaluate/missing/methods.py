@@ -54,8 +54,12 @@ class Answer:
 class SolvedMarkers:
     """Poses of N frames.
 
-    rotvec: (N, J, 3) [rad]; root_m: (N, 3) [m]; marker_m: (N, M, 3) [m]; error_m: expected of the joints, (N, J) [m], NaN where
-    nobody knows; frame_ms: mean processor time of a frame.
+    Attributes:
+        rotvec: (N, J, 3) [rad].
+        root_m: (N, 3) [m].
+        marker_m: (N, M, 3) [m].
+        error_m: expected of the joints, (N, J) [m], NaN where nobody knows.
+        frame_ms: mean processor time of a frame.
     """
 
     rotvec: Floats
@@ -76,7 +80,9 @@ class MissingMethod(Protocol):
 class MethodInput:
     """What a method is made from: the query with its gaps, the search index of its subject, settings, and the style, if any.
 
-    dictionary: likewise; records: of the held-out checks of both on the motion seen whole before, by `style` and `sparse`.
+    Attributes:
+        dictionary: dictionary of poses, if any.
+        records: records of the held-out checks of both on the motion seen whole before, by `style` and `sparse`.
     """
 
     query: MotionQuery

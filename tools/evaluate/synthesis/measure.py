@@ -29,8 +29,12 @@ VICON = "vicon"  # the variant with real markers
 class SynthesisErrors:
     """Errors of N frames, without the first, whose pose is given.
 
-    asf_deg: angles of the file's skeleton, the paper's measure, (N, D); component_deg: moving components of our rotation vectors,
-    (N, A); geodesic_deg: (N, J - 1); position_mm: (N, J); frame_ms: mean time of a frame.
+    Attributes:
+        asf_deg: angles of the file's skeleton, the paper's measure, (N, D).
+        component_deg: moving components of our rotation vectors, (N, A).
+        geodesic_deg: (N, J - 1).
+        position_mm: (N, J).
+        frame_ms: mean time of a frame.
     """
 
     asf_deg: Floats

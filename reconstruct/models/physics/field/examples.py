@@ -133,7 +133,7 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
 
     Args:
         bank: the examples.
-        performers: of each motion.
+        performers: performer of each motion.
         dynamics: the body's equations of motion.
     """
     examples = bank.examples

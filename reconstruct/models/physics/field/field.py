@@ -49,8 +49,12 @@ def fit_subspace(rows: Floats, energy: float = ENERGY) -> Subspace:
 class ExampleMotions(ReadOnlyArrays):
     """The motions that were learned from, one after the other, on a ground at height 0.
 
-    q: (N, 95), single precision; start: first row of each motion and N, (C + 1,); parts: which parts of the feet carry weight,
-    (N, 2, 3); level_m: height of each part when it stands, (C, 2, 3) [m]; nearness: of `examples.nearness_of`, (72, 72).
+    Attributes:
+        q: (N, 95), single precision.
+        start: first row of each motion and N, (C + 1,).
+        parts: parts of the feet that carry weight, (N, 2, 3).
+        level_m: height of each part when it stands, (C, 2, 3) [m].
+        nearness: matrix of `examples.nearness_of`, (72, 72).
     """
 
     q: Singles
@@ -65,8 +69,14 @@ class ExampleMotions(ReadOnlyArrays):
 class ForceField:
     """What is known of a way of moving.
 
-    state, force: subspaces of s and u; process: of their coordinates; first: of the coordinates of first states; skeleton and
-    mass_kg: of whom it was learned; examples: the motions; sources: what they were.
+    Attributes:
+        state, force: subspaces of s and u.
+        process: Gaussian process of their coordinates.
+        first: mixture over the coordinates of first states.
+        skeleton: skeleton of the performer it was learned of.
+        mass_kg: mass of that performer [kg].
+        examples: the motions.
+        sources: names of the motions.
     """
 
     name: str

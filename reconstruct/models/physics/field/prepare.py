@@ -18,7 +18,7 @@ def prepare_field_motion(clip: Clip, mass_kg: float | None = None, sound: bool =
 
     Args:
         clip: the motion.
-        mass_kg: of the body; None for that usual for the height.
+        mass_kg: mass of the body [kg]; None for the mass usual for the height.
         sound: whether it is made to obey eq. 1 (section 5.1).
     """
     body = build_body(clip.skeleton, mass_kg)

@@ -24,8 +24,16 @@ START_NOISE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SparseProcess(ReadOnlyArrays):
-    """A learned process. inducing: (M, D); length: length scales, (D,); noise: variance, share of each output's; variance: c_k,
-    (K,); coefficients: mean = k(y)' coefficients, (M, K); shrink: the variance is c_k (1 + noise - k(y)' shrink k(y)), (M, M)."""
+    """A learned process.
+
+    Attributes:
+        inducing: (M, D).
+        length: length scales, (D,).
+        noise: variance, share of each output's.
+        variance: c_k, (K,).
+        coefficients: mean = k(y)' coefficients, (M, K).
+        shrink: the variance is c_k (1 + noise - k(y)' shrink k(y)), (M, M).
+    """
 
     inducing: Floats
     length: Floats
@@ -37,8 +45,14 @@ class SparseProcess(ReadOnlyArrays):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Outputs at N inputs. mean: (N, K); share: variance of each over c_k, the same for all outputs, (N,); mean_by: (N, K, D);
-    share_by: (N, D), derivatives by the inputs."""
+    """Outputs at N inputs.
+
+    Attributes:
+        mean: (N, K).
+        share: variance of each over c_k, the same for all outputs, (N,).
+        mean_by: (N, K, D).
+        share_by: (N, D), derivatives by the inputs.
+    """
 
     mean: Floats
     share: Floats
@@ -83,8 +97,8 @@ def learn_process(
         outputs: (N, K).
         inducing: (M, D).
         start: first length scales, (D,).
-        max_steps: of the optimiser.
-        report: is told after each of at most `max_steps` steps.
+        max_steps: greatest number of steps of the optimiser.
+        report: called with the number of steps done after each step.
     """
     steps = 0
 

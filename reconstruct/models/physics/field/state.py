@@ -28,7 +28,12 @@ HEIGHT, INCLINATION, ANGLES, RATES = slice(0, 1), slice(1, 4), slice(4, N_POSE),
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What makes states and forces free of a body's size. length_m: height of the hips; force: of each component of u, (72,)."""
+    """What makes states and forces free of a body's size.
+
+    Attributes:
+        length_m: height of the hips.
+        force: unit of each component of u, (72,).
+    """
 
     length_m: float
     force: Floats
@@ -49,7 +54,7 @@ def compute_states(q: Floats, v: Floats, ground_m: Floats | float, units: Units)
         q: configurations, (N, 95).
         v: velocities, (N, 72).
         ground_m: height of the ground, (N,) or of all [m].
-        units: of the state's parts.
+        units: units of the state's parts.
     """
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     out = np.empty((len(q), N_STATE))
@@ -62,8 +67,14 @@ def compute_states(q: Floats, v: Floats, ground_m: Floats | float, units: Units)
 
 @dataclass(frozen=True, slots=True)
 class StateDerivatives:
-    """ds/dq of N frames by its parts that are not zero: height (N, 3) by the hips' shift, inclination (N, 3, 3) by their turn,
-    angles (N, J - 1, 3, 3) by each joint's; rates (72,): ds/dv, diagonal."""
+    """Derivatives of the states of N frames: the parts of ds/dq and ds/dv that are not zero.
+
+    Attributes:
+        height: derivative of the hips' height with respect to their position, (N, 3).
+        inclination: derivative of the up direction with respect to the hips' rotation, (N, 3, 3).
+        angles: derivative of each other joint's rotation vector with respect to its rotation, (N, J - 1, 3, 3).
+        rates: diagonal of ds/dv, the same for all frames, (72,).
+    """
 
     height: Floats
     inclination: Floats

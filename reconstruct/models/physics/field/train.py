@@ -28,8 +28,13 @@ class ForceFieldError(DuocapError):
 
 @dataclass(frozen=True, slots=True)
 class FieldMotion:
-    """A motion to learn from, at `FPS`, its forces free of noise. q: (N, 95), on a ground at height 0; parts: (N, 2, 3);
-    level_m: height of each part of the feet when it stands, (2, 3) [m]; skeleton and mass: of the performer."""
+    """A motion to learn from, at `FPS`, its forces free of noise.
+
+    Attributes:
+        q: (N, 95), on a ground at height 0.
+        parts: (N, 2, 3).
+        level_m: height of each part of the feet when it stands, (2, 3) [m]; skeleton and mass: of the performer.
+    """
 
     name: str
     skeleton: Skeleton
@@ -57,9 +62,9 @@ def train_field(
     """Return the force field of motions. Raises ForceFieldError.
 
     Args:
-        name: of the field.
-        motions: to learn from.
-        options: of training.
+        name: name of the field.
+        motions: motions to learn from.
+        options: options of training.
         report: called with the steps done and all steps.
     """
     if not motions:
@@ -97,7 +102,7 @@ def calibrate_variances(process: SparseProcess, Y: Floats, z: Floats, of_motion:
     single motion is halved in the middle.
 
     Args:
-        process: as learned.
+        process: the process as learned.
         Y: inputs, (N, D).
         z: outputs, (N, K).
         of_motion: number of the motion that each row is of, (N,).
@@ -120,7 +125,7 @@ def compute_state_and_force(body: Body, q: Floats, fps: float, units: Units | No
         body: the body.
         q: configurations at equal times, (N, 95).
         fps: frames a second.
-        units: of states and forces; None for those of the body.
+        units: units of states and forces; None for those of the body.
     """
     dynamics = Dynamics(body)
     units = compute_units(body) if units is None else units

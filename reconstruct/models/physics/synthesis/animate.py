@@ -46,9 +46,9 @@ def animate_motion(
     """Return the motion of a problem near a first one, (N, 95).
 
     Args:
-        problem: what is asked of the motion.
+        problem: constraints and weights of the motion.
         first: motion to begin with, (N, 95).
-        options: of windows and steps.
+        options: options of windows and steps.
         report: called with the steps done and at most to do.
     """
     windows = split_windows(problem.n_frames, problem.fps)
@@ -82,8 +82,8 @@ def join_windows(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:
 
     Args:
         dynamics: the body's equations of motion.
-        solved: as the window before has it, (m, 95).
-        fresh: its own, (n, 95).
+        solved: the frames as the window before has them, (m, 95).
+        fresh: the window's own first motion, (n, 95).
     """
     out = fresh.copy()
     m = len(solved)
@@ -113,10 +113,10 @@ def build_window_problem(problem: MotionProblem, a: int, b: int, motion: Floats)
     """Return the problem of a window of frames; it begins as a motion does there, and ends as it ends where a key is far.
 
     Args:
-        problem: of the whole motion.
+        problem: problem of the whole motion.
         a: first frame of the window.
         b: frame after the last.
-        motion: that the window begins as, (N, 95).
+        motion: motion that the window begins with, (N, 95).
     """
     if a == 0 and b == problem.n_frames:
         return problem

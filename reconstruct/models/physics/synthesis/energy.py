@@ -46,7 +46,12 @@ TORQUE_UNIT = 0.1  # of the weight times the height
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedMotion:
-    """A motion and its energy. terms: by their names, weighted; loads: of the inner frames."""
+    """A motion and its energy.
+
+    Attributes:
+        terms: weighted terms of the energy by name.
+        loads: loads of the inner frames.
+    """
 
     motion: MotionKinematics
     terms: dict[str, float]

@@ -12,8 +12,13 @@ from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, Motion
 
 @dataclass(frozen=True, slots=True)
 class MotionKinematics:
-    """A motion q (N, 95). v, a, u: of the inner frames by central differences, (N - 2, 72); root: the hips' orientation, (N, 3,
-    3); point_m: contact points, then those of external forces, (N, P, 3) [m]."""
+    """A motion q (N, 95).
+
+    Attributes:
+        v, a, u: velocities, accelerations and forces of the inner frames by central differences, (N - 2, 72).
+        root: the hips' orientation, (N, 3, 3).
+        point_m: contact points, then those of external forces, (N, P, 3) [m].
+    """
 
     q: Floats
     v: Floats
@@ -25,8 +30,13 @@ class MotionKinematics:
 
 @dataclass(frozen=True, slots=True)
 class MotionJacobians:
-    """Derivatives by changes of configurations. v, u: of the inner frames by the frame before, itself and after, (N - 2, 72,
-    216); point: (N, P, 3, 72)."""
+    """Derivatives by changes of configurations.
+
+    Attributes:
+        v, u: derivatives of v and u of the inner frames with respect to the frame before, itself and the frame after, (N - 2, 72,
+            216).
+        point: (N, P, 3, 72).
+    """
 
     v: Floats
     u: Floats
@@ -53,7 +63,7 @@ def compute_jacobians(dynamics: Dynamics, motion: MotionKinematics, dt_s: float)
 
     Args:
         dynamics: the body's equations of motion.
-        motion: what follows from its configurations.
+        motion: kinematics of its configurations.
         dt_s: time since the frame before [s].
     """
     n = len(motion.v)

@@ -18,11 +18,16 @@ OUTSIDE_M = 0.005  # out of the hull of the parts that carry weight
 class MotionFigures:
     """Figures of a motion.
 
-    residual_force: of the root, RMS, share of the weight; residual_torque: share of the weight times the height; largest_force;
-    slide_m: of points in contact from frame to frame, mean; float_m: of those over the ground, mean of amounts; sunk_m: deepest
-    of all points; outside_cone: share of the frames whose force leaves the round friction cone; jerk: RMS of the joints, m/s^3;
-    peak: largest vertical force on both feet, share of the weight; key_m, path_m: largest distance of joints from key poses and
-    paths.
+    Attributes:
+        residual_force: force that no contact gives, on the root, RMS, as a share of the weight.
+        residual_torque: share of the weight times the height; largest_force.
+        slide_m: mean movement of points in contact from frame to frame [m].
+        float_m: mean distance of points in contact from the ground [m].
+        sunk_m: deepest of all points.
+        outside_cone: share of the frames whose force leaves the round friction cone.
+        jerk: RMS of the joints, m/s^3.
+        peak: largest vertical force on both feet, share of the weight.
+        key_m, path_m: largest distance of joints from key poses and paths.
     """
 
     residual_force: float

@@ -23,9 +23,12 @@ PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times 
 class SynthesisWeights:
     """Weights of eqs. 10 and 11, the paper's by default, and three of our own.
 
-    torque: of the squared joint torques, for motion without a force field; example: of how unlikely it is that a motion differs
-    so from its nearest example, which holds what nothing else decides, as the path of a step; log_variance: of the logarithm of
-    the field's variance in -ln pr, 1 in the paper, where it draws every motion to the states that the field knows best.
+    Attributes:
+        torque: weight of the squared joint torques, for motion without a force field.
+        example: weight of the improbability of the differences from the nearest example, which decides what nothing else does, as
+            the path of a step.
+        log_variance: weight of the logarithm of the field's variance in -ln pr; 1 in the paper, where it draws every motion to
+            the states that the field knows best.
     """
 
     constraints: float = 1000.0
@@ -62,8 +65,10 @@ class KeyPath(ReadOnlyArrays):
 class ExternalForce(ReadOnlyArrays):
     """A force on a point of a joint in frames first..stop-1.
 
-    at_m: in the joint's frame, (3,) [m]; force_n: constant, (3,) [N] world; stiffness: of a spring to anchor_m, (3,) [m] world,
-    in N/m, 0 for none.
+    Attributes:
+        at_m: position in the joint's frame, (3,) [m].
+        force_n: constant, (3,) [N] world.
+        stiffness: stiffness of a spring to anchor_m, (3,) [m] world [N/m]; 0 for none.
     """
 
     joint: int
@@ -98,9 +103,12 @@ class Surroundings(ReadOnlyArrays):
 class MotionProblem:
     """A motion of n frames that is wanted.
 
-    parts: which parts of the feet carry weight, (N, 2, 3); level_m: height of each over the ground when it stands, (2, 3) [m];
-    units: of states and forces, those of the body before it was changed; field: None for physics alone;
-    example: a motion (N, 95) to stay near as far as motions of the field do, None for none.
+    Attributes:
+        parts: parts of the feet that carry weight, (N, 2, 3).
+        level_m: height of each over the ground when it stands, (2, 3) [m].
+        units: units of states and forces, those of the body before it was changed.
+        field: None for physics alone.
+        example: a motion (N, 95) to stay near as far as motions of the field do, None for none.
     """
 
     body: Body

@@ -43,9 +43,9 @@ def solve_motion(problem: MotionProblem, start: Floats, options: SolveOptions = 
     """Return the motion of least energy near a first one, (N, 95).
 
     Args:
-        problem: what is asked of the motion.
+        problem: constraints and weights of the motion.
         start: motion to begin with, (N, 95).
-        options: of the search.
+        options: options of the search.
     """
     energy = MotionEnergy(problem)
     system = KnotSystem(problem.n_frames, max(1, round(KNOT_S * problem.fps)))

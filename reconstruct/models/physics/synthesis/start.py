@@ -75,11 +75,11 @@ def build_from_examples(
     """Return a motion through key poses made of the nearest stretch of an example between each two.
 
     Args:
-        field: with its examples.
+        field: force field with its examples.
         dynamics: the body's equations of motion.
         keys: poses and their frames.
         parts: contacts wanted, (N, 2, 3), or None.
-        units: of states.
+        units: units of states.
         n_frames: N.
         fps: frames a second.
     """

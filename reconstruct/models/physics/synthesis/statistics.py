@@ -39,8 +39,8 @@ def compute_statistics_terms(
     """Return the terms of the field; add their derivatives to the normal equations where these are given.
 
     Args:
-        problem: what is asked of the motion.
-        motion: what follows from its configurations.
+        problem: constraints and weights of the motion.
+        motion: kinematics of its configurations.
         by: derivatives of these, or None.
         normal: the normal equations, added to; or None.
     """

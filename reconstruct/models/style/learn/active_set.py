@@ -21,7 +21,7 @@ def choose_active_set(X: Floats, parameters: Hyperparameters, max_active: int) -
 
     Args:
         X: latent points, (N, Q).
-        parameters: of the kernel.
+        parameters: hyperparameters of the kernel.
         max_active: M at most.
     """
     alpha, noise = parameters.alpha, 1.0 / parameters.beta

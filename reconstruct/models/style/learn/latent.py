@@ -70,9 +70,9 @@ def find_latent(query: LatentQuery, start: Floats, steps: int = 30) -> Floats:
     """Return the latent points that minimise L_IK of the poses, (P, Q); never worse than the start.
 
     Args:
-        query: of the poses.
+        query: query of the poses.
         start: latent points to begin with, (P, Q).
-        steps: of the minimiser at most.
+        steps: greatest number of steps of the minimiser.
     """
     X, damping = np.array(start), np.full(len(start), FIRST_DAMPING)
     energy, busy = compute_energies(query, X), np.arange(len(X))

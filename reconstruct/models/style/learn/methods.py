@@ -44,8 +44,8 @@ def learn_directly(
         Y: features, (N, D), centred.
         start: the fit to begin with.
         max_scale: largest scales, (D,).
-        steps: of the optimiser at most.
-        optimiser: which one.
+        steps: greatest number of steps of the optimiser.
+        optimiser: optimiser to use.
         watch: called with the value after each step.
     """
     n, n_features = Y.shape
@@ -88,7 +88,7 @@ def learn_by_heuristic(
         max_scale: largest scales, (D,).
         active: number of active poses.
         steps: rounds.
-        optimiser: which one.
+        optimiser: optimiser to use.
         watch: called with the value after each step.
     """
     fit, work = start, Workspace.of(*Y.shape)

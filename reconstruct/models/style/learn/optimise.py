@@ -53,9 +53,9 @@ def minimise_value(
     Args:
         value: returns value and gradient at a point.
         start: (P,).
-        bounds: of the variables.
-        steps: at most.
-        optimiser: which one.
+        bounds: bounds of the variables.
+        steps: greatest number of steps.
+        optimiser: optimiser to use.
         watch: called with the value after each step; what it raises is passed on.
         tolerance: relative decrease that ends the search.
     """
@@ -87,8 +87,8 @@ def run_scaled_conjugate_gradients(
     Args:
         value: returns value and gradient at a point.
         start: (P,).
-        bounds: of the variables.
-        steps: at most.
+        bounds: bounds of the variables.
+        steps: greatest number of steps.
         tolerance: relative decrease that ends the search.
         watch: called with the value after each step.
     """

@@ -84,7 +84,7 @@ def learn_parameters(X: Floats, ln_scale: Floats, Y: Floats, start: Hyperparamet
         ln_scale: ln w, (D,).
         Y: features, (M, D).
         start: parameters to begin with.
-        optimiser: which one.
+        optimiser: optimiser to use.
     """
     work, bounds = Workspace.of(*Y.shape), build_variable_bounds()
     unit = float(1.0 / np.sqrt(0.5 * Y.size))  # about 1 over the root of the curvature, as the first step is 1 long
@@ -104,12 +104,12 @@ def anneal_parameters(
     """Return the parameters learned from noisy active poses.
 
     Args:
-        fit: as learned.
+        fit: the fit as learned.
         Y: features, (N, D), centred.
         active: rows of the active poses, (M,).
-        variance: of the noise; None: by the number of poses.
-        seed: of the random numbers.
-        optimiser: which one.
+        variance: variance of the noise; None to choose it by the number of poses.
+        seed: seed of the random numbers.
+        optimiser: optimiser to use.
     """
     if variance is None:
         variance = SMALL_SET_VARIANCE if len(Y) <= SMALL_SET else LARGE_SET_VARIANCE

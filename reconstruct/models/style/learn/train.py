@@ -30,9 +30,14 @@ ProgressCallback = Callable[[int, int, float], None]  # steps done, steps in all
 class LearnOptions:
     """Options of learning.
 
-    latent: dimensions; active: size M of the active set; method: alternation with active sets, or everything at once; optimiser:
-    scaled conjugate gradients or L-BFGS; steps: of the optimiser (direct), of the alternation (heuristic), 0: the method's own;
-    noise_variance: of annealing, in scaled features, None: 0.05 for small sets, 0.1 for large; seed: of that noise.
+    Attributes:
+        latent: dimensions.
+        active: size M of the active set.
+        method: alternation with active sets, or everything at once.
+        optimiser: scaled conjugate gradients or L-BFGS.
+        steps: steps of the optimiser (direct) or of the alternation (heuristic); 0 for the method's own number.
+        noise_variance: variance of the noise of annealing, in scaled features; None for 0.05 with few poses and 0.1 with many.
+        seed: seed of that noise.
     """
 
     latent: int = 3
@@ -59,9 +64,9 @@ def fit_style(
     """Fit a style to poses; deterministic: the same poses, options and start give the same arrays, to the bit.
 
     Args:
-        poses: to learn from.
+        poses: poses to learn from.
         skeleton: the skeleton.
-        name: of the style.
+        name: name of the style.
         options: None for the defaults.
         progress: called after each step with L_GP of all poses; what it raises ends learning and is passed on. start: a style of
             some of the same poses to continue from: those start at their latent points; ignored if of other latent dimensions.
@@ -170,7 +175,7 @@ def learn_first_parameters(start: StyleFit, Y: Floats, optimiser: Optimiser) -> 
     Args:
         start: the fit to begin with.
         Y: features, (N, D), centred.
-        optimiser: which one.
+        optimiser: optimiser to use.
     """
     rows = choose_active_set(start.X, start.parameters, N_FIRST)
     X = start.X[rows]
@@ -185,9 +190,9 @@ def build_start_from_style(style: Style, features: Floats, modelled: Bools, comp
     """Return a fit that continues from a style: its poses keep their x, others get the best x in the style.
 
     Args:
-        style: to go on from.
+        style: style to continue from.
         features: (N, F), of which `modelled`, (F,), are learned.
-        modelled: which features are modelled, (F,).
+        modelled: features that are modelled, (F,).
         component_ln_scale: ln w, (D,), of those that the style does not model.
     """
     known = {row.tobytes(): i for i, row in enumerate(style.features)}

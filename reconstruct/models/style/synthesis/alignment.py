@@ -57,10 +57,11 @@ def align_poses(handles: TurnedHandles, yaws: Floats | None, targets: HandleTarg
     """Align N poses with the targets.
 
     Args:
-        handles: of N poses, turned about the vertical.
-        yaws: of each pose, (N,), where known; else from the points in space or, with image points, by trying all round.
-        targets: of the handles.
-        root: where the root is expected.
+        handles: handles of N poses, turned about the vertical.
+        yaws: heading of each pose, (N,), where known; otherwise found from the points in space or, with image points, by trying
+            all round.
+        targets: targets of the handles.
+        root: expected root.
     """
     rows = build_linear_rows(targets)
     if yaws is not None:

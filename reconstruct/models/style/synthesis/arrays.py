@@ -12,9 +12,16 @@ from config.arrays import Floats, Ints
 class LikelihoodModel(NamedTuple):
     """A style with one set of parameters; several styles have one more axis in front, shorter ones padded with zeros.
 
-    latent: active x (M, Q); inverse: K^-1 (M, M); coefficients: K^-1 Y W (M, K); shift: W b (K,) where y = s - b; scale: w (K,);
-    column: the static feature of each feature (K,); parameters: alpha, 1 / beta, gamma and D. The K features are those that
-    count: without known previous poses the static ones that the style models, D of them.
+    The K features are those that count: without known previous poses the static ones that the style models, D of them.
+
+    Attributes:
+        latent: active x (M, Q).
+        inverse: K^-1 (M, M).
+        coefficients: K^-1 Y W (M, K).
+        shift: W b (K,) where y = s - b.
+        scale: w (K,).
+        column: the static feature of each feature (K,).
+        parameters: alpha, 1 / beta, gamma and D.
     """
 
     latent: Floats
@@ -29,8 +36,12 @@ class LikelihoodModel(NamedTuple):
 class SynthesisPrior(NamedTuple):
     """What is known without handles.
 
-    styles: with a leading axis (S); shares: (S,); first: start of each style's x in all x, and the end, (S + 1,); weight, centre:
-    of static features that are drawn to a value, (A + 3,) each; up: of the world (3,).
+    Attributes:
+        styles: likelihoods of the styles, with a leading axis (S).
+        shares: (S,).
+        first: start of each style's x in all x, and the end, (S + 1,).
+        weight, centre: weights and target values of the static features that are drawn to a value, (A + 3,) each.
+        up: up direction of the world, (3,).
     """
 
     styles: LikelihoodModel

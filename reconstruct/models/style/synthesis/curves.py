@@ -63,8 +63,8 @@ def resample_motion(rotvec: Floats, root_m: Floats, fps: float) -> tuple[Floats,
     Joints and position follow cubic splines, the root's orientation one of rotations: velocity and acceleration are continuous.
 
     Args:
-        rotvec: at RATE_HZ, (N, J, 3) [rad].
-        root_m: at RATE_HZ, (N, 3) [m].
+        rotvec: rotation vectors at RATE_HZ, (N, J, 3) [rad].
+        root_m: positions of the root at RATE_HZ, (N, 3) [m].
         fps: frames a second.
     """
     count = int((len(rotvec) - 1) * fps / RATE_HZ + 1e-6) + 1

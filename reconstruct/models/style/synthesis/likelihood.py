@@ -125,7 +125,7 @@ def add_likelihood(
         x: latent position, (Q,).
         s: static features, (S,).
         model: arrays of the style.
-        share: of the style.
+        share: share of the style.
         by_x: derivatives by x; added to.
         by_s: derivatives by s; added to.
         summary: s2 and value, (2,); written.

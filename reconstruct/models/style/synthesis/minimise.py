@@ -96,8 +96,8 @@ def compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floa
         lin: rows of residuals and derivatives; added to.
         n: number of rows.
         damping: added to the diagonal.
-        step_a: of the angles; written.
-        step_p: of root and latent positions; written.
+        step_a: step of the angles; written.
+        step_p: step of root and latent positions; written.
     """
     n_a, n_p = step_a.shape[0], step_p.shape[0]
     last = n + n_p
@@ -129,9 +129,9 @@ def apply_synthesis_step(state: SynthesisState, step_a: Floats, step_p: Floats, 
     """Write the state after a step, shortened so that no angle changes by more than MAX_STEP_RAD.
 
     Args:
-        state: before the step.
-        step_a: of the angles.
-        step_p: of root and latent positions.
+        state: state before the step.
+        step_a: step of the angles.
+        step_p: step of root and latent positions.
         trial: the state after it; written.
     """
     longest = 0.0
@@ -188,7 +188,7 @@ def minimise_synthesis_energy(
         prior: the styles' likelihood and the limits.
         tree: the skeleton's joints.
         targets: the constraints.
-        max_steps: at most.
+        max_steps: greatest number of steps.
         tolerance: relative decrease that ends the search.
         summary: s2 and value of each style; written.
     """

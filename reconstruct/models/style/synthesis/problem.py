@@ -33,8 +33,9 @@ MET_M, MET_PX, MET_RAD = 0.01, 3.0, np.radians(5.0)  # and these always count as
 class SynthesisProblem:
     """The constraints of one pose, in their own form and as `Targets`.
 
-    weight, centre: of static features that are drawn to a value, (S,) each; offset: s - y of features whose previous poses are
-    known, (F,).
+    Attributes:
+        weight, centre: weights and target values of the static features that are drawn to a value, (S,) each.
+        offset: s - y of features whose previous poses are known, (F,).
     """
 
     constraints: Constraints
@@ -65,7 +66,7 @@ def build_likelihood_model(style: Style, evaluator: StyleEvaluator, moving: bool
 
     Args:
         style: the style.
-        evaluator: its Gaussian process.
+        evaluator: evaluator of its Gaussian process.
         moving: whether velocities and accelerations count.
     """
     column = np.flatnonzero(style.modelled)
@@ -105,9 +106,9 @@ def add_fixed_joints(weight: Floats, centre: Floats, constraints: Constraints) -
     """Return weights and centres with those of fixed joints added; values that are not finite are skipped.
 
     Args:
-        weight: of the angles, (A,).
-        centre: of the angles, (A,) [rad].
-        constraints: what is asked of the pose.
+        weight: weights of the angles, (A,).
+        centre: target values of the angles, (A,) [rad].
+        constraints: constraints that the pose is to meet.
     """
     fixed = constraints.fixed
     added, weighted = weight.copy(), weight * centre
@@ -171,7 +172,7 @@ def measure_constraint_errors(
         skeleton: the skeleton.
         rotvec: (J, 3) [rad].
         root_m: (3,) [m].
-        constraints: what is asked of the pose.
+        constraints: constraints that the pose is to meet.
         targets: the constraints.
     """
     G, p = compute_forward_kinematics(skeleton, rotvec, root_m)

@@ -62,7 +62,7 @@ def pull_joints(n: int, static: Floats, expected: Sequence[ExpectedStep], exclud
     Args:
         n: number of the frame.
         static: features of all frames, (N, S).
-        expected: of each frame.
+        expected: expected steps of each frame.
         excluded: joints that are not drawn.
     """
     precision, weighted = np.zeros(N_STATIC), np.zeros(N_STATIC)
@@ -92,7 +92,7 @@ def pull_root(n: int, poses: Sequence[Synthesis], own: RootConstraint) -> RootCo
 
     Args:
         n: number of the frame.
-        poses: of all frames.
+        poses: poses of all frames.
         own: the frame's own constraint.
     """
     if not 0 < n < len(poses) - 1:

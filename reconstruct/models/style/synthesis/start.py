@@ -43,9 +43,9 @@ class ActivePoses:
         """Return the best poses, the best first and apart from each other in x, aligned with the constraints.
 
         Args:
-            problem: what is asked.
+            problem: constraints of the pose and the styles.
             up: the world's vertical, (3,).
-            count: how many poses at most.
+            count: greatest number of poses.
         """
         constraints, targets = problem.constraints, problem.targets
         yaws = self._yaws(targets.root.rotation, up) if targets.root.rotation_precision > MAX_HEADING_RAD**-2 else None

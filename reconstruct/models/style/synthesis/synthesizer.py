@@ -53,11 +53,18 @@ class PastFeatures:
 class Synthesis:
     """A synthesized pose.
 
-    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; latent: x of each style, (Q,);
-    energy: of all terms; likelihood: the weighted sum of L_IK; variance: s2(x) relative to alpha + 1/beta, from near 0 beside
-    training poses to 1 far from all; error_m: distances of the handles from their targets, (P,), and error_px: of their image
-    points, (2, P), 0 without a target; reached: all constraints are met within tolerance, else they contradict each other or are
-    out of reach, and this is the best pose; converged: the minimum was found within the steps granted.
+    Attributes:
+        rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation.
+        root_m: (3,) [m].
+        latent: x of each style, (Q,).
+        energy: energy of all terms.
+        likelihood: the weighted sum of L_IK.
+        variance: s2(x) relative to alpha + 1/beta, from near 0 beside training poses to 1 far from all.
+        error_m: distances of the handles from their targets, (P,), and error_px: of their image points, (2, P), 0 without a
+            target.
+        reached: all constraints are met within tolerance, else they contradict each other or are out of reach, and this is the
+            best pose.
+        converged: the minimum was found within the steps granted.
     """
 
     rotvec: Floats
@@ -106,14 +113,14 @@ class Synthesizer:
         """Return the pose.
 
         Args:
-            constraints: what is asked of the pose.
-            start: of the previous frame; then there is neither annealing nor a search for a start. past: velocity and
-                acceleration count too; without it the style's static features alone. search: where the minimum near start is a
-                bad one, search for other starts too. max_steps: from start, LIVE_STEPS for a live frame; more needed: the pose
-                has not converged.
+            constraints: constraints that the pose is to meet.
+            start: pose of the previous frame; then there is neither annealing nor a search for a start.
+            past: velocity and acceleration count too; without it the style's static features alone.
+            search: where the minimum near start is a bad one, search for other starts too.
+            max_steps: greatest number of steps from start, LIVE_STEPS for a live frame; more needed: the pose has not converged.
             past: features of the frames before, or None.
             search: whether other starts are tried too.
-            max_steps: of the minimiser.
+            max_steps: greatest number of steps of the minimiser.
         """
         problem = self._problem(constraints, past)
         if start is None:

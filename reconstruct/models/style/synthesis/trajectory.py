@@ -46,7 +46,7 @@ class SinglePoseSynthesizer(Protocol):
         """Return the pose.
 
         Args:
-            constraints: what is asked of the pose.
+            constraints: constraints that the pose is to meet.
             start: pose the search begins at, or None.
             past: features of the frames before, or None.
         """
@@ -66,9 +66,9 @@ def follow_constraints(
     """Return the motion that meets the constraints of each of N frames, STEP_S apart.
 
     Args:
-        synthesizer: of single poses.
-        constraints: of each frame.
-        shares: of the styles in each frame, (N, S), scaled to a sum of 1; None: the synthesizer's own.
+        synthesizer: synthesizer of single poses.
+        constraints: constraints of each frame.
+        shares: shares of the styles in each frame, (N, S), scaled to a sum of 1; None for the synthesizer's own.
         progress: called with the frames done and all frames, or None.
     """
     work = _MotionWork(synthesizer, constraints, shares, progress)
@@ -87,9 +87,9 @@ def choose_best_path(
     energies, which are negative logarithms.
 
     Args:
-        candidates: of N frames one or more.
-        styles: that the candidates are of.
-        shares: of the styles in each frame.
+        candidates: one or more candidates for each of N frames.
+        styles: styles of the candidates.
+        shares: shares of the styles in each frame.
     """
     if not candidates:
         return []
