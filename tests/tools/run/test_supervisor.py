@@ -274,10 +274,10 @@ def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
 SCRIPT = """
 import sys, time
 from tests.tools.run import test_supervisor as t
-from tools.interrupt import interruptible
+from tools.interrupt import raise_on_interrupt
 
 def main():
-    with interruptible(), t.supervisor(sys.argv[1]) as run:
+    with raise_on_interrupt(), t.supervisor(sys.argv[1]) as run:
         run.wait_ready(120)
         run.start()
         print("running", *[child.process.pid for child in run.children.values()], flush=True)
