@@ -33,7 +33,7 @@ class Codes(NamedTuple):
         return Codes(self.atom[part], self.coefficient[part], self.error2[part])
 
 
-class PursuitWork(NamedTuple):
+class PursuitArrays(NamedTuple):
     """Work of a pursuit: products with the residual (K,) and squared norms of orthogonal parts (K,); orthonormal parts' products
     with all atoms, (T, K); triangle of the chosen ones, (T, T), and the pose's products with them, (T,)."""
 
@@ -76,7 +76,7 @@ def decode_poses(atoms: ArrayLike, codes: Codes) -> Singles:
     return out
 
 
-def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitWork:
+def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitArrays:
     """Return memory of a pursuit.
 
     Args:
@@ -85,11 +85,11 @@ def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) ->
         f: type of the numbers.
     """
     shapes = ((n_atoms,), (n_atoms,), (n_nonzero, n_atoms), (n_nonzero, n_nonzero), (n_nonzero,))
-    return PursuitWork(*(np.empty(shape, f) for shape in shapes))
+    return PursuitArrays(*(np.empty(shape, f) for shape in shapes))
 
 
 @inline_kernel
-def _find_best_atom(work: PursuitWork, norm2: Reals) -> int:
+def _find_best_atom(work: PursuitArrays, norm2: Reals) -> int:
     """Return the atom that lowers the error most, -1 if none does; norm2: squared norms of whole atoms, (K,)."""
     best, most = -1, np.float32(0.0)
     for k in range(work.norm2.shape[0]):
@@ -100,7 +100,7 @@ def _find_best_atom(work: PursuitWork, norm2: Reals) -> int:
 
 
 @inline_kernel
-def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
+def take_atom(best: int, t: int, row: Reals, work: PursuitArrays) -> float:
     """Make an atom the t-th chosen; return the error's decrease.
 
     Args:
@@ -130,7 +130,7 @@ def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
 
 
 @inline_kernel
-def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
+def solve_triangle(n: int, work: PursuitArrays, coefficient: Reals) -> None:
     """Write the coefficients of the n chosen atoms: triangle' a = along.
 
     Args:
@@ -146,7 +146,7 @@ def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
 
 
 @kernel
-def _pursue_codes(product: Singles, gram: Singles, codes: Codes, work: PursuitWork) -> None:
+def _pursue_codes(product: Singles, gram: Singles, codes: Codes, work: PursuitArrays) -> None:
     """Code poses from products (N, K) and inner products of atoms (K, K). codes.error2: squared norms of the poses."""
     n_nonzero, norm2 = codes.atom.shape[1], np.diag(gram)
     for n in range(product.shape[0]):
