@@ -45,7 +45,7 @@ TIMED = {
     "reconstruct.models.local.gaussian.GaussianFitter.fit": "local model",
     "reconstruct.track.models.join_neighbours": "belief",
     "reconstruct.track.models.update_belief": "belief",
-    "reconstruct.track.estimator.surprise": "belief",
+    "reconstruct.track.models.compute_surprise": "belief",
     "reconstruct.solve.solver.FrameProblem.energy": "solve",
     "reconstruct.solve.solver.run_levenberg_marquardt": "solve",
     "reconstruct.track.estimator.Estimator.error_m": "expected errors",

@@ -36,7 +36,7 @@ OUTSIDE = 0.5
 WIDER = 1.1  # times as much may the world be wrong, for each rule of thumb that is not kept
 
 
-def judge_dropped(solution: RigSolution) -> list[Finding]:
+def judge_dropped_views(solution: RigSolution) -> list[Finding]:
     """Judge the views that were left out: the first or the last ones, as if a camera was moved, or many."""
     n_out, n_all = len(solution.dropped), len(solution.moments) + len(solution.dropped)
     first, last = _measure_dropped_at_ends(solution)
@@ -73,7 +73,7 @@ def judge_views(solution: RigSolution) -> QualityReport:
     grade = Grade.FAIL if views < MIN_VIEWS or corners < MIN_CORNERS else Grade.PASS
     fix = "take about 20, the board tilted otherwise in each" if few else ""
     findings = [Finding(grade, text, fix, WIDER if few else 1.0)]
-    findings += judge_dropped(solution)
+    findings += judge_dropped_views(solution)
     return QualityReport(tuple(findings), {"views": float(views), "corners": float(corners)})
 
 

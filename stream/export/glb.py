@@ -22,7 +22,7 @@ from stream.export.gltf import (
     quaternions_from_matrices,
     sample_keys,
 )
-from stream.export.mesh.mesh import BodyMesh, load_body_mesh
+from stream.export.mesh.mesh import BodyMesh, build_body_mesh
 from stream.export.take import Take
 
 SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB
@@ -43,7 +43,7 @@ def encode_glb(take: Take) -> bytes:
     keys = sample_keys(take)
     document = GltfDocument()
     rest = compute_standing_positions_m(take.skeleton)
-    mesh = load_body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
+    mesh = build_body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
     body = {"name": "body", "mesh": 0, "skin": 0}
     rotations = {joint: quaternions_from_matrices(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
     document.tree |= {

@@ -24,7 +24,7 @@ from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.recording.file import MAX_CHUNK_BYTES, MAX_RATIO, Records, decompress_chunk, read_messages, read_records
 from stream.recording.recorder import END_METADATA, FLOOR_KNOWN, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
-from stream.recording.worlds import compute_level_motion, find_world_motion, move_pose, move_rig_message
+from stream.recording.worlds import compute_take_levelling, find_world_motion, move_pose, move_rig_message
 
 MAX_FILE_BYTES = 8 << 30
 MAX_MESSAGES = 20_000_000
@@ -180,7 +180,7 @@ class Recording:
             motions = [None if last is None else find_world_motion(rig, last) for rig in rigs]
             return last, [motions[0] if motions else None, *motions]
         with contextlib.suppress(MalformedMessageError):
-            level = compute_level_motion(self.skeleton, self.published, rigs[0].up_xyz if rigs else None)
+            level = compute_take_levelling(self.skeleton, self.published, rigs[0].up_xyz if rigs else None)
             if level is not None:
                 return move_rig_message(rigs[0], level) if rigs else None, [level] * (1 + len(rigs))
         self._index.notes.append("its floor is unknown, and nobody is tracked by whom it could be levelled")

@@ -34,7 +34,7 @@ def find_world_motion(rig: RigMessage, last: RigMessage) -> RigidMotion | None:
     return RigidMotion(np.ascontiguousarray(B.T @ A), B.T @ (old.translation - new.translation))
 
 
-def compute_level_motion(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point | None) -> RigidMotion | None:
+def compute_take_levelling(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point | None) -> RigidMotion | None:
     """Return the motion that levels a recording, the first pose tracked over the origin and looking along +Z.
 
     None where nobody is tracked in it, or the body is another.

@@ -10,7 +10,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_session_path, set_model
 from tools.commands.options import CameraOptions, Database, Model, VideoFps, add_settings_options
-from tools.commands.run import list_cameras
+from tools.commands.run import order_cameras
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ def record(settings: Settings, options: RecordOptions) -> None:
     if (options.rig is None) != (options.subject is None):
         missing = "--rig" if options.rig is None else "--subject"
         raise typer.BadParameter("poses need both --rig and --subject", param_hint=missing)
-    cameras, folder = list_cameras(options.cameras), _folder(settings, options.out)
+    cameras, folder = order_cameras(options.cameras), _folder(settings, options.out)
     if options.rig is None or options.subject is None:
         report = record_cameras(settings, cameras, folder, options.fps, options.seconds, _note)
         typer.echo("\n".join(report.lines()))

@@ -66,7 +66,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     from tools.run.run import LiveRun, run_live
     from tools.viewer import open_viewer
 
-    cameras = list_cameras(options.cameras)
+    cameras = order_cameras(options.cameras)
     styles = options.styles
     settings = set_lag(set_styles(settings, styles.style, styles.save_style, styles.no_style), options.lag)
     check_address(settings.stream.address, find_key_settings(settings.stream))
@@ -90,7 +90,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     typer.echo("\n".join(report.lines()))
 
 
-def list_cameras(options: CameraOptions) -> tuple[str, ...]:
+def order_cameras(options: CameraOptions) -> tuple[str, ...]:
     """Return the cameras of a run in the order of the rig: `left` and `right` are the first two, the others follow.
 
     Raises SourceError: none, too many, or `right` without one before it.

@@ -20,10 +20,10 @@ from tools.style.plot_figures import choose_view_direction, compute_bone_segment
 from tools.style.plot_map import (
     LatentPlane,
     LikelihoodMap,
+    choose_spread_points,
     compute_likelihood_map,
     find_time_runs,
     fit_latent_plane,
-    sample_new_points,
     select_farthest_points,
 )
 
@@ -140,7 +140,7 @@ def _select_figures(style: Style, level: StyleEvaluator, plane: LatentPlane, sho
     on_map = np.flatnonzero(shown.holds(plane.points))
     rows = on_map[select_farthest_points(plane.points[on_map], most - n_new)]
     seen = [_Shown(style.features[k, :N_STATIC], plane.points[k], SEEN) for k in rows]
-    points, x = sample_new_points(style, level, plane, shown, n_new, plane.points[rows])
+    points, x = choose_spread_points(style, level, plane, shown, n_new, plane.points[rows])
     made = predict_static_features(style, level, x)
     return seen + [_Shown(static, point, NEW) for static, point in zip(made, points, strict=True)]
 

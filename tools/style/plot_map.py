@@ -152,7 +152,7 @@ def select_farthest_points(points: Floats, most: int, taken: Floats | None = Non
     return np.array(chosen, np.int64)
 
 
-def sample_new_points(
+def choose_spread_points(
     style: Style, level: StyleEvaluator, plane: LatentPlane, shown: LikelihoodMap, most: int, drawn: Floats
 ) -> tuple[Floats, Floats]:
     """Choose likely points of the plane where no training pose is: in the plane, (K, 2), and latent, (K, Q).

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Ints, Singles, make_read_only
 from config.jit import inline_kernel, kernel
-from reconstruct.models.sparse.coding import PursuitWork, allocate_pursuit_work, solve_triangle, take_atom
+from reconstruct.models.sparse.coding import PursuitArrays, allocate_pursuit_work, solve_triangle, take_atom
 
 LEAST_NORM2 = 1e-7  # as in `coding`, but in double precision: poses an instant apart are different atoms
 GREEDY = 1e12  # precision with which the best atom is always drawn
@@ -58,7 +58,7 @@ class AveragingWork(NamedTuple):
         coefficient: coefficients of these atoms, (T,).
     """
 
-    pursuit: PursuitWork
+    pursuit: PursuitArrays
     norm2: Floats
     gram: Floats
     known: Ints
@@ -137,7 +137,7 @@ def _draw_random(state: int) -> int:
 
 
 @inline_kernel
-def _find_greatest_decrease(work: PursuitWork, norm2: Floats) -> float:
+def _find_greatest_decrease(work: PursuitArrays, norm2: Floats) -> float:
     """Return the most by which an atom lowers the error, 0 if none does; norm2: squared norms of whole atoms, (M,)."""
     top = 0.0
     for k in range(norm2.shape[0]):
@@ -147,7 +147,7 @@ def _find_greatest_decrease(work: PursuitWork, norm2: Floats) -> float:
 
 
 @inline_kernel
-def _draw_atom(work: PursuitWork, norm2: Floats, top: float, precision: float, state: int) -> tuple[int, int]:
+def _draw_atom(work: PursuitArrays, norm2: Floats, top: float, precision: float, state: int) -> tuple[int, int]:
     """Return an atom drawn by how much it lowers the error, at most `top`, and the generator's new state.
 
     The largest of the decreases by precision / 2, each with Gumbel noise; noise that cannot win is not computed.
@@ -165,7 +165,7 @@ def _draw_atom(work: PursuitWork, norm2: Floats, top: float, precision: float, s
 
 
 @inline_kernel
-def _add_expected_atom(work: PursuitWork, norm2: Floats, top: float, precision: float, used: int, mean: Floats) -> None:
+def _add_expected_atom(work: PursuitArrays, norm2: Floats, top: float, precision: float, used: int, mean: Floats) -> None:
     """Add the mean over the last atom to a code; the products of the atoms before change by what their span takes of it."""
     total = 0.0
     for k in range(norm2.shape[0]):

@@ -33,7 +33,7 @@ class Codes(NamedTuple):
         return Codes(self.atom[part], self.coefficient[part], self.error2[part])
 
 
-class PursuitWork(NamedTuple):
+class PursuitArrays(NamedTuple):
     """Working memory of a pursuit.
 
     Attributes:
@@ -83,7 +83,7 @@ def decode_poses(atoms: ArrayLike, codes: Codes) -> Singles:
     return out
 
 
-def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitWork:
+def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) -> PursuitArrays:
     """Return memory of a pursuit.
 
     Args:
@@ -92,11 +92,11 @@ def allocate_pursuit_work(n_atoms: int, n_nonzero: int, f: type = np.float32) ->
         f: type of the numbers.
     """
     shapes = ((n_atoms,), (n_atoms,), (n_nonzero, n_atoms), (n_nonzero, n_nonzero), (n_nonzero,))
-    return PursuitWork(*(np.empty(shape, f) for shape in shapes))
+    return PursuitArrays(*(np.empty(shape, f) for shape in shapes))
 
 
 @inline_kernel
-def _find_best_atom(work: PursuitWork, norm2: Reals) -> int:
+def _find_best_atom(work: PursuitArrays, norm2: Reals) -> int:
     """Return the atom that lowers the error most, -1 if none does; norm2: squared norms of whole atoms, (K,)."""
     best, most = -1, np.float32(0.0)
     for k in range(work.norm2.shape[0]):
@@ -107,7 +107,7 @@ def _find_best_atom(work: PursuitWork, norm2: Reals) -> int:
 
 
 @inline_kernel
-def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
+def take_atom(best: int, t: int, row: Reals, work: PursuitArrays) -> float:
     """Make an atom the t-th chosen; return the error's decrease.
 
     Args:
@@ -137,7 +137,7 @@ def take_atom(best: int, t: int, row: Reals, work: PursuitWork) -> float:
 
 
 @inline_kernel
-def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
+def solve_triangle(n: int, work: PursuitArrays, coefficient: Reals) -> None:
     """Write the coefficients of the n chosen atoms: triangle' a = along.
 
     Args:
@@ -153,7 +153,7 @@ def solve_triangle(n: int, work: PursuitWork, coefficient: Reals) -> None:
 
 
 @kernel
-def _pursue_codes(product: Singles, gram: Singles, codes: Codes, work: PursuitWork) -> None:
+def _pursue_codes(product: Singles, gram: Singles, codes: Codes, work: PursuitArrays) -> None:
     """Code poses from products (N, K) and inner products of atoms (K, K). codes.error2: squared norms of the poses."""
     n_nonzero, norm2 = codes.atom.shape[1], np.diag(gram)
     for n in range(product.shape[0]):

@@ -137,7 +137,7 @@ class BodyMesh:
         return moved
 
 
-def load_body_mesh(names: Sequence[str], parents: Sequence[int], offsets_m: ArrayLike) -> BodyMesh:
+def build_body_mesh(names: Sequence[str], parents: Sequence[int], offsets_m: ArrayLike) -> BodyMesh:
     """Return the mesh of a skeleton, cached.
 
     A skeleton without the bones that VRM requires has a round stick along each bone.

@@ -99,7 +99,7 @@ class ChartsPanel:
             Chart("Rates [1/s]", chart_rates),
             Chart("Between the cameras [ms]", lambda samples: {"skew": [s.skew_ms for s in samples]}),
             Chart("Markers from the body [mm]", chart_residuals),
-            Chart("Poses that never came", chart_missed_poses),
+            Chart("Poses that never came", collect_missed_poses),
         )
         self._shown: tuple[float, float, int] | None = None
 
@@ -149,7 +149,7 @@ def chart_residuals(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
     return {"median": [float("nan") if s.residual_mm is None else s.residual_mm for s in samples]}
 
 
-def chart_missed_poses(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+def collect_missed_poses(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
     """Return the number of poses missed in each second."""
     counts = [sample.n_missed for sample in samples]
     return {"missed": [float(now - before) for before, now in zip([counts[0], *counts[:-1]], counts, strict=True)]}

@@ -16,7 +16,7 @@ from viser import _messages
 
 from config.arrays import Floats
 from reconstruct.pose import TrackingState
-from stream.export.mesh.mesh import compute_rest_positions_m, load_body_mesh
+from stream.export.mesh.mesh import build_body_mesh, compute_rest_positions_m
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.colors import BODY, GREY, Color, choose_body_color
@@ -154,7 +154,7 @@ class SkinnedBody(NodePart):
     """The body as one skinned mesh, driven by one bone a joint; its colour shows the tracking state."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
-        mesh = load_body_mesh(skeleton.names, skeleton.parents, skeleton.offsets_m)
+        mesh = build_body_mesh(skeleton.names, skeleton.parents, skeleton.offsets_m)
         weights = np.zeros((len(mesh.vertices_m), len(skeleton.names)))
         np.add.at(weights, (np.arange(len(weights))[:, None], mesh.joints), mesh.weights)
         self._color: Color = BODY

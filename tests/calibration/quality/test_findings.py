@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.quality.findings import describe_form, judge_dropped
+from calibration.quality.findings import describe_form, judge_dropped_views
 from calibration.quality.measures import judge_sanity
 from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, join_reports
 from calibration.solve.solution import BoardForm, DroppedMoment, DropReason, RigSolution
@@ -61,17 +61,17 @@ def only(findings: list[Finding]) -> Finding:
 
 
 def test_the_last_views_left_out_show_a_camera_that_was_moved() -> None:
-    finding = only(judge_dropped(without(list(range(N - 6, N)))))
+    finding = only(judge_dropped_views(without(list(range(N - 6, N)))))
     assert finding.grade is Grade.POOR and finding.text.startswith(f"the last 6 of {N} views contradict all before")
 
 
 def test_so_do_the_first_views() -> None:
-    assert only(judge_dropped(without([0, 1, 2, 3, 5]))).text.startswith("the first 5 of")
+    assert only(judge_dropped_views(without([0, 1, 2, 3, 5]))).text.startswith("the first 5 of")
 
 
 @pytest.mark.parametrize("numbers", [[], [29], [28, 29], [2, 9, 14, 21, 25], [3, 4, 5, 6]])
 def test_views_left_out_here_and_there_are_no_move(numbers: list[int]) -> None:
-    assert judge_dropped(without(numbers)) == []
+    assert judge_dropped_views(without(numbers)) == []
 
 
 def test_a_form_is_reported_if_it_is_significant_and_large() -> None:

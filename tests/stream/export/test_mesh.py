@@ -10,13 +10,13 @@ from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.builtin import build_person_skeleton
 from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from stream.export.mesh.mesh import BodyMesh, compute_rest_positions_m, load_body_mesh
+from stream.export.mesh.mesh import BodyMesh, build_body_mesh, compute_rest_positions_m
 
 MAN = build_person_skeleton(1.75)
 
 
 def mesh_of(skeleton: Skeleton) -> BodyMesh:
-    return load_body_mesh(JOINTS, PARENTS, skeleton.offsets_m)
+    return build_body_mesh(JOINTS, PARENTS, skeleton.offsets_m)
 
 
 def edges_of(mesh: BodyMesh) -> np.ndarray:
@@ -158,7 +158,7 @@ def test_the_skin_in_the_t_pose_is_at_rest() -> None:
 
 def test_it_is_computed_once_and_read_only() -> None:
     first = mesh_of(MAN)
-    assert load_body_mesh(list(JOINTS), list(PARENTS), MAN.offsets_m.tolist()) is first
+    assert build_body_mesh(list(JOINTS), list(PARENTS), MAN.offsets_m.tolist()) is first
     for name in ("vertices_m", "normals", "faces", "joints", "weights"):
         assert not getattr(first, name).flags.writeable
 
@@ -173,7 +173,7 @@ def test_a_humanoid_without_the_bones_that_vrm_leaves_open_gets_a_body() -> None
             above = PARENTS[above]
         parents.append(kept.index(above) if above >= 0 else -1)
     offsets = np.array([rest[j] - (rest[kept[p]] if p >= 0 else 0.0) for j, p in zip(kept, parents, strict=True)])
-    mesh = load_body_mesh([JOINTS[joint] for joint in kept], parents, offsets)
+    mesh = build_body_mesh([JOINTS[joint] for joint in kept], parents, offsets)
     check_closed(mesh)
     check_skin(mesh, len(kept))
     full = mesh_of(MAN)
@@ -184,7 +184,7 @@ def test_a_humanoid_without_the_bones_that_vrm_leaves_open_gets_a_body() -> None
 def test_other_skeletons_get_a_stick_along_each_bone() -> None:
     offsets = np.array([[0, 0, 0], [0.5, 0, 0], [0.4, 0.2, 0], [0, 0, 0.6], [0, -0.3, 0.1]])
     parents = [-1, 0, 1, 0, 3]
-    mesh = load_body_mesh(["base", "boom", "hook", "arm", "tip"], parents, offsets)
+    mesh = build_body_mesh(["base", "boom", "hook", "arm", "tip"], parents, offsets)
     check_closed(mesh)
     check_skin(mesh, 5)
     for place in compute_rest_positions_m(parents, offsets):
@@ -197,7 +197,7 @@ def test_other_skeletons_get_a_stick_along_each_bone() -> None:
 @pytest.mark.parametrize("seed", [0, 417])
 def test_any_skeleton_gets_a_closed_skin(seed: int) -> None:
     offsets = np.random.default_rng(seed).uniform(-0.4, 0.4, (N_JOINTS, 3))
-    mesh = load_body_mesh(JOINTS, PARENTS, offsets)
+    mesh = build_body_mesh(JOINTS, PARENTS, offsets)
     check_closed(mesh)
     check_skin(mesh, N_JOINTS)
     assert volume_m3(mesh.vertices_m, mesh.faces) > 0.0

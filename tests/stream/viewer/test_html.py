@@ -11,7 +11,7 @@ from stream.protocol.messages import MarkerReading
 from stream.viewer.history import PoseHistory, StateSpan
 from stream.viewer.html import draw_strip_svg, format_clock, format_head_html, format_legend_html, format_notices_html
 from stream.viewer.meter import Meter, MeterSample
-from stream.viewer.panels.charts import chart_missed_poses, chart_rates, format_latency_html, stack_stage_medians
+from stream.viewer.panels.charts import chart_rates, collect_missed_poses, format_latency_html, stack_stage_medians
 from stream.viewer.player import Playhead, TimeSpan
 from stream.viewer.scene.colors import BODIES
 from stream.viewer.track import Notice, ViewerTrack
@@ -77,7 +77,7 @@ def test_stages_lie_upon_one_another() -> None:
     columns = stack_stage_medians([sample()])
     assert columns == {"solve": [7.0], "detect": [2.0]}
     assert chart_rates([sample()]) == {"poses": [60.0], "left": [59.0]}
-    assert chart_missed_poses([sample(n_missed=4), sample(n_missed=4), sample(n_missed=9)]) == {"missed": [0.0, 0.0, 5.0]}
+    assert collect_missed_poses([sample(n_missed=4), sample(n_missed=4), sample(n_missed=9)]) == {"missed": [0.0, 0.0, 5.0]}
 
 
 def test_the_budget_is_kept_or_not_by_p95() -> None:

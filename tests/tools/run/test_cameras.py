@@ -24,7 +24,7 @@ from tests.support import fakes
 from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
 from tools.commands.options import CameraOptions
-from tools.commands.run import list_cameras
+from tools.commands.run import order_cameras
 from tools.run import run as run_module
 from tools.run.cameras import (
     CameraKind,
@@ -200,10 +200,10 @@ def test_words_that_are_due_are_told_once() -> None:
 
 
 def test_cameras_are_given_in_the_order_of_the_rig() -> None:
-    assert list_cameras(CameraOptions(camera=["2", "3"], left="0", right="1")) == ("0", "1", "2", "3")
-    assert list_cameras(CameraOptions(camera=["0", "1", "2"])) == ("0", "1", "2")
-    assert list_cameras(CameraOptions(left="0")) == ("0",)
-    assert list_cameras(CameraOptions(camera=["0", "2"], right="1")) == ("0", "1", "2")
+    assert order_cameras(CameraOptions(camera=["2", "3"], left="0", right="1")) == ("0", "1", "2", "3")
+    assert order_cameras(CameraOptions(camera=["0", "1", "2"])) == ("0", "1", "2")
+    assert order_cameras(CameraOptions(left="0")) == ("0",)
+    assert order_cameras(CameraOptions(camera=["0", "2"], right="1")) == ("0", "1", "2")
 
 
 @pytest.mark.parametrize(
@@ -216,5 +216,5 @@ def test_cameras_are_given_in_the_order_of_the_rig() -> None:
 )
 def test_cameras_that_cannot_be_are_refused_in_a_line(cameras: list[str], right: str | None, words: str) -> None:
     with pytest.raises(SourceError, match=words) as caught:
-        list_cameras(CameraOptions(camera=cameras, right=right))
+        order_cameras(CameraOptions(camera=cameras, right=right))
     assert "\n" not in str(caught.value)

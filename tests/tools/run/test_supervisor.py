@@ -166,11 +166,13 @@ def test_a_killed_reconstruction_is_started_again_and_the_cameras_send_to_it() -
         cameras = [child.process.pid for child in run.cameras]
         inbox = run.children["reconstruction"].address
         run.children["reconstruction"].process.kill()
-        turns(run, 10.0, client, until=lambda: bool(told))
-        assert told == ["the reconstruction process was ended by signal 9; starting it again"]
+        ended = "the reconstruction process was ended by signal 9; starting it again"
+        turns(run, 10.0, client, until=lambda: ended in told)
+        assert ended in told
         client.heard.clear()
         turns(run, 40.0, client, until=lambda: len(client.of(PoseMessage)) > 20)
-        turns(run, 10.0, client, until=lambda: bool(client.of(EventMessage)))
+        # A busy machine may tell of other things as well, such as a camera that was silent for a moment.
+        turns(run, 10.0, client, until=lambda: any("starting it again" in event.text for event in client.of(EventMessage)))
         assert len(client.of(PoseMessage)) > 20 and run.children["reconstruction"].address != inbox
         assert {pose.state for pose in client.of(PoseMessage)} == {"tracking"}
         assert any("starting it again" in event.text for event in client.of(EventMessage))
@@ -274,10 +276,10 @@ def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
 SCRIPT = """
 import sys, time
 from tests.tools.run import test_supervisor as t
-from tools.interrupt import interruptible
+from tools.interrupt import raise_on_interrupt
 
 def main():
-    with interruptible(), t.supervisor(sys.argv[1]) as run:
+    with raise_on_interrupt(), t.supervisor(sys.argv[1]) as run:
         run.wait_ready(120)
         run.start()
         print("running", *[child.process.pid for child in run.children.values()], flush=True)

@@ -17,10 +17,10 @@ from tests.support.commands import duocap
 from tests.support.style_posers import LEARNED, style_of
 from tools.style.plot_figures import choose_view_direction, compute_bone_segments, predict_static_features
 from tools.style.plot_map import (
+    choose_spread_points,
     compute_likelihood_map,
     find_time_runs,
     fit_latent_plane,
-    sample_new_points,
     select_farthest_points,
 )
 
@@ -73,7 +73,7 @@ def test_new_poses_are_likely_and_away_from_those_drawn() -> None:
     style = style_of("walk", 3)
     level, plane = build_evaluator(style, LEARNED), fit_latent_plane(style)
     shown = compute_likelihood_map(style, level, plane)
-    points, x = sample_new_points(style, level, plane, shown, 3, plane.points[:2])
+    points, x = choose_spread_points(style, level, plane, shown, 3, plane.points[:2])
     assert points.shape == (3, 2) and x.shape == (3, 3)
     assert np.median(compute_latent_energy(level, x)) < np.quantile(compute_latent_energy(level, style.latent), 0.8)
     assert np.isfinite(predict_static_features(style, level, x)).all()

@@ -90,9 +90,9 @@ def missing(
         options = MissingOptions(motion, part.database, part.clips, *what, *learned, exact, dictionary, plan, seed)
         runs = measure_missing(options, settings)
         if plot is not None and runs:
-            from tools.evaluate.missing.plot import plot_missing
+            from tools.evaluate.missing.plot import plot_missing_markers
 
-            plot_missing(runs, plot / part.title)
+            plot_missing_markers(runs, plot / part.title)
         return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again

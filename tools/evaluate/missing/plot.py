@@ -35,7 +35,7 @@ NAMES = {
 LABELS = {"marker_mm": "missing markers [mm]", "position_mm": "joints [mm]", "geodesic_deg": "joints [degrees]"}
 
 
-def plot_missing(runs: list[MissingRun], folder: Path) -> list[Path]:
+def plot_missing_markers(runs: list[MissingRun], folder: Path) -> list[Path]:
     """Draw a figure for every table, `missing_1.png` and on, in a folder, created if needed; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []

@@ -7,7 +7,7 @@ import numpy as np
 from config.arrays import Bools, Floats, Ints, ReadOnlyArrays, Singles
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.field.mixture import Mixture
-from reconstruct.models.physics.field.process import Prediction, SparseProcess, predict_outputs
+from reconstruct.models.physics.field.process import Prediction, SparseGaussianProcess, predict_outputs
 
 ENERGY = 0.95  # of the variance, kept by a subspace
 
@@ -90,7 +90,7 @@ class ForceField:
     mass_kg: float
     state: Subspace
     force: Subspace
-    process: SparseProcess
+    process: SparseGaussianProcess
     first: Mixture
     examples: ExampleMotions
     sources: tuple[str, ...] = ()

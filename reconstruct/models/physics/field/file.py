@@ -14,7 +14,7 @@ from reconstruct.models.physics.contacts import N_FEET, N_PARTS
 from reconstruct.models.physics.dynamics import N_CONFIGURATION, N_TANGENT
 from reconstruct.models.physics.field.field import ExampleMotions, ForceField, Subspace
 from reconstruct.models.physics.field.mixture import Mixture
-from reconstruct.models.physics.field.process import SparseProcess
+from reconstruct.models.physics.field.process import SparseGaussianProcess
 from reconstruct.models.physics.field.state import N_STATE
 from reconstruct.models.physics.field.train import ForceFieldError
 
@@ -24,7 +24,7 @@ KIND = FileKind(b"duocap forces\0\0\0", 2, "a force field", "train one with `duo
 PARTS: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "state": (Subspace, ("mean", "basis", "spread")),
     "force": (Subspace, ("mean", "basis", "spread")),
-    "process": (SparseProcess, ("inducing", "length", "variance", "coefficients", "shrink")),
+    "process": (SparseGaussianProcess, ("inducing", "length", "variance", "coefficients", "shrink")),
     "first": (Mixture, ("weight", "mean", "root")),
     "skeleton": (Skeleton, ("offsets_m", "tails_m")),
     "examples": (ExampleMotions, ("q", "start", "parts", "level_m", "nearness")),
@@ -97,7 +97,7 @@ def _field_from_container(container: Container) -> ForceField:
         mass_kg=float(fields["mass_kg"]),
         state=Subspace(**got["state"]),
         force=Subspace(**got["force"]),
-        process=SparseProcess(noise=float(fields["noise"]), **got["process"]),
+        process=SparseGaussianProcess(noise=float(fields["noise"]), **got["process"]),
         first=Mixture(**got["first"]),
         examples=ExampleMotions(fps=float(fields["fps"]), **got["examples"]),
         sources=tuple(map(str, fields["sources"])),

@@ -23,7 +23,7 @@ START_NOISE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class SparseProcess(ReadOnlyArrays):
+class SparseGaussianProcess(ReadOnlyArrays):
     """A learned process.
 
     Attributes:
@@ -60,7 +60,7 @@ class Prediction:
     share_by: Floats
 
 
-def predict_outputs(process: SparseProcess, Y: Floats) -> Prediction:
+def predict_outputs(process: SparseGaussianProcess, Y: Floats) -> Prediction:
     """Return mean and variance of the outputs at inputs (N, D), eq. 16, noise included, and their derivatives."""
     Z = process.inducing
     k = compute_kernel(Y, Z, process.length)
@@ -89,7 +89,7 @@ def compute_kernel(Y: Floats, Z: Floats, length: Floats) -> Floats:
 
 def learn_process(
     Y: Floats, outputs: Floats, inducing: Floats, start: Floats, max_steps: int, report: Callable[[int], None]
-) -> SparseProcess:
+) -> SparseGaussianProcess:
     """Return the process whose length scales and noise are the most likely of inputs (N, D) and outputs (N, K).
 
     Args:
@@ -121,7 +121,7 @@ def learn_process(
     return build_process(Y, outputs, inducing, np.exp(found.x[:-1]), float(np.exp(found.x[-1])))
 
 
-def build_process(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, noise: float) -> SparseProcess:
+def build_process(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, noise: float) -> SparseGaussianProcess:
     """Return the process of given parameters.
 
     Args:
@@ -137,7 +137,7 @@ def build_process(Y: Floats, outputs: Floats, inducing: Floats, length: Floats, 
     variance = np.maximum((outputs * a).sum(axis=0) / len(Y), 1e-12)
     M = len(inducing)
     shrink = cho_solve(parts.Kuu, np.eye(M)) - cho_solve(parts.A, np.eye(M))
-    return SparseProcess(inducing.copy(), length.copy(), noise, variance, fitted, 0.5 * (shrink + shrink.T))
+    return SparseGaussianProcess(inducing.copy(), length.copy(), noise, variance, fitted, 0.5 * (shrink + shrink.T))
 
 
 def compute_negative_log_likelihood(log_parameters: Floats, Y: Floats, outputs: Floats, inducing: Floats) -> tuple[float, Floats]:

@@ -14,7 +14,7 @@ from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.examples import build_example_bank, compute_nearness
 from reconstruct.models.physics.field.field import ExampleMotions, ForceField, fit_subspace
 from reconstruct.models.physics.field.mixture import fit_mixture
-from reconstruct.models.physics.field.process import SparseProcess, build_process, learn_process, predict_outputs
+from reconstruct.models.physics.field.process import SparseGaussianProcess, build_process, learn_process, predict_outputs
 from reconstruct.models.physics.field.state import Units, compute_states, compute_units
 
 FPS = 60.0
@@ -100,7 +100,7 @@ def train_field(
     return ForceField(name, main.skeleton, main.mass_kg, state, force, process, fit_mixture(Y, COMPONENTS), examples, sources)
 
 
-def calibrate_variances(process: SparseProcess, Y: Floats, z: Floats, of_motion: Ints) -> SparseProcess:
+def calibrate_variances(process: SparseGaussianProcess, Y: Floats, z: Floats, of_motion: Ints) -> SparseGaussianProcess:
     """Return a process whose variances c_k are those of motions that it does not know.
 
     The frames of a motion are alike, and neighbours of each other; the likelihood takes them for independent, and so takes the

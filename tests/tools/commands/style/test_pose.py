@@ -120,8 +120,7 @@ def test_files_that_are_no_styles(style: Path, tmp_path: Path, capsys: pytest.Ca
 def test_the_examples_of_the_page_work_in_its_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "style.md").read_text("utf-8")
-    posing = page.partition("\n## Posing\n")[2].partition("\n## ")[0]
+    posing = (ROOT / "docs" / "style-pose.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     for block in re.findall(r"```toml\n(.*?)```", posing, re.DOTALL):
         name = re.match(r"# (\w+\.toml)\n", block)

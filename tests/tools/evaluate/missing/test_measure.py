@@ -18,7 +18,7 @@ from tests.tools.evaluate.walks import CLIP, SUBJECT, walk_query
 from tools.evaluate.missing.masks import MissingCase, at_random
 from tools.evaluate.missing.measure import MissingErrors, MissingRun, errors_of, solve
 from tools.evaluate.missing.methods import MethodInput, SolvedMarkers, interpolated
-from tools.evaluate.missing.plot import plot_missing
+from tools.evaluate.missing.plot import plot_missing_markers
 from tools.evaluate.missing.table import aims, mean, report, table, worse_than_local
 from tools.evaluate.states import JudgedPoses
 
@@ -113,5 +113,5 @@ def test_the_table_is_of_means_and_multiples(tmp_path: Path) -> None:
     assert "the style knows the motion" in printed and "the style does not know the motion" in printed and "nan" not in printed
     assert runs[0].as_json()["whole_position_mm"] == 10.0 and runs[0].as_json()["gap_s"] == 2.0
     assert runs[0].as_json()["states"] == ["tracking"] and runs[0].as_json()["within_1"] == 1.0
-    files = plot_missing(runs, tmp_path)
+    files = plot_missing_markers(runs, tmp_path)
     assert [file.name for file in files] == ["missing_1.png"] and files[0].stat().st_size > 10_000
