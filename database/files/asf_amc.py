@@ -14,6 +14,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import FileFormatError
+from config.text import read_text
 from database.files.source_motion import SourceMotion, read_file_bytes
 from database.geometry.rotations import matrix_from_euler
 
@@ -53,7 +54,7 @@ def read_asf(path: Path) -> AsfSkeleton:
     bones: list[AsfBone] = [root]
     parent_of: dict[str, str] = {}
     section, number = "", 0
-    for number, text in enumerate(read_file_bytes(path).decode("latin-1").splitlines(), start=1):
+    for number, text in enumerate(read_text(path).split("\n"), start=1):
         words = text.split("#", 1)[0].split()
         if not words:
             continue
