@@ -20,15 +20,18 @@ from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.files.source_motion import SourceMotion, SourcePoses, compute_rest_pose
 from database.geometry.rotations import rotation_between
-from database.geometry.skeleton import MIDDLE_OF_RANGE_RAD
+from database.geometry.skeleton import MIDDLE_OF_RANGE_RAD, REFERENCE
 
 FORWARD_FOOT = np.array([0.0, -0.3, 0.95])
 MAX_FRAMES = 400  # of a motion that are looked at
 ALONG = np.cos(np.deg2rad(3.0))  # a bone lies along an axis
 NEAR_AXES = np.cos(np.deg2rad(40.0))  # rotations are rounded to axes that are so near; 45 degrees would be half way
-BENT = np.sin(np.deg2rad(25.0))  # of a knee or elbow whose axis can be told
+NEAR_COLLAR = np.cos(np.deg2rad(10.0))
+BENT = np.sin(np.deg2rad(12.0))  # of a knee or elbow whose axis can be told: a shoulder's noise of 1 cm is 3 degrees
+MIN_BENT = 10  # frames
 ONE_AXIS = 0.85  # length of the mean of unit vectors that have one direction
 FOOT_NEEDED = 0.5  # share of a leg's length by which its foot is below the hip
+TRUNK = ("spine", "chest", "upperChest", "neck", "upperNeck", "head")
 CUBE = np.array(
     [
         M
@@ -152,7 +155,7 @@ def _find_axes_in_motion(motion: SourceMotion, source: Sequence[int], poses: Sou
     G = [poses.orientations[max(k, 0)][frames] for k in source]
     p = [poses.positions[max(k, 0)][frames] for k in source]
     B = np.tile(np.eye(3), (N_JOINTS, 1, 1))
-    B[0] = _round_to_axes(_find_hips_axes(G[0], p, source))
+    B[0] = _round_to_axes(_find_hips_axes(G[0], p, source), NEAR_AXES)
     ours = [G[0] @ B[0]]
     for joint in range(1, N_JOINTS):
         above = ours[PARENTS[joint]]
@@ -203,28 +206,55 @@ def _find_limb_axes(
     G, p = found
     name, child = JOINTS[joint], find_main_child(source, joint)
     usual = _project_to_rotation((np.swapaxes(G, 1, 2) @ above).mean(axis=0))
-    bone = np.zeros(3)
+    bone, ours, across = np.zeros(3), _find_usual_direction(name), np.array([1.0, 0.0, 0.0])
     if child >= 0:
         bone = _average_directions(G, p[child] - p[joint])
     elif source[joint] in motion.ends:
         bone = motion.ends[source[joint]]
-    ours = _find_bone_direction(name)
-    if name.endswith(("Foot", "Toes")):
-        ours = FORWARD_FOOT / np.linalg.norm(FORWARD_FOOT) if name.endswith("Foot") else np.array([0.0, 0.0, 1.0])
-    if ours is None or np.linalg.norm(bone) < 1e-9:
-        return _round_to_axes(usual)
-    bone = bone / np.linalg.norm(bone)
-    across = np.array([0.0, -1.0, 0.0]) if name.endswith("Arm") else np.array([1.0, 0.0, 0.0])
-    B = rotation_between(usual @ ours, bone) @ usual
+    size = float(np.linalg.norm(bone))
+    along_axis = size > 1e-9 and float(np.abs(bone).max()) > ALONG * size
+    if name.endswith("Shoulder"):
+        # Collar bones do not lie along the line of the shoulders in most T-poses.
+        return _round_to_axes(usual, NEAR_COLLAR)
+    if ours is None or size < 1e-9 or (not along_axis and name in TRUNK):
+        return _round_to_axes(usual, NEAR_AXES)
+    bone = bone / size
+    if name.endswith("Arm"):
+        across = np.array([0.0, -1.0, 0.0])
+    B = _find_swung_axes(G, above @ REFERENCE[joint], ours, bone)
     hinge = _find_hinge(p, joint, child, G) if name.endswith(("UpperLeg", "UpperArm")) else None
     if hinge is not None:
         side = 1.0 if name.startswith("left") else -1.0
         axis = np.array(MIDDLE_OF_RANGE_RAD["LowerLeg" if name.endswith("Leg") else "LowerArm"]) * (1.0, side, side)
         B = _frame_from_two(bone, hinge) @ _frame_from_two(ours, axis).T
-    if np.abs(bone).max() < ALONG:
+    if not along_axis:
         return B
     options = [axis * sign for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ bone) < 0.5]
     return _frame_from_two(bone, max(options, key=lambda axis: float(axis @ B @ across))) @ _frame_from_two(ours, across).T
+
+
+def _find_usual_direction(name: str) -> Floats | None:
+    """Return the direction of a joint's bone in most T-poses; None for hands, whose bone follows the forearm."""
+    if name in TRUNK:
+        return np.array([0.0, 1.0, 0.0])
+    if name.endswith("Foot"):
+        return FORWARD_FOOT / np.linalg.norm(FORWARD_FOOT)
+    return np.array([0.0, 0.0, 1.0]) if name.endswith("Toes") else _find_bone_direction(name)
+
+
+def _find_swung_axes(G: Floats, usual: Floats, ours: Floats, bone: Floats) -> Floats:
+    """Return the mean of the file's axes of a joint if it turned from where it usually is by the smallest rotations, (3, 3).
+
+    Args:
+        G: orientations in the file, (N, 3, 3).
+        usual: our orientations in the middle of the joint's range, (N, 3, 3).
+        ours, bone: the direction of its bone in our rest pose and in the file's axes.
+    """
+    total = np.zeros((3, 3))
+    for theirs, middle in zip(G, usual, strict=True):
+        total += theirs.T @ rotation_between(middle @ ours, theirs @ bone) @ middle
+    B = _project_to_rotation(total)
+    return np.asarray(rotation_between(B @ ours, bone) @ B)
 
 
 def _find_hinge(p: Sequence[Floats], joint: int, child: int, G: Floats) -> Floats | None:
@@ -235,10 +265,11 @@ def _find_hinge(p: Sequence[Floats], joint: int, child: int, G: Floats) -> Float
     first, second = (v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (p[child] - p[joint], p[end] - p[child]))
     normal = np.cross(first, second)
     bent = np.linalg.norm(normal, axis=1) > BENT
-    if np.count_nonzero(bent) < 3:
+    if np.count_nonzero(bent) < MIN_BENT:
         return None
-    mean = _average_directions(G[bent], normal[bent])
-    return mean if np.linalg.norm(mean) > ONE_AXIS else None
+    # Weighted by the sine: where a limb is nearly straight, the normal of its plane is the least exact.
+    mean = np.asarray((np.swapaxes(G[bent], 1, 2) @ normal[bent][:, :, None])[:, :, 0].sum(axis=0))
+    return mean if np.linalg.norm(mean) > ONE_AXIS * np.linalg.norm(normal[bent], axis=1).sum() else None
 
 
 def _frame_from_two(first: Floats, second: Floats) -> Floats:
@@ -255,8 +286,8 @@ def _project_to_rotation(matrix: Floats) -> Floats:
     return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
 
 
-def _round_to_axes(rotation: Floats) -> Floats:
+def _round_to_axes(rotation: Floats, near: float) -> Floats:
     """Return the nearest rotation that takes axes to axes, or the rotation itself if none is near."""
     best = CUBE[np.argmax(np.einsum("kij,ij->k", CUBE, rotation))]
     cosine = (float(np.sum(best * rotation)) - 1.0) / 2.0
-    return np.array(best) if cosine > NEAR_AXES else rotation
+    return np.array(best) if cosine > near else rotation
