@@ -262,7 +262,9 @@ def _find_hinge(p: Sequence[Floats], joint: int, child: int, G: Floats) -> Float
     end = next((c for c in range(N_JOINTS) if PARENTS[c] == child), -1)
     if child < 0 or end < 0 or p[end] is p[child]:
         return None
-    first, second = (v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (p[child] - p[joint], p[end] - p[child]))
+    first, second = (
+        v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (p[child] - p[joint], p[end] - p[child])
+    )
     normal = np.cross(first, second)
     bent = np.linalg.norm(normal, axis=1) > BENT
     if np.count_nonzero(bent) < MIN_BENT:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +16,10 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.text import read_text
-from database.files.source_motion import SourceMotion
+from database.files.source_motion import RATES_HZ, SourceMotion
 from database.geometry.rotations import matrix_from_euler
 
 SURELY = 1.5e-5  # of a frame time: so far from a whole rate is rounding
-RATES_HZ = (5.0, 2000.0)  # of any camera or suit; outside of this the frame time means something else
 CHANNEL = re.compile(r"[xyz](position|rotation|scale)")
 HEADER_LINE = re.compile(r"\s*(frames?(?:\s+time)?)\s*:?\s*(\S*)\s*", re.IGNORECASE)
 

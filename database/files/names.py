@@ -223,6 +223,8 @@ def check_names_given(where: str, table: Mapping[str, object]) -> dict[str, str]
     """Return a table of names as it is read from TOML. Raises FileFormatError: it is not joint = name."""
     odd = [key for key, value in table.items() if not isinstance(value, str) or key not in JOINT_INDEX]
     if odd:
-        raise FileFormatError(f"{where}: {odd[0]} = {table[odd[0]]!r}; expected our joint = \"the file's\", ours: {', '.join(JOINTS)}")
+        raise FileFormatError(
+            f'{where}: {odd[0]} = {table[odd[0]]!r}; expected our joint = "the file\'s", ours: {", ".join(JOINTS)}'
+        )
     assert len(JOINT_INDEX) == N_JOINTS
     return {key: str(value) for key, value in table.items()}

@@ -43,7 +43,11 @@ TAIL_SHARE = {"head": (0.0, 0.11, 0.0), "Hand": (0.1, 0.0, 0.0), "Foot": (0.0, -
 MAIN_CHILD = {"hips": "spine", "upperChest": "neck"}
 # Two bones in a row, of which the joint between gives way; and single bones that point to the next joint.
 CHAINS = (("spine", "chest", "upperChest"), ("neck", "upperNeck", "head"))
-CHAINS += tuple((side + a, side + b, side + c) for side in ("left", "right") for a, b, c in (("UpperLeg", "LowerLeg", "Foot"), ("UpperArm", "LowerArm", "Hand")))
+CHAINS += tuple(
+    (side + a, side + b, side + c)
+    for side in ("left", "right")
+    for a, b, c in (("UpperLeg", "LowerLeg", "Foot"), ("UpperArm", "LowerArm", "Hand"))
+)
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0), "-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}  # fmt: skip
 ON_PLACE_M = 1e-6  # a joint that is nearer stays as it is
 SAID_M = 1e-3  # joints further off are said
@@ -89,7 +93,10 @@ class ImportedMotion:
             turned = f"bones turned by up to {np.rad2deg(self.residual.turned_rad):.1f} degrees"
             worst = f"joints off by up to {1e3 * self.residual.worst_m:.0f} mm ({self.residual.joint}), {turned}"
         clip = self.clip
-        return [f"{clip.n_frames} frames at {clip.fps:g} Hz, {clip.skeleton.height_m:.2f} m tall, {self.found}; {worst}", *self.notes]
+        return [
+            f"{clip.n_frames} frames at {clip.fps:g} Hz, {clip.skeleton.height_m:.2f} m tall, {self.found}; {worst}",
+            *self.notes,
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +307,9 @@ def _list_doubts(body: _Body, from_rest: bool, G: Sequence[Floats], unit: float)
         doubts.append("its pose without rotations is no person who stands; the joints' axes were found from the motion")
     backward = _measure_backward_knees(body, G)
     if backward > 0.5:
-        doubts.append(f"knees bend forwards in {100 * backward:.0f} % of the frames in which they bend: look whether it is mirrored or turned")
+        doubts.append(
+            f"knees bend forwards in {100 * backward:.0f} % of the frames in which they bend: look whether it is mirrored or turned"
+        )
     missing = [JOINTS[j] for j, k in enumerate(body.source) if k < 0 and JOINTS[j] not in ("chest", "upperNeck", "upperChest")]
     if missing:
         doubts.append(f"not in the file, so held straight: {', '.join(missing)}")
@@ -318,7 +327,10 @@ def _measure_backward_knees(body: _Body, G: Sequence[Floats]) -> float:
         hip, knee, foot = (JOINT_INDEX[side + part] for part in ("UpperLeg", "LowerLeg", "Foot"))
         if body.source[foot] < 0:
             continue
-        first, second = (v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (body.place[knee] - body.place[hip], body.place[foot] - body.place[knee]))
+        first, second = (
+            v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)
+            for v in (body.place[knee] - body.place[hip], body.place[foot] - body.place[knee])
+        )
         about_left = np.sum(np.cross(first, second) * G[hip][:, :, 0], axis=1)
         is_bent = (np.sum(first * second, axis=1) < np.cos(np.deg2rad(40.0))) & (np.abs(about_left) > 0.3)
         bent, wrong = bent + int(np.count_nonzero(is_bent)), wrong + int(np.count_nonzero(is_bent & (about_left < 0.0)))
@@ -420,5 +432,7 @@ def _find_metres_per_unit(where: str, motion: SourceMotion, offsets: Floats, hin
         return motion.metres_per_unit, "units as the file says"
     name, unit = min(UNITS_M.items(), key=lambda item: abs(np.log(height * item[1] / TYPICAL_HEIGHT_M)))
     if not HEIGHTS_M[0] <= height * unit <= HEIGHTS_M[1]:
-        raise FileFormatError(f"{where}: stands {height:.3g} units tall, no person in m, cm, mm or inches; rescale it or give --unit")
+        raise FileFormatError(
+            f"{where}: stands {height:.3g} units tall, no person in m, cm, mm or inches; rescale it or give --unit"
+        )
     return unit, f"taken as {UNIT_NAMES[name]}"

@@ -99,7 +99,9 @@ def _sort_sides(
     if (place[arms[0][-1]] - place[arms[1][-1]]) @ side < 0.0:
         arms = (arms[1], arms[0])
     sided = {k: name.side for k, name in enumerate(plain) if name.side}
-    sided |= {k: "left" if name.startswith("left") else "right" for name, k in named.items() if name.startswith(("left", "right"))}
+    sided |= {
+        k: "left" if name.startswith("left") else "right" for name, k in named.items() if name.startswith(("left", "right"))
+    }
     votes = sum(
         {"left": 1, "right": -1}.get(sided.get(k, ""), 0) * sign
         for pair in (legs, arms)

@@ -9,6 +9,8 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import FileFormatError, describe_reason
 
+RATES_HZ = (5.0, 2000.0)  # of any camera or suit; a file that says another means something else
+
 
 @dataclass(frozen=True, slots=True)
 class SourceMotion:
