@@ -227,7 +227,7 @@ def _compute_bone_rotations(bone: AsfBone, values: Floats | None, scale: float) 
 
 @dataclass(frozen=True, slots=True)
 class _AmcValues:
-    """Frames of a motion: every bone's values, (N, dofs); scale: makes its angles radians; fps: as the file says, or the usual."""
+    """Frames of a motion: every bone's values, (N, dofs); scale: makes its angles radians; fps: as the file says, or usual."""
 
     values: dict[str, Floats]
     scale: float

@@ -1,13 +1,13 @@
 """The rest pose of a motion file: which rotation of a joint is that of our T-pose.
 
-B_j turns directions at joint j of our rest pose into the axes of the file's joint, so that ours is G'_j = G_j B_j, with G the file's
-world orientations. The file's rest pose, all rotations zero, tells B where it is a person that stands. In it, legs point
-down and arms to the side by the smallest rotations; feet and hands have the rotation of the bone above, so that a foot keeps its
+B_j turns directions at joint j of our rest pose into the axes of the file's joint, so that ours is G'_j = G_j B_j, with G the
+file's world orientations. The file's rest pose, all rotations zero, tells B where it is a person that stands. In it, legs point
+down and arms to the side by the smallest rotations; feet and hands have the rotation of the bone above, so a foot keeps its
 angle to the shin; the trunk keeps the file's axes.
 
-Many programs write axes along their bones instead, and such a rest pose is no body. Then B follows from the motion: the bone
-of a joint has one direction in its axes, knees and elbows bend about one axis, and on the whole a joint is turned like the one above. As such
-axes lie along and across the bone, what is found is rounded to them.
+Many programs write axes along their bones instead, and such a rest pose is no body. Then B follows from the motion: the bone of a
+joint has one direction in its axes, knees and elbows bend about one axis, and a joint is turned about its bone as in the middle of
+its range. As such axes lie along and across the bone, what is found is rounded to them.
 """
 
 from collections.abc import Sequence
@@ -168,7 +168,7 @@ def _find_axes_in_motion(motion: SourceMotion, source: Sequence[int], poses: Sou
 
 
 def _find_hips_axes(G: Floats, p: Sequence[Floats], source: Sequence[int]) -> Floats:
-    """Return left, up and forward of the hips in their own axes, as columns: the line of the hips, and head over hips over feet."""
+    """Return left, up and forward of the hips in their own axes, as columns: the line of the hips, and chest over feet."""
     left_leg, right_leg = p[JOINT_INDEX["leftUpperLeg"]], p[JOINT_INDEX["rightUpperLeg"]]
     part = "Foot" if source[JOINT_INDEX["leftFoot"]] >= 0 and source[JOINT_INDEX["rightFoot"]] >= 0 else "LowerLeg"
     feet = (p[JOINT_INDEX["left" + part]] + p[JOINT_INDEX["right" + part]]) / 2.0

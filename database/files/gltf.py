@@ -170,7 +170,7 @@ def _read_channels(tree: Tree, buffers: list[bytes], animation: Tree) -> dict[tu
 
 
 def _list_nodes(tree: Tree, animated: set[int]) -> tuple[list[int], list[int]]:
-    """Return the nodes above and at those that move, parents first, under the root that has most of them, and parents in that list."""
+    """Return the nodes that move and those above, parents first, under the root that has most, and parents in that list."""
     above = {child: node for node, what in enumerate(tree["nodes"]) for child in what.get("children", [])}
     parents = [above.get(node, -1) for node in range(len(tree["nodes"]))]
     if any(not 0 <= child < len(parents) for child in above) or any(_is_loop(parents, node) for node in range(len(parents))):

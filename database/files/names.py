@@ -14,7 +14,7 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from database.files.source_motion import SourceMotion, find_common_ancestor, list_path_from_root
 
-# What a joint of a limb is called without its side, from the trunk outwards. HipBone is one above the thigh, which we do not have.
+# What a joint of a limb is called without its side, from the trunk outwards. HipBone, above the thigh, is none of ours.
 SLOTS: dict[str, dict[str, str]] = {
     "leg": {
         "HipBone": "hip hipjoint buttock glute pelvis hipbone",
@@ -191,7 +191,7 @@ def _match_trunk(found: dict[str, int], plain: Sequence[JointName], parents: Seq
 
 
 def _spread_joints(targets: Sequence[str], joints: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """Return our joints of a chain with the file's: the first and, of the trunk, the last, which carries the arms, and between."""
+    """Return our joints of a chain with the file's: the first ones; of the trunk the first, middle and last, with the arms."""
     if targets[-1] == "upperChest" and len(joints) == 2:
         targets = (targets[0], targets[-1])
     yield from zip(targets, joints, strict=False)

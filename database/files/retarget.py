@@ -1,13 +1,13 @@
 """Retargeting: from a motion file's own skeleton and rest pose to the project's.
 
-With G_k the file's orientations in the world, B_j the rotation from our rest pose to the axes of its joint (`database.files.axes`), and
-p_k its positions, ours are
+With G_k the file's orientations in the world, B_j the rotation from our rest pose to the axes of its joint
+(`database.files.axes`), and p_k its positions, ours are
 
     G'_j = G_k B_j,    offset'_j = median over frames of G'_parent^T (p_j - p_parent),    L'_j = G'_parent^T G'_j.
 
-Where the file has joints between two of ours that bend, or bones that change their length, a joint would not stay where it was. Its
-bone is then turned by the smallest rotation that points to where the next joint was; of two bones in a row (chest, neck, arms,
-legs) the joint between gives way, so that the end stays. What is left is said in mm and degrees.
+Where the file has joints between two of ours that bend, a joint would not stay where it was. Its bone is then turned by the
+smallest rotation that points to where the next joint was; of two bones in a row (chest, neck, arms, legs) the joint between gives
+way, so that the end stays. What is left is said in mm and degrees.
 """
 
 import logging
@@ -48,7 +48,7 @@ CHAINS += tuple(
     for side in ("left", "right")
     for a, b, c in (("UpperLeg", "LowerLeg", "Foot"), ("UpperArm", "LowerArm", "Hand"))
 )
-AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0), "-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}  # fmt: skip
+AXES = {sign + name: float(sign + "1") * np.eye(3)[k] for k, name in enumerate("xyz") for sign in ("", "-")}
 ON_PLACE_M = 1e-6  # a joint that is nearer stays as it is
 SAID_M = 1e-3  # joints further off are said
 
@@ -229,7 +229,7 @@ def _place_joints(body: _Body, G: list[Floats], offsets: Floats) -> Floats:
 
 
 def _point_bone(G: list[Floats], joint: int, bone: Floats, wanted: Floats, near: float) -> None:
-    """Turn a joint, in place, by the smallest rotation that takes its bone, (N, 3), to the direction wanted, where it is not near."""
+    """Turn a joint, in place, by the smallest rotation that takes its bone, (N, 3), to the direction wanted, if not near."""
     off = np.linalg.norm(bone - wanted, axis=1)
     length = np.linalg.norm(bone, axis=1) * np.linalg.norm(wanted, axis=1)
     rows = np.flatnonzero((off > near) & (length > 1e-12))
@@ -278,7 +278,7 @@ def _measure_residual(body: _Body, p: Floats, G: tuple[Sequence[Floats], Sequenc
 def _find_up(body: _Body, from_rest: bool, hint: str) -> tuple[str, str]:
     """Return which axis of the file's world points up, and what to say of it.
 
-    Y, or the axis that is up in the rest pose if the trunk is nearer it; where there is no rest pose, the axis along which people stand.
+    Y, or the axis that is up in the rest pose if the trunk is nearer it; without a rest pose, the axis along which people stand.
     """
     if hint:
         return hint, f"{hint.upper()} up as given"
@@ -287,10 +287,10 @@ def _find_up(body: _Body, from_rest: bool, hint: str) -> tuple[str, str]:
     trunk = arms - legs
     trunk = (trunk / np.maximum(np.linalg.norm(trunk, axis=1, keepdims=True), 1e-12)).mean(axis=0)
     rest_up = compute_rest_pose(body.motion).orientations[body.source[0]] @ body.B[0][:, 1]
-    likely = {name: float(np.array(axis) @ trunk) for name, axis in AXES.items()}
+    likely = {name: float(axis @ trunk) for name, axis in AXES.items()}
     best = max(likely, key=lambda name: likely[name])
     if from_rest:
-        rest = max(AXES, key=lambda name: float(np.array(AXES[name]) @ rest_up))
+        rest = max(AXES, key=lambda name: float(AXES[name] @ rest_up))
         best = rest if likely[rest] > likely["y"] else "y"
         # A rest pose that lies in the world that the body stands in tells nothing of the world.
         if likely[best] < 0.3 and max(likely.values()) > 0.8:
@@ -308,7 +308,7 @@ def _list_doubts(body: _Body, from_rest: bool, G: Sequence[Floats], unit: float)
     backward = _measure_backward_knees(body, G)
     if backward > 0.5:
         doubts.append(
-            f"knees bend forwards in {100 * backward:.0f} % of the frames in which they bend: look whether it is mirrored or turned"
+            f"knees bend forwards in {100 * backward:.0f} % of the frames in which they bend: is it mirrored or turned?"
         )
     missing = [JOINTS[j] for j, k in enumerate(body.source) if k < 0 and JOINTS[j] not in ("chest", "upperNeck", "upperChest")]
     if missing:

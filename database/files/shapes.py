@@ -1,4 +1,4 @@
-"""Limbs found by the shape of a hierarchy, where its names do not tell: branches of equal length, two at the hips, two at the chest.
+"""Limbs found by the shape of a hierarchy, where its names do not tell: alike branches, two at the hips, two at the chest.
 
 The hips are where two branches of equal bones and one more leave, and the chest, on that third branch, where two more do. The two
 longest bones in a row are thigh and shin, upper arm and forearm. Left and right are told by names of one side or the other,

@@ -27,7 +27,7 @@ class SourceMotion:
         root: position of the root joint, (N, 3) [file units].
         metres_per_unit: 0 where the file does not say.
         rest: rotations relative to the parents in the rest pose, (K, 3, 3), None: all zero.
-        moves: position of a joint relative to its parent where it changes, joint -> (N, 3) [file units]; `offsets` has its median.
+        moves: positions relative to the parent where they change, joint -> (N, 3) [file units]; `offsets` has their medians.
         known: our joint -> the file's, where the file itself says which it is.
         notes: lines for the user on what was forgiven or doubted.
     """
