@@ -5,9 +5,9 @@ file's world orientations. The file's rest pose, all rotations zero, tells B whe
 down and arms to the side by the smallest rotations; feet and hands have the rotation of the bone above, so a foot keeps its
 angle to the shin; the trunk keeps the file's axes.
 
-Many programs write axes along their bones instead, and such a rest pose is no body. Then B follows from the motion: the bone of a
-joint has one direction in its axes, knees and elbows bend about one axis, and a joint is turned about its bone as in the middle of
-its range. As such axes lie along and across the bone, what is found is rounded to them.
+Many programs write axes along their bones instead, and such a rest pose is no body. Then B follows from the motion: the bone of
+a joint has one direction in its axes, knees and elbows bend about one axis, and else a joint is turned about its bone as in the
+middle of its range. As such axes lie along and across the bone, what is found is rounded to them.
 """
 
 from collections.abc import Sequence
@@ -43,14 +43,21 @@ CUBE = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class JointAxes:
-    """The rotations B, (J, 3, 3); from_rest: whether they are those of the file's rest pose."""
+class JointMapping:
+    """Our joints in a file.
 
-    B: Floats
+    Attributes:
+        source: the file's joint for each of ours, (J,), -1 where it has none.
+        rest: the rotations B, (J, 3, 3).
+        from_rest: whether they are those of the file's rest pose.
+    """
+
+    source: tuple[int, ...]
+    rest: Floats
     from_rest: bool
 
 
-def find_joint_axes(motion: SourceMotion, source: Sequence[int], poses: SourcePoses | None) -> JointAxes:
+def find_joint_axes(motion: SourceMotion, source: Sequence[int], poses: SourcePoses | None) -> JointMapping:
     """Return the rotations from our rest pose to the axes of the file's joints.
 
     Args:
@@ -62,8 +69,8 @@ def find_joint_axes(motion: SourceMotion, source: Sequence[int], poses: SourcePo
     if poses is None or is_standing_person(rest.positions, source):
         A = _compute_rest_rotations(rest.positions, source)
         B = [A[j] if source[j] < 0 else rest.orientations[source[j]].T @ A[j] for j in range(N_JOINTS)]
-        return JointAxes(np.array(B), True)
-    return JointAxes(_find_axes_in_motion(motion, source, poses), False)
+        return JointMapping(tuple(source), np.array(B), True)
+    return JointMapping(tuple(source), _find_axes_in_motion(motion, source, poses), False)
 
 
 def is_standing_person(place: Sequence[Floats], source: Sequence[int]) -> bool:
@@ -270,8 +277,9 @@ def _find_hinge(p: Sequence[Floats], joint: int, child: int, G: Floats) -> Float
     if np.count_nonzero(bent) < MIN_BENT:
         return None
     # Weighted by the sine: where a limb is nearly straight, the normal of its plane is the least exact.
-    mean = np.asarray((np.swapaxes(G[bent], 1, 2) @ normal[bent][:, :, None])[:, :, 0].sum(axis=0))
-    return mean if np.linalg.norm(mean) > ONE_AXIS * np.linalg.norm(normal[bent], axis=1).sum() else None
+    mean: Floats = np.asarray((np.swapaxes(G[bent], 1, 2) @ normal[bent][:, :, None])[:, :, 0].sum(axis=0))
+    has_one_axis = float(np.linalg.norm(mean)) > ONE_AXIS * float(np.linalg.norm(normal[bent], axis=1).sum())
+    return mean if has_one_axis else None
 
 
 def _frame_from_two(first: Floats, second: Floats) -> Floats:

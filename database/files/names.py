@@ -125,9 +125,9 @@ def _name_from_words(words: list[str]) -> JointName:
         return JointName(SIDES[words[sides[0]]], "".join(rest))
     part = "".join(words)
     for mark, side in (("left", "left"), ("right", "right"), ("l", "left"), ("r", "right")):
-        for rest in (part.removeprefix(mark), part.removesuffix(mark)):
-            if rest != part and _is_limb_name(rest):
-                return JointName(side, rest)
+        for bare in (part.removeprefix(mark), part.removesuffix(mark)):
+            if bare != part and _is_limb_name(bare):
+                return JointName(side, bare)
     return JointName("", "".join(word for word in words if word != "c") or part)
 
 

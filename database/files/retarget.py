@@ -6,8 +6,8 @@ With G_k the file's orientations in the world, B_j the rotation from our rest po
     G'_j = G_k B_j,    offset'_j = median over frames of G'_parent^T (p_j - p_parent),    L'_j = G'_parent^T G'_j.
 
 Where the file has joints between two of ours that bend, a joint would not stay where it was. Its bone is then turned by the
-smallest rotation that points to where the next joint was; of two bones in a row (chest, neck, arms, legs) the joint between gives
-way, so that the end stays. What is left is said in mm and degrees.
+smallest rotation that points to where the next joint was; of two bones in a row in trunk and neck the joint between gives way, so
+that chest and head stay. What is left is said in mm and degrees.
 """
 
 import logging
@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.clips import Clip, clip_from_local
-from database.files.axes import find_joint_axes
+from database.files.axes import JointMapping, find_joint_axes
+from database.files.lengths import build_skeleton, find_metres_per_unit, find_offset_joints
 from database.files.names import match_joints
 from database.files.source_motion import (
     SourceMotion,
@@ -31,23 +31,11 @@ from database.files.source_motion import (
     list_path_from_root,
 )
 from database.geometry.rotations import compute_geodesic_rad, rotation_between
-from database.geometry.skeleton import Skeleton
 
 logger = logging.getLogger(__name__)
-UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "cmu": 0.0254 / 0.45}
-UNIT_NAMES = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "cmu": "CMU units (inches / 0.45)"}
-TYPICAL_HEIGHT_M = 1.72
-HEIGHTS_M = (0.8, 2.5)  # outside of this the unit must be another
-# Tails as shares of the height, for files that end at the wrist, the ankle or the neck.
-TAIL_SHARE = {"head": (0.0, 0.11, 0.0), "Hand": (0.1, 0.0, 0.0), "Foot": (0.0, -0.035, 0.08), "Toes": (0.0, 0.0, 0.035)}
-MAIN_CHILD = {"hips": "spine", "upperChest": "neck"}
 # Two bones in a row, of which the joint between gives way; and single bones that point to the next joint.
 CHAINS = (("spine", "chest", "upperChest"), ("neck", "upperNeck", "head"))
-CHAINS += tuple(
-    (side + a, side + b, side + c)
-    for side in ("left", "right")
-    for a, b, c in (("UpperLeg", "LowerLeg", "Foot"), ("UpperArm", "LowerArm", "Hand"))
-)
+POINTING = ("UpperLeg", "LowerLeg", "Foot", "Shoulder", "UpperArm", "LowerArm")
 AXES = {sign + name: float(sign + "1") * np.eye(3)[k] for k, name in enumerate("xyz") for sign in ("", "-")}
 ON_PLACE_M = 1e-6  # a joint that is nearer stays as it is
 SAID_M = 1e-3  # joints further off are said
@@ -99,14 +87,6 @@ class ImportedMotion:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class JointMapping:
-    """source: the file's joint for each of ours, (J,), -1 where it has none; rest: the rotations B, (J, 3, 3)."""
-
-    source: tuple[int, ...]
-    rest: Floats
-
-
 def import_motion(where: str, motion: SourceMotion, hints: ImportHints = NO_HINTS) -> ImportedMotion:
     """Return a motion with our joints, rest pose, metres and Y up, and how well it fits.
 
@@ -118,27 +98,26 @@ def import_motion(where: str, motion: SourceMotion, hints: ImportHints = NO_HINT
     """
     source = match_joints(where, motion, hints.names)
     poses = compute_source_poses(motion, list_path_from_root(motion.parents, source[0]))
-    axes = find_joint_axes(motion, source, poses)
-    body = _Body(motion, source, axes.B, [poses.positions[max(k, 0)] for k in source])
+    mapping = find_joint_axes(motion, source, poses)
+    body = _Body(motion, mapping, [poses.positions[max(k, 0)] for k in source])
     G = _compute_orientations(poses, body)
     offsets = _measure_offsets(body, G)
-    unit, unit_said = _find_metres_per_unit(where, motion, offsets, hints.unit)
-    skeleton = _build_skeleton(body, offsets * unit, unit)
-    up, up_said = _find_up(body, axes.from_rest, hints.up)
+    unit, unit_said = find_metres_per_unit(where, motion, offsets, hints.unit)
+    skeleton = build_skeleton(motion, mapping, offsets * unit, unit)
+    up, up_said = _find_up(body, hints.up)
     turned = [np.array(each) for each in G]
     p = _place_joints(body, turned, skeleton.offsets_m / unit)
     residual = _measure_residual(body, p, (G, turned), unit)
     W = rotation_between(AXES[up], AXES["y"])
     local = np.stack([W @ turned[0], *(np.swapaxes(turned[PARENTS[j]], 1, 2) @ turned[j] for j in range(1, N_JOINTS))], axis=1)
     clip = clip_from_local(motion.name, skeleton, hints.rate_hz or motion.fps, local, (body.place[0] * unit) @ W.T)
-    notes = [*motion.notes, *_list_doubts(body, axes.from_rest, turned, unit)]
+    notes = [*motion.notes, *_list_doubts(body, turned, unit)]
     return ImportedMotion(clip, residual, f"{unit_said}, {up_said}", tuple(notes))
 
 
 def map_source_joints(where: str, motion: SourceMotion) -> JointMapping:
     """Return the file's joint for each of ours and the rotations between the rest poses. Raises FileFormatError: no person."""
-    source = match_joints(where, motion)
-    return JointMapping(tuple(source), find_joint_axes(motion, source, None).B)
+    return find_joint_axes(motion, match_joints(where, motion), None)
 
 
 def find_joint_path(motion: SourceMotion, mapping: JointMapping, joint: int) -> list[int]:
@@ -165,19 +144,23 @@ def _find_mapped_parent(source: Sequence[int], joint: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """A motion with the file's joint for each of ours, the rotations B, and where ours were, J of (N, 3) [file units]."""
+    """A motion, its joints as ours, and where ours were, J of (N, 3) [file units]."""
 
     motion: SourceMotion
-    source: Sequence[int]
-    B: Floats
+    mapping: JointMapping
     place: Sequence[Floats]
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        """The file's joint for each of ours, (J,), -1 where it has none."""
+        return self.mapping.source
 
 
 def _compute_orientations(poses: SourcePoses, body: _Body) -> list[Floats]:
     """Return our orientations in the file's world, J of (N, 3, 3); joints that the file lacks turn with the one above."""
     G = list[Floats]()
     for joint, k in enumerate(body.source):
-        G.append(G[PARENTS[joint]] if k < 0 else poses.orientations[k] @ body.B[joint])
+        G.append(G[PARENTS[joint]] if k < 0 else poses.orientations[k] @ body.mapping.rest[joint])
     return G
 
 
@@ -190,10 +173,10 @@ def _measure_offsets(body: _Body, G: Sequence[Floats]) -> Floats:
         above = _find_mapped_parent(body.source, joint)
         step = (body.place[joint] - body.place[above])[:, None, :] @ G[above]
         whole = np.median(step[:, 0], axis=0)
-        if any(joint == JOINT_INDEX[chain[2]] and body.source[JOINT_INDEX[chain[1]]] >= 0 for chain in CHAINS[:2]):
+        if any(joint == JOINT_INDEX[chain[2]] and body.source[JOINT_INDEX[chain[1]]] >= 0 for chain in CHAINS):
             # The longest that it gets between joints that bend, so that the chain reaches as far in every frame.
             whole = whole * (float(np.linalg.norm(step[:, 0], axis=1).max()) / max(float(np.linalg.norm(whole)), 1e-12))
-        steps = _find_offset_joints(body.source, joint, above)
+        steps = find_offset_joints(body.source, joint, above)
         offsets[steps] = whole / len(steps)
     return offsets
 
@@ -217,11 +200,11 @@ def _place_joints(body: _Body, G: list[Floats], offsets: Floats) -> Floats:
         if end >= 0 and body.source[joint] >= 0 and body.source[middle] >= 0 and body.source[end] >= 0:
             goals[middle] = _find_middle(p[joint], body.place[middle], body.place[end], offsets[[middle, end]])
             goals[end] = body.place[end]
-        elif JOINTS[joint].endswith(("Shoulder", "Foot")) and body.source[joint] >= 0:
+        elif JOINTS[joint].endswith(POINTING) and body.source[joint] >= 0:
             goals[joint + 1] = body.place[joint + 1]
         child = next((c for c in goals if PARENTS[c] == joint and body.source[c] >= 0), -1)
         if child >= 0:
-            _point_bone(G, joint, p[joint] + G[joint] @ offsets[child] - p[joint], goals[child] - p[joint], ON_PLACE_M * size)
+            _point_bone(G, joint, G[joint] @ offsets[child], goals[child] - p[joint], ON_PLACE_M * size)
         for below in range(joint + 1, N_JOINTS):
             if body.source[below] < 0 and PARENTS[below] == joint:
                 G[below] = G[joint]
@@ -275,7 +258,7 @@ def _measure_residual(body: _Body, p: Floats, G: tuple[Sequence[Floats], Sequenc
     return Residual(float(off.max()), float(np.median(off)), JOINTS[mapped[worst]], turned)
 
 
-def _find_up(body: _Body, from_rest: bool, hint: str) -> tuple[str, str]:
+def _find_up(body: _Body, hint: str) -> tuple[str, str]:
     """Return which axis of the file's world points up, and what to say of it.
 
     Y, or the axis that is up in the rest pose if the trunk is nearer it; without a rest pose, the axis along which people stand.
@@ -286,10 +269,10 @@ def _find_up(body: _Body, from_rest: bool, hint: str) -> tuple[str, str]:
     legs = body.place[JOINT_INDEX["leftUpperLeg"]] + body.place[JOINT_INDEX["rightUpperLeg"]]
     trunk = arms - legs
     trunk = (trunk / np.maximum(np.linalg.norm(trunk, axis=1, keepdims=True), 1e-12)).mean(axis=0)
-    rest_up = compute_rest_pose(body.motion).orientations[body.source[0]] @ body.B[0][:, 1]
+    rest_up = compute_rest_pose(body.motion).orientations[body.source[0]] @ body.mapping.rest[0][:, 1]
     likely = {name: float(axis @ trunk) for name, axis in AXES.items()}
     best = max(likely, key=lambda name: likely[name])
-    if from_rest:
+    if body.mapping.from_rest:
         rest = max(AXES, key=lambda name: float(AXES[name] @ rest_up))
         best = rest if likely[rest] > likely["y"] else "y"
         # A rest pose that lies in the world that the body stands in tells nothing of the world.
@@ -300,10 +283,10 @@ def _find_up(body: _Body, from_rest: bool, hint: str) -> tuple[str, str]:
     return best, f"{best.upper()} up"
 
 
-def _list_doubts(body: _Body, from_rest: bool, G: Sequence[Floats], unit: float) -> list[str]:
+def _list_doubts(body: _Body, G: Sequence[Floats], unit: float) -> list[str]:
     """Return what a user should look at."""
     doubts = list[str]()
-    if not from_rest:
+    if not body.mapping.from_rest:
         doubts.append("its pose without rotations is no person who stands; the joints' axes were found from the motion")
     backward = _measure_backward_knees(body, G)
     if backward > 0.5:
@@ -335,104 +318,3 @@ def _measure_backward_knees(body: _Body, G: Sequence[Floats]) -> float:
         is_bent = (np.sum(first * second, axis=1) < np.cos(np.deg2rad(40.0))) & (np.abs(about_left) > 0.3)
         bent, wrong = bent + int(np.count_nonzero(is_bent)), wrong + int(np.count_nonzero(is_bent & (about_left < 0.0)))
     return wrong / bent if bent > 5 else 0.0
-
-
-def _build_skeleton(body: _Body, offsets: Floats, scale: float) -> Skeleton:
-    """Return offsets and tails in our rest pose [m].
-
-    Args:
-        body: the motion.
-        offsets: ours, (J, 3) [m]; missing hands, feet and toes are filled in.
-        scale: metres per unit.
-    """
-    tails = np.zeros((N_JOINTS, 3))
-    for joint in range(N_JOINTS):
-        tails[joint] = _find_tail(body, joint, offsets, scale)
-    height_m = _measure_height(offsets)
-    for joint in range(N_JOINTS):
-        _complete_tail(joint, body.source, offsets, tails, height_m)
-    return Skeleton(body.motion.subject, offsets, tails)
-
-
-def _find_offset_joints(source: Sequence[int], joint: int, above: int) -> list[int]:
-    """Return `joint` and the missing joints right above it without other children, which share its offset."""
-    steps = [joint]
-    while PARENTS[steps[0]] != above and PARENTS.count(PARENTS[steps[0]]) == 1:
-        steps.insert(0, PARENTS[steps[0]])
-    return steps
-
-
-def _find_tail(body: _Body, joint: int, offsets: Floats, scale: float) -> Floats:
-    """Return the end of one bone: its main child, or the furthest end below it in the file; zero if unknown."""
-    children = [c for c in range(N_JOINTS) if PARENTS[c] == joint]
-    main = JOINT_INDEX[MAIN_CHILD[JOINTS[joint]]] if JOINTS[joint] in MAIN_CHILD else (children[0] if children else -1)
-    if main >= 0 and (body.source[main] >= 0 or offsets[main].any()):
-        return np.array(offsets[main])
-    k, motion = body.source[joint], body.motion
-    if k < 0:
-        return np.zeros(3)
-    rest = compute_rest_pose(motion)
-    # Where a hand has an end of its own, those of fingers and thumbs, which bend, do not count.
-    below = [end for end in motion.ends if k in list_path_from_root(motion.parents, end) and not _is_beyond_hand(motion, end)]
-    reach = [rest.positions[end] + rest.orientations[end] @ motion.ends[end] - rest.positions[k] for end in below]
-    furthest = max(reach, key=lambda v: float(v @ v), default=np.zeros(3))
-    return np.asarray(body.B[joint].T @ rest.orientations[k].T @ furthest * scale)
-
-
-def _is_beyond_hand(motion: SourceMotion, joint: int) -> bool:
-    """Return whether a joint above this one has an end of its own."""
-    return any(k in motion.ends for k in list_path_from_root(motion.parents, joint)[:-1])
-
-
-def _complete_tail(joint: int, source: Sequence[int], offsets: Floats, tails: Floats, height_m: float) -> None:
-    """Complete hand, foot, toes and head that the file lacks, from the ends of the bones above or by proportion."""
-    name = JOINTS[joint]
-    if source[joint] < 0 and not offsets[joint].any() and name.endswith(("Hand", "Foot", "Toes")):
-        above = PARENTS[joint]
-        offsets[joint] = tails[above] if tails[above].any() else _estimate_tail(JOINTS[above], height_m)
-    if not tails[joint].any() and name.endswith(tuple(TAIL_SHARE)):
-        tails[joint] = _estimate_tail(name, height_m)
-    if PARENTS[joint] >= 0 and not tails[PARENTS[joint]].any() and PARENTS.count(PARENTS[joint]) == 1:
-        tails[PARENTS[joint]] = offsets[joint]
-
-
-def _estimate_tail(name: str, height_m: float) -> Floats:
-    """Return a usual tail for a bone that the file does not have."""
-    share = next((np.array(v) for part, v in TAIL_SHARE.items() if name.endswith(part)), np.array([0.16, 0.0, 0.0]))
-    if name.endswith("LowerLeg"):
-        share = np.array([0.0, -0.24, 0.0])
-    return height_m * share * ([-1.0, 1.0, 1.0] if name.startswith("right") else [1.0, 1.0, 1.0])
-
-
-def _measure_height(offsets: Floats) -> float:
-    """Return the height from the bone lengths from ankle to hip to head, which do not depend on the rest pose."""
-    length = np.linalg.norm(offsets, axis=1)
-    legs = [length[JOINT_INDEX[side + part]] for side in ("left", "right") for part in ("LowerLeg", "Foot")]
-    trunk = [length[JOINT_INDEX[name]] for name in ("spine", "chest", "upperChest", "neck", "upperNeck", "head")]
-    # The ankle is 5% of the height above the floor, the head's joint 11% below the top; hips to thigh 3%.
-    return float((sum(legs) / 2 + sum(trunk)) / 0.83)
-
-
-def _find_metres_per_unit(where: str, motion: SourceMotion, offsets: Floats, hint: str) -> tuple[float, str]:
-    """Return the file's unit, or the one in which the height is most like a person's, and what to say of it.
-
-    Args:
-        where: the file, for messages.
-        motion: of the file.
-        offsets: ours, (J, 3) [file units].
-        hint: a key of UNITS_M that the user gives, or empty.
-    Raises: FileFormatError: no unit makes it a person.
-    """
-    height = _measure_height(offsets)
-    if height <= 0:
-        raise FileFormatError(f"{where}: the skeleton has no length; expected bones of a person")
-    if hint:
-        return UNITS_M[hint], f"{UNIT_NAMES[hint]} as given"
-    if motion.metres_per_unit and HEIGHTS_M[0] <= height * motion.metres_per_unit <= HEIGHTS_M[1]:
-        return motion.metres_per_unit, "units as the file says"
-    name, unit = min(UNITS_M.items(), key=lambda item: abs(np.log(height * item[1] / TYPICAL_HEIGHT_M)))
-    if not HEIGHTS_M[0] <= height * unit <= HEIGHTS_M[1]:
-        raise FileFormatError(
-            f"{where}: stands {height:.3g} units tall, no person in m, cm, mm or inches; rescale it or give --unit"
-        )
-    return unit, f"taken as {UNIT_NAMES[name]}"
