@@ -29,6 +29,7 @@ NEAR_AXES = np.cos(np.deg2rad(40.0))  # rotations are rounded to axes that are s
 NEAR_COLLAR = np.cos(np.deg2rad(10.0))
 BENT = np.sin(np.deg2rad(12.0))  # of a knee or elbow whose axis can be told: a shoulder's noise of 1 cm is 3 degrees
 MIN_BENT = 10  # frames
+OPPOSED = np.cos(np.deg2rad(120.0))
 ONE_AXIS = 0.85  # length of the mean of unit vectors that have one direction
 FOOT_NEEDED = 0.5  # share of a leg's length by which its foot is below the hip
 TRUNK = ("spine", "chest", "upperChest", "neck", "upperNeck", "head")
@@ -233,7 +234,9 @@ def _find_limb_axes(
     if hinge is not None:
         side = 1.0 if name.startswith("left") else -1.0
         axis = np.array(MIDDLE_OF_RANGE_RAD["LowerLeg" if name.endswith("Leg") else "LowerArm"]) * (1.0, side, side)
-        B = _frame_from_two(bone, hinge) @ _frame_from_two(ours, axis).T
+        bent = _frame_from_two(bone, hinge) @ _frame_from_two(ours, axis).T
+        # No limb is turned about its bone by so much: it bends a little the wrong way, by noise.
+        B = bent if (bent @ across) @ (B @ across) > OPPOSED else B
     if not along_axis:
         return B
     options = [axis * sign for axis in np.eye(3) for sign in (1.0, -1.0) if abs(axis @ bone) < 0.5]

@@ -57,6 +57,10 @@ def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | No
     """
     found = dict(motion.known) | _find_given_joints(where, motion, given or {})
     plain = split_joint_names(motion.names)
+    for name, k in found.items():
+        if k >= 0 and name.startswith(("left", "right")):
+            side = "left" if name.startswith("left") else "right"
+            plain[k] = JointName(side, name.removeprefix(side).lower())
     for target, source in _match_limbs(plain, motion.parents).items():
         if source not in found.values():
             found.setdefault(target, source)
