@@ -280,7 +280,7 @@ def _find_hinge(p: Sequence[Floats], joint: int, child: int, G: Floats) -> Float
     if np.count_nonzero(bent) < MIN_BENT:
         return None
     # Weighted by the sine: where a limb is nearly straight, the normal of its plane is the least exact.
-    mean: Floats = np.asarray((np.swapaxes(G[bent], 1, 2) @ normal[bent][:, :, None])[:, :, 0].sum(axis=0))
+    mean: Floats = (np.swapaxes(G[bent], 1, 2) @ normal[bent][:, :, None])[:, :, 0].sum(axis=0)
     has_one_axis = float(np.linalg.norm(mean)) > ONE_AXIS * float(np.linalg.norm(normal[bent], axis=1).sum())
     return mean if has_one_axis else None
 

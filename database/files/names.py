@@ -8,11 +8,12 @@ follow from where the limbs are attached, since `Spine` means three different jo
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
-from database.files.source_motion import SourceMotion, find_common_ancestor, list_path_from_root
+from database.files.shapes import match_limbs_by_shape
+from database.files.source_motion import JointName, SourceMotion, find_common_ancestor, list_path_from_root
 
 # What a joint of a limb is called without its side, from the trunk outwards. HipBone, above the thigh, is none of ours.
 SLOTS: dict[str, dict[str, str]] = {
@@ -38,16 +39,15 @@ NEEDED = ("hips", *(side + part for side in ("left", "right") for part in ("Uppe
 COMMON_SHARE = 0.8  # of the joints that have a word in common: the root is often called otherwise
 
 
-@dataclass(frozen=True, slots=True)
-class JointName:
-    """A name without what is common to all: side ("left", "right" or "") and the other words in lower case as one."""
+class JointMatch(NamedTuple):
+    """source: the file's joint for each of ours, (J,), -1 for one it does not have; by_shape: limbs were not told by names."""
 
-    side: str
-    part: str
+    source: tuple[int, ...]
+    by_shape: bool
 
 
-def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | None = None) -> list[int]:
-    """Return the file's joint for each of ours, (J,), -1 for one it does not have.
+def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | None = None) -> JointMatch:
+    """Return the file's joints as ours.
 
     Args:
         where: the file, for messages.
@@ -55,7 +55,8 @@ def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | No
         given: our joint -> the file's name, as the user says it.
     Raises: FileFormatError: hips, arms or legs are not recognised, or a joint that is given is not there.
     """
-    found = dict(motion.known) | _find_given_joints(where, motion, given or {})
+    sure = dict(motion.known) | _find_given_joints(where, motion, given or {})
+    found = dict(sure)
     plain = split_joint_names(motion.names)
     for name, k in found.items():
         if k >= 0 and name.startswith(("left", "right")):
@@ -64,11 +65,10 @@ def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | No
     for target, source in _match_limbs(plain, motion.parents).items():
         if source not in found.values():
             found.setdefault(target, source)
-    if any(name not in found for name in NEEDED[1:]):
-        from database.files.shapes import match_limbs_by_shape
-
-        found = {name: joint for name, joint in found.items() if name in (given or {}) or name in motion.known} | {
-            name: joint for name, joint in match_limbs_by_shape(motion, plain, found).items() if name not in (given or {})
+    shaped = match_limbs_by_shape(motion, plain, found) if any(name not in found for name in NEEDED[1:]) else {}
+    if shaped:
+        found = {name: joint for name, joint in found.items() if name in sure} | {
+            n: k for n, k in shaped.items() if n not in sure
         }
     missing = [name for name in NEEDED[1:] if name not in found]
     if missing:
@@ -78,7 +78,7 @@ def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | No
             f'such as {missing[0]} = "{motion.names[-1]}"; its joints are {known}{", ..." if len(motion.names) > 12 else ""}'
         )
     _match_trunk(found, plain, motion.parents)
-    return [found.get(name, -1) for name in JOINTS]
+    return JointMatch(tuple(found.get(name, -1) for name in JOINTS), bool(shaped))
 
 
 def _find_given_joints(where: str, motion: SourceMotion, given: Mapping[str, str]) -> dict[str, int]:

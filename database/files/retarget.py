@@ -96,7 +96,8 @@ def import_motion(where: str, motion: SourceMotion, hints: ImportHints = NO_HINT
         hints: what the user says about it.
     Raises: FileFormatError: it is no person.
     """
-    source = match_joints(where, motion, hints.names)
+    match = match_joints(where, motion, hints.names)
+    source = match.source
     poses = compute_source_poses(motion, list_path_from_root(motion.parents, source[0]))
     mapping = find_joint_axes(motion, source, poses)
     body = _Body(motion, mapping, [poses.positions[max(k, 0)] for k in source])
@@ -111,13 +112,18 @@ def import_motion(where: str, motion: SourceMotion, hints: ImportHints = NO_HINT
     W = rotation_between(AXES[up], AXES["y"])
     local = np.stack([W @ turned[0], *(np.swapaxes(turned[PARENTS[j]], 1, 2) @ turned[j] for j in range(1, N_JOINTS))], axis=1)
     clip = clip_from_local(motion.name, skeleton, hints.rate_hz or motion.fps, local, (body.place[0] * unit) @ W.T)
-    notes = [*motion.notes, *_list_doubts(body, turned, unit)]
+    shaped = ", ".join(f"{name} {motion.names[k]}" for name, k in zip(JOINTS, source, strict=True) if k >= 0)
+    notes = [
+        *motion.notes,
+        *([f"its names do not tell which joint is which, so by its shape: {shaped}"] if match.by_shape else []),
+    ]
+    notes += [*_list_doubts(body, turned, unit)]
     return ImportedMotion(clip, residual, f"{unit_said}, {up_said}", tuple(notes))
 
 
 def map_source_joints(where: str, motion: SourceMotion) -> JointMapping:
     """Return the file's joint for each of ours and the rotations between the rest poses. Raises FileFormatError: no person."""
-    return find_joint_axes(motion, match_joints(where, motion), None)
+    return find_joint_axes(motion, match_joints(where, motion).source, None)
 
 
 def find_joint_path(motion: SourceMotion, mapping: JointMapping, joint: int) -> list[int]:

@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from config.arrays import Floats
-from database.files.names import JointName
-from database.files.source_motion import SourceMotion, compute_source_poses, list_path_from_root
+from database.files.source_motion import JointName, SourceMotion, compute_source_poses, list_path_from_root
 
 ALIKE = 0.12  # limbs of a person differ less in the length of their bones
 Pair = tuple[list[int], list[int]]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,13 @@ class SourceMotion:
     moves: Mapping[int, Floats] = field(default_factory=dict)
     known: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+class JointName(NamedTuple):
+    """A name without what is common to all: side ("left", "right" or "") and the other words in lower case as one."""
+
+    side: str
+    part: str
 
 
 @dataclass(frozen=True, slots=True)

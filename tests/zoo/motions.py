@@ -18,7 +18,7 @@ from database.files.retarget import NO_HINTS, ImportedMotion, ImportHints
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import compute_geodesic_rad
 from tests.support.files.bvh import END, LEG, MIXAMO, OURS, Bvh, Tree, along_bones, renamed, small
-from tests.support.files.motion import asf_text, amc_text, random_values
+from tests.support.files.motion import amc_text, asf_text, random_values
 from tests.zoo.specimen import Outcome, Specimen
 
 Change = Callable[[str], str | bytes]
@@ -28,7 +28,7 @@ ARM = ("Shoulder", "Arm", "ForeArm", "Hand")
 
 
 class Scheme(NamedTuple):
-    """What a program calls joints: left and right, where < stands in trunk, arm and leg; before and after all names; -: has none."""
+    """What a program calls joints: left and right, where < stands; before and after all names; -: it has none."""
 
     left: str
     right: str
@@ -53,10 +53,19 @@ SCHEMES: dict[str, Scheme] = {
     "Mixamo without a colon": Scheme("Left", "Right", before="mixamorig"),
     "MotionBuilder": Scheme("Left", "Right", before="Character1_"),
     "Biped": Scheme(
-        "L_", "R_", "Pelvis Spine Spine1 Spine2 Neck Head", "<Clavicle <UpperArm <Forearm <Hand", "<Thigh <Calf <Foot <Toe0", "Bip001_"
+        "L_",
+        "R_",
+        "Pelvis Spine Spine1 Spine2 Neck Head",
+        "<Clavicle <UpperArm <Forearm <Hand",
+        "<Thigh <Calf <Foot <Toe0",
+        "Bip001_",
     ),
     "Unreal": Scheme(
-        "_l", "_r", "pelvis spine_01 spine_02 spine_03 neck_01 head", "clavicle< upperarm< lowerarm< hand<", "thigh< calf< foot< ball<"
+        "_l",
+        "_r",
+        "pelvis spine_01 spine_02 spine_03 neck_01 head",
+        "clavicle< upperarm< lowerarm< hand<",
+        "thigh< calf< foot< ball<",
     ),
     "Rigify": Scheme(
         ".L",
@@ -78,7 +87,11 @@ SCHEMES: dict[str, Scheme] = {
         after="_JNT",
     ),
     "letters at the end": Scheme(
-        "L", "R", "Hips Spine Chest UpperChest Neck Head", "Shoulder< UpperArm< LowerArm< Hand<", "UpperLeg< LowerLeg< Foot< Toes<"
+        "L",
+        "R",
+        "Hips Spine Chest UpperChest Neck Head",
+        "Shoulder< UpperArm< LowerArm< Hand<",
+        "UpperLeg< LowerLeg< Foot< Toes<",
     ),
     "Biovision": Scheme("Left", "Right", "Hips - - Chest Neck Head", "<Collar <UpArm <LowArm <Hand", "<UpLeg <LowLeg <Foot -"),
     "SMPL": Scheme("L_", "R_", "Pelvis Spine1 Spine2 Spine3 Neck Head", ELBOWS, KNEES),
@@ -264,8 +277,18 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("a frame time of 10 microseconds", _text(_rate("0.00001")), GOOD + ".*taken as 30 Hz", 0.001, "mm"),
     Specimen("AMC that says its rate", _amc("\n:SAMPLES-PER-SECOND 60"), "3 frames at 60 Hz"),
     Specimen("AMC with byte order marks", _amc("", b"\xef\xbb\xbf"), "3 frames at 120 Hz"),
-    Specimen("a column too many", _text(lambda t: re.sub(r"(?m)^(-?[0-9.].*)$", r"\1 0", t)), "expected 75 numbers, one a channel, found 76", refused=True),
-    Specimen("a number that is none", _text(lambda t: t.replace("\n0 95", "\n0 -1.#IND", 1)), r"line \d+, column 2: .*-1\.#IND", refused=True),
+    Specimen(
+        "a column too many",
+        _text(lambda t: re.sub(r"(?m)^(-?[0-9.].*)$", r"\1 0", t)),
+        "expected 75 numbers, one a channel, found 76",
+        refused=True,
+    ),
+    Specimen(
+        "a number that is none",
+        _text(lambda t: t.replace("\n0 95", "\n0 -1.#IND", 1)),
+        r"line \d+, column 2: .*-1\.#IND",
+        refused=True,
+    ),
     Specimen("cut in half", _text(lambda t: t[: t.index("MOTION") + 3000]), "cut short", refused=True),
     Specimen("no person", _no_legs, "no joint is recognised as leftUpperLeg, leftLowerLeg.*--names", refused=True),
 )

@@ -15,6 +15,7 @@ from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics, local_from_charted
 from tests.support.files.bvh import END, LEG, MIXAMO, MIXAMO_LIMB, OURS, Bvh, Tree, renamed, written
 
+
 def assert_same_positions(clip: Clip, bvh: Bvh, ours: dict[str, str], scale: float = 0.01, world: Floats | None = None) -> None:
     """Compare positions of all joints that the file has."""
     p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
