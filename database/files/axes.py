@@ -248,7 +248,7 @@ def _find_usual_direction(name: str) -> Floats | None:
     if name in TRUNK:
         return np.array([0.0, 1.0, 0.0])
     if name.endswith("Foot"):
-        return FORWARD_FOOT / np.linalg.norm(FORWARD_FOOT)
+        return FORWARD_FOOT / float(np.linalg.norm(FORWARD_FOOT))
     return np.array([0.0, 0.0, 1.0]) if name.endswith("Toes") else _find_bone_direction(name)
 
 

@@ -10,14 +10,22 @@ from database.files.asf_amc import read_amc
 from database.files.bvh import read_bvh
 from database.files.gltf import read_gltf
 from database.files.retarget import NO_HINTS, SAID_M, ImportedMotion, ImportHints, import_motion
-from database.files.source_motion import SourceMotion
+from database.files.source_motion import SourceMotion, read_file_bytes
 
 logger = logging.getLogger(__name__)
 READERS: dict[str, Callable[[Path], SourceMotion]] = {
     ".amc": read_amc, ".bvh": read_bvh, ".glb": read_gltf, ".gltf": read_gltf, ".vrma": read_gltf, ".vrm": read_gltf,
 }  # fmt: skip
 SUFFIXES = (".amc", ".bvh", ".glb", ".gltf", ".vrma")
-EXPECTED = "expected a motion as .bvh, .amc (with its .asf), .glb, .gltf or .vrma"
+KINDS = ".amc (with its .asf), .bvh, .glb, .gltf or .vrma"
+EXPECTED = f"expected a motion as {KINDS}"
+
+
+def has_motion(path: Path) -> bool:
+    """Return whether a file is a motion by its name; glTF files, most of which are models, must have an animation, too."""
+    if path.suffix.lower() in (".glb", ".gltf"):
+        return b'"animations"' in read_file_bytes(path)
+    return path.suffix.lower() in SUFFIXES
 
 
 def read_imported_motion(path: str | Path, hints: ImportHints = NO_HINTS) -> ImportedMotion:
