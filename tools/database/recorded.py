@@ -1,4 +1,4 @@
-"""Recordings as sources of a database: what was tracked without a gap in each becomes motion files while the database is built."""
+"""Recordings as sources of a database: what was tracked without a gap becomes motion files while the database is built."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from config.errors import DatabaseError
+from database.clips import find_runs
 from stream.export.bvh import write_bvh
 from stream.export.read import RECORDING, read_take
 from stream.export.take import cut_take
-from tools.style.sources import find_unbroken_ranges
+
+SHORTEST_S = 0.1  # of a stretch in which somebody is tracked
 
 
 @contextmanager
@@ -25,7 +27,9 @@ def _list_motions(source: Path, folder: Path) -> list[Path]:
         return [source]
     take = read_take(source)
     files = []
-    for first, stop in find_unbroken_ranges(take):
+    for first, stop in find_runs(~take.lost):
+        if take.seconds[stop - 1] - take.seconds[first] < SHORTEST_S:
+            continue
         file = folder / f"{source.stem}{f'+{first}' if first else ''}.bvh"
         write_bvh(file, cut_take(take, float(take.seconds[first]), float(take.seconds[stop - 1])))
         files.append(file)
