@@ -109,8 +109,10 @@ def is_standing_person(place: Sequence[Floats], source: Sequence[int]) -> bool:
 
 
 def find_main_child(source: Sequence[int], joint: int) -> int:
-    """Return the first of our joint's children that the file has, -1 for none."""
-    return next((c for c in range(N_JOINTS) if PARENTS[c] == joint and source[c] >= 0), -1)
+    """Return the first of our joints right below a joint that the file has, in the trunk also further up; -1 for none."""
+    children = [c for c in range(N_JOINTS) if PARENTS[c] == joint]
+    mapped = next((c for c in children if source[c] >= 0), -1)
+    return mapped if mapped >= 0 or JOINTS[joint] not in TRUNK[:-1] else find_main_child(source, children[0])
 
 
 def _compute_rest_rotations(rest: Sequence[Floats], source: Sequence[int]) -> Floats:
@@ -163,7 +165,8 @@ def _find_axes_in_motion(motion: SourceMotion, source: Sequence[int], poses: Sou
     G = [poses.orientations[max(k, 0)][frames] for k in source]
     p = [poses.positions[max(k, 0)][frames] for k in source]
     B = np.tile(np.eye(3), (N_JOINTS, 1, 1))
-    B[0] = _round_to_axes(_find_hips_axes(G[0], p, source), NEAR_AXES)
+    B[0] = _find_hips_axes(G[0], p, source)
+    B[0] = _round_to_axes(B[0], NEAR_AXES if float(np.abs(B[0][:, 0]).max()) > ALONG else NEAR_COLLAR)
     ours = [G[0] @ B[0]]
     for joint in range(1, N_JOINTS):
         above = ours[PARENTS[joint]]
@@ -225,7 +228,7 @@ def _find_limb_axes(
         # Collar bones do not lie along the line of the shoulders in most T-poses.
         return _round_to_axes(usual, NEAR_COLLAR)
     if ours is None or size < 1e-9 or (not along_axis and name in TRUNK):
-        return _round_to_axes(usual, NEAR_AXES)
+        return _round_to_axes(usual, NEAR_AXES if along_axis else NEAR_COLLAR)
     bone = bone / size
     if name.endswith("Arm"):
         across = np.array([0.0, -1.0, 0.0])

@@ -126,7 +126,8 @@ def _name_from_words(words: list[str]) -> JointName:
     sides = [n for n, word in enumerate(words) if word in SIDES]
     if sides:
         rest = [word for n, word in enumerate(words) if n != sides[0]]
-        return JointName(SIDES[words[sides[0]]], "".join(rest))
+        whole = ["".join(rest[n:]) for n in range(len(rest))] or [""]  # without what stands before, if only so it is known
+        return JointName(SIDES[words[sides[0]]], next((part for part in whole if _is_limb_name(part)), whole[0]))
     part = "".join(words)
     for mark, side in (("left", "left"), ("right", "right"), ("l", "left"), ("r", "right")):
         for bare in (part.removeprefix(mark), part.removesuffix(mark)):
