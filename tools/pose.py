@@ -305,7 +305,7 @@ def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[st
     from stream.posing.session_file import read_posing_session
 
     if task.session is None and task.take is None:
-        raise DuocapError("--out writes the motion of a session or take; give its file")
+        raise DuocapError("--out writes the motion of a session or take; give the session's file, or the take's")
     model = MODELS[task.model](task)
     if task.session is None:
         document: Document = _read_keys(task, model.poser.skeleton, tell)

@@ -38,6 +38,7 @@ CHAINS = (("spine", "chest", "upperChest"), ("neck", "upperNeck", "head"))
 POINTING = ("UpperLeg", "LowerLeg", "Foot", "Shoulder", "UpperArm", "LowerArm")
 AXES = {sign + name: float(sign + "1") * np.eye(3)[k] for k, name in enumerate("xyz") for sign in ("", "-")}
 ON_PLACE_M = 1e-6  # a joint that is nearer stays as it is
+SAME = 1e-6  # share of a bone: less is rounding
 SAID_M = 1e-3  # joints further off are said
 
 
@@ -172,14 +173,18 @@ def _compute_orientations(poses: SourcePoses, body: _Body) -> list[Floats]:
 
 def _measure_offsets(body: _Body, G: Sequence[Floats]) -> Floats:
     """Return our offsets, (J, 3) [file units]: medians over the frames; joints that the file lacks share the next one's."""
-    offsets = np.zeros((N_JOINTS, 3))
+    offsets, rest = np.zeros((N_JOINTS, 3)), compute_rest_pose(body.motion)
     for joint in range(1, N_JOINTS):
         if body.source[joint] < 0:
             continue
         above = _find_mapped_parent(body.source, joint)
         step = (body.place[joint] - body.place[above])[:, None, :] @ G[above]
         whole = np.median(step[:, 0], axis=0)
-        if any(joint == JOINT_INDEX[chain[2]] and body.source[JOINT_INDEX[chain[1]]] >= 0 for chain in CHAINS):
+        k = body.source[above]
+        rigid = body.mapping.rest[above].T @ rest.orientations[k].T @ (rest.positions[body.source[joint]] - rest.positions[k])
+        if np.abs(whole - rigid).max() < SAME * np.abs(rigid).max():
+            whole = rigid  # to the last digit the same in all takes of a person
+        elif any(joint == JOINT_INDEX[chain[2]] and body.source[JOINT_INDEX[chain[1]]] >= 0 for chain in CHAINS):
             # The longest that it gets between joints that bend, so that the chain reaches as far in every frame.
             whole = whole * (float(np.linalg.norm(step[:, 0], axis=1).max()) / max(float(np.linalg.norm(whole)), 1e-12))
         steps = find_offset_joints(body.source, joint, above)
