@@ -26,7 +26,7 @@ COMPONENTS = {5120: "i1", 5121: "u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 512
 WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 HUMANOIDS = ("VRMC_vrm_animation", "VRMC_vrm")
 SPARSE_HZ, SPARSE_READ_HZ = 20.0, 30.0  # keys that a person set are fewer; between them it is interpolated
-MAX_HZ = 1000.0
+MAX_HZ, MAX_FRAMES = 1000.0, 500_000  # more than four hours at 30 Hz are a broken time
 Tree = dict[str, Any]
 
 
@@ -240,7 +240,7 @@ def _find_times(channels: Mapping[tuple[int, str], _Channel]) -> tuple[Floats, f
     fps = float(round(fps)) if abs(fps - round(fps)) < 2e-3 * fps else fps
     fps = min(SPARSE_READ_HZ if fps < SPARSE_HZ else fps, MAX_HZ)
     n_frames = int((last - first) * fps + 1e-3) + 1
-    if n_frames > 10**7:
+    if n_frames > MAX_FRAMES:
         raise ValueError(f"it would last {last - first:.3g} s")
     return first + np.arange(n_frames) / fps, fps
 
