@@ -199,14 +199,25 @@ def _hips_below(folder: Path) -> Outcome:
     return _judge(_read(folder, "\n".join([*body, *(f"0 0 0 {line}" for line in lines[start + 3 :])])), bvh, OURS)
 
 
-def _four_chests(folder: Path) -> Outcome:
-    """Four joints in the spine that bend, of which we have three: all but the one between stay where they were."""
-    tree = [(n, "Extra" if p == "Spine1" else p, o) for n, p, o in STRAIGHT]
-    at = next(n for n, joint in enumerate(tree) if joint[0] == "Spine2")
-    tree.insert(at, ("Extra", "Spine1", (0, 8, 0)))
-    bvh = small(tree, 10, degrees=15.0)
-    imported = _read(folder, bvh.text())
-    return _judge(imported, bvh, {k: v for k, v in OURS.items() if k not in ("chest", "spine")})
+def _more_joints(above: str, below: str, extra: int, given_way: tuple[str, ...]) -> Callable[[Path], Outcome]:
+    """Return what imports a spine or neck with more bending joints than ours: all but those between stay where they were.
+
+    Args:
+        above, below: joints between which there are more.
+        extra: how many.
+        given_way: our joints that are between, or whose bone is turned.
+    """
+
+    def make(folder: Path) -> Outcome:
+        names = [f"Extra{n}" for n in range(extra)]
+        tree = [(n, names[-1] if n == below else p, o) for n, p, o in STRAIGHT]
+        at = next(n for n, joint in enumerate(tree) if joint[0] == below)
+        for n, name in enumerate(names):
+            tree.insert(at + n, (name, names[n - 1] if n else above, (0, 7, 0)))
+        bvh = small(tree, 10, degrees=15.0)
+        return _judge(_read(folder, bvh.text()), bvh, {k: v for k, v in OURS.items() if k not in given_way})
+
+    return make
 
 
 def _given_names(folder: Path) -> Outcome:
@@ -260,7 +271,9 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("axes along the bones, mirrored", _along_bones, "within [0-9.]{3} degrees.*no person", 0.001, "mm"),
     Specimen("millimetres, Z up", _z_up, "taken as millimetres, Z up", 0.001, "mm"),
     Specimen("hips that move below a root", _hips_below, "within 0.0 degrees", 0.001, "mm"),
-    Specimen("a spine of four", _four_chests, r"off by up to \d+ mm \(chest\)", 0.001, "mm"),
+    Specimen("a spine of four", _more_joints("Spine1", "Spine2", 1, ("spine", "chest")), r"mm \(chest\)", 0.001, "mm"),
+    Specimen("a spine of five", _more_joints("Spine1", "Spine2", 2, ("spine", "chest")), r"mm \(chest\)", 0.001, "mm"),
+    Specimen("a neck of three", _more_joints("Neck", "Head", 2, ("neck", "upperNeck")), r"mm \(upperNeck\)", 0.001, "mm"),
     Specimen("byte order mark", _text(lambda text: b"\xef\xbb\xbf" + text.encode()), GOOD, 0.001, "mm"),
     Specimen("Ctrl-Z at the end", _text(lambda text: text + "\x1a"), GOOD, 0.001, "mm"),
     Specimen("line ends of old Macs", _text(lambda text: text.replace("\n", "\r")), GOOD, 0.001, "mm"),
