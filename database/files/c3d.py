@@ -1,7 +1,7 @@
 """The points of a C3D file over time, from the format's own guide (c3d.org): every count is compared with the file's size first.
 
-Blocks of 512 bytes: a header, the parameters, which are records of a name, a type, dimensions and values in groups, then frames of
-points (x, y, z and a residual that is negative where the point was not seen) and of samples of other channels.
+Blocks of 512 bytes: a header, the parameters, which are records of a name, a type, dimensions and values in groups, then frames,
+each of points (x, y, z and a residual that is negative where the point was not seen) and of samples of other channels.
 """
 
 import math
@@ -13,8 +13,8 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import FileFormatError
-from database.files.source_motion import read_file_bytes
 from database.files.markers import check_rate_hz, find_unit_m, strip_subjects
+from database.files.source_motion import read_file_bytes
 
 BLOCK = 512
 MAGIC = 0x50
@@ -27,8 +27,9 @@ TEXT, BYTE, WORD, FLOAT = -1, 1, 2, 4  # types of parameters, the sizes of their
 class C3dPoints:
     """Points over time, in the file's own axes.
 
-    labels: M, without the subject's name before a colon where there is one subject; fps: frames a second; point_m: (N, M, 3) [m], zero where not valid;
-    valid: (N, M); up: the axis that points up on the file's screen, such as `+Z`, empty where the file does not say.
+    labels: M, without the subject's name before a colon where there is one subject; fps: frames a second; point_m: (N, M, 3) [m],
+    zero where not valid; valid: (N, M); up: the axis that points up on the file's screen, such as `+Z`, empty where the file does
+    not say.
     """
 
     labels: tuple[str, ...]
@@ -172,7 +173,7 @@ def _find_valid(frames: Floats) -> tuple[Floats, Bools]:
     """
     valid = np.isfinite(frames).all(axis=2) & (frames[..., 3] >= 0.0)
     if valid.all():
-        valid = frames[..., :3].any(axis=2)
+        valid = np.asarray(frames[..., :3].any(axis=2))
     return np.where(valid[..., None], frames[..., :3], 0.0), valid
 
 

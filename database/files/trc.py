@@ -51,7 +51,7 @@ def read_trc(path: Path, unit: str = "") -> TrcPoints:
     table = _read_table(path)
     values = _parse_rows(table)
     point = values[:, 1:].reshape(len(values), len(table.labels), 3)
-    valid = np.isfinite(point).all(axis=2) & point.any(axis=2)
+    valid = np.asarray(np.isfinite(point).all(axis=2) & point.any(axis=2))
     point = np.where(valid[..., None], point, 0.0)
     seconds = _find_seconds(table, values[:, 0])
     return TrcPoints(table.labels, seconds, point * find_unit_m(path, table.fields.get("units", ""), point, valid, unit), valid)
@@ -151,7 +151,7 @@ def _parse_cells(table: _Table, where: str, cells: list[str]) -> list[float]:
 
 
 def _find_seconds(table: _Table, times: Floats) -> Floats:
-    """Return the rows' times [s]: those of the second column, or by the header's rate where they do not rise or are in no seconds.
+    """Return the rows' times [s]: those of the second column, or by the header's rate where they do not rise or are not seconds.
 
     Raises FileFormatError: neither tells them.
     """
