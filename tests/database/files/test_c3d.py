@@ -9,6 +9,7 @@ import pytest
 
 from config.errors import FileFormatError
 from database.files.c3d import read_c3d
+from tests.zoo.marker_files import FOREIGN
 
 
 def record(group: int, name: str, body: bytes, order: str = "<", last: bool = False) -> bytes:
@@ -214,11 +215,9 @@ def test_points_at_zero_are_gaps_where_a_file_marks_none(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["one_dimension", "two_dimensions"])
-def test_odd_files_as_ezc3d_reads_them(shared_data: Path, kind: str) -> None:
+def test_odd_files_as_ezc3d_reads_them(kind: str) -> None:
     ezc3d = pytest.importorskip("ezc3d")
-    file = shared_data / "foreign" / f"fields_of_{kind}.c3d"
-    if not file.is_file():
-        pytest.skip(f"{file} does not exist")
+    file = FOREIGN / "c3d" / f"fields_of_{kind}.c3d"
     theirs, ours = ezc3d.c3d(str(file)), read_c3d(file)
     point = theirs["data"]["points"][:3].transpose(2, 1, 0)
     assert np.array_equal(ours.valid, np.isfinite(point).all(axis=2))

@@ -129,16 +129,3 @@ def test_what_is_wrong_is_told_with_its_place(file: Path, text: str, words: str)
     with pytest.raises(FileFormatError, match=words) as caught:
         read_trc(file)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["unnamed_middle", "zeros_missing", "comma_decimals", "spaces", "units_m", "time_rounded"])
-def test_foreign_files_are_the_plain_one(shared_data: Path, name: str) -> None:
-    folder = shared_data / "foreign" / "trc"
-    if not folder.is_dir():
-        pytest.skip(f"{folder} does not exist")
-    plain, found = read_trc(folder / "plain.trc"), read_trc(folder / f"{name}.trc")
-    assert found.labels[0] == "A" and found.labels[2] == "C"
-    np.testing.assert_allclose(found.seconds, plain.seconds)
-    off = 0.0005 if name == "comma_decimals" else 0.0
-    np.testing.assert_allclose(found.point_m[found.valid], plain.point_m[found.valid] + off, atol=1e-12)
-    assert found.valid.sum() == (11 if name == "zeros_missing" else 12)
