@@ -19,7 +19,7 @@ COUNTS = (1, 2, 4, 5, 8, 12, 14)  # of coefficients; 1 and 2: k1, k2
 LENGTHS = tuple((count,) for count in COUNTS)
 N_DIRECTIONS, N_RADII = 48, 100  # of the rays at which the refitted lens is compared
 WIDEST_RAD = np.radians(80.0)  # from the axis; beyond, the models are not told apart on a plane
-LEAST_SHARE = 0.5  # of an image that a lens has to see: boards cover as much
+LEAST_SHARE, WHOLE_SHARE = 0.5, 0.98  # of an image that a lens has to see, as boards cover as much; that is all of it
 MOST_ERROR_PX = 0.5  # RMS; more than twice what calibrations leave would be seen in every point
 
 
@@ -74,9 +74,9 @@ def _refit_lens(where: str, size: tuple[int, int], matrix: Floats, coefficients:
     found = least_squares(compute_residuals, ideal, x_scale="jac", method="lm").x
     off_px = np.linalg.norm(_project_rays(found, rays) - px, axis=1)
     rms_px = float(np.sqrt(np.average(off_px**2, weights=weights**2)))
-    said = (
-        f"has {len(coefficients)} coefficients, refitted to 5: {rms_px:.3f} px RMS, at most {off_px.max():.2f} px, over its image"
-    )
+    off = f"{rms_px:.3f} px RMS, {off_px.max():.2f} px at most"
+    part = "its image" if share > WHOLE_SHARE else f"the {share:.0%} of its image where it does not fold back"
+    said = f"has {len(coefficients)} coefficients, refitted to 5: off by {off}, over {part}"
     if not rms_px <= MOST_ERROR_PX:
         raise FileFormatError(f"{where} {said}; expected at most {MOST_ERROR_PX:g} px RMS: calibrate again with 5")
     logger.warning("%s %s", where, said)
