@@ -40,7 +40,7 @@ def read_kalibr(path: Path) -> CameraFile:
 
 def _read_camera(path: Path, store: cv2.FileStorage, names: list[str], name: str) -> Camera:
     """Return one camera in the world of the first."""
-    where, node = f"{path}: {name}", store.getNode(name)
+    where, node = f"{path}: {name}", _find_camera(path, store, name)
     model, lens = node.getNode("camera_model").string(), node.getNode("distortion_model").string() or "none"
     if model != "pinhole" or lens not in MODELS:
         raise FileFormatError(
@@ -64,15 +64,23 @@ def _read_numbers(where: str, node: cv2.FileNode, key: str, shape: tuple[int, ..
     return np.array(flat).reshape(shape)
 
 
+def _find_camera(path: Path, store: cv2.FileStorage, name: str) -> cv2.FileNode:
+    """Return what is said of a camera. Raises FileFormatError: nothing is."""
+    node = store.getNode(name)
+    if not node.isMap():
+        raise FileFormatError(f"{path}: {name} has no values by name; expected its lens and its pose: is the file cut short?")
+    return node
+
+
 def _read_pose(path: Path, store: cv2.FileStorage, names: list[str], name: str) -> Floats:
     """Return a camera's pose in the world of the first camera, (4, 4). Raises FileFormatError: no way from one to the other."""
-    if not store.getNode(names[0]).getNode("T_cn_cnm1").empty():
+    if not _find_camera(path, store, names[0]).getNode("T_cn_cnm1").empty():
         raise FileFormatError(
             f"{path}: {names[0]} has a pose from a camera before it, which is missing; expected cam0, cam1, ..."
         )
     pose = np.eye(4)
     for before, other in pairwise(names[: names.index(name) + 1]):
-        where, node = f"{path}: {other}", store.getNode(other)
+        where, node = f"{path}: {other}", _find_camera(path, store, other)
         if not node.getNode("T_cn_cnm1").empty():
             step = _read_numbers(where, node, "T_cn_cnm1", (4, 4))
         else:
@@ -86,7 +94,7 @@ def _read_pose(path: Path, store: cv2.FileStorage, names: list[str], name: str) 
 
 def _read_pose_from_unit(path: Path, store: cv2.FileStorage, name: str) -> Floats:
     """Return a camera's pose from the inertial unit, (4, 4). Raises FileFormatError: there is none."""
-    where, node = f"{path}: {name}", store.getNode(name)
+    where, node = f"{path}: {name}", _find_camera(path, store, name)
     if not node.getNode("T_cam_imu").empty():
         return _read_numbers(where, node, "T_cam_imu", (4, 4))
     if node.getNode("T_imu_cam").empty():

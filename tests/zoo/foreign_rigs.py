@@ -95,6 +95,7 @@ def more(lens: np.ndarray) -> tuple[str, str]:
     return FIVE, f"cols: {len(lens)}\n   dt: d\n   data: {lens.tolist()}"
 
 
+SECOND = (FOREIGN / "kalibr_plain.yaml").read_text("utf-8").partition("cam1:")[2]
 BROKEN = (
     (
         "Kalibr, a row of three numbers",
@@ -103,6 +104,7 @@ BROKEN = (
     ),
     ("Kalibr, a list without its end", read("kalibr_plain.yaml", ("318.2, 241.7]", "318.2")), r"yaml:\d+: not a YAML"),
     ("Kalibr, the first camera missing", read("kalibr_bom.yaml", ("cam0:", "left:")), "cam1 has a pose from a camera before it"),
+    ("Kalibr, cut short", read("kalibr_plain.yaml", (SECOND, "\n")), "cam1 has no values by name.*cut short"),
     ("Kalibr, no pose at all", read("kalibr_imu_cam_only.yaml", ("T_imu_cam", "T_cam")), "cam0 has no pose; expected T_cn_cnm1"),
     ("Kalibr, a pose of zeros", read("kalibr_imu_cam_only.yaml", (", 1.0]", ", 0.0]")), "is no pose; expected right-handed"),
     ("OpenCV, six coefficients", read("opencv_plain.yml", more(np.ones(6))), "must be a matrix of 1, 2, 4, 5, 8, 12 or 14"),
