@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from config.errors import FileFormatError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
+from config.joints import JOINT_INDEX, JOINTS
 from database.files.shapes import match_limbs_by_shape
 from database.files.source_motion import JointName, SourceMotion, find_common_ancestor, list_path_from_root
 
@@ -70,7 +70,7 @@ def match_joints(where: str, motion: SourceMotion, given: Mapping[str, str] | No
         found = {name: joint for name, joint in found.items() if name in sure} | {
             n: k for n, k in shaped.items() if n not in sure
         }
-    missing = [name for name in NEEDED[1:] if name not in found]
+    missing = [name for name in NEEDED[1:] if found.get(name, -1) < 0]
     if missing:
         known = ", ".join(motion.names[:12])
         raise FileFormatError(
@@ -231,5 +231,4 @@ def check_names_given(where: str, table: Mapping[str, object]) -> dict[str, str]
         raise FileFormatError(
             f'{where}: {odd[0]} = {table[odd[0]]!r}; expected our joint = "the file\'s", ours: {", ".join(JOINTS)}'
         )
-    assert len(JOINT_INDEX) == N_JOINTS
     return {key: str(value) for key, value in table.items()}

@@ -39,9 +39,10 @@ def test_what_is_said_of_a_motion_counts(capsys: pytest.CaptureFixture[str], tmp
     result = duocap(capsys, "export", file, "--out", tmp_path / "out.bvh", *words)
     assert result.status == 0, result.err
     assert "24 frames at 30 Hz, 4.41 m tall, inches as given, Z up as given" in result.out
-    table.write_text('leftThigh = "XaUpLeg"\n', "utf-8")
-    result = duocap(capsys, "export", file, "--out", tmp_path / "out.bvh", "--names", table)
-    assert result.status == 1 and "leftThigh" in result.last
+    for wrong, said in (("leftThigh", "XaUpLeg"), ("leftUpperLeg", "XaThigh"), ("leftUpperArm", "")):
+        table.write_text(f'{wrong} = "{said}"\n', "utf-8")
+        result = duocap(capsys, "export", file, "--out", tmp_path / "out.bvh", "--names", table)
+        assert result.status == 1 and wrong in result.last and said in result.last
 
 
 def test_a_motion_is_shown_as_a_recording(tmp_path: Path) -> None:
