@@ -20,7 +20,7 @@ from config.errors import DatabaseError, DuocapError
 from config.logs import find_current_logs, start_logs
 from database.clips import Clip, remove_frames
 from database.files.cleaning import CleaningReport, clean_clip
-from database.files.read import SUFFIXES, read_clip
+from database.files.read import KINDS, has_motion, read_clip
 from database.files.resample import resample_clip
 from database.files.source_motion import read_file_bytes
 from database.geometry.skeleton import Skeleton
@@ -236,19 +236,19 @@ def plan_jobs(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: 
         if not matched:
             logger.warning("--leave-out %s: no clip of that name among the sources", rule.text)
     if not jobs:
-        raise DatabaseError("no motion files to build from; expected .amc (with its .asf) or .bvh, not all of them left out")
+        raise DatabaseError(f"no motion files to build from; expected {KINDS}, not all of them left out")
     return jobs
 
 
 def _find_motion_files(source: Path) -> list[Path]:
     """Return a file, or the motion files in a folder and its subfolders, sorted."""
     if source.is_dir():
-        found = sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+        found = sorted(path for path in source.rglob("*") if path.is_file() and has_motion(path))
         if not found:
-            raise DatabaseError(f"{source}: no motion files in this folder; expected .amc (with its .asf) or .bvh")
+            raise DatabaseError(f"{source}: no motion files in this folder; expected {KINDS}")
         return found
     if not source.exists():
-        raise DatabaseError(f"{source}: no such file or folder; expected motions as .amc (with its .asf) or .bvh")
+        raise DatabaseError(f"{source}: no such file or folder; expected motions as {KINDS}")
     # `14/*` on a command line includes the skeleton of the motions.
     return [] if source.suffix.lower() == ".asf" else [source]
 

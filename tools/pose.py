@@ -14,6 +14,7 @@ import platformdirs
 from capture.sockets.endpoints import find_key_settings
 from config.errors import DuocapError
 from config.settings import Settings
+from database.files.retarget import NO_HINTS, ImportHints
 from tools.arguments import open_database_or_default
 from tools.export import FORMATS, ExportFile, write_take, write_takes
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
@@ -55,6 +56,8 @@ class PoseTask:
     Attributes:
         styles, dictionary: files, none: of built-in motions.
         session: session to go on with; None for a new one.
+        take: motion or recording whose poses a new session begins with, as keys; None: without.
+        hints: what is known of a motion of another program.
         model: name of the model.
         picture: picture to pose after, or None.
         database: database whose poses can be taken; None for the default one.
@@ -71,6 +74,8 @@ class PoseTask:
     database: Path | None = None
     publish: bool = False
     browser: bool = True
+    take: Path | None = None
+    hints: ImportHints = NO_HINTS
 
 
 ModelLoader = Callable[[PoseTask], "PosingModel"]
@@ -165,20 +170,24 @@ def _learn_default_style() -> "Style":
 
 @dataclass(frozen=True, slots=True)
 class PosingFiles:
-    """Files by kind: styles, a dictionary and a session or None."""
+    """Files by kind: styles, a dictionary, a session and a take, or None."""
 
     styles: tuple[Path, ...]
     dictionary: Path | None
     session: Path | None
+    take: Path | None
 
 
 def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
-    """Return files by kind. Raises DuocapError: a file of no kind, a missing one, or several dictionaries or sessions."""
+    """Return files by kind. Raises DuocapError: a file of no kind, a missing one, several of one kind, or session and take."""
+    from stream.export.read import KINDS, RECORDING, is_motion_file
+
     styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
     dictionaries = [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX]
     sessions = [file for file in files if file.suffix.lower() == SESSION_SUFFIX]
-    single = {"dictionaries": dictionaries, "sessions": sessions}
-    kinds = f"styles (*{STYLE_SUFFIX}), a dictionary (*{DICTIONARY_SUFFIX}) or a session (*{SESSION_SUFFIX})"
+    takes = [file for file in files if is_motion_file(file) or file.suffix.lower() == RECORDING]
+    single = {"dictionaries": dictionaries, "sessions": sessions, "takes": takes}
+    kinds = f"styles (*{STYLE_SUFFIX}), a dictionary (*{DICTIONARY_SUFFIX}), a session (*{SESSION_SUFFIX}), {KINDS}"
     for file in files:
         if not file.is_file():
             raise DuocapError(f"{file}: no such file; give {kinds}")
@@ -187,7 +196,9 @@ def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     for what, some in single.items():
         if len(some) > 1:
             raise DuocapError(f"{len(some)} {what} were given; one is posed with at a time")
-    return PosingFiles(styles, next(iter(dictionaries), None), next(iter(sessions), None))
+    if sessions and takes:
+        raise DuocapError("a session and a take were given; a take begins a new session")
+    return PosingFiles(styles, *(next(iter(some), None) for some in (dictionaries, sessions, takes)))
 
 
 def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
@@ -228,6 +239,8 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[Posi
         open_database_or_default(task.database)  # one that cannot be read ends the command, not a search
     model = MODELS[task.model](task)
     skeleton = model.poser.skeleton
+    if task.take is not None:
+        document = _read_keys(task, skeleton, tell)
     file = task.session or choose_session_file()
     note = "" if task.session is None else check_session_body(task.session, skeleton)
     if note:
@@ -256,6 +269,15 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[Posi
     return app, file
 
 
+def _read_keys(task: PoseTask, skeleton: "Skeleton", tell: Callable[[str], None]) -> "Document":
+    """Return a document that begins with the poses of a take. Raises DuocapError."""
+    from stream.export.read import read_take
+    from stream.posing.motion import document_from_take
+
+    assert task.take is not None
+    return document_from_take(read_take(task.take, task.hints, tell), skeleton)
+
+
 def list_markerless_formats() -> tuple[str, ...]:
     """Return the formats that need no markers."""
     return tuple(name for name in FORMATS if name not in ("markers", "c3d", "trc"))
@@ -282,10 +304,14 @@ def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[st
     from stream.posing.session import PosingSession
     from stream.posing.session_file import read_posing_session
 
+    if task.session is None and task.take is None:
+        raise DuocapError("--out writes the motion of a session or take; give the session's file, or the take's")
+    model = MODELS[task.model](task)
     if task.session is None:
-        raise DuocapError("--out writes the motion of a session; give the session's file")
-    document: Document = read_posing_session(task.session)
-    session = PosingSession(MODELS[task.model](task), document)
+        document: Document = _read_keys(task, model.poser.skeleton, tell)
+    else:
+        document = read_posing_session(task.session)
+    session = PosingSession(model, document)
     if len(document.keys) > 1:
         with open_progress_bar("posing") as show:
             take = solve_keyframe_motion(session.document, session.poser, lambda done, total: show(done, total)).take

@@ -14,11 +14,12 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import FileFormatError
-from database.files.source_motion import SourceMotion, read_file_bytes
+from config.text import read_text
+from database.files.source_motion import RATES_HZ, SourceMotion
 from database.geometry.rotations import matrix_from_euler
 
 logger = logging.getLogger(__name__)
-AMC_FPS = 120.0  # AMC does not say; the CMU and HDM05 collections are at 120 Hz
+AMC_FPS = 120.0  # where an AMC does not say; the CMU and HDM05 collections are at 120 Hz
 INCH_M = 0.0254
 
 
@@ -53,7 +54,7 @@ def read_asf(path: Path) -> AsfSkeleton:
     bones: list[AsfBone] = [root]
     parent_of: dict[str, str] = {}
     section, number = "", 0
-    for number, text in enumerate(read_file_bytes(path).decode("latin-1").splitlines(), start=1):
+    for number, text in enumerate(read_text(path).split("\n"), start=1):
         words = text.split("#", 1)[0].split()
         if not words:
             continue
@@ -155,7 +156,8 @@ def read_amc(path: Path, asf: Path | None = None) -> SourceMotion:
     Raises FileFormatError, with file and line: not ASF or AMC, or NaN in it.
     """
     skeleton = read_asf(find_asf(path) if asf is None else asf)
-    values, scale = _read_amc_values(path, skeleton)
+    read = _read_amc_values(path, skeleton)
+    values, scale = read.values, read.scale
     bones = skeleton.bones
     offsets = np.array([np.zeros(3) if b.parent < 0 else bones[b.parent].vector for b in bones])
     children = {b.parent for b in bones}
@@ -163,7 +165,7 @@ def read_amc(path: Path, asf: Path | None = None) -> SourceMotion:
     return SourceMotion(
         name=path.stem,
         subject=skeleton.path.stem,
-        fps=AMC_FPS,
+        fps=read.fps,
         names=tuple(b.name for b in bones),
         parents=tuple(b.parent for b in bones),
         offsets=offsets,
@@ -180,7 +182,8 @@ def read_amc_angles(path: Path, asf: Path | None = None) -> tuple[AsfSkeleton, d
     Without the root and bones that do not rotate. asf, raises: as `read_amc`.
     """
     skeleton = read_asf(find_asf(path) if asf is None else asf)
-    values, scale = _read_amc_values(path, skeleton)
+    read = _read_amc_values(path, skeleton)
+    values, scale = read.values, read.scale
     angles: dict[str, Floats] = {}
     for bone in skeleton.bones[1:]:
         columns = [index for index, dof in enumerate(bone.dofs) if dof.startswith("r")]
@@ -222,9 +225,32 @@ def _compute_bone_rotations(bone: AsfBone, values: Floats | None, scale: float) 
     return np.ascontiguousarray(C @ E @ C.T)
 
 
-def _read_amc_values(path: Path, skeleton: AsfSkeleton) -> tuple[dict[str, Floats], float]:
-    """Return every bone's values over all frames, (N, dofs), and the factor that makes its angles radians."""
-    data, scale = read_file_bytes(path), skeleton.angle_scale
+@dataclass(frozen=True, slots=True)
+class _AmcValues:
+    """Frames of a motion: every bone's values, (N, dofs); scale: makes its angles radians; fps: as the file says, or usual."""
+
+    values: dict[str, Floats]
+    scale: float
+    fps: float
+
+
+def _parse_rate_hz(where: str, line: bytes) -> float:
+    """Return the rate of a line `:SAMPLES-PER-SECOND 60`. Raises FileFormatError."""
+    words = line.split()
+    try:
+        fps = float(words[1])
+    except (IndexError, ValueError):
+        fps = math.nan
+    if not RATES_HZ[0] <= fps <= RATES_HZ[1]:
+        raise FileFormatError(
+            f"{where}: expected {RATES_HZ[0]:g} to {RATES_HZ[1]:g} samples a second, found {line.decode()[:40]!r}"
+        )
+    return fps
+
+
+def _read_amc_values(path: Path, skeleton: AsfSkeleton) -> _AmcValues:
+    """Return every bone's values over all frames, with scale and rate."""
+    data, scale, fps = read_text(path).encode(), skeleton.angle_scale, AMC_FPS
     counts = {bone.name: len(bone.dofs) for bone in skeleton.bones}
     start = line = 0
     for raw in data.splitlines(keepends=True):
@@ -233,8 +259,10 @@ def _read_amc_values(path: Path, skeleton: AsfSkeleton) -> tuple[dict[str, Float
             break
         if word in (b":degrees", b":radians"):
             scale = math.radians(1.0) if word == b":degrees" else 1.0
+        elif word.startswith(b":samples-per-second"):
+            fps = _parse_rate_hz(f"{path}, line {line + 1}", word)
         elif word and not word.startswith((b"#", b":")):
-            found = raw.strip()[:40].decode("latin-1")
+            found = raw.strip()[:40].decode()
             raise FileFormatError(f"{path}, line {line + 1}: expected a comment, a keyword or a frame number, found {found!r}")
         start += len(raw)
         line += 1
@@ -244,7 +272,7 @@ def _read_amc_values(path: Path, skeleton: AsfSkeleton) -> tuple[dict[str, Float
         values = _read_values_by_line(path, body, line, counts)
     if "root" not in values:
         raise FileFormatError(f"{path}, line {line + 1}: the frames have no line for the root; expected 'root' and six numbers")
-    return values, scale
+    return _AmcValues(values, scale, fps)
 
 
 def _read_regular_values(path: Path, body: bytes, counts: dict[str, int]) -> dict[str, Floats] | None:
@@ -263,8 +291,8 @@ def _read_regular_values(path: Path, body: bytes, counts: dict[str, int]) -> dic
     column = 1
     while column < width:
         name = tokens[column]
-        count = counts.get(name.decode("latin-1"), -1)
-        if count < 0 or name.decode("latin-1") in values or tokens[column::width].count(name) != n_frames:
+        count = counts.get(name.decode(), -1)
+        if count < 0 or name.decode() in values or tokens[column::width].count(name) != n_frames:
             return None
         block = np.empty((n_frames, count))
         try:
@@ -274,7 +302,7 @@ def _read_regular_values(path: Path, body: bytes, counts: dict[str, int]) -> dic
             return None
         if not np.isfinite(block).all():
             return None
-        values[name.decode("latin-1")] = block
+        values[name.decode()] = block
         column += 1 + count
     return values if all(token.isdigit() for token in tokens[::width]) else None
 
@@ -293,7 +321,7 @@ def _read_values_by_line(path: Path, body: bytes, first_line: int, counts: dict[
     """Read frames line by line: slower, but with comments and any order of bones, and errors name the line."""
     frames: list[dict[str, list[float]]] = []
     number = first_line
-    for number, raw in enumerate(body.decode("latin-1").splitlines(), start=first_line + 1):
+    for number, raw in enumerate(body.decode().splitlines(), start=first_line + 1):
         words = raw.split("#", 1)[0].split()
         where = f"{path}, line {number}"
         if not words:

@@ -1,69 +1,130 @@
 """Retargeting: from a motion file's own skeleton and rest pose to the project's.
 
-A_j rotates directions at joint j of our rest pose into those of the file's rest pose, in the file's axes. With L_j the file's
-rotation relative to the parent, G_j = G_parent L_j, ours are G'_j = G_j A_j, so
+With G_k the file's orientations in the world, B_j the rotation from our rest pose to the axes of its joint
+(`database.files.axes`), and p_k its positions, ours are
 
-    L'_j = A_parent^T L_j A_j,    offset'_j = A_parent^T offset_j,    tail'_j = A_j^T tail_j,
+    G'_j = G_k B_j,    offset'_j = median over frames of G'_parent^T (p_j - p_parent),    L'_j = G'_parent^T G'_j.
 
-and every joint keeps its position. In our rest pose legs point straight down and arms straight out; feet and hands have the A of
-the bone above, so that a foot keeps its angle to the shin; the trunk keeps the file's axes.
+Where the file has joints between two of ours that bend, a joint would not stay where it was. Its bone is then turned by the
+smallest rotation that points to where the next joint was; of two bones in a row in trunk and neck the joint between gives way, so
+that chest and head stay. What is left is said in mm and degrees.
 """
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.clips import Clip, clip_from_local
+from database.files.axes import JointMapping, find_joint_axes
+from database.files.lengths import build_skeleton, find_metres_per_unit, find_offset_joints
 from database.files.names import match_joints
-from database.files.source_motion import SourceMotion
-from database.geometry.rotations import rotation_between
-from database.geometry.skeleton import Skeleton
+from database.files.source_motion import (
+    SourceMotion,
+    SourcePoses,
+    compute_rest_pose,
+    compute_source_poses,
+    list_path_from_root,
+)
+from database.geometry.rotations import compute_geodesic_rad, rotation_between
 
 logger = logging.getLogger(__name__)
-UNITS_M = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001, "inches": 0.0254, "CMU units (inches / 0.45)": 0.0254 / 0.45}
-TYPICAL_HEIGHT_M = 1.72
-HEIGHTS_M = (0.8, 2.5)  # outside of this the unit must be another
-FORWARD_FOOT = np.array([0.0, -0.3, 0.95])
-# Tails as shares of the height, for files that end at the wrist, the ankle or the neck.
-TAIL_SHARE = {"head": (0.0, 0.11, 0.0), "Hand": (0.1, 0.0, 0.0), "Foot": (0.0, -0.035, 0.08), "Toes": (0.0, 0.0, 0.035)}
-MAIN_CHILD = {"hips": "spine", "upperChest": "neck"}
+# Two bones in a row, of which the joint between gives way; and single bones that point to the next joint.
+CHAINS = (("spine", "chest", "upperChest"), ("neck", "upperNeck", "head"))
+POINTING = ("UpperLeg", "LowerLeg", "Foot", "Shoulder", "UpperArm", "LowerArm")
+AXES = {sign + name: float(sign + "1") * np.eye(3)[k] for k, name in enumerate("xyz") for sign in ("", "-")}
+ON_PLACE_M = 1e-6  # a joint that is nearer stays as it is
+SAME = 1e-6  # share of a bone: less is rounding
+SAID_M = 1e-3  # joints further off are said
 
 
 @dataclass(frozen=True, slots=True)
-class JointMapping:
-    """source: the file's joint for each of ours, (J,), -1 where it has none; rest: the rotations A, (J, 3, 3)."""
+class ImportHints:
+    """What the user says about a file, in place of what is found: unit (a key of UNITS_M), up (a key of AXES), rate_hz, and names
+    (our joint -> the file's)."""
 
-    source: tuple[int, ...]
-    rest: Floats
+    unit: str = ""
+    up: str = ""
+    rate_hz: float = 0.0
+    names: dict[str, str] = field(default_factory=dict)
 
 
-def clip_from_source(where: str, motion: SourceMotion) -> Clip:
-    """Return a motion with our joints, rest pose, metres and Y up.
+NO_HINTS = ImportHints()
 
-    where: the file, for messages. Raises FileFormatError: it is no person.
+
+class Residual(NamedTuple):
+    """How far joints of an imported motion are from where the file has them: largest and median [m], whose the largest is, and by
+    how much bones were turned for it [rad]."""
+
+    worst_m: float
+    median_m: float
+    joint: str
+    turned_rad: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMotion:
+    """A motion of a file as a clip: residual; found: what was found of unit and axes; notes: what was doubted or forgiven."""
+
+    clip: Clip
+    residual: Residual
+    found: str
+    notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return lines for the user: one, and one a note."""
+        worst = f"joints within {1e3 * self.residual.worst_m:.1f} mm"
+        if self.residual.worst_m > SAID_M:
+            turned = f"bones turned by up to {np.rad2deg(self.residual.turned_rad):.1f} degrees"
+            worst = f"joints off by up to {1e3 * self.residual.worst_m:.0f} mm ({self.residual.joint}), {turned}"
+        clip = self.clip
+        return [
+            f"{clip.n_frames} frames at {clip.fps:g} Hz, {clip.skeleton.height_m:.2f} m tall, {self.found}; {worst}",
+            *self.notes,
+        ]
+
+
+def import_motion(where: str, motion: SourceMotion, hints: ImportHints = NO_HINTS) -> ImportedMotion:
+    """Return a motion with our joints, rest pose, metres and Y up, and how well it fits.
+
+    Args:
+        where: the file, for messages.
+        motion: of the file.
+        hints: what the user says about it.
+    Raises: FileFormatError: it is no person.
     """
-    mapping = map_source_joints(where, motion)
-    source = mapping.source
-    scale = _find_metres_per_unit(where, motion, source)
-    skeleton = _build_skeleton(motion, mapping, scale)
-    orientation, position = _compute_hips(motion, source[0])
-    world = _compute_world_rotation(motion, mapping, orientation)
-    local = np.empty((len(position), N_JOINTS, 3, 3))
-    local[:, 0] = world @ orientation @ mapping.rest[0]
-    for joint in range(1, N_JOINTS):
-        local[:, joint] = _compute_local_rotation(motion, mapping, joint)
-    return clip_from_local(motion.name, skeleton, motion.fps, local, (position * scale) @ world.T)
+    match = match_joints(where, motion, hints.names)
+    source = match.source
+    poses = compute_source_poses(motion, list_path_from_root(motion.parents, source[0]))
+    mapping = find_joint_axes(motion, source, poses)
+    body = _Body(motion, mapping, [poses.positions[max(k, 0)] for k in source])
+    G = _compute_orientations(poses, body)
+    offsets = _measure_offsets(body, G)
+    unit, unit_said = find_metres_per_unit(where, motion, offsets, hints.unit)
+    skeleton = build_skeleton(motion, mapping, offsets * unit, unit)
+    up, up_said = _find_up(body, hints.up)
+    turned = [np.array(each) for each in G]
+    p = _place_joints(body, turned, skeleton.offsets_m / unit)
+    residual = _measure_residual(body, p, (G, turned), unit)
+    W = rotation_between(AXES[up], AXES["y"])
+    local = np.stack([W @ turned[0], *(np.swapaxes(turned[PARENTS[j]], 1, 2) @ turned[j] for j in range(1, N_JOINTS))], axis=1)
+    clip = clip_from_local(motion.name, skeleton, hints.rate_hz or motion.fps, local, (body.place[0] * unit) @ W.T)
+    shaped = ", ".join(f"{name} {motion.names[k]}" for name, k in zip(JOINTS, source, strict=True) if k >= 0)
+    notes = [
+        *motion.notes,
+        *([f"its names do not tell which joint is which, so by its shape: {shaped}"] if match.by_shape else []),
+    ]
+    notes += [*_list_doubts(body, turned, unit)]
+    return ImportedMotion(clip, residual, f"{unit_said}, {up_said}", tuple(notes))
 
 
 def map_source_joints(where: str, motion: SourceMotion) -> JointMapping:
     """Return the file's joint for each of ours and the rotations between the rest poses. Raises FileFormatError: no person."""
-    source = match_joints(where, motion.names, motion.parents)
-    return JointMapping(tuple(source), _compute_rest_rotations(motion, source))
+    return find_joint_axes(motion, match_joints(where, motion).source, None)
 
 
 def find_joint_path(motion: SourceMotion, mapping: JointMapping, joint: int) -> list[int]:
@@ -76,16 +137,8 @@ def find_joint_path(motion: SourceMotion, mapping: JointMapping, joint: int) -> 
     """
     if mapping.source[joint] < 0:
         return []
-    return _find_path_below(motion.parents, mapping.source[joint], mapping.source[_find_mapped_parent(mapping.source, joint)])
-
-
-def _find_path_below(parents: Sequence[int], joint: int, ancestor: int) -> list[int]:
-    """Return the joints from below `ancestor` down to `joint`."""
-    path: list[int] = []
-    while joint not in (ancestor, -1):
-        path.insert(0, joint)
-        joint = parents[joint]
-    return path
+    above = list_path_from_root(motion.parents, mapping.source[_find_mapped_parent(mapping.source, joint)])
+    return [k for k in list_path_from_root(motion.parents, mapping.source[joint]) if k not in above]
 
 
 def _find_mapped_parent(source: Sequence[int], joint: int) -> int:
@@ -96,185 +149,183 @@ def _find_mapped_parent(source: Sequence[int], joint: int) -> int:
     return joint
 
 
-def _compute_local_rotation(motion: SourceMotion, mapping: JointMapping, joint: int) -> Floats:
-    """Return A_parent^T L A of one joint, (N, 3, 3) or (3, 3), L the product of all the file's joints that ours stands for."""
-    A_parent, A = mapping.rest[PARENTS[joint]], mapping.rest[joint]
-    total = A_parent.T
-    for k in find_joint_path(motion, mapping, joint):
-        rotation = motion.rotations[k]
-        total = total if rotation is None else total @ rotation
-    return np.asarray(total @ A)
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """A motion, its joints as ours, and where ours were, J of (N, 3) [file units]."""
+
+    motion: SourceMotion
+    mapping: JointMapping
+    place: Sequence[Floats]
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        """The file's joint for each of ours, (J,), -1 where it has none."""
+        return self.mapping.source
 
 
-def _compute_hips(motion: SourceMotion, hips: int) -> tuple[Floats, Floats]:
-    """Return orientation (N, 3, 3) and position (N, 3) [file units] of the hips, also where they are not the root."""
-    position = motion.root
-    orientation = np.broadcast_to(np.eye(3), (len(position), 3, 3))
-    for k in _find_path_below(motion.parents, hips, -1):
-        if motion.parents[k] >= 0:
-            position = position + orientation @ motion.offsets[k]
-        rotation = motion.rotations[k]
-        orientation = orientation if rotation is None else orientation @ rotation
-    return orientation, position
+def _compute_orientations(poses: SourcePoses, body: _Body) -> list[Floats]:
+    """Return our orientations in the file's world, J of (N, 3, 3); joints that the file lacks turn with the one above."""
+    G = list[Floats]()
+    for joint, k in enumerate(body.source):
+        G.append(G[PARENTS[joint]] if k < 0 else poses.orientations[k] @ body.mapping.rest[joint])
+    return G
 
 
-def _compute_rest_positions(motion: SourceMotion) -> Floats:
-    """Return the file's joints in its rest pose, (K, 3) [file units]."""
-    rest = np.zeros((len(motion.names), 3))
-    for k, parent in enumerate(motion.parents):
-        if parent >= 0:
-            rest[k] = rest[parent] + motion.offsets[k]
-    return rest
-
-
-def _compute_rest_rotations(motion: SourceMotion, source: Sequence[int]) -> Floats:
-    """Return A of every joint, (J, 3, 3); each differs from its parent's by the smallest rotation that fits its bone."""
-    rest = _compute_rest_positions(motion)
-    A = np.empty((N_JOINTS, 3, 3))
-    A[0] = _compute_body_axes(rest, source)
+def _measure_offsets(body: _Body, G: Sequence[Floats]) -> Floats:
+    """Return our offsets, (J, 3) [file units]: medians over the frames; joints that the file lacks share the next one's."""
+    offsets, rest = np.zeros((N_JOINTS, 3)), compute_rest_pose(body.motion)
     for joint in range(1, N_JOINTS):
-        A[joint] = A[PARENTS[joint]]
-        name = JOINTS[joint]
-        child = next((c for c in range(N_JOINTS) if PARENTS[c] == joint and source[c] >= 0), -1)
-        if source[joint] < 0 or child < 0:
+        if body.source[joint] < 0:
             continue
-        ours, theirs = _find_bone_direction(name), rest[source[child]] - rest[source[joint]]
-        if name.endswith("Foot"):
-            forward = A[joint].T @ theirs
-            ours = FORWARD_FOOT if forward[2] < 0.3 * np.linalg.norm(forward) else None
-        if ours is not None and np.linalg.norm(theirs) > 1e-9:
-            A[joint] = rotation_between(A[joint] @ ours, theirs) @ A[joint]
-    return A
-
-
-def _find_bone_direction(name: str) -> Floats | None:
-    """Return the direction in which a limb's bone points in our rest pose; None for joints that keep their parent's A."""
-    if name.endswith(("UpperLeg", "LowerLeg")):
-        return np.array([0.0, -1.0, 0.0])
-    if name.endswith(("UpperArm", "LowerArm")):
-        return np.array([1.0 if name.startswith("left") else -1.0, 0.0, 0.0])
-    return None
-
-
-def _compute_body_axes(rest: Floats, source: Sequence[int]) -> Floats:
-    """Return the axes of the file's rest pose (left, up, forward as columns), rounded to coordinate axes."""
-    names = ("leftUpperLeg", "rightUpperLeg", "leftUpperArm", "rightUpperArm")
-    left_leg, right_leg, left_arm, right_arm = (rest[source[JOINT_INDEX[name]]] for name in names)
-    lateral = left_leg - right_leg + left_arm - right_arm
-    up = left_arm + right_arm - left_leg - right_leg
-    axes = np.zeros((3, 3))
-    u = int(np.argmax(np.abs(up)))
-    axes[u, 1] = np.sign(up[u])
-    lateral[u] = 0.0
-    x = int(np.argmax(np.abs(lateral)))
-    axes[x, 0] = np.sign(lateral[x]) or 1.0
-    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
-    return axes
-
-
-def _compute_world_rotation(motion: SourceMotion, mapping: JointMapping, orientation: Floats) -> Floats:
-    """Return the rotation that makes the file's world Y up: its up is Y, or that of its rest pose if the trunk is nearer it."""
-    up = mapping.rest[0][:, 1]
-    y = np.array([0.0, 1.0, 0.0])
-    trunk = orientation.mean(axis=0) @ up
-    return np.eye(3) if trunk @ y >= trunk @ up else rotation_between(up, y)
-
-
-def _build_skeleton(motion: SourceMotion, mapping: JointMapping, scale: float) -> Skeleton:
-    """Return offsets and tails in our rest pose [m]."""
-    source, A = mapping.source, mapping.rest
-    offsets, tails = np.zeros((N_JOINTS, 3)), np.zeros((N_JOINTS, 3))
-    for joint in range(1, N_JOINTS):
-        if source[joint] < 0:
-            continue
-        above = _find_mapped_parent(source, joint)
-        path = _find_path_below(motion.parents, source[joint], source[above])
-        whole = A[above].T @ sum((motion.offsets[k] for k in path), np.zeros(3)) * scale
-        steps = _find_offset_joints(source, joint, above)
+        above = _find_mapped_parent(body.source, joint)
+        step = (body.place[joint] - body.place[above])[:, None, :] @ G[above]
+        whole = np.median(step[:, 0], axis=0)
+        k = body.source[above]
+        rigid = body.mapping.rest[above].T @ rest.orientations[k].T @ (rest.positions[body.source[joint]] - rest.positions[k])
+        if np.abs(whole - rigid).max() < SAME * np.abs(rigid).max():
+            whole = rigid  # to the last digit the same in all takes of a person
+        elif any(joint == JOINT_INDEX[chain[2]] and body.source[JOINT_INDEX[chain[1]]] >= 0 for chain in CHAINS):
+            # The longest that it gets between joints that bend, so that the chain reaches as far in every frame.
+            whole = whole * (float(np.linalg.norm(step[:, 0], axis=1).max()) / max(float(np.linalg.norm(whole)), 1e-12))
+        steps = find_offset_joints(body.source, joint, above)
         offsets[steps] = whole / len(steps)
-    for joint in range(N_JOINTS):
-        tails[joint] = _find_tail(motion, mapping, joint, offsets, scale)
-    height_m = _measure_height(offsets)
-    for joint in range(N_JOINTS):
-        _complete_tail(joint, source, offsets, tails, height_m)
-    return Skeleton(motion.subject, offsets, tails)
+    return offsets
 
 
-def _find_offset_joints(source: Sequence[int], joint: int, above: int) -> list[int]:
-    """Return `joint` and the missing joints right above it without other children, which share its offset."""
-    steps = [joint]
-    while PARENTS[steps[0]] != above and PARENTS.count(PARENTS[steps[0]]) == 1:
-        steps.insert(0, PARENTS[steps[0]])
-    return steps
+def _place_joints(body: _Body, G: list[Floats], offsets: Floats) -> Floats:
+    """Turn bones, in place, where a joint would not stay where it was, and return where all joints are, (J, N, 3) [file units].
 
-
-def _find_tail(motion: SourceMotion, mapping: JointMapping, joint: int, offsets: Floats, scale: float) -> Floats:
-    """Return the end of one bone: its main child, or the furthest end below it in the file; zero if unknown."""
-    children = [c for c in range(N_JOINTS) if PARENTS[c] == joint]
-    main = JOINT_INDEX[MAIN_CHILD[JOINTS[joint]]] if JOINTS[joint] in MAIN_CHILD else (children[0] if children else -1)
-    if main >= 0 and (mapping.source[main] >= 0 or offsets[main].any()):
-        return np.array(offsets[main])
-    k = mapping.source[joint]
-    if k < 0:
-        return np.zeros(3)
-    rest = _compute_rest_positions(motion)
-    # Where a hand has an end of its own, those of fingers and thumbs, which bend, do not count.
-    below = [end for end in motion.ends if k in _find_path_below(motion.parents, end, -1) and not _is_beyond_hand(motion, end)]
-    reach = [rest[end] + motion.ends[end] - rest[k] for end in below]
-    return np.asarray(mapping.rest[joint].T @ max(reach, key=lambda v: float(v @ v), default=np.zeros(3)) * scale)
-
-
-def _is_beyond_hand(motion: SourceMotion, joint: int) -> bool:
-    """Return whether a joint above this one has an end of its own."""
-    return any(k in motion.ends for k in _find_path_below(motion.parents, motion.parents[joint], -1))
-
-
-def _complete_tail(joint: int, source: Sequence[int], offsets: Floats, tails: Floats, height_m: float) -> None:
-    """Complete hand, foot, toes and head that the file lacks, from the ends of the bones above or by proportion."""
-    name = JOINTS[joint]
-    if source[joint] < 0 and not offsets[joint].any() and name.endswith(("Hand", "Foot", "Toes")):
-        above = PARENTS[joint]
-        offsets[joint] = tails[above] if tails[above].any() else _estimate_tail(JOINTS[above], height_m)
-    if not tails[joint].any() and name.endswith(tuple(TAIL_SHARE)):
-        tails[joint] = _estimate_tail(name, height_m)
-    if PARENTS[joint] >= 0 and not tails[PARENTS[joint]].any() and PARENTS.count(PARENTS[joint]) == 1:
-        tails[PARENTS[joint]] = offsets[joint]
-
-
-def _estimate_tail(name: str, height_m: float) -> Floats:
-    """Return a usual tail for a bone that the file does not have."""
-    share = next((np.array(v) for part, v in TAIL_SHARE.items() if name.endswith(part)), np.array([0.16, 0.0, 0.0]))
-    if name.endswith("LowerLeg"):
-        share = np.array([0.0, -0.24, 0.0])
-    return height_m * share * ([-1.0, 1.0, 1.0] if name.startswith("right") else [1.0, 1.0, 1.0])
-
-
-def _measure_height(offsets: Floats) -> float:
-    """Return the height from the bone lengths from ankle to hip to head, which do not depend on the rest pose."""
-    length = np.linalg.norm(offsets, axis=1)
-    legs = [length[JOINT_INDEX[side + part]] for side in ("left", "right") for part in ("LowerLeg", "Foot")]
-    trunk = [length[JOINT_INDEX[name]] for name in ("spine", "chest", "upperChest", "neck", "upperNeck", "head")]
-    # The ankle is 5% of the height above the floor, the head's joint 11% below the top; hips to thigh 3%.
-    return float((sum(legs) / 2 + sum(trunk)) / 0.83)
-
-
-def _find_metres_per_unit(where: str, motion: SourceMotion, source: Sequence[int]) -> float:
-    """Return the file's unit, or the one in which the height is most like a person's, which is logged.
-
-    Raises FileFormatError: no unit makes it a person.
+    Args:
+        body: the motion.
+        G: our orientations, J of (N, 3, 3), which are changed.
+        offsets: ours, (J, 3) [file units].
     """
-    offsets = np.zeros((N_JOINTS, 3))
-    for joint in range(1, N_JOINTS):
-        if source[joint] >= 0:
-            path = _find_path_below(motion.parents, source[joint], source[_find_mapped_parent(source, joint)])
-            offsets[joint] = sum((motion.offsets[k] for k in path), np.zeros(3))
-    height = _measure_height(offsets)
-    if height <= 0:
-        raise FileFormatError(f"{where}: the skeleton has no length; expected bones of a person")
-    if motion.metres_per_unit and HEIGHTS_M[0] <= height * motion.metres_per_unit <= HEIGHTS_M[1]:
-        return motion.metres_per_unit
-    name, unit = min(UNITS_M.items(), key=lambda item: abs(np.log(height * item[1] / TYPICAL_HEIGHT_M)))
-    if not HEIGHTS_M[0] <= height * unit <= HEIGHTS_M[1]:
-        raise FileFormatError(f"{where}: stands {height:.3g} units tall, no person in m, cm, mm or inches; rescale it")
-    logger.info("%s: stands %.4g units tall, taken as %s (%.2f m)", where, height, name, height * unit)
-    return unit
+    size = float(np.abs(offsets).sum())
+    p, goals = np.empty((N_JOINTS, *body.place[0].shape)), dict[int, Floats]()
+    chains = {JOINT_INDEX[a]: (JOINT_INDEX[b], JOINT_INDEX[c]) for a, b, c in CHAINS}
+    p[0] = body.place[0]
+    for joint in range(N_JOINTS):
+        if joint:
+            p[joint] = p[PARENTS[joint]] + G[PARENTS[joint]] @ offsets[joint]
+        middle, end = chains.get(joint, (-1, -1))
+        if end >= 0 and body.source[joint] >= 0 and body.source[middle] >= 0 and body.source[end] >= 0:
+            goals[middle] = _find_middle(p[joint], body.place[middle], body.place[end], offsets[[middle, end]])
+            goals[end] = body.place[end]
+        elif JOINTS[joint].endswith(POINTING) and body.source[joint] >= 0:
+            goals[joint + 1] = body.place[joint + 1]
+        child = next((c for c in goals if PARENTS[c] == joint and body.source[c] >= 0), -1)
+        if child >= 0:
+            _point_bone(G, joint, G[joint] @ offsets[child], goals[child] - p[joint], ON_PLACE_M * size)
+        for below in range(joint + 1, N_JOINTS):
+            if body.source[below] < 0 and PARENTS[below] == joint:
+                G[below] = G[joint]
+    return p
+
+
+def _point_bone(G: list[Floats], joint: int, bone: Floats, wanted: Floats, near: float) -> None:
+    """Turn a joint, in place, by the smallest rotation that takes its bone, (N, 3), to the direction wanted, if not near."""
+    off = np.linalg.norm(bone - wanted, axis=1)
+    length = np.linalg.norm(bone, axis=1) * np.linalg.norm(wanted, axis=1)
+    rows = np.flatnonzero((off > near) & (length > 1e-12))
+    if len(rows):
+        G[joint] = np.array(G[joint])
+    for n in rows:
+        G[joint][n] = rotation_between(bone[n], wanted[n]) @ G[joint][n]
+
+
+def _find_middle(start: Floats, middle: Floats, end: Floats, offsets: Floats) -> Floats:
+    """Return where the joint between two bones must be for the chain to reach `end`: nearest to where it was, (N, 3).
+
+    Args:
+        start, middle, end: where the joints are, (N, 3).
+        offsets: the two bones, (2, 3).
+    """
+    a, b = np.linalg.norm(offsets, axis=1)
+    whole = end - start
+    distance = np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-12)
+    axis = whole / distance
+    reach = np.clip(distance, abs(a - b), a + b)
+    along = (reach**2 + a**2 - b**2) / np.maximum(2.0 * reach, 1e-12)
+    across = (middle - start) - axis * np.sum((middle - start) * axis, axis=1, keepdims=True)
+    size = np.linalg.norm(across, axis=1, keepdims=True)
+    height = np.sqrt(np.maximum(a**2 - along**2, 0.0))
+    return np.asarray(start + axis * along + np.where(size > 1e-9, across / np.maximum(size, 1e-12), 0.0) * height)
+
+
+def _measure_residual(body: _Body, p: Floats, G: tuple[Sequence[Floats], Sequence[Floats]], unit: float) -> Residual:
+    """Return how far joints are from where they were, and by how much bones were turned.
+
+    Args:
+        body: the motion.
+        p: where our joints are, (J, N, 3) [file units].
+        G: our orientations before and after bones were turned, J of (N, 3, 3) each.
+        unit: metres per unit.
+    """
+    mapped = [joint for joint in range(N_JOINTS) if body.source[joint] >= 0]
+    off = unit * np.array([np.linalg.norm(p[joint] - body.place[joint], axis=1) for joint in mapped])
+    worst = int(np.argmax(off.max(axis=1)))
+    changed = [joint for joint in mapped if G[0][joint] is not G[1][joint] and not np.array_equal(G[0][joint], G[1][joint])]
+    turned = max((float(compute_geodesic_rad(G[0][joint], G[1][joint]).max()) for joint in changed), default=0.0)
+    return Residual(float(off.max()), float(np.median(off)), JOINTS[mapped[worst]], turned)
+
+
+def _find_up(body: _Body, hint: str) -> tuple[str, str]:
+    """Return which axis of the file's world points up, and what to say of it.
+
+    Y, or the axis that is up in the rest pose if the trunk is nearer it; without a rest pose, the axis along which people stand.
+    """
+    if hint:
+        return hint, f"{hint.upper()} up as given"
+    arms = body.place[JOINT_INDEX["leftUpperArm"]] + body.place[JOINT_INDEX["rightUpperArm"]]
+    legs = body.place[JOINT_INDEX["leftUpperLeg"]] + body.place[JOINT_INDEX["rightUpperLeg"]]
+    trunk = arms - legs
+    trunk = (trunk / np.maximum(np.linalg.norm(trunk, axis=1, keepdims=True), 1e-12)).mean(axis=0)
+    rest_up = compute_rest_pose(body.motion).orientations[body.source[0]] @ body.mapping.rest[0][:, 1]
+    likely = {name: float(axis @ trunk) for name, axis in AXES.items()}
+    best = max(likely, key=lambda name: likely[name])
+    if body.mapping.from_rest:
+        rest = max(AXES, key=lambda name: float(AXES[name] @ rest_up))
+        best = rest if likely[rest] > likely["y"] else "y"
+        # A rest pose that lies in the world that the body stands in tells nothing of the world.
+        if likely[best] < 0.3 and max(likely.values()) > 0.8:
+            best = max(likely, key=lambda name: likely[name])
+    elif likely[best] < 0.7:
+        best = "y"
+    return best, f"{best.upper()} up"
+
+
+def _list_doubts(body: _Body, G: Sequence[Floats], unit: float) -> list[str]:
+    """Return what a user should look at."""
+    doubts = list[str]()
+    if not body.mapping.from_rest:
+        doubts.append("its pose without rotations is no person who stands; the joints' axes were found from the motion")
+    backward = _measure_backward_knees(body, G)
+    if backward > 0.5:
+        doubts.append(
+            f"knees bend forwards in {100 * backward:.0f} % of the frames in which they bend: is it mirrored or turned?"
+        )
+    missing = [JOINTS[j] for j, k in enumerate(body.source) if k < 0 and JOINTS[j] not in ("chest", "upperNeck", "upperChest")]
+    if missing:
+        doubts.append(f"not in the file, so held straight: {', '.join(missing)}")
+    below = [k for k in body.motion.moves if k in body.source[1:]]
+    change = max((float(np.abs(body.motion.moves[k] - body.motion.offsets[k]).max()) * unit for k in below), default=0.0)
+    if change > SAID_M:
+        doubts.append(f"bones change their length by up to {1e3 * change:.0f} mm in the file; their medians are taken")
+    return doubts
+
+
+def _measure_backward_knees(body: _Body, G: Sequence[Floats]) -> float:
+    """Return the share of frames, of those in which a knee bends by more than 40 degrees, in which it bends forwards."""
+    wrong = bent = 0
+    for side in ("left", "right"):
+        hip, knee, foot = (JOINT_INDEX[side + part] for part in ("UpperLeg", "LowerLeg", "Foot"))
+        if body.source[foot] < 0:
+            continue
+        first, second = (
+            v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)
+            for v in (body.place[knee] - body.place[hip], body.place[foot] - body.place[knee])
+        )
+        about_left = np.sum(np.cross(first, second) * G[hip][:, :, 0], axis=1)
+        is_bent = (np.sum(first * second, axis=1) < np.cos(np.deg2rad(40.0))) & (np.abs(about_left) > 0.3)
+        bent, wrong = bent + int(np.count_nonzero(is_bent)), wrong + int(np.count_nonzero(is_bent & (about_left < 0.0)))
+    return wrong / bent if bent > 5 else 0.0

@@ -1,31 +1,78 @@
-"""A take from a file: a recording of the stream, or a motion of another program."""
+"""A take from a file: a recording of the stream, or a motion of another program. All commands that take a take read it here."""
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from config.errors import DuocapError
-from database.files.read import SUFFIXES, read_clip
+from database.clips import Clip
+from database.files.read import SUFFIXES, read_clip, read_imported_motion
+from database.files.retarget import NO_HINTS, ImportHints
 from reconstruct.pose import TrackingState
 from stream.export.from_recording import read_longest_motion
+from stream.export.recorded import write_recording
 from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
 
+logger = logging.getLogger(__name__)
 RECORDING = ".mcap"
+KINDS = f"a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})"
+Tell = Callable[[str], None]
 
 
-def read_take(file: Path | str) -> Take:
-    """Read a motion, a recording, or the recording in the folder of a session. Raises DuocapError."""
+def is_motion_file(file: Path) -> bool:
+    """Return whether a file is a motion of another program, by its name."""
+    return file.suffix.lower() in SUFFIXES and not file.is_dir()
+
+
+def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None = None) -> Take:
+    """Read a motion, a recording, or the recording in the folder of a session.
+
+    Args:
+        file: the file or folder.
+        hints: what the user says about a motion of another program.
+        tell: receives what was found in such a motion, line by line; None: it is logged.
+    Raises: DuocapError.
+    """
     file = Path(file)
     if file.is_dir() or file.suffix.lower() == RECORDING:
         return read_longest_motion(open_recording(find_take(file))).take()
     if not file.exists():
-        raise DuocapError(f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})")
-    if file.suffix.lower() not in SUFFIXES:
-        raise DuocapError(f"{file}: cannot be read as motion; give {', '.join(SUFFIXES)}, or a recording ({RECORDING})")
-    clip = read_clip(file)
+        raise DuocapError(f"{file}: no such file; give {KINDS}")
+    if not is_motion_file(file):
+        raise DuocapError(f"{file}: cannot be read as motion; give {KINDS}")
+    if tell is None:
+        return take_from_clip(read_clip(file, hints), file.name)
+    imported = read_imported_motion(file, hints)
+    for line in imported.lines():
+        tell(f"{file.name}: {line}")
+    return take_from_clip(imported.clip, file.name)
+
+
+def take_from_clip(clip: Clip, source: str) -> Take:
+    """Return a clip as a take, tracked in all frames; source: name of its file."""
     n = clip.n_frames
-    info = TakeInfo(subject=clip.skeleton.name, source=file.name)
+    info = TakeInfo(subject=clip.skeleton.name, source=source)
     states = (TrackingState.TRACKING,) * n
     return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info)
+
+
+def find_recording(file: Path, folder: Path, hints: ImportHints = NO_HINTS, tell: Tell | None = None) -> Path:
+    """Return the recording of a path, for what plays recordings: a motion of another program is written as one.
+
+    Args:
+        file: a recording, the folder of a session, or a motion.
+        folder: where a motion is written as a recording.
+        hints, tell: as `read_take`.
+    Raises: DuocapError.
+    """
+    if not is_motion_file(file):
+        return find_take(file)
+    take = read_take(file, hints, tell)
+    numbered = (folder / f"{file.stem}{'' if n == 1 else f' {n}'}{RECORDING}" for n in range(1, 100))
+    written = next(path for path in numbered if not path.exists())
+    write_recording(written, take)
+    return written

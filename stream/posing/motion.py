@@ -24,6 +24,7 @@ from stream.posing.document import Document, Keyframe, Point, PosingError, Store
 
 SHOWN_HZ = 60.0
 MAX_SECONDS = 60.0
+KEY_STEP_S = 0.25  # of a take that becomes keys: a step of a walk has two
 PINNED_SIGMA_M, GUIDED_SIGMA_M = 0.01, 0.03
 GUIDED = ("hips", "head", "leftHand", "rightHand", "leftFoot", "rightFoot")  # follow the keys' poses where they are not held
 MotionProgress = Callable[[int, int], None]
@@ -87,6 +88,32 @@ def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProg
 def take_from_pose(document: Document, skeleton: Skeleton) -> Take:
     """Return the pose alone as a take of one frame."""
     return _take_from_arrays(skeleton, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy(), SHOWN_HZ)
+
+
+def document_from_take(take: Take, skeleton: Skeleton) -> Document:
+    """Return a document with keys of a take, one every KEY_STEP_S, on another body; its height scales the path of the hips.
+
+    Args:
+        take: the motion.
+        skeleton: body that is posed.
+    Raises: PosingError: nobody is tracked in it.
+    """
+    tracked = np.flatnonzero(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)))
+    if not len(tracked):
+        raise PosingError("nobody is tracked in the take; give another one to pose after")
+    ratio = _measure_hips_height(skeleton) / _measure_hips_height(take.skeleton)
+    seconds = take.seconds[tracked] - take.seconds[tracked[0]]
+    wanted = np.arange(0.0, min(float(seconds[-1]), MAX_SECONDS) + 1e-6, KEY_STEP_S)
+    rows = tracked[np.unique(np.minimum(np.searchsorted(seconds, wanted - 1e-6), len(seconds) - 1))]
+    poses = [StoredPose(take.rotvec[row].copy(), ratio * take.root_m[row]) for row in rows]
+    times = [float(take.seconds[row] - take.seconds[tracked[0]]) for row in rows]
+    keys = tuple(Keyframe(time_s, pose) for time_s, pose in zip(times, poses, strict=True))
+    return Document(poses[0], keys=keys)
+
+
+def _measure_hips_height(skeleton: Skeleton) -> float:
+    """Return how high the hips are above the soles in the rest pose [m]."""
+    return -float((skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min())
 
 
 def _build_constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:

@@ -1,6 +1,6 @@
 """All specimens, by group; a new group is a module with `SPECIMENS` and a line here."""
 
-from tests.zoo import boards, cases, clocks, foreign_rigs, lenses, marker_files, marker_sets, recordings, rigs
+from tests.zoo import boards, cases, clocks, foreign_rigs, lenses, marker_files, marker_sets, motions, recordings, rigs
 from tests.zoo.specimen import Specimen
 
 GROUPS: dict[str, tuple[Specimen, ...]] = {
@@ -12,5 +12,6 @@ GROUPS: dict[str, tuple[Specimen, ...]] = {
     "clocks": clocks.SPECIMENS,
     "recordings": recordings.SPECIMENS,
     "marker sets": marker_sets.SPECIMENS,
+    "motions": motions.SPECIMENS,
     "cases": cases.SPECIMENS,
 }

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 Sources = Annotated[
-    list[Path], typer.Argument(metavar="SOURCE...", help="Motion files (.amc, .bvh), or folders that are searched for them.")
+    list[Path],
+    typer.Argument(
+        metavar="SOURCE...", help="Motion files (.amc, .bvh, .glb, .vrma), recordings (.mcap), or folders of motions."
+    ),
 ]
 Fps = Annotated[float, typer.Option(help="Poses a second; best what the cameras give.")]
 LeaveOut = Annotated[
@@ -215,6 +218,7 @@ def build(_settings: Settings, options: DatabaseBuildOptions) -> None:
     """Build one database from motion files; with --workers or --scheduler its --parts are shared among processes."""
     from database.build import build_database
     from database.parts import BuildOptions, build_in_parts
+    from tools.database.recorded import open_sources
 
     thin_rad, share = _angle_rad(options.thin), None
     if options.workers is not None or options.scheduler:
@@ -224,15 +228,15 @@ def build(_settings: Settings, options: DatabaseBuildOptions) -> None:
         if options.parts == 1:
             raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
         share = create_worker_build(WorkerPlan(options.workers, options.scheduler))
-    with _bar() as show:
+    with open_sources(options.sources) as sources, _bar() as show:
         if options.parts > 1 or options.mirrored:
             how = BuildOptions(options.fps, options.skip_bad, options.processes, not options.no_graph, thin_rad)
             report = build_in_parts(
-                options.sources, options.out, options.parts, how, options.leave_out or [], show, options.mirrored, share
+                sources, options.out, options.parts, how, options.leave_out or [], show, options.mirrored, share
             )
         else:
             report = build_database(
-                options.sources,
+                sources,
                 options.out,
                 options.fps,
                 options.leave_out or [],
@@ -291,10 +295,11 @@ def add(_settings: Settings, options: DatabaseAddOptions) -> None:
     from database.build import add_to_database
     from database.parts import add_part
     from database.store import is_of_parts
+    from tools.database.recorded import open_sources
 
-    with _bar() as show:
+    with open_sources(options.sources) as sources, _bar() as show:
         extend = add_part if is_of_parts(options.file) else add_to_database
-        report = extend(options.file, options.sources, options.leave_out or [], show, options.skip_bad, options.processes)
+        report = extend(options.file, sources, options.leave_out or [], show, options.skip_bad, options.processes)
     _tell(options.file, report.lines())
 
 

@@ -1,6 +1,7 @@
-"""`duocap export`: a recording in, files for other programs out."""
+"""`duocap export`: a recording or motion in, files for other programs out."""
 
 import logging
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import RecordingFile, add_settings_options
+from tools.commands.options import ImportOptions, TakeFile, add_settings_options
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
 from tools.progress import open_progress_bar
 
@@ -27,7 +28,7 @@ MAX_FPS = 1000.0
 class ExportOptions:
     """Options of `duocap export`."""
 
-    recording: RecordingFile
+    recording: TakeFile
     out: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Write this file, its format by its name; repeatable."),
@@ -47,18 +48,20 @@ class ExportOptions:
     )
     fps: Annotated[float | None, typer.Option(help="Resample to so many frames a second.")] = None
     in_place: Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")] = False
+    imported: ImportOptions
 
 
 @add_settings_options
 def export(settings: Settings, options: ExportOptions) -> None:
-    """Turn a recording into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
+    """Turn a recording, or a motion file, into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
+    from stream.export.read import is_motion_file
     from stream.recording.folders import find_take
 
-    recording = find_take(options.recording)
+    is_motion = is_motion_file(options.recording)
+    recording = options.recording if is_motion else find_take(options.recording)
     files = plan_export_files(recording, options.out or (), options.format_ or ())
     _check(files, options)
-    motion = _motion(recording)
-    take = _part(_smoothed(motion, options.smooth), options)
+    take = _part(_imported(options) if is_motion else _smoothed(_motion(recording), options.smooth), options)
     write_takes(files, take)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
@@ -90,6 +93,17 @@ def _motion(file: Path) -> "RecordedMotion":
         if note:
             logger.warning("%s: %s", file, note)
     return motion
+
+
+def _imported(options: ExportOptions) -> "Take":
+    """Read a motion of another program; to smooth it, it becomes a recording."""
+    from stream.export.read import find_recording, read_take
+
+    hints = options.imported.read_hints()
+    if options.smooth == 0.0:
+        return read_take(options.recording, hints, typer.echo)
+    with tempfile.TemporaryDirectory(prefix="duocap-export-") as folder:
+        return _smoothed(_motion(find_recording(options.recording, Path(folder), hints, typer.echo)), options.smooth)
 
 
 def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":

@@ -40,6 +40,7 @@ from tools.outputs import VMC_OPTION
 
 if TYPE_CHECKING:
     from capture.recording.recording import RecordingSpec
+    from database.files.retarget import ImportHints
 
 P = ParamSpec("P")
 
@@ -65,11 +66,17 @@ Views = Annotated[
         help="A video or a folder of images of each camera, one to eight, in the rig's order; or, alone, a session's folder.",
     ),
 ]
+TakeFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TAKE", help="A recording (.mcap), a session's folder, or a motion: .bvh, .amc with its .asf, .glb, .gltf, .vrma."
+    ),
+]
 RecordingFile = Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session.")]
 Motions = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[MOTION...]", help="Motion files (.bvh, .amc with its .asf), recordings (.mcap), folders of sessions."
+        metavar="[MOTION...]", help="Motion files (.bvh, .amc, .glb, .vrma), recordings (.mcap), folders of sessions."
     ),
 ]
 Builtin = Annotated[
@@ -204,6 +211,35 @@ class StyleOptions:
         bool,
         typer.Option("--no-style", help="Learn no style of the motion and use none, the same as --set fill.style=false."),
     ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """What is known of a motion of another program, in place of what is found in it."""
+
+    unit: Annotated[
+        Literal["m", "cm", "mm", "in", "cmu"] | None,
+        typer.Option(help="Unit of a motion file.", show_default="by the body's height"),
+    ] = None
+    up: Annotated[
+        Literal["x", "y", "z", "-x", "-y", "-z"] | None,
+        typer.Option(help="Axis that points up in a motion file.", show_default="by how the body stands"),
+    ] = None
+    rate: Annotated[float | None, typer.Option(min=1.0, max=2000.0, metavar="HZ", help="Frames a second of a motion file.")] = (
+        None
+    )
+    names: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help='Which joint is which in a motion file: hips = "Bone01", ...')
+    ] = None
+
+    def read_hints(self) -> "ImportHints":
+        """Return what the reader of motion files takes. Raises FileFormatError: the file of names."""
+        from config.files import read_toml
+        from database.files.names import check_names_given
+        from database.files.retarget import ImportHints
+
+        names = {} if self.names is None else check_names_given(str(self.names), read_toml(self.names))
+        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import BrowserPageOptions, Database, add_settings_options
+from tools.commands.options import BrowserPageOptions, Database, ImportOptions, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,8 @@ class PoseOptions:
         list[Path] | None,
         typer.Argument(
             metavar="[FILE...]",
-            help="Styles (.style; several are mixed) or a dictionary (.sparse) to pose by, a session (.json) to go on with.",
+            help="Styles (.style; several are mixed) or a dictionary (.sparse) to pose by, a session (.json) to go on with, "
+            "a motion or recording to begin with.",
         ),
     ] = None
     model: Annotated[
@@ -38,6 +39,7 @@ class PoseOptions:
     ] = None
     publish: Annotated[bool, typer.Option("--publish", help="Publish the pose to the stream from the start.")] = False
     page: BrowserPageOptions
+    imported: ImportOptions
 
 
 @add_settings_options
@@ -61,9 +63,11 @@ def pose(settings: Settings, options: PoseOptions) -> None:
         options.database,
         options.publish,
         options.page.browser and can_browse(),
+        given.take,
+        options.imported.read_hints(),
     )
     if options.out:
         check_folders(*options.out)
-        export_session(task, plan_export_files(given.session or Path("pose.json"), options.out, ()), typer.echo)
+        export_session(task, plan_export_files(given.session or given.take or Path("pose.json"), options.out, ()), typer.echo)
     else:
         serve_posing_page(task, typer.echo)

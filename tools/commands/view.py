@@ -1,5 +1,6 @@
-"""`duocap view`: the running stream or recordings in the browser."""
+"""`duocap view`: the running stream, recordings or motions in the browser."""
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import BrowserPageOptions, add_settings_options
+from tools.commands.options import BrowserPageOptions, ImportOptions, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,18 +18,20 @@ class ViewOptions:
     recordings: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RECORDING [RECORDING2]]",
-            help="Recordings or session folders to play, two side by side; a batch's folder: its report; none: the stream.",
+            metavar="[TAKE [TAKE2]]",
+            help="Recordings, sessions or motions (.bvh, .glb, ...), two side by side; a batch's folder: its report; "
+            "none: the stream.",
         ),
     ] = None
     page: BrowserPageOptions
     at_s: Annotated[float | None, typer.Option("--at", min=0.0, metavar="SECONDS", help="Stop a recording at this time.")] = None
+    imported: ImportOptions
 
 
 @add_settings_options
 def view(settings: Settings, options: ViewOptions) -> None:
-    """Show the running stream in the browser, play one recording or two side by side, or look through a batch."""
-    from stream.recording.folders import find_take
+    """Show the running stream in the browser, play one take or two side by side, or look through a batch."""
+    from stream.export.read import find_recording
     from stream.viewer.takes import MAX_TAKES
     from tools.batch.show import is_report, show_report
     from tools.viewer import ViewPlan, can_browse, show_viewer
@@ -37,9 +40,12 @@ def view(settings: Settings, options: ViewOptions) -> None:
     if options.recordings and len(options.recordings) == 1 and is_report(options.recordings[0]):
         show_report(options.recordings[0], settings, typer.echo, browser=browser)
         return
-    files = tuple(find_take(recording) for recording in options.recordings or ())
-    if len(files) > MAX_TAKES:
-        raise typer.BadParameter(f"{len(files)} recordings were given; at most {MAX_TAKES} stand side by side")
-    if options.at_s is not None and not files:
+    given = options.recordings or []
+    if len(given) > MAX_TAKES:
+        raise typer.BadParameter(f"{len(given)} recordings were given; at most {MAX_TAKES} stand side by side")
+    if options.at_s is not None and not given:
         raise typer.BadParameter("is a time of a recording; name one", param_hint="--at")
-    show_viewer(ViewPlan(settings, files, browser, options.at_s), typer.echo)
+    hints = options.imported.read_hints()
+    with tempfile.TemporaryDirectory(prefix="duocap-view-") as folder:
+        files = tuple(find_recording(file, Path(folder), hints, typer.echo) for file in given)
+        show_viewer(ViewPlan(settings, files, browser, options.at_s), typer.echo)

@@ -11,7 +11,7 @@ from database.files.asf_amc import read_amc
 from database.files.c3d import read_c3d
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
-from database.files.retarget import clip_from_source
+from database.files.retarget import import_motion
 from tools.evaluate.marker_bodies import NamedMarkers, fitted_clip, vicon_markers
 
 C3D = ".c3d"
@@ -36,7 +36,7 @@ def read_given(file: Path, skeleton: Path | None) -> Clip:
         return fitted_clip(file.stem, read_markers(file))
     if skeleton is None:
         return clean_clip(read_clip(file))[0]
-    return clean_clip(clip_from_source(str(file), read_amc(file, skeleton)))[0]
+    return clean_clip(import_motion(str(file), read_amc(file, skeleton)).clip)[0]
 
 
 def read_markers(file: Path) -> NamedMarkers:

@@ -15,7 +15,7 @@ from config.arrays import Floats
 from config.errors import DuocapError
 from database.clips import Clip, find_runs
 from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
-from database.files.read import SUFFIXES, read_clip
+from database.files.read import SUFFIXES, read_imported_motion
 from database.files.trc import read_trc
 from database.geometry.rotations import compute_geodesic_rad
 from reconstruct.models.physics.contacts import MIN_FRAMES
@@ -99,7 +99,8 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
         kinds = ", ".join(SUFFIXES)
         raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
     else:
-        motion = motion_from_clip(clean_clip(read_clip(file))[0], file.name)
+        imported = read_imported_motion(file)
+        motion = motion_from_clip(clean_clip(imported.clip)[0], file.name, tuple(imported.lines()))
     if not motion.ranges:
         raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion

@@ -29,7 +29,7 @@ from config.markers import MarkerSet, read_marker_set
 from database.builtin.catalog import make_builtin_clip
 from database.builtin.performance import make_demo_performance
 from database.clips import Clip, slice_clip
-from database.files.read import read_clip
+from database.files.read import SUFFIXES, read_clip
 from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
 from database.geometry.rotations import matrix_from_rotvec, quaternion_from_matrix
 
@@ -184,7 +184,6 @@ def place_stage(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, 
 
 HIDE_S = 0.5  # how long a marker stays hidden on purpose
 DEMO = "demo"  # a built-in performance of everything, by a performer who is in no database
-MOTION_FILES = (".bvh", ".amc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +273,7 @@ def load_motion(scene: SimulatedScene) -> Clip:
     Raises FileFormatError: no such file or built-in motion.
     """
     path = Path(scene.motion)
-    if path.suffix.lower() in MOTION_FILES or path.exists():
+    if path.suffix.lower() in SUFFIXES or path.exists():
         return read_clip(path)
     if scene.motion == DEMO:
         return make_demo_performance(seconds=scene.start_s + scene.seconds if scene.seconds > 0 else None)

@@ -10,7 +10,7 @@ from reconstruct.models.physics.anthropometry import Anthropometry
 
 MotionFile = Annotated[
     Path,
-    typer.Argument(metavar="MOTION", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc)."),
+    typer.Argument(metavar="MOTION", help="A motion (.bvh, .amc, .glb, .vrma), recording (.mcap), or markers (.trc)."),
 ]
 Mass = Annotated[float | None, typer.Option(metavar="KG", help="Of the whole body; default usual for its height.")]
 

@@ -20,7 +20,7 @@ class PhysicsTrainOptions:
 
     motions: Annotated[
         list[Path],
-        typer.Argument(metavar="MOTION...", help="Motions (.bvh, .amc with its .asf) or recordings (.mcap)."),
+        typer.Argument(metavar="MOTION...", help="Motions (.bvh, .amc, .glb, .vrma) or recordings (.mcap)."),
     ]
     out: Annotated[Path, typer.Option(metavar="FILE.forces", help="The force field to write.")]
     mass: Mass = None

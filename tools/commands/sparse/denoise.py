@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import TakeFiles, add_settings_options
+from tools.commands.options import ImportOptions, TakeFile, TakeFiles, add_settings_options
 from tools.progress import open_progress_bar
 
 
@@ -16,7 +16,7 @@ from tools.progress import open_progress_bar
 class SparseDenoiseOptions:
     """Options of `duocap sparse denoise`."""
 
-    take: Annotated[Path, typer.Argument(metavar="TAKE", help="A motion (.bvh, .amc with its .asf) or recording (.mcap).")]
+    take: TakeFile
     dictionary: Annotated[
         Path,
         typer.Option(metavar="FILE.sparse", help="A dictionary (duocap sparse train)."),
@@ -26,6 +26,7 @@ class SparseDenoiseOptions:
         float | None,
         typer.Option(metavar="MM", help="Deviation of the noise of a joint; default as estimated."),
     ] = None
+    imported: ImportOptions
 
 
 @add_settings_options
@@ -40,7 +41,7 @@ def denoise(settings: Settings, options: SparseDenoiseOptions) -> None:
     files = plan_export_files(options.take, options.out, ())
     if options.noise is not None and not 0.1 <= options.noise <= 500.0:
         raise DuocapError(f"--noise {options.noise:g}: must be from 0.1 to 500 mm")
-    before = read_take(options.take)
+    before = read_take(options.take, options.imported.read_hints(), typer.echo)
     with open_progress_bar("cleaning") as show:
         result = denoise_take(before, options.dictionary, None if options.noise is None else 1e-3 * options.noise, show)
     for line in result.lines:
