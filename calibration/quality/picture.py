@@ -48,7 +48,7 @@ HEAD_IN, LINE_IN, GAP = 0.52, 0.168, 0.45  # of a report: above its findings, of
 
 @contextmanager
 def open_figure(width_in: float, height_in: float, layout: Literal["constrained"] | None = None) -> Iterator[Figure]:
-    """Give an empty figure that needs no screen [inches]; axes and text made in the block are in the style."""
+    """Open an empty figure that needs no screen [inches]; axes and text that are made in the block are in our style."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

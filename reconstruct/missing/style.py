@@ -113,7 +113,7 @@ def compute_prediction_energy(
         asked: features that are asked for, with their variances.
         found: features and variance predicted at x; written.
         g: gradient, (Q,); written.
-        H: Gauss-Newton's Hessian, (Q, Q); written.
+        H: Gauss-Newton Hessian, (Q, Q); written.
     """
     y, spread, variance = asked.y, asked.spread, asked.variance
     F, about = found.features, found.summary
