@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.errors import DuocapError, FileFormatError, describe_reason
+from config.text import read_text
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # or the user's share of it
 PART = ".part"  # how the names of files end that are being written
@@ -31,9 +32,9 @@ def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what:
     """
     after = f"; {advice}" if advice else ""
     try:
-        return tomllib.loads(file.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise error_type(f"{file}: cannot read {what or 'the file'} ({describe_reason(error)}){after}") from error
+        return tomllib.loads(read_text(file, what=what or "the file"))
+    except FileFormatError as error:
+        raise error_type(f"{error}{after}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise error_type(f"{file}: not valid TOML: {error or 'nested too deeply'}{after}") from error
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.formats.camera_file import CameraFile, FoundCamera, ReadOptions
+from calibration.formats.lens import LENGTHS, read_lens
 from calibration.formats.storage import StoredValues, Value, format_storage
 from config.arrays import Floats
 from config.errors import FileFormatError
@@ -29,19 +30,25 @@ def read_easymocap(folder: Path, options: ReadOptions) -> CameraFile:
             raise FileFormatError(f"{folder}: {name} is missing; EasyMocap's calibrations are {INTRINSICS} and {EXTRINSICS}")
     values = StoredValues([folder / INTRINSICS, folder / EXTRINSICS])
     names = values.texts("names")
+    found = [name.removeprefix("K_") for name in values.names if name.startswith("K_")]
+    if not names or (len(names) == len(found) and any(f"K_{name}" not in values for name in names)):
+        names = found  # names without quotes, such as 01, are read as numbers
     if not names:
-        raise FileFormatError(f"{folder / INTRINSICS}: names no cameras; expected a list `names`")
+        raise FileFormatError(f"{folder / INTRINSICS}: names no cameras; expected a list `names`, and K_, dist_ of each")
     return CameraFile(tuple(FoundCamera(name, partial(_read_camera, values, name, options)) for name in names))
 
 
 def _read_camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:
     """Return one camera."""
-    lens = values.matrix((f"dist_{name}", f"D_{name}"), [(4,), (5,)])
+    lens = values.matrix((f"dist_{name}", f"D_{name}"), LENGTHS)
+    size = _read_size(values, name, options)
+    matrix = values.require_matrix((f"K_{name}",), [(3, 3)])
+    matrix, lens = read_lens(f"{values.where}: camera {name}", size, matrix, np.zeros(5) if lens is None else lens)
     return Camera(
         name,
-        _read_size(values, name, options),
-        values.require_matrix((f"K_{name}",), [(3, 3)]),
-        np.zeros(5) if lens is None else lens,
+        size,
+        matrix,
+        lens,
         _read_rotation(values, name),
         values.require_matrix((f"T_{name}",), [(3,)]),
     )

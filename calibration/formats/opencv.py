@@ -1,37 +1,33 @@
-"""Calibrations as OpenCV's samples write them: M1, D1, M2, D2, R, T of two cameras, or camera_matrix of one.
+"""Calibrations as OpenCV's samples write them: M1, D1, M2, D2, R, T of two cameras, or camera_matrix of one, as ROS has it.
 
 R, T transform the first camera's frame to the second one's. In files of our own the first camera's pose in the world follows, as
 world_R, world_T, and the second one's as world_R2, world_T2; without them the world is the first camera. Further cameras have M3,
 D3, world_R3, world_T3 and so on.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from calibration.camera import Camera, Rig, compute_relative_pose
 from calibration.formats.camera_file import CameraFile, ReadOptions, make_found_camera
+from calibration.formats.lens import LENGTHS, read_lens
 from calibration.formats.storage import StoredValues, Value, format_storage
 from config.arrays import Floats
 from config.errors import FileFormatError
 from database.geometry.rotations import matrix_from_rotvec
 
-MATRICES = ("M{0}", "K{0}", "cameraMatrix{0}", "camera_matrix_{0}")
-LENSES = ("D{0}", "distCoeffs{0}", "dist_{0}")
-SINGLE_MATRIX, SINGLE_LENS = (
-    ("camera_matrix", "Camera_Matrix", "cameraMatrix", "K"),
-    (
-        "distortion_coefficients",
-        "Distortion_Coefficients",
-        "distCoeffs",
-        "dist_coeffs",
-        "D",
-    ),
-)
-WIDTH, HEIGHT = ("image_width", "image_Width", "width"), ("image_height", "image_Height", "height")
-ERROR = ("avg_reprojection_error", "Avg_Reprojection_Error", "rms")
+# Case and underscores do not matter: `left_camera_matrix`, `cameraMatrixL` and `M1` are all of the first camera.
+MATRICES = ("M", "K", "cameraMatrix", "mtx", "intrinsics", "intrinsicMatrix")
+LENSES = ("D", "distCoeffs", "dist", "distortion", "distortionCoefficients", "distCoefficients", "distortionCoeffs")
+SIDES = {1: ("L", "left"), 2: ("R", "right")}
+SINGLE_MATRIX, SINGLE_LENS = ("camera_matrix", *MATRICES[1:]), ("distortion_coefficients", *LENSES)
+ROTATION, TRANSLATION = ("R", "rotation", "rotation_matrix"), ("T", "translation", "translation_vector")
+WIDTH, HEIGHT, SIZE = ("image_width", "width"), ("image_height", "height"), ("image_size", "size", "resolution")
+ERROR = ("avg_reprojection_error", "rms", "reprojection_error")
 FISHEYE_MODEL = "fisheye_model"
-N_LENS = ((4,), (5,), (8,), (12,), (14,))
+FISHEYES = ("equidistant", "fisheye")  # ROS' names of the model
 INTRINSICS_FILES, EXTRINSICS_FILES = (
     ("intrinsics.yml", "intrinsics.yaml", "intrinsics.xml"),
     (
@@ -54,7 +50,7 @@ def find_opencv_files(path: Path) -> list[Path]:
 def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
     """Read all its cameras.
 
-    Raises FileFormatError: unreadable, no camera in it, a lens with more than five coefficients, or an unknown image size.
+    Raises FileFormatError: unreadable, no camera in it, a lens that five coefficients do not describe, or an unknown image size.
     """
     values = StoredValues(find_opencv_files(path))
     error_px = values.number(ERROR)
@@ -63,23 +59,25 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
         cameras = tuple(map(make_found_camera, _read_several(values, options)))
         return CameraFile(cameras, error_px, values.number(("floor_known",)) == 1.0)
     if any(name in values for name in SINGLE_MATRIX):
-        matrix, lens = values.require_matrix(SINGLE_MATRIX, [(3, 3)]), _read_lens(values, SINGLE_LENS)
-        name = values.text("camera_name") or "camera"
-        camera = Camera(name, _read_size(values, options), matrix, lens, np.eye(3), np.zeros(3), _is_fisheye(values))
+        name, size, fisheye = values.text("camera_name") or "camera", _read_size(values, options), _is_fisheye(values)
+        matrix, lens = _read_lens(values, name, size, SINGLE_MATRIX, SINGLE_LENS)
+        camera = Camera(name, size, matrix, lens, np.eye(3), np.zeros(3), fisheye)
         return CameraFile((make_found_camera(camera),), error_px)
     raise FileFormatError(f"{values.where}: no camera in it; expected M1, D1, M2, D2, R, T of two, or camera_matrix of one")
 
 
 def _list_numbered_names(names: tuple[str, ...], number: int) -> tuple[str, ...]:
-    """Return the names that hold a value of a camera, numbered from 1 on."""
-    return tuple(name.format(number) for name in names)
+    """Return the names that hold a value of a camera, numbered from 1 on; the first two may be the left and the right one."""
+    sides = SIDES.get(number, ())
+    numbered = [f"{name}{number}" for name in names]
+    return (*numbered, *(words for name in names for side in sides for words in (f"{name}_{side}", f"{side}_{name}")))
 
 
 def _read_several(values: StoredValues, options: ReadOptions) -> list[Camera]:
     """Return two cameras or more."""
-    R = values.require_matrix(("R",), [(3, 3), (3,)])
+    R = values.require_matrix(ROTATION, [(3, 3), (3,)])
     R = matrix_from_rotvec(R) if R.ndim == 1 else R
-    T = values.require_matrix(("T",), [(3,)])
+    T = values.require_matrix(TRANSLATION, [(3,)])
     first, second = _read_world_pose(values, ""), _read_world_pose(values, "2")
     if first is None:
         first, second = (np.eye(3), np.zeros(3)), (R, T)
@@ -106,15 +104,11 @@ def _read_world_pose(values: StoredValues, which: str) -> tuple[Floats, Floats] 
 def _read_camera(values: StoredValues, options: ReadOptions, number: int, pose: tuple[Floats, Floats]) -> Camera:
     """Return a camera, numbered from 1 on, in its pose."""
     which = "" if number == 1 else str(number)
-    return Camera(
-        values.text(f"name{number}") or {1: "left", 2: "right"}.get(number, f"camera {number}"),
-        _read_size(values, options, which),
-        values.require_matrix(_list_numbered_names(MATRICES, number), [(3, 3)]),
-        _read_lens(values, _list_numbered_names(LENSES, number)),
-        pose[0],
-        pose[1],
-        fisheye=_is_fisheye(values, which),
-    )
+    name = values.text(f"name{number}") or {1: "left", 2: "right"}.get(number, f"camera {number}")
+    size = _read_size(values, options, which)
+    names = (_list_numbered_names(MATRICES, number), _list_numbered_names(LENSES, number))
+    matrix, lens = _read_lens(values, name, size, names[0], names[1])
+    return Camera(name, size, matrix, lens, pose[0], pose[1], fisheye=_is_fisheye(values, which))
 
 
 def _is_fisheye(values: StoredValues, which: str = "") -> bool:
@@ -123,19 +117,23 @@ def _is_fisheye(values: StoredValues, which: str = "") -> bool:
         found = values.number((name,))
         if found is not None:
             return found != 0.0
-    return False
+    return values.text("distortion_model").lower() in FISHEYES
 
 
-def _read_lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
-    """Return k1, k2, p1, p2[, k3]; more coefficients must be 0."""
-    found = values.matrix(names, N_LENS)
-    if found is None:
-        return np.zeros(5)
-    if np.any(found[5:] != 0.0):
-        raise FileFormatError(
-            f"{values.where}: {names[0]} has {len(found)} coefficients; expected k1, k2, p1, p2[, k3]: calibrate again"
-        )
-    return found[:5].copy()
+def _read_lens(
+    values: StoredValues, name: str, size: tuple[int, int], matrices: Sequence[str], lenses: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Return a camera's matrix and k1, k2, p1, p2[, k3].
+
+    Args:
+        values: the file.
+        name: of the camera, for messages.
+        size: width, height [px].
+        matrices, lenses: names of its matrix and of its coefficients.
+    """
+    found = values.matrix(lenses, LENGTHS)
+    matrix = values.require_matrix(matrices, [(3, 3)])
+    return read_lens(f"{values.where}: camera {name}", size, matrix, np.zeros(5) if found is None else found)
 
 
 def _read_size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[int, int]:
@@ -144,7 +142,7 @@ def _read_size(values: StoredValues, options: ReadOptions, which: str = "") -> t
         width, height = (values.number([f"{name}{suffix}" for name in names]) for names in (WIDTH, HEIGHT))
         if width is not None and height is not None:
             return int(width), int(height)
-    pair = values.matrix(("image_size", "imageSize", "size"), [(2,)])
+    pair = values.matrix(SIZE, [(2,)])
     if pair is not None:
         return int(pair[0]), int(pair[1])
     if options.size is None:

@@ -1,9 +1,10 @@
-"""Qualisys' calibration, XML as QTM exports it (.qca.txt): sensor units of 1/64 px, mm, Z up, cameras that look along -z.
+"""Qualisys' calibration, XML as QTM exports it (.qca.txt): sensor units of 1/64 px, or px, mm, Z up, cameras that look along -z.
 
 `transform` holds the position of the camera and, row by row, its axes in the world: x right, y up, z backwards. The lens
 coefficients are those of our model; the world's floor is at z = 0, where the L-frame lay.
 """
 
+import re
 import xml.etree.ElementTree as ET
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -15,9 +16,11 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, FoundCamera, change_world_axes
 from config.arrays import Floats
-from config.errors import FileFormatError, describe_reason
+from config.errors import FileFormatError
+from config.text import read_text
 
 UNITS_A_PIXEL = 64
+SMALLEST_SENSOR_PX = 160  # wide: of fewer the file is in pixels, not in their 64ths
 BACKWARDS_TO_AHEAD = np.diag([1.0, -1.0, -1.0])
 FLOOR = "floor-known"  # of ours: Qualisys' own files always have their floor at 0
 LENS = ("radialDistortion1", "radialDistortion2", "tangentalDistortion1", "tangentalDistortion2", "radialDistortion3")
@@ -25,11 +28,10 @@ LENS = ("radialDistortion1", "radialDistortion2", "tangentalDistortion1", "tange
 
 def read_qualisys(path: Path) -> CameraFile:
     """Read its calibrated cameras into a world with Y up. Raises FileFormatError: unreadable, or incomplete."""
+    text = read_text(path, what="the calibration")
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        root = ET.fromstring(text) if "<!DOCTYPE" not in text else None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: cannot read the calibration ({describe_reason(error)})") from error
+        # The encoding that its first line names was of the bytes.
+        root = ET.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text)) if "<!DOCTYPE" not in text else None
     except ET.ParseError as error:
         raise FileFormatError(f"{path}: not valid XML: {error}") from error
     if root is None or root.tag != "calibration":
@@ -57,12 +59,12 @@ def _read_camera(path: Path, element: ET.Element) -> Camera:
     view = element.find("fov_marker") if view is None else view
     full = element.find("fov_video_max")
     full = view if full is None else full
-    columns = _read_number(where, inside, "sensorMaxU") - _read_number(where, inside, "sensorMinU") + 1.0
-    rows = _read_number(where, inside, "sensorMaxV") - _read_number(where, inside, "sensorMinV") + 1.0
-    unit = np.array([UNITS_A_PIXEL, UNITS_A_PIXEL], float)
-    corner, size = np.zeros(2), np.array([columns, rows]) / UNITS_A_PIXEL
+    sensor = np.array([_read_number(where, inside, f"sensorMax{k}") - _read_number(where, inside, f"sensorMin{k}") for k in "UV"])
+    sensor += sensor % 2.0  # the last column is counted, or the one after it: of an even number
+    unit = np.full(2, UNITS_A_PIXEL if sensor[0] >= UNITS_A_PIXEL * SMALLEST_SENSOR_PX else 1.0)
+    corner, size = np.zeros(2), sensor / unit
     if view is not None and full is not None:
-        unit = np.array([columns, rows]) / _read_extent(where, full)
+        unit = sensor / _read_extent(where, full)
         corner, size = np.array([_read_number(where, view, side) for side in ("left", "top")]), _read_extent(where, view)
     fx, fy, cx, cy = (
         _read_number(where, inside, key) for key in ("focalLengthU", "focalLengthV", "centerPointU", "centerPointV")

@@ -1,5 +1,7 @@
 """Rig files of any program: the format is recognised, read into a rig, and written."""
 
+import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +24,17 @@ from calibration.formats.rig_toml import read_rig_toml as read_native
 from config.errors import FileFormatError
 from config.files import write_atomically, write_together
 from config.settings import CAMERA_NAMES
+from config.text import read_text
 
 FORMATS = ("toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys")
 WITHOUT_FISHEYE = ("easymocap", "qualisys")
-STORED = (".yml", ".yaml", ".xml")
-QUALISYS = (".qca.txt", ".qca", ".txt")
+STORED = (".yml", ".yaml", ".xml")  # as OpenCV writes them
+QUALISYS = (".qca.txt", ".qca")
+START = 500  # characters of a file that tell its format
 PLAIN = ReadOptions()
 EXPECTED = (
-    "TOML (duocap, aniposelib, Pose2Sim, caliscope), YAML or XML (OpenCV, Kalibr), EasyMocap's folder or Qualisys' .qca.txt"
+    "TOML (duocap, aniposelib, Pose2Sim, FreeMoCap, caliscope), YAML or XML (OpenCV, Kalibr, ROS camera_info), EasyMocap's "
+    "folder or Qualisys' .qca.txt"
 )
 
 
@@ -104,31 +109,37 @@ def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:
     folder = find_easymocap_folder(path)
     if folder is not None:
         return read_easymocap(folder, options)
-    name = path.name.lower()
-    if name.endswith(QUALISYS) or _has_xml_tag(path, b"<calibration"):
-        return read_qualisys(path)
-    if name.endswith(STORED) and is_kalibr(path):
-        return read_kalibr(path)
-    if name.endswith(STORED) or (path.is_dir() and find_opencv_files(path) != [path]):
+    if path.is_dir():
+        if find_opencv_files(path) == [path]:
+            raise FileFormatError(f"{path}: is a folder without a calibration in it; expected {EXPECTED}")
         return read_opencv(path, options)
-    if name.endswith(".toml") or path.is_file():
+    try:
+        text = read_text(path, what="the rig")
+    except FileFormatError as error:
+        raise FileFormatError(f"{error}; expected {EXPECTED}") from error
+    suffix = path.suffix.lower()
+    if re.search(r"<calibration[\s/>]", text[:START]) or path.name.lower().endswith(QUALISYS):
+        return read_qualisys(path)
+    if suffix in STORED and is_kalibr(text):
+        return read_kalibr(path)
+    if suffix in STORED or text.startswith("%YAML") or "<opencv_storage" in text[:START]:
+        return read_opencv(path, options)
+    if suffix == ".toml" or _has_camera_table(text):
         return read_camera_tables(path)
-    what = "is a folder without a calibration in it" if path.is_dir() else "no such file"
-    raise FileFormatError(f"{path}: {what}; expected {EXPECTED}")
+    raise FileFormatError(f"{path}: a file of no program that is read; expected {EXPECTED}")
+
+
+def _has_camera_table(text: str) -> bool:
+    """Return whether a text is TOML with the matrix of a camera."""
+    try:
+        return "matrix" in text and bool(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
 
 
 def _is_duocap_rig(path: Path) -> bool:
     """Return whether a TOML file names its cameras as duocap does."""
     return any(name in read_toml_tables(path) for name in CAMERA_TABLES)
-
-
-def _has_xml_tag(path: Path, tag: bytes) -> bool:
-    """Return whether the beginning of a file contains an XML tag."""
-    try:
-        with path.open("rb") as stream:
-            return tag in stream.read(500)
-    except OSError:
-        return False
 
 
 def find_format(path: Path) -> str:
@@ -138,7 +149,7 @@ def find_format(path: Path) -> str:
         return "toml"
     if name.endswith(STORED):
         return "opencv"
-    if name.endswith(QUALISYS):
+    if name.endswith((*QUALISYS, ".txt")):
         return "qualisys"
     if not path.suffix:
         return "easymocap"

@@ -2,7 +2,8 @@
 
 Tables `[cam_0]` to `[cam_7]`, as many as there are cameras: `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1,
 k2, p1, p2[, k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world to camera), `translation` (world to
-camera) [m]; `[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names and more cameras.
+camera) [m]; `[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names, more cameras and
+lenses of more coefficients.
 """
 
 import math
@@ -16,6 +17,7 @@ import tomli_w
 
 from calibration.camera import MAX_CAMERAS, MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
 from calibration.formats.camera_file import CameraFile, FoundCamera
+from calibration.formats.lens import LENGTHS, read_lens
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.files import read_toml, write_atomically
@@ -104,11 +106,15 @@ def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
     size = _read_numbers(where, table, "size", ((2,),))
     if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
         raise FileFormatError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {table['size']}")
+    whole = (int(size[0]), int(size[1]))
+    matrix = _read_numbers(where, table, "matrix", ((3, 3),))
+    lens = _read_numbers(where, table, "distortions", ((4,),) if fisheye else LENGTHS)
+    matrix, lens = read_lens(where, whole, matrix, lens)
     camera = Camera(
         name=str(table.get("name", where.rpartition("[")[2].rstrip("]"))),
-        size=(int(size[0]), int(size[1])),
-        matrix=_read_numbers(where, table, "matrix", ((3, 3),)),
-        distortions=_read_numbers(where, table, "distortions", ((4,),) if fisheye else ((4,), (5,))),
+        size=whole,
+        matrix=matrix,
+        distortions=lens,
         rotation=matrix_from_rotvec(_read_numbers(where, table, "rotation", ((3,),))),
         translation=_read_numbers(where, table, "translation", ((3,),)),
         fisheye=fisheye,
@@ -118,8 +124,9 @@ def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
 
 
 def _read_numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
-    """Return `table[key]` as finite floats of one of the shapes."""
-    wanted = " or ".join(" x ".join(str(n) for n in shape) for shape in shapes)
+    """Return `table[key]` as finite floats of one of the shapes; a row or a column is as good as a list."""
+    words = [" x ".join(str(n) for n in shape) for shape in shapes]
+    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     if key not in table:
         raise FileFormatError(f"{where} lacks {key}; expected {wanted} numbers")
     flat = _flatten_lists(table[key])
@@ -127,6 +134,8 @@ def _read_numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tup
         array = np.array(table[key], float)
     except (ValueError, TypeError):
         array = np.empty(0)
+    if array.shape not in shapes and 1 in array.shape:
+        array = array.ravel()
     if array.shape not in shapes or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in flat):
         raise FileFormatError(f"{where} {key} must be {wanted} numbers, got {table[key]!r}")
     if not np.all(np.isfinite(array)):
@@ -153,6 +162,8 @@ def read_metadata(where: str, table: object) -> RigMetadata:
     if not isinstance(table, dict):
         raise FileFormatError(f"{where} must be a table, got {table!r}")
     error, floor = table.get("error", float("nan")), table.get("floor_known", False)
+    if isinstance(error, list) and error and all(isinstance(value, int | float) for value in error):
+        error = float(np.sqrt(np.mean(np.square(error))))  # one for each camera
     if isinstance(error, bool) or not isinstance(error, int | float) or error < 0:
         raise FileFormatError(f"{where} error must be the reprojection RMS in pixels, got {error!r}")
     if not isinstance(floor, bool):
@@ -197,8 +208,6 @@ def _read_camera(where: str, name: str, table: dict[str, Any]) -> Camera:
     table = {"name": str(table.get("name") or name), **{key: value for key, value in table.items() if key != "name"}}
     if np.shape(table.get("rotation", ())) == (3, 3):
         table["rotation"] = rotvec_from_matrix(np.array(table["rotation"], float)).tolist()
-    if np.shape(table.get("distortions", ())) in ((1, 5), (1, 4), (4, 1)):
-        table["distortions"] = np.ravel(table["distortions"]).tolist()
     return camera_from_table(where, table)
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.errors import SourceError, describe_reason
+from config.errors import FileFormatError, SourceError, describe_reason
 from config.settings import CAMERA_NAMES
+from config.text import read_lines
 
 log = logging.getLogger(__name__)
 
@@ -168,13 +169,12 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     """
     if is_video_stamps(Path(path)):
         return _read_session_stamps(Path(path))
+    expected = "expected a CSV with frame,seconds"
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = [(reader.line_num, row) for reader in (csv.reader(file),) for row in reader if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(
-            f"{path}: cannot read the time stamps ({describe_reason(error)}); expected a CSV with frame,seconds"
-        ) from error
+        lines = read_lines(Path(path), what="the time stamps")
+        rows = [(reader.line_num, row) for reader in (csv.reader(lines),) for row in reader if row]
+    except (FileFormatError, csv.Error) as error:
+        raise SourceError(f"{error if isinstance(error, FileFormatError) else f'{path}: {error}'}; {expected}") from error
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     if not _is_header(header):
         raise SourceError(

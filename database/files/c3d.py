@@ -1,32 +1,35 @@
-"""The points of a C3D file over time, read with the package `c3d` after its counts were compared with the file's size.
+"""The points of a C3D file over time, from the format's own guide (c3d.org): every count is compared with the file's size first.
 
-The package trusts all counts it reads, so that a damaged file could make it allocate or loop without end.
+Blocks of 512 bytes: a header, the parameters, which are records of a name, a type, dimensions and values in groups, then frames,
+each of points (x, y, z and a residual that is negative where the point was not seen) and of samples of other channels.
 """
 
-import itertools
-import warnings
+import math
+import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import c3d
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.errors import FileFormatError, describe_reason
+from config.errors import FileFormatError
+from database.files.markers import check_rate_hz, find_unit_m, strip_subjects
+from database.files.source_motion import read_file_bytes
 
 BLOCK = 512
 MAGIC = 0x50
-PROCESSORS = (84, 86)  # Intel and MIPS; 85 is DEC's, whose numbers the package converts approximately
-UNITS_M = {"mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0, "in": 0.0254}
+INTEL, DEC, MIPS = 84, 85, 86  # processor types: order of bytes, and how floats are stored
+MOST_FRAMES = 0xFFFF  # that fit the header; longer takes have this there
+TEXT, BYTE, WORD, FLOAT = -1, 1, 2, 4  # types of parameters, the sizes of their elements
 
 
 @dataclass(frozen=True, slots=True)
 class C3dPoints:
     """Points over time, in the file's own axes.
 
-    labels: M, without the subject's name before a colon; fps: frames a second; point_m: (N, M, 3) [m], zero where not valid;
-    valid: (N, M); up: the axis that points up on the file's screen, such as `+Z`, empty where the file does not say.
+    labels: M, without the subject's name before a colon where there is one subject; fps: frames a second; point_m: (N, M, 3) [m],
+    zero where not valid; valid: (N, M); up: the axis that points up on the file's screen, such as `+Z`, empty where the file does
+    not say.
     """
 
     labels: tuple[str, ...]
@@ -36,78 +39,181 @@ class C3dPoints:
     up: str
 
 
-def read_c3d(path: Path) -> C3dPoints:
-    """Read the points of a file. Raises FileFormatError: not C3D, damaged, cut short, or of a kind that is not read."""
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """A parameter's type, dimensions and bytes."""
+
+    kind: int
+    dimensions: tuple[int, ...]
+    data: bytes
+
+
+class _Content:
+    """The bytes of a file and its parameters by `GROUP:NAME`, with numbers as its processor has them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.start = BLOCK * (data[0] - 1)
+        self.processor = data[self.start + 3]
+        self.order = ">" if self.processor == MIPS else "<"
+        self.parameters = self._read_parameters()
+
+    def header(self, kind: str, offset: int) -> int:
+        """Return a whole number of the header."""
+        return int(struct.unpack_from(self.order + kind, self.data, offset)[0])
+
+    def floats(self, data: bytes) -> Floats:
+        """Return bytes as numbers of four bytes each."""
+        if self.processor == DEC:  # its halves are swapped, its exponent is larger by two
+            data = np.frombuffer(data, "<u2").reshape(-1, 2)[:, ::-1].tobytes()
+        with np.errstate(invalid="ignore"):  # of damaged numbers
+            return np.frombuffer(data, f"{self.order}f4").astype(float) * (0.25 if self.processor == DEC else 1.0)
+
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of a parameter, none if it is missing."""
+        found = self.parameters.get(name)
+        if found is None or found.kind != TEXT:
+            return []
+        width = found.dimensions[0] if found.dimensions else 1
+        count = len(found.data) // max(width, 1)
+        return [_decode_label(found.data[n * width : (n + 1) * width]) for n in range(count)]
+
+    def number(self, name: str) -> float:
+        """Return the number of a parameter, of two words the lower one first; NaN if it is missing."""
+        found = self.parameters.get(name)
+        if found is None or not found.data or found.kind == TEXT:
+            return math.nan
+        if found.kind == FLOAT:
+            return float(self.floats(found.data[:4])[0])
+        words = np.frombuffer(found.data, f"{self.order}u2" if found.kind == WORD else "u1").astype(int)
+        return float(words[0] + (words[1] << 16 if found.kind == WORD and len(words) == 2 else 0))
+
+    def _read_parameters(self) -> dict[str, _Parameter]:
+        """Return all parameters. Raises ValueError, struct.error: a record reaches beyond the file."""
+        groups: dict[int, str] = {}
+        found: list[tuple[int, str, _Parameter]] = []
+        at = self.start + 4
+        while at + 2 < len(self.data) and self.data[at]:
+            length, group = struct.unpack_from("bb", self.data, at)
+            name = _decode_label(self.data[at + 2 : at + 2 + abs(length)]).upper()
+            at += 2 + abs(length)
+            (step,) = struct.unpack_from(self.order + "H", self.data, at)
+            if group < 0:
+                groups[-group] = name
+            elif group > 0:
+                found.append((group, name, self._read_values(name, at + 2)))
+            if step == 0:
+                break
+            at += step
+        return {f"{groups.get(group, '')}:{name}": values for group, name, values in found}
+
+    def _read_values(self, name: str, at: int) -> _Parameter:
+        """Return the values of a parameter. Raises ValueError."""
+        kind, n_dimensions = struct.unpack_from("bB", self.data, at)
+        dimensions = tuple(self.data[at + 2 : at + 2 + n_dimensions])
+        first, size = at + 2 + n_dimensions, abs(kind) * math.prod(dimensions)
+        if kind not in (TEXT, BYTE, WORD, FLOAT) or len(self.data) < first + size:
+            raise ValueError(f"parameter {name!r} is cut short or of no known type")
+        return _Parameter(kind, dimensions, self.data[first : first + size])
+
+
+def read_c3d(path: Path, unit: str = "") -> C3dPoints:
+    """Read the points of a file.
+
+    Args:
+        path: the file.
+        unit: of its points, if not the one it names; one of `UNITS_M`.
+    Raises: FileFormatError: not C3D, damaged, cut short, without points, of an unknown unit or rate.
+    """
+    data = read_file_bytes(path)
+    if len(data) < 2 * BLOCK or data[1] != MAGIC:
+        raise FileFormatError(f"{path}: no C3D file; expected byte 2 to be 0x50 and at least {2 * BLOCK} bytes, got {len(data)}")
+    start = BLOCK * (data[0] - 1)
+    if start < BLOCK or start + 4 > len(data) or data[start + 3] not in (INTEL, DEC, MIPS):
+        found = data[start + 3] if 0 <= start < len(data) - 3 else "none"
+        raise FileFormatError(
+            f"{path}: its parameters, from byte {start} on, are of the processor type {found}; expected 84, 85 or 86"
+        )
     try:
-        with path.open("rb") as file, warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # about parameters that are missing, and analog data, which is not used
-            _check_start(path, file.read(2 * BLOCK), file)
-            return _read_points(path, c3d.Reader(file))
-    except FileFormatError:
-        raise
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({describe_reason(error)})") from error
-    except Exception as error:  # of many types: whatever the package meets in a damaged file
-        detail = " ".join(str(error).split())[:100]
-        raise FileFormatError(f"{path}: its header or parameters are damaged ({detail}); export it again") from error
+        content = _Content(data)
+    except (ValueError, struct.error) as error:
+        raise FileFormatError(f"{path}: its header or parameters are damaged ({error}); export it again") from error
+    return _read_points(path, content, unit)
 
 
-def _check_start(path: Path, start: bytes, file: Any) -> None:
-    """Raise FileFormatError unless the file is C3D of a kind that is read."""
-    if len(start) < 2 * BLOCK or start[1] != MAGIC:
-        raise FileFormatError(f"{path}: no C3D file; expected byte 2 to be 0x50 and at least {2 * BLOCK} bytes, got {len(start)}")
-    file.seek(BLOCK * max(start[0] - 1, 0) + 3)
-    processor = int.from_bytes(file.read(1), "little")
-    if processor not in PROCESSORS:
-        expected = "expected 84 (Intel) or 86 (MIPS), save it as such"
-        raise FileFormatError(f"{path}: processor type {processor} is not read; {expected}")
-
-
-def _read_points(path: Path, reader: c3d.Reader) -> C3dPoints:
-    """Return the points of an opened file after its counts were compared with its size."""
-    header = reader.header
-    n_points, fps = int(header.point_count), float(header.frame_rate)
-    labels, units, up = (
-        _read_labels(reader, n_points),
-        (_read_texts(reader, "UNITS") or ["mm"])[0].lower(),
-        _read_texts(reader, "Y_SCREEN"),
-    )
-    if units not in UNITS_M:
-        raise FileFormatError(f"{path}: points are in {units[:20]!r}; expected one of {', '.join(UNITS_M)}")
-    n_frames = reader.last_frame - _read_first_frame(reader) + 1
-    word = 4 if header.scale_factor < 0 else 2
-    frame = word * (4 * n_points + int(header.analog_count))
-    n_stored = max(path.stat().st_size - BLOCK * (int(header.data_block) - 1), 0) // max(frame, 1)
-    if n_points == 0 or n_frames < 1 or not fps > 0 or n_stored < n_frames:
-        found = f"{n_points} points at {fps:g} Hz, {n_stored} of {n_frames} frames"
+def _read_points(path: Path, content: _Content, unit: str) -> C3dPoints:
+    """Return the points of a file after its counts were compared with its size. Raises FileFormatError."""
+    n_points, first_byte = content.header("H", 2), BLOCK * (content.header("H", 16) - 1)
+    scale, header_hz = (float(content.floats(content.data[at : at + 4])[0]) for at in (12, 20))
+    if n_points == 0:
+        raise FileFormatError(f"{path}: {_describe_other_content(content)}")
+    size = 4 if scale < 0 else 2
+    n_words = 4 * n_points + content.header("H", 4)
+    n_stored = max(len(content.data) - max(first_byte, 0), 0) // (size * n_words) if first_byte >= BLOCK else 0
+    n_frames = _count_frames(content, n_stored)
+    if not 1 <= n_frames <= n_stored:
+        found = f"{n_points} points, {n_stored} of {n_frames} frames"
         raise FileFormatError(f"{path}: no points, or cut short; expected whole frames of points, got {found}: export it again")
-    points, residual = np.empty((n_frames, n_points, 3)), np.empty((n_frames, n_points))
-    frames = itertools.islice(reader.read_frames(copy=False, analog_transform=False), n_frames)
-    for n, (_, values, _) in enumerate(frames):
-        points[n], residual[n] = values[:, :3], values[:, 3]
-    valid = residual >= 0.0
-    points[~valid] = 0.0
-    return C3dPoints(labels, fps, points * UNITS_M[units], valid, up[0] if up else "")
+    raw = content.data[first_byte : first_byte + n_frames * n_words * size]
+    numbers = content.floats(raw) if size == 4 else np.frombuffer(raw, f"{content.order}i2").astype(float) * abs(scale)
+    frames = numbers.reshape(n_frames, n_words)[:, : 4 * n_points].reshape(n_frames, n_points, 4)
+    point, valid = _find_valid(frames)
+    rate_hz = next((hz for hz in (header_hz, content.number("POINT:RATE")) if hz > 0.0), header_hz)
+    units, up = content.texts("POINT:UNITS"), content.texts("POINT:Y_SCREEN")
+    unit_m = find_unit_m(path, units[0] if units else "", point, valid, unit)
+    return C3dPoints(
+        _read_labels(content, n_points), check_rate_hz(path, rate_hz, "its rate"), point * unit_m, valid, up[0] if up else ""
+    )
 
 
-def _read_first_frame(reader: c3d.Reader) -> int:
-    """Return the number of the first frame; the package takes TRIAL:ACTUAL_START_FIELD's second word 65535 times, not 65536."""
-    start = reader.get("TRIAL:ACTUAL_START_FIELD")
-    return int(reader.first_frame) if start is None else int(reader.first_frame) + int(start.uint16_array[1])
+def _find_valid(frames: Floats) -> tuple[Floats, Bools]:
+    """Return points, zero where they were not seen, and where they were; frames: (N, M, 4) with the residual last.
+
+    In a file that marks no gap, a point at 0, 0, 0 to the last digit is one.
+    """
+    valid = np.isfinite(frames).all(axis=2) & (frames[..., 3] >= 0.0)
+    if valid.all():
+        valid = np.asarray(frames[..., :3].any(axis=2))
+    return np.where(valid[..., None], frames[..., :3], 0.0), valid
 
 
-def _read_labels(reader: c3d.Reader, n_points: int) -> tuple[str, ...]:
-    """Return the points' names; past 255 they go on in LABELS2."""
-    names = _read_texts(reader, "LABELS") + _read_texts(reader, "LABELS2")
-    names += [f"point{index}" for index in range(len(names), n_points)]
-    return tuple(name.rpartition(":")[2] for name in names[:n_points])
+def _count_frames(content: _Content, n_stored: int) -> int:
+    """Return the number of frames: of the places that say so, the largest that the file has room for."""
+    first, last = content.header("H", 6), content.header("H", 8)
+    ends = [content.number(f"TRIAL:ACTUAL_{end}_FIELD") for end in ("START", "END")]
+    said = [ends[1] - ends[0] + 1.0, content.number("POINT:LONG_FRAMES"), content.number("POINT:FRAMES")]
+    counts = [int(count) for count in said if math.isfinite(count) and count > 0.0 and count != MOST_FRAMES]
+    if last != MOST_FRAMES or not counts:
+        counts.insert(0, last - first + 1)
+    return max((count for count in counts if count <= n_stored), default=counts[0])
 
 
-def _read_texts(reader: c3d.Reader, name: str) -> list[str]:
-    """Return the texts of a parameter of the group POINT, none if it is missing."""
-    parameter = reader.get(f"POINT:{name}")
-    if parameter is None:
-        return []
-    if parameter.total_bytes > len(parameter.bytes):
-        raise ValueError(f"POINT:{name} is cut short")
-    return [str(text).strip() for text in parameter.string_array.ravel()]
+def _describe_other_content(content: _Content) -> str:
+    """Return what a file without points has."""
+    segments, n_channels = content.texts("ROTATION:LABELS"), content.number("ANALOG:USED")
+    if segments or content.number("ROTATION:USED") > 0:
+        listed = ", ".join(segments[:3]) + (", ..." if len(segments) > 3 else "")
+        return (
+            f"no points, but rotations of segments ({listed or 'without names'}), which are not read; export its markers as well"
+        )
+    if n_channels > 0:
+        return f"no points, but {n_channels:.0f} analog channels; expected markers"
+    return "no points in it; expected markers"
+
+
+def _read_labels(content: _Content, n_points: int) -> tuple[str, ...]:
+    """Return the points' names; past 255 they go on in LABELS2, LABELS3 and so on."""
+    names, more = content.texts("POINT:LABELS"), 2
+    while f"POINT:LABELS{more}" in content.parameters:
+        names += content.texts(f"POINT:LABELS{more}")
+        more += 1
+    names = [*names, *[""] * n_points][:n_points]
+    return strip_subjects([name.removesuffix(":") or f"point{index}" for index, name in enumerate(names)])
+
+
+def _decode_label(data: bytes) -> str:
+    """Return a text, UTF-8 or Latin-1, without what fills it up."""
+    try:
+        return data.decode("utf-8").strip(" \0\t")
+    except UnicodeDecodeError:
+        return data.decode("latin-1").strip(" \0\t")

@@ -108,6 +108,6 @@ def test_a_fault_in_the_file_is_blamed_on_the_file(tmp_path: Path) -> None:
     file.write_text("[detector]\nsigma = 4\n", "utf-8")
     with pytest.raises(SettingsError, match=r"mine\.toml: unknown setting 'detector\.sigma'"):
         load_settings(file, ["detector.k_sigma=5"])
-    file.write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match=r"cannot read .*not UTF-8 text"):
+    file.write_bytes(b"sigma\0")
+    with pytest.raises(SettingsError, match=r"mine\.toml:1: a byte 00, .*binary"):
         load_settings(file)

@@ -1,6 +1,5 @@
 """Scripts of `duocap physics animate`: what a motion should be, as TOML; docs/animate.md describes it."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from config.arrays import Floats
-from config.errors import DuocapError, describe_reason
+from config.errors import DuocapError
+from config.files import read_toml
 from reconstruct.models.physics.contacts import PART_NAMES
 from reconstruct.models.physics.synthesis.problem import SynthesisWeights
 from tools.style.values import (
@@ -183,12 +183,7 @@ class MotionScript:
 
 def read_script(file: Path) -> MotionScript:
     """Read a script. Raises DuocapError: it cannot be read, or asks for something impossible."""
-    try:
-        table = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DuocapError(
-            f"{file}: cannot be read as a script ({describe_reason(error)}); it is TOML as in docs/animate.md"
-        ) from error
+    table = read_toml(file, DuocapError, "the script", "it is TOML as in docs/animate.md")
     where = str(file)
     check_keys(where, table, KEYS)
     keys = tuple(_parse_key(f"{where}: key {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "key")))

@@ -13,6 +13,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import FileFormatError, describe_reason
+from config.text import read_lines
 
 NAMES = ("timestamps.csv", "frame_timestamps.csv", "frame_time_history.csv")
 CAMERA_COLUMNS = ("cam_id", "port")
@@ -66,7 +67,6 @@ def _find_columns(file: Path) -> tuple[int, int] | None:
 def _read_rows(file: Path) -> list[list[str]]:
     """Return the lines that are not blank."""
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            return [row for row in csv.reader(stream) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return [row for row in csv.reader(read_lines(file, what="the frames' times")) if row]
+    except csv.Error as error:
         raise FileFormatError(f"{file}: cannot read the frames' times ({describe_reason(error)})") from error

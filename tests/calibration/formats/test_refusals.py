@@ -23,7 +23,7 @@ from tests.support.rig_files import a_rig, assert_alike
         ("a.qca.txt", "<calibration><cameras><camera serial='3'/></cameras></calibration>", "camera 3: lacks <intrinsic>"),
         ("a.toml", "x = 3\n", "no camera in it"),
         ("a.toml", "x = \n", "not valid TOML"),
-        ("a.png", "x", "not valid TOML|cannot read"),
+        ("a.png", "x", "of no program that is read; expected TOML"),
     ],
 )
 def test_what_is_no_calibration_is_told_in_one_line(tmp_path: Path, name: str, text: str, words: str) -> None:

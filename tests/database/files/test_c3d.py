@@ -1,6 +1,7 @@
 """C3D files: written by hand and by ezc3d, read back; damaged ones are refused; real ones as ezc3d reads them."""
 
 import struct
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from config.errors import FileFormatError
 from database.files.c3d import read_c3d
+from tests.zoo.marker_files import FOREIGN
 
 
 def record(group: int, name: str, body: bytes, order: str = "<", last: bool = False) -> bytes:
@@ -57,7 +59,7 @@ def many_dimensions(data: bytes) -> bytes:
     [
         (lambda b: b[:600], "no C3D file"),
         (lambda b: b"\2\x51" + b[2:], "no C3D file"),
-        (lambda b: b[:515] + b"\x55" + b[516:], "processor type 85"),
+        (lambda b: b[:515] + b"\x57" + b[516:], "processor type 87"),
         (lambda b: b[:-30], "cut short"),
         (lambda b: b[:1024], "cut short"),
         (lambda b: b[:2] + b"\0\0" + b[4:], "no points"),
@@ -136,3 +138,87 @@ def test_real_files_as_ezc3d_reads_them(shared_data: Path, name: str) -> None:
     assert ours.fps == theirs["header"]["points"]["frame_rate"]
     assert np.array_equal(ours.valid, np.isfinite(point).all(axis=2)) and not ours.valid.all()
     np.testing.assert_allclose(ours.point_m[ours.valid], 1e-3 * point[ours.valid], atol=1e-7)
+
+
+def swap_halves(data: bytes) -> bytes:
+    """Return floats as a processor of DEC stores them."""
+    return np.ascontiguousarray((np.frombuffer(data, "<f4") * np.float32(4.0)).view("<u2").reshape(-1, 2)[:, ::-1]).tobytes()
+
+
+def dec_bytes() -> bytes:
+    """Return the file of `c3d_bytes` with the numbers of DEC's processors."""
+    data = c3d_bytes()
+    head = data[:12] + swap_halves(data[12:16]) + data[16:20] + swap_halves(data[20:24]) + data[24:515] + b"\x55" + data[516:1024]
+    return head + swap_halves(data[1024:])
+
+
+def test_numbers_of_dec_s_processors_are_the_same(tmp_path: Path) -> None:
+    (tmp_path / "dec.c3d").write_bytes(dec_bytes())
+    (tmp_path / "intel.c3d").write_bytes(c3d_bytes())
+    dec, intel = read_c3d(tmp_path / "dec.c3d"), read_c3d(tmp_path / "intel.c3d")
+    assert dec.labels == intel.labels and dec.fps == intel.fps and np.array_equal(dec.valid, intel.valid)
+    np.testing.assert_array_equal(dec.point_m, intel.point_m)
+    c3d = pytest.importorskip("c3d")
+    with (tmp_path / "dec.c3d").open("rb") as stream, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about parameters that are missing
+        theirs = np.array([frame[:, :3] for _, frame, _ in c3d.Reader(stream).read_frames()])
+    np.testing.assert_allclose(dec.point_m, 1e-3 * theirs, atol=1e-9)
+
+
+def with_fields(body: bytes, count: int = 3, group: str = "TRIAL") -> bytes:
+    """Return a file whose last frame is also said by another parameter: `ACTUAL_END_FIELD` of such a type and dimensions."""
+    more = record(-4, group, b"\0") + record(4, "ACTUAL_START_FIELD", struct.pack("<bBB2H", 2, 1, 2, 1, 0) + b"\0")
+    more += record(4, "ACTUAL_END_FIELD", body + struct.pack("<2H", count, 0) + b"\0")
+    good = c3d_bytes()
+    return good[:516] + (more + good[516:1024])[:508] + good[1024:]
+
+
+@pytest.mark.parametrize(
+    "body", [struct.pack("<bBB", 2, 1, 2), struct.pack("<bBBB", 2, 2, 2, 1), struct.pack("<bBBB", 2, 2, 1, 2)]
+)
+def test_fields_of_any_dimensions_are_counted(tmp_path: Path, body: bytes) -> None:
+    (tmp_path / "a.c3d").write_bytes(with_fields(body))
+    assert read_c3d(tmp_path / "a.c3d").valid.shape == (3, 2)
+    # A cropped take keeps the numbers of the whole one: the header is believed.
+    (tmp_path / "a.c3d").write_bytes(with_fields(body, 500))
+    assert read_c3d(tmp_path / "a.c3d").valid.shape == (3, 2)
+
+
+def test_a_file_of_rotations_alone_is_named(tmp_path: Path) -> None:
+    good = c3d_bytes()
+    rotations = record(-5, "ROTATION", b"\0") + record(5, "LABELS", text(["pelvis_4X4", "thigh_4X4"], 10))
+    file = tmp_path / "b.c3d"
+    file.write_bytes(good[:2] + b"\0\0" + good[4:516] + (rotations + good[516:1024])[:508] + good[1024:])
+    with pytest.raises(FileFormatError, match=r"rotations of segments \(pelvis_4X4, thigh_4X4\), which are not read"):
+        read_c3d(file)
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "expected"), [(50.0, 50.0), (0.02, 50.0), (100_000.0, None), (0.0, None), (float("nan"), None)]
+)
+def test_rates_that_no_motion_has_are_questioned(tmp_path: Path, rate_hz: float, expected: float | None) -> None:
+    file, good = tmp_path / "a.c3d", c3d_bytes()
+    file.write_bytes(good[:20] + struct.pack("<f", rate_hz) + good[24:])
+    if expected:
+        assert read_c3d(file).fps == pytest.approx(expected)
+    else:
+        with pytest.raises(FileFormatError, match=r"expected 5 to 2000 Hz"):
+            read_c3d(file)
+
+
+def test_points_at_zero_are_gaps_where_a_file_marks_none(tmp_path: Path) -> None:
+    good = c3d_bytes()
+    missing = np.frombuffer(good[1024:], "<f4").reshape(3, 9).copy()
+    missing[1, 7] = 0.0
+    (tmp_path / "a.c3d").write_bytes(good[:1024] + missing.tobytes())
+    assert read_c3d(tmp_path / "a.c3d").valid.tolist() == [[True, True], [True, False], [True, True]]
+
+
+@pytest.mark.parametrize("kind", ["one_dimension", "two_dimensions"])
+def test_odd_files_as_ezc3d_reads_them(kind: str) -> None:
+    ezc3d = pytest.importorskip("ezc3d")
+    file = FOREIGN / "c3d" / f"fields_of_{kind}.c3d"
+    theirs, ours = ezc3d.c3d(str(file)), read_c3d(file)
+    point = theirs["data"]["points"][:3].transpose(2, 1, 0)
+    assert np.array_equal(ours.valid, np.isfinite(point).all(axis=2))
+    np.testing.assert_allclose(ours.point_m[ours.valid], 1e-3 * point[ours.valid], atol=1e-9)
