@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import Camera, Rig
+from calibration.world import UP
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
@@ -21,7 +22,6 @@ DISTORTIONS = (
     np.array([-0.11, 0.06, 0.0004, -0.0003, 0.0]),
     np.array([-0.10, 0.05, -0.0003, 0.0004, 0.0]),
 )
-UP = np.array([0.0, 1.0, 0.0])
 # Where the third camera stands and those after it, from where the performer looks towards their left [degrees].
 AROUND_DEG = (90.0, 180.0, -90.0, 135.0, -135.0, 45.0)
 

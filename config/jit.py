@@ -9,6 +9,7 @@ from shutil import disk_usage
 from typing import Any, Literal, Self, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +23,7 @@ _locating = threading.Lock()
 
 
 def kernel(function: F) -> F:
-    """Compile `function` without the GIL, cached on disk until its file or that of a kernel it calls changes."""
+    """Compile `function` without the GIL, cached on disk until its file, that of a kernel it calls or a constant changes."""
     return _compile_kernel(function)
 
 
@@ -35,10 +36,15 @@ def inline_kernel(function: F) -> F:
 
 
 def _compile_kernel(function: F, inline: Literal["never", "always"] = "never") -> F:
-    """Return numba's dispatcher, which knows the files that it is compiled from: `source_files`."""
-    called = (function.__globals__.get(name) for name in function.__code__.co_names)
-    files = {function.__code__.co_filename}.union(*(getattr(one, "source_files", ()) for one in called))
-    cast(Any, function).source_files = frozenset(files)  # numba copies it
+    """Return numba's dispatcher, which knows what it is compiled from: `source_files` and `source_constants`."""
+    used = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
+    files = {function.__code__.co_filename}.union(*(getattr(one, "source_files", ()) for one in used.values()))
+    constants = {
+        f"{name}={value!r}" for name, value in used.items() if isinstance(value, int | float | tuple | np.ndarray | np.generic)
+    }
+    constants = constants.union(*(getattr(one, "source_constants", ()) for one in used.values()))
+    cast(Any, function).source_files = frozenset(files)  # numba copies them
+    cast(Any, function).source_constants = frozenset(constants)
     # No wrapper for calls from C: nothing calls a kernel so, and it is an eighth of all compiling.
     options: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "inline": inline, "no_cfunc_wrapper": True}
     with _locating:
@@ -52,7 +58,7 @@ def _compile_kernel(function: F, inline: Literal["never", "always"] = "never") -
 
 
 class KernelLocator(InTreeCacheLocator):
-    """Where numba caches a kernel: in the folder it would choose, for the content of all files the kernel is compiled from.
+    """Where numba caches a kernel: in the folder it would choose, for the files and constants the kernel is compiled from.
 
     numba itself looks at the caller's file only: it would go on using a callee of another file that has been edited since. The
     digest is part of the cache's file names, as well: an old index may name a NamedTuple that is gone, and could not be read.
@@ -70,7 +76,8 @@ class KernelLocator(InTreeCacheLocator):
             if found is not None and disk_usage(found.get_cache_path()).free > LEAST_FREE_BYTES:
                 locator = cls(py_func, py_file)
                 locator.folder = found.get_cache_path()
-                locator.stamp = f"{py_func.__code__.co_firstlineno}-{_digest_all(py_func.source_files)}"
+                digest = _digest_sources(py_func.source_files, py_func.source_constants)
+                locator.stamp = f"{py_func.__code__.co_firstlineno}-{digest}"
                 return locator
         return None
 
@@ -86,9 +93,10 @@ class KernelLocator(InTreeCacheLocator):
 
 
 @cache
-def _digest_all(files: frozenset[str]) -> str:
-    """Return a digest of the content of files."""
-    return hashlib.blake2b(" ".join(map(_digest_file, sorted(files))).encode(), digest_size=8).hexdigest()
+def _digest_sources(files: frozenset[str], constants: frozenset[str]) -> str:
+    """Return a digest of the content of files and of the values of constants, which may come from other files."""
+    sources = (*map(_digest_file, sorted(files)), *sorted(constants))
+    return hashlib.blake2b(" ".join(sources).encode(), digest_size=8).hexdigest()
 
 
 @cache

@@ -28,8 +28,9 @@ class Observations:
         point_m: positions, (M, 3) world.
         root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated.
         ideal: undistorted normalised image points, (V, M, 2).
-        weight_px: 1 / variance, (V, M) [1/px^2], zero where unused; view_rotation (V, 3, 3), view_translation (V, 3) [m],
-            view_focal (V,) [px]: the cameras, world to camera.
+        weight_px: 1 / variance, (V, M) [1/px^2], zero where unused.
+        view_rotation, view_translation: world to camera, (V, 3, 3) and (V, 3) [m].
+        view_focal: focal length, (V,) [px].
     """
 
     point_m: Floats

@@ -65,7 +65,7 @@ def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressSt
                 # No more than are at work and one to go on with: what a chain waits for would stand behind all that nothing does.
                 ready = (name for name in order if not waiting.get(name, True))
                 for name in list(islice(ready, n_workers + 1 - len(running))):
-                    running[pool.submit(compile_one, name, listed[name]["types"])] = name
+                    running[pool.submit(compile_listed_kernel, name, listed[name]["types"])] = name
                     del waiting[name]
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 _remove_compiled({running.pop(future) for future in done}, waiting)
@@ -104,7 +104,7 @@ def _initialize_worker() -> None:
     gc.disable()
 
 
-def compile_one(name: str, signatures: Sequence[Sequence[Any]]) -> bool:
+def compile_listed_kernel(name: str, signatures: Sequence[Sequence[Any]]) -> bool:
     """Compile one kernel for all its signatures; return whether that succeeded."""
     from config.signatures import import_named_object, type_from_plain
 

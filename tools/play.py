@@ -11,6 +11,7 @@ from capture.clock import now_ns
 from capture.sockets.endpoints import find_key_settings
 from capture.sockets.wire import MalformedMessageError
 from config.settings import StreamSettings
+from config.units import NS_PER_S
 from stream.protocol.messages import PoseMessage
 from stream.publish.fanout import OutputFactory, OutputFanout, open_outputs
 from stream.publish.publisher import Publisher
@@ -21,7 +22,6 @@ from tools.interrupt import raise_if_interrupted
 log = logging.getLogger(__name__)
 
 TURN_S = 0.02
-SECOND_NS = 1_000_000_000
 
 Progress = Callable[[int, int | None], None]
 
@@ -90,8 +90,8 @@ class RecordingPlayer:
         """Serve clients that join; publish the state each second."""
         self._outlet.serve(t_ns)
         if self._pose is not None and t_ns >= self._status_due_ns:
-            self._status_due_ns = t_ns + SECOND_NS
-            rate_hz = float(sum(1 for t in self._recent if t_ns - t < SECOND_NS))
+            self._status_due_ns = t_ns + NS_PER_S
+            rate_hz = float(sum(1 for t in self._recent if t_ns - t < NS_PER_S))
             self._outlet.publish(build_played_status(self._recording, self._pose, self._session, t_ns, rate_hz))
 
 

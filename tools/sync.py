@@ -12,7 +12,7 @@ from capture.packets import Blobs, Frame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.matching import add_rig_error, match
 from capture.timing.events import OffsetMeasurement, TimeSeries, estimate_flash_offset, estimate_jump_offset
-from capture.timing.offset import compute_signed_errors, fit_slope_robustly, subtract_running_means
+from capture.timing.offset import CORRELATED, MAX_SPAN_S, compute_signed_errors, fit_slope_robustly, subtract_running_means
 from capture.timing.search import measure_speeds
 from capture.timing.tracks import BlobHistory, BlobTracker
 from config.arrays import Floats
@@ -22,9 +22,7 @@ from config.settings import CAMERA_NAMES, MatchSettings
 Way = Literal["epipolar", "flash", "jump"]
 RIG_SIGMA_PX = 0.3
 BLOCK_S = 1.0
-MAX_SPAN_S = 0.15
 LEAST_BLOCKS = 3
-CORRELATED = 2.0
 SYSTEMATIC_S = 0.0003  # of any offset found so: markers are hidden and lit differently from either side
 UNSTEADY = 3.0  # sigmas of the usual departure of a second's offset from the whole, beyond which it is no constant
 

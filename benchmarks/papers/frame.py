@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
-from calibration.quality.picture import save_figure
+from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
@@ -164,19 +162,18 @@ def draw_chart(table: PaperTable, chart: Chart, rows: Sequence[Row], folder: Pat
     """Draw a table's chart as NAME.png in a folder, created if needed, and return its path."""
     panel_of = [", ".join(str(row[name]) for name in chart.panel) for row in rows]
     panels = list(dict.fromkeys(panel_of))
-    figure = Figure(figsize=(4.4 * len(panels), 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-    for axis, panel in zip(axes, panels, strict=True):
-        part = [row for row, of in zip(rows, panel_of, strict=True) if of == panel]
-        for name in dict.fromkeys(row[chart.line] for row in part):
-            line = [row for row in part if row[chart.line] == name]
-            x, y = (np.concatenate([np.atleast_1d(row[key]) for row in line]) for key in (chart.x, chart.y))
-            axis.plot(x, y, "o-", ms=3, label=name)
-        axis.set_xscale("log" if chart.log_x else "linear")
-        axis.set(title=panel, xlabel=chart.x, ylabel=chart.y)
-        axis.grid(color="0.9")
-    axes[0].legend(frameon=False, fontsize=8)
+    with open_figure(4.4 * len(panels), 3.8, "constrained") as figure:
+        axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+        for axis, panel in zip(axes, panels, strict=True):
+            part = [row for row, of in zip(rows, panel_of, strict=True) if of == panel]
+            for name in dict.fromkeys(row[chart.line] for row in part):
+                line = [row for row in part if row[chart.line] == name]
+                x, y = (np.concatenate([np.atleast_1d(row[key]) for row in line]) for key in (chart.x, chart.y))
+                axis.plot(x, y, "o-", ms=3, label=name)
+            axis.set_xscale("log" if chart.log_x else "linear")
+            axis.set(title=panel, xlabel=chart.x, ylabel=chart.y)
+            axis.grid(color="0.9")
+        axes[0].legend(fontsize=8)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{table.name}.png"
     save_figure(figure, file, 130)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import build_parser, write_json
+from calibration.quality.picture import open_figure, save_figure
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.settings import Settings
@@ -104,25 +105,21 @@ def format_table(runs: Sequence[ExpectedErrors]) -> list[str]:
 
 def plot_shares(runs: Sequence[ExpectedErrors], file: Path) -> None:
     """Draw the share of joints within a number of expected errors against that of a perfect statement."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
     from scipy.special import erf
 
-    figure, both = pyplot.subplots(1, 2, figsize=(9.6, 4.2), sharey=True)
-    for axes, how in zip(both, ("live", "offline"), strict=True):
-        # As the Gaussian in one dimension, which the words of "one" and "two standard deviations" come from.
-        axes.plot(BINS, 100.0 * erf(BINS / np.sqrt(2.0)), "k--", label="perfect")
-        for name, some in group_by_kind([run for run in runs if run.how == how]):
-            color, style = "tab:gray" if some[0].part == "tuning" else "tab:blue", ":" if some[0].missing else "-"
-            axes.plot(BINS, [share_within([run.share for run in some], k) for k in BINS], style, color=color, label=name)
-        axes.set(xlabel="error over expected error", title=how, xlim=(0, 3), ylim=(0, 100))
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-    both[0].set_ylabel("joints within it [%]")
-    figure.savefig(file, dpi=90, bbox_inches="tight")
-    pyplot.close(figure)
+    with open_figure(9.6, 4.2, "constrained") as figure:
+        both = figure.subplots(1, 2, sharey=True)
+        for axes, how in zip(both, ("live", "offline"), strict=True):
+            # As the Gaussian in one dimension, which the words of "one" and "two standard deviations" come from.
+            axes.plot(BINS, 100.0 * erf(BINS / np.sqrt(2.0)), "k--", label="perfect")
+            for name, some in group_by_kind([run for run in runs if run.how == how]):
+                color, style = "tab:gray" if some[0].part == "tuning" else "tab:blue", ":" if some[0].missing else "-"
+                axes.plot(BINS, [share_within([run.share for run in some], k) for k in BINS], style, color=color, label=name)
+            axes.set(xlabel="error over expected error", title=how, xlim=(0, 3), ylim=(0, 100))
+            axes.grid(alpha=0.3)
+            axes.legend(fontsize="small")
+        both[0].set_ylabel("joints within it [%]")
+    save_figure(figure, file, 90)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,12 +15,10 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from benchmarks.report import build_parser, write_json
 from calibration.placement import add_cameras_around, make_facing_rig
-from calibration.quality.picture import save_figure
+from calibration.quality.picture import open_figure, save_figure
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, Views
 from capture.sources.simulated.camera import SimulatedCamera
@@ -142,19 +140,18 @@ def _format_line(head: str, hidden: float, runs: Sequence[ViewsRun]) -> str:
 
 def draw_figure(runs: Sequence[ViewsRun], file: Path) -> None:
     """Draw where the cameras stand, from above, and the mean errors of each number of them."""
-    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    floor, errors = figure.subplots(1, 2)
-    _draw_floor(floor)
-    for hidden, color in zip(dict.fromkeys(run.hidden for run in runs), ("tab:green", "tab:orange", "tab:red"), strict=False):
-        counts = sorted({run.cameras for run in runs if run.hidden == hidden})
-        mm = [np.mean([run.mm for run in runs if (run.hidden, run.cameras) == (hidden, n)]) for n in counts]
-        errors.plot(counts, mm, "o-", color=color, label=f"{100 * hidden:.0f} % hidden from each" if hidden else "all shown")
-    errors.set_xticks(CAMERAS)
-    errors.set_ylim(0.0)
-    errors.set_xlabel("cameras")
-    errors.set_ylabel("mean error of the joints [mm]")
-    errors.legend(frameon=False)
+    with open_figure(10.0, 4.2, "constrained") as figure:
+        floor, errors = figure.subplots(1, 2)
+        _draw_floor(floor)
+        for hidden, color in zip(dict.fromkeys(run.hidden for run in runs), ("tab:green", "tab:orange", "tab:red"), strict=False):
+            counts = sorted({run.cameras for run in runs if run.hidden == hidden})
+            mm = [np.mean([run.mm for run in runs if (run.hidden, run.cameras) == (hidden, n)]) for n in counts]
+            errors.plot(counts, mm, "o-", color=color, label=f"{100 * hidden:.0f} % hidden from each" if hidden else "all shown")
+        errors.set_xticks(CAMERAS)
+        errors.set_ylim(0.0)
+        errors.set_xlabel("cameras")
+        errors.set_ylabel("mean error of the joints [mm]")
+        errors.legend()
     save_figure(figure, file, 110)
 
 

@@ -168,8 +168,9 @@ def _list_orders(grid: Floats, board: Board) -> list[Floats]:
 
 
 def measure_square_contrast(image: NDArray[np.uint8], grid_px: Floats) -> tuple[float, float]:
-    """Return by how much squares whose row and column sum to odd are lighter [grey levels], and the share of neighbours that
-    agree.
+    """Return by how much the squares of one colour are lighter [grey levels], and the share of neighbours that agree.
+
+    Positive where those are lighter whose row and column add up to an odd number.
 
     image: (H, W); grid_px: (rows, columns, 2) [px]; the first square is between the first corners of the first two rows.
     """

@@ -15,9 +15,8 @@ from calibration.quality.picture import (
     INK,
     MEASURED,
     QUIET,
-    choose_style,
     draw_report_panel,
-    make_figure,
+    open_figure,
     save_figure,
 )
 from calibration.quality.report import QualityReport
@@ -44,13 +43,10 @@ def draw_floor(rig: Rig, floor: Floor, report: QualityReport, path: str | Path) 
         path: the file to write.
     Raises: FileFormatError: it cannot be written.
     """
-    import matplotlib
-
     world = place_on_floor(rig, floor)
     touching, above = floor.to_world(floor.touching_m), floor.to_world(floor.above_m)
-    with matplotlib.rc_context(choose_style()):
-        panel_in = 0.9 + 0.26 * min(len(report.findings), MAX_LINES)
-        figure = make_figure(12.0, panel_in + PLANS_IN)
+    panel_in = 0.9 + 0.26 * min(len(report.findings), MAX_LINES)
+    with open_figure(12.0, panel_in + PLANS_IN) as figure:
         room = {"left": 0.055, "right": 0.98, "top": 0.97, "bottom": 0.6 / (panel_in + PLANS_IN)}
         grid = figure.add_gridspec(2, 2, height_ratios=(panel_in, PLANS_IN), hspace=0.12, wspace=0.16, **room)
         draw_report_panel(figure.add_subplot(grid[0, :]), report, f"floor by {floor.by}", 165)

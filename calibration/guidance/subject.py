@@ -15,7 +15,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.guidance.advice import Advice, Requirement
 from calibration.subject.constellation import ConstellationPlacement, place_constellation
-from calibration.subject.tpose import build_tpose_model
+from calibration.subject.tpose import AVERTED, GATE_M, SCALES, SLACK_M, build_tpose_model
 from config.arrays import Floats
 from config.joints import JOINTS
 from config.markers import MarkerSet
@@ -99,7 +99,6 @@ def advise_hold(left_s: float, missing: Sequence[str]) -> str:
     return f"good{without}: hold it, {max(left_s, 0.0):.0f} s more"
 
 
-SCALES, SLACK_M, GATE_M = (0.75, 1.3), 0.12, 0.28
 SURE_M = 0.055  # a T-pose that fits so well needs no other explanation
 FITS_M = 0.1  # of the markers that are seen
 ARMS_DEG = (
@@ -115,7 +114,6 @@ ARMS_DEG = (
 )
 STEP_DEG = 10.0
 LEVEL_DEG, FORWARD_DEG, FACING_DEG = 14.0, 25.0, 40.0
-AVERTED = 1.4
 WINDOW_NS, STILL_NS = 800_000_000, 400_000_000
 STILL_M, ARMS_STILL_M = 0.015, 0.035  # between the halves of the window, median of the markers
 HOLD_NS, SLIP_NS = 3_000_000_000, 300_000_000

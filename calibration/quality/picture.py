@@ -1,4 +1,4 @@
-"""The style of calibration's pictures: colours, fonts, a plain panel, the report as text, and a file that is complete or absent.
+"""What all figures are drawn with: colours, fonts, the report as text, a camera's image, and a file that is complete or absent.
 
 matplotlib is imported when the first picture is drawn, and draws without a screen.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibration.quality.report import Grade, QualityReport
 from config.files import write_atomically
@@ -44,19 +46,18 @@ STYLE = {
 HEAD_IN, LINE_IN, GAP = 0.52, 0.168, 0.45  # of a report: above its findings, of a line, and between two findings in lines
 
 
-def choose_style() -> Any:
-    """Return the settings to draw with: `with matplotlib.rc_context(choose_style()):` around the making of axes and text."""
-    return dict(STYLE)
-
-
-def make_figure(width_in: float, height_in: float) -> Figure:
-    """Return an empty figure that needs no screen [inches]; make its axes within `matplotlib.rc_context(choose_style())`."""
+@contextmanager
+def open_figure(width_in: float, height_in: float, layout: Literal["constrained"] | None = None) -> Iterator[Figure]:
+    """Open an empty figure that needs no screen [inches]; axes and text that are made in the block are in our style."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width_in, height_in), facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
+    style: Any = STYLE
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(width_in, height_in), layout=layout)
+        FigureCanvasAgg(figure)
+        yield figure
 
 
 def save_figure(figure: Figure, path: str | Path, dpi: int = DPI) -> Path:

@@ -12,6 +12,7 @@ import numpy as np
 
 from calibration.camera import compute_relative_pose
 from calibration.depth import choose_performer_distance_m, compute_depth_sigma_m, compute_volume_points_m
+from calibration.pairs import MARKER_PX
 from calibration.quality.evidence import (
     collect_evidence,
     compute_clustered_covariance,
@@ -40,7 +41,6 @@ from database.geometry.rotations import rotvec_from_matrix
 PASS_ERROR, FAIL_ERROR = 0.02, 0.10  # relative error of distances: what a pass promises, and what is of no use
 SIGMAS = 2.0
 BODY_M = 1.8  # over which an error is said in millimetres
-MARKER_PX = 0.2  # noise of a marker's centre, to illustrate depth
 NARROW = 0.08  # baseline over the performer's distance, below which any calibration is weak
 DEEP_M = 0.012  # depth noise of one marker at that, beyond which cameras are better moved apart
 TOO_DEEP_M = 0.060  # and beyond which they are too near: poses are no better than a guess in depth

@@ -15,17 +15,17 @@ from calibration.depth import (
     compute_volume_points_m,
     is_in_view,
 )
+from calibration.pairs import MARKER_PX
 from calibration.quality.measures import collect_corners_px, compute_board_points_m, compute_view_rms_px
 from calibration.quality.picture import (
     ACCENT,
     CAMERA_COLORS,
     INK,
     QUIET,
-    choose_style,
     compute_panel_height_in,
     draw_report_panel,
-    make_figure,
     make_image_axis,
+    open_figure,
     save_figure,
 )
 from calibration.quality.report import QualityReport
@@ -45,7 +45,6 @@ TOP_IN, BOTTOM_IN, SPACE = 0.3, 0.55, 0.24  # space: between rows, in parts of t
 ACROSS = 4  # pictures in a row, of more than two cameras
 LETTERS = 150  # in a line of the report
 ARROW = 0.05  # of a picture's width: drawn length of an error of three sigma
-MARKER_PX = 0.2
 MAX_ARROWS = 1600
 BARE, COVERED = "#fbe3df", "#e3f1e8"
 
@@ -59,15 +58,12 @@ def draw_rig(solution: RigSolution, report: QualityReport, path: Path | str) -> 
         path: the file to write.
     Raises: FileFormatError: it cannot be written.
     """
-    import matplotlib as mpl
-
     n = len(solution.rig)
     rows = [n] if n < 3 else [min(n - k, ACROSS) for k in range(0, n, ACROSS)]  # pictures a row; of two the plan stands beside
     report_in, pictures = max(REPORT_IN, compute_panel_height_in(report, LETTERS)), len(rows) + (n > 2)
     heights = [report_in, *[PICTURES_IN] * pictures, BARS_IN]
     height = sum(heights) * (1.0 + SPACE * (len(heights) - 1) / len(heights)) + TOP_IN + BOTTOM_IN
-    with mpl.rc_context(choose_style()):
-        figure = make_figure(WIDTH_IN, height)
+    with open_figure(WIDTH_IN, height) as figure:
         grid = figure.add_gridspec(
             len(heights),
             1,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.quality.picture import INK, LEFT, MEASURED, QUIET, choose_style, draw_report_panel, make_figure, save_figure
+from calibration.quality.picture import INK, LEFT, MEASURED, QUIET, draw_report_panel, open_figure, save_figure
 from calibration.quality.report import QualityReport
 from calibration.subject.fit import TakesFit
 from calibration.subject.quality import BoneLength, collect_lengths
@@ -63,10 +63,7 @@ def draw_subject(found: TakesFit, report: QualityReport, path: str | Path) -> Pa
         path: the file to write.
     Raises: FileFormatError: it cannot be written.
     """
-    import matplotlib
-
-    with matplotlib.rc_context(choose_style()):
-        figure = make_figure(13.0, 9.4)
+    with open_figure(13.0, 9.4) as figure:
         body = _extract_body(found)
         _draw_view(figure.add_axes((0.04, 0.34, 0.44, 0.61)), found, body, FRONT)
         _draw_view(figure.add_axes((0.50, 0.34, 0.22, 0.61)), found, body, SIDE)

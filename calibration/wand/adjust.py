@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.solve.equations import NEAREST_M, compute_point_derivatives, project_points
+from calibration.solve.projection import NEAREST_M, compute_point_derivatives, project_points
 from calibration.wand.tracks import WandViews
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec

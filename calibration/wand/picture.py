@@ -14,10 +14,9 @@ from calibration.quality.picture import (
     ACCENT,
     CAMERA_COLORS,
     QUIET,
-    choose_style,
     draw_report_panel,
-    make_figure,
     make_image_axis,
+    open_figure,
     save_figure,
 )
 from calibration.quality.report import QualityReport
@@ -40,12 +39,9 @@ def draw_wand(solution: WandSolution, report: QualityReport, path: str | Path) -
         path: the file to write.
     Raises: FileFormatError: it cannot be written.
     """
-    import matplotlib
-
     n_cameras = len(solution.rig)
     rows = n_cameras // 3 + 1  # of three panels, the last of which shows the lengths
-    with matplotlib.rc_context(choose_style()):
-        figure = make_figure(12.0, 7.3 + 3.1 * rows)
+    with open_figure(12.0, 7.3 + 3.1 * rows) as figure:
         ratios = (1.25, 1.0, *[0.95] * rows)
         room = {"left": 0.065, "right": 0.98, "top": 0.96, "bottom": 0.06}
         grid = figure.add_gridspec(2 + rows, 6, height_ratios=ratios, hspace=0.42, wspace=0.75, **room)

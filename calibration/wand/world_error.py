@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.solve.equations import compute_lens_derivatives
+from calibration.solve.projection import compute_lens_derivatives
 from calibration.wand.adjust import (
     WandFit,
     WandProblem,

@@ -11,20 +11,28 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from capture.background.cells import (
+    IMAGE_SUM,
+    MEAN_SUM,
+    N_CELLS,
+    N_OUT,
+    WaitTimes,
+    compare_light,
+    count_foreground,
+    decide_row,
+    find_body,
+    recall_row,
+)
 from capture.background.kernels import (
     AFTER,
     BEFORE,
     CELL_PX,
     GAIN,
     HELD,
-    IMAGE_SUM,
     KEPT,
     KNOWN,
-    MEAN_SUM,
     MIN_SIGMA,
     MOVED,
-    N_CELLS,
-    N_OUT,
     N_STATES,
     NEVER,
     OCCUPIED,
@@ -32,14 +40,8 @@ from capture.background.kernels import (
     STILL,
     VISITED,
     RowScratch,
-    WaitTimes,
     accumulate_image,
-    compare_light,
-    count_foreground,
-    decide_row,
-    find_body,
     learn_row,
-    recall_row,
     watch_row,
     write_cell_bounds,
 )

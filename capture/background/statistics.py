@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capture.background.kernels import MIN_SIGMA
 from capture.sources.source import Source
 from config.arrays import Image
 from config.errors import SourceError
 from config.jit import kernel
 
 # 8-bit images: even a noiseless pixel flickers by rounding.
-MIN_SIGMA = 0.5
 DARK_LEVEL, DARK_SHARE = 60, 0.95
 # Quantiles of a normal distribution, in standard deviations: q30 - q10, mean - q20, and median - q25.
 Q10_TO_Q30, Q20_TO_MEAN, Q25_TO_MEDIAN = 0.7572, 0.8416, 0.6745

@@ -18,7 +18,7 @@ class DriverHungError(Exception):
 
 
 def run_camera(address: SupervisorAddress, plan: CameraPlan) -> None:
-    """Run a camera process; the target of its supervisor."""
+    """Run a camera process; the function that its supervisor starts."""
     run_child(address, lambda supervisor: CameraLoop(supervisor, plan).run())
 
 

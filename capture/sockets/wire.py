@@ -55,7 +55,7 @@ def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[typ
     """Return a field of a message.
 
     Args:
-        content: of the message.
+        content: decoded message.
         key: the field's name.
         kind: type it must have; a bool is no number.
     Raises: MalformedMessageError: missing, or of another type.
@@ -89,8 +89,8 @@ def read_float_field(content: dict[str, Any], key: str, columns: int, dtype: str
     Args:
         content: of the message.
         key: the field's name.
-        columns: of the array.
-        dtype: of its packed numbers.
+        columns: number of columns of the array.
+        dtype: type of its packed numbers.
     Raises: MalformedMessageError: missing, incomplete or non-finite.
     """
     data: bytes = read_message_field(content, key, bytes)

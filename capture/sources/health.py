@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from capture.notices import NoticeLog
 from capture.packets import Blobs, Frame
+from config.units import NS_PER_S
 
-S = 1_000_000_000
 SAMPLE_STEP = 16  # every 16th pixel is looked at
 FROZEN_NS = 400_000_000
 FROZEN_FRAMES = 6  # some cameras send an image twice now and then
@@ -28,17 +28,17 @@ SLOW_SHARE = 0.72  # of the announced rate
 UNEVEN_SHARE = 0.45  # mean deviation of the frame intervals, as a share of their mean
 TIME_JUMP_NS = 1_500_000_000
 RATE_FRAMES = 128
-RATE_NS = 2 * S
-CHECK_NS = S // 4  # between two checks of the slow conditions
+RATE_NS = 2 * NS_PER_S
+CHECK_NS = NS_PER_S // 4  # between two checks of the slow conditions
 
 # Condition: notice when it is cleared, and for how long it must last before it is reported and cleared [ns]; worst first.
 CONDITIONS = {
-    "frozen": ("its pictures move again", S // 2, S // 2),
-    "black": ("there is light again", S // 2, S // 2),
-    "overexposed": ("the picture is no longer white", S // 2, S // 2),
-    "slow": ("its pictures come at their rate again", 2 * S, 4 * S),
-    "uneven": ("its pictures come evenly again", 5 * S, 10 * S),
-    "flooded": ("the spots are gone", 2 * S, 3 * S),
+    "frozen": ("its pictures move again", NS_PER_S // 2, NS_PER_S // 2),
+    "black": ("there is light again", NS_PER_S // 2, NS_PER_S // 2),
+    "overexposed": ("the picture is no longer white", NS_PER_S // 2, NS_PER_S // 2),
+    "slow": ("its pictures come at their rate again", 2 * NS_PER_S, 4 * NS_PER_S),
+    "uneven": ("its pictures come evenly again", 5 * NS_PER_S, 10 * NS_PER_S),
+    "flooded": ("the spots are gone", 2 * NS_PER_S, 3 * NS_PER_S),
 }
 
 
@@ -110,7 +110,7 @@ class Health:
         self._check_light(blobs, t_ns)
         frozen = self._n_same >= FROZEN_FRAMES and t_ns - self._t_new_ns >= FROZEN_NS
         changed = self._conditions["frozen"].step(frozen, t_ns, "the same picture again and again: it is frozen")
-        if t_ns >= self._check_due_ns or changed or self._check_due_ns - t_ns > S:  # the last: the clock was set back
+        if t_ns >= self._check_due_ns or changed or self._check_due_ns - t_ns > NS_PER_S:  # the last: the clock was set back
             self._check_due_ns = t_ns + CHECK_NS
             self._check_slowly(frame, blobs, t_ns)
             self._report(t_ns)

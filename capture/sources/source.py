@@ -15,10 +15,10 @@ from capture.rate import estimate_frame_period_s
 from capture.sources.timestamps import is_even, read_presentation_times
 from config.arrays import Floats
 from config.errors import SourceError
+from config.units import NS_PER_S
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 DEFAULT_FPS = 30.0
-NS = 1_000_000_000
 
 Facts = dict[str, int | float | str]
 
@@ -127,8 +127,8 @@ class _FrameTimes:
     def at_ns(self, index: int) -> int | None:
         """Return the time of a frame [ns], None past the end of the list."""
         if self._seconds is None:
-            return round(index * NS / self._fps)
-        return round(float(self._seconds[index]) * NS) if index < len(self._seconds) else None
+            return round(index * NS_PER_S / self._fps)
+        return round(float(self._seconds[index]) * NS_PER_S) if index < len(self._seconds) else None
 
 
 class VideoFile:

@@ -146,7 +146,7 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
     return fall, max(speed, abs(fall)), over_s
 
 
-def describe_result(method: OffsetMethod, camera: int, found: OffsetMeasurement | None) -> str:
+def describe_offset_search(method: OffsetMethod, camera: int, found: OffsetMeasurement | None) -> str:
     """Return the result of a search for one camera, for the user.
 
     Args:

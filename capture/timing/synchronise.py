@@ -15,7 +15,7 @@ from capture.clock import OffsetMethod
 from capture.packets import Blobs, MarkerFrame, Views
 from capture.timing.grouping import FASTER, MAX_WAITING, Grouping, GroupingCounts
 from capture.timing.offset import OffsetEstimate, TimeOffsetEstimator
-from capture.timing.search import TimeSearch, describe_result
+from capture.timing.search import TimeSearch, describe_offset_search
 from capture.timing.tracks import BlobHistory, BlobTracker, extrapolate_blobs
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES, TimeSettings
@@ -198,7 +198,7 @@ class Synchroniser:
             for camera, found in ended.found:
                 if found is not None:
                     self.correct(1e3 * found.offset_s, 1e3 * found.sigma_s, camera)
-                self._notices.append(describe_result(ended.method, camera, found))
+                self._notices.append(describe_offset_search(ended.method, camera, found))
 
     def _watch_clock(self, camera: int, elapsed_ns: int) -> None:
         """Restart where a camera's timestamps go back, or it was silent for long."""

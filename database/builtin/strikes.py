@@ -49,7 +49,16 @@ def add_guard(plan: MotionPlan, seconds: float) -> None:
 
 
 class Punch(NamedTuple):
-    """side: of the arm; arm: its channels at the end; yaw_rad of the pelvis, spine_rad, pitch_rad, drop; seconds: out."""
+    """A punch at full reach.
+
+    Attributes:
+        side: side of the arm.
+        arm: channels of the arm.
+        yaw_rad, spine_rad: rotation of the pelvis and of the spine.
+        pitch_rad: forward lean.
+        drop: how far the hips sink.
+        seconds: time from the guard to full reach.
+    """
 
     side: str
     arm: dict[str, float]

@@ -23,14 +23,14 @@ from config.jit import kernel
 from numerics.definite import solve_damped
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
-from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S
+from reconstruct.models.style.collect import STEP_NS
+from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC
 from reconstruct.models.style.model import Style, StyleError, StyleEvaluator, build_evaluator
 
 STARTS, STEPS = 2, 4
 MIN_GAIN = 0.01  # of energy: a step that gains less ends the search for x
 TYPICAL = 0.1  # s2 of a pose that the style knows, as a share of alpha
 MIN_SHARE = 1e-9  # of alpha: rounding could make s2 negative
-STEP_NS = round(STEP_S * 1e9)
 UP_VARIANCE = np.full(3, 1e-3)  # of the vertical in the root's frame, as markers show it
 FLOOR_RAD = 0.02  # added to a prediction's standard deviation
 
@@ -113,7 +113,7 @@ def compute_prediction_energy(
         asked: features that are asked for, with their variances.
         found: features and variance predicted at x; written.
         g: gradient, (Q,); written.
-        H: Gauss-Newton's Hessian, (Q, Q); written.
+        H: Gauss-Newton Hessian, (Q, Q); written.
     """
     y, spread, variance = asked.y, asked.spread, asked.variance
     F, about = found.features, found.summary

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from capture.timing.grouping import START_NS
 from config.settings import CAMERA_NAMES
-
-SECOND_NS = 1_000_000_000
+from config.units import NS_PER_S
 
 
 class FrameCount:
@@ -24,7 +23,7 @@ class FrameCount:
 
     def rate_hz(self, t_ns: int) -> float:
         """Return the number of frames within the last second."""
-        return float(sum(1 for t in self._recent if t_ns - t < SECOND_NS))
+        return float(sum(1 for t in self._recent if t_ns - t < NS_PER_S))
 
 
 class SilenceWatch:

@@ -17,6 +17,7 @@ import numpy as np
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats, Ints
 from config.files import write_atomically
+from config.units import MM_PER_M
 from stream.export.plates import ForcePlates, plates_from_forces
 from stream.export.points import PointTable, convert_to_ascii, points_from_take
 from stream.export.resampling import resample_evenly
@@ -26,7 +27,6 @@ BLOCK = 512
 INTEL = 84
 MAX_TEXT = 120
 MAX_BLOCKS = 255
-MM_PER_M = 1000.0
 SEVEN_CAMERAS = 0b1111111  # a word has bits for so many, the eighth is its sign
 UNSEEN = -1.0
 MAX_WORD = 0xFFFF  # of the header and of integer parameters

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats, Ints
+from config.units import MM_PER_M
 from stream.export.ground import FEET, GroundForces
 
 MARGIN_M = 0.5  # of the plates around the centres of pressure
 NARROW_M = 0.1  # centres that are not spread wider than this do not tell how the floor is tilted
-MM_PER_M = 1000.0
 AXES = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 PLATE_TYPE = 2

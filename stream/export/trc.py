@@ -10,11 +10,10 @@ from pathlib import Path
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
 from config.files import write_atomically
+from config.units import MM_PER_M
 from stream.export.points import PointTable, convert_to_ascii, points_from_take
 from stream.export.resampling import resample_evenly
 from stream.export.take import Take, find_software_version
-
-MM_PER_M = 1000.0
 
 
 def write_trc(file: Path, take: Take) -> None:

@@ -14,11 +14,11 @@ from database.clips import Clip
 from database.files.resample import mirror_clip as mirrored_clip
 from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
+from stream.web.picture import MAX_PX
 
 Point = tuple[float, float, float]
 ImagePoint = tuple[float, float]
 MAX_M = 100.0  # from the origin: what is farther is a mistake
-MAX_PX = 1e5
 SAME_TIME_S = 1e-3
 MAX_TIME_S = 3600.0
 FEET = ("leftFoot", "rightFoot")

@@ -13,6 +13,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.camera import MAX_SIDE_PX
 from capture.sockets.wire import (
     MAX_MESSAGE_BYTES,
     MalformedMessageError,
@@ -45,7 +46,6 @@ TOPIC_OF: dict[type[Any], bytes] = {
 }
 _FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in TOPIC_OF}
 MAX_JOINTS = 256
-MAX_SIDE_PX = 16384
 
 
 def encode_message(message: Message) -> bytes:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from config.units import MS_PER_NS
 from stream.protocol.messages import PoseMessage
 
 STAGES = ("read", "decode", "detect", "transport", "wait", "match", "label", "solve", "finish", "lag", "publish", "received")
 TOTAL, LAG = "total", "lag"
 REPEATED_STAGES = frozenset(("publish",))  # of a pose that only repeats an earlier one
-MS = 1e-6
 Quantiles = tuple[float, float, float]
 
 
@@ -89,7 +89,7 @@ def compute_lag_ms(stages_ms: Mapping[str, Quantiles]) -> float:
 
 def compute_quantiles_ms(durations_ns: Sequence[int]) -> Quantiles:
     """Return p50, p95 and p99 [ms]."""
-    p50, p95, p99 = np.percentile(np.asarray(durations_ns, float) * MS, [50, 95, 99])
+    p50, p95, p99 = np.percentile(np.asarray(durations_ns, float) * MS_PER_NS, [50, 95, 99])
     return float(p50), float(p95), float(p99)
 
 

@@ -22,13 +22,13 @@ from websockets.typing import Origin
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MAX_MESSAGE_BYTES
 from config.errors import DuocapError, describe_reason
+from stream.publish.publisher import MAX_REQUEST_BYTES
 
 log = logging.getLogger(__name__)
 
 LAST_VALUES = (b"skeleton", b"rig", b"status", b"pose")  # of these, only the newest matters
 EVENTS_KEPT = 100
 MAX_CONNECTIONS = 64
-MAX_REQUEST_BYTES = 1024
 POLL_MS = 100
 OWN_ORIGINS = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 

@@ -28,6 +28,7 @@ from capture.clock import now_ns
 from capture.sockets.endpoints import KeySettings, bind_socket
 from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
 from config.errors import DuocapError
+from stream.publish.publisher import LINGER_MS
 from stream.publish.tuning import REQUESTS, TuningState, carry_out_request
 from stream.recording.folders import choose_recording_file
 from stream.recording.outputs import RecordingSwitch
@@ -42,7 +43,6 @@ MAX_BATCH = 32  # then a pause: a flood of requests takes only a few per cent of
 PAUSE_S = 0.01
 POLL_MS = 50
 POLL_STOPPING_MS = 5
-LINGER_MS = 200
 
 Info = Callable[[], dict[str, str]]
 Envelope = list[bytes]

@@ -17,6 +17,7 @@ from time import monotonic
 
 from mcap.writer import CompressionType, Writer
 
+from capture.recording.sink import SYNC_S
 from config.errors import FileFormatError, describe_reason
 from reconstruct.process import journal
 
@@ -28,7 +29,6 @@ METADATA, END_METADATA = "duocap", "duocap.end"
 FLOOR_KNOWN = "floor_known"  # key of the metadata, always "yes"; "no" in recordings of before whose floor is unknown
 ENCODING = "msgpack"
 FLUSH_S = 0.3
-SYNC_S = 5.0  # to the disk itself, against a power cut
 MAX_QUEUED = 8192
 MAX_QUEUED_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 20

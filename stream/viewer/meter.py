@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from config.units import MS_PER_NS
 from stream.protocol.latency import (
     TOTAL,
     Quantiles,
@@ -18,7 +19,6 @@ from stream.protocol.messages import PoseMessage, StatusMessage
 
 PERIOD_S = 1.0
 MAX_SAMPLES = 3600
-MS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Meter:
             poses_hz=len(poses) / max(t_s - self._begin_s, 1e-3),
             latency_ms=stages_ms,
             total_ms=total_ms,
-            skew_ms=float(np.median([pose.skew_ns * MS for pose in poses])),
+            skew_ms=float(np.median([pose.skew_ns * MS_PER_NS for pose in poses])),
             residual_mm=float(np.median(residuals_mm)) if residuals_mm else None,
             n_missed=n_missed,
             cameras_hz=self._cameras_hz,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calibration.camera import Camera, Rig, compute_relative_pose
 from calibration.epipolar import compute_epipolar_distances
-from calibration.solve.equations import project_points
+from calibration.solve.projection import project_points
 from calibration.triangulate import triangulate
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.rigs import synthetic_rig

@@ -2,7 +2,6 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +20,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "clients" / "cpp"
 SUBJECT = fakes.subject()
 SKELETON = compose_skeleton_message(SUBJECT)
 FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
-
-
-@pytest.fixture
-def publisher() -> Iterator[Publisher]:
-    opened = Publisher("tcp://127.0.0.1:0")
-    opened.publish(SKELETON)
-    yield opened
-    opened.close()
 
 
 @pytest.mark.slow

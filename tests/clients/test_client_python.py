@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,14 +29,6 @@ SUBJECT = fakes.subject()
 SKELETON = compose_skeleton_message(SUBJECT)
 FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
 POSE = compose_pose_message(FAKE, SKELETON, "run", 9, 2000)
-
-
-@pytest.fixture
-def publisher() -> Iterator[Publisher]:
-    opened = Publisher("tcp://127.0.0.1:0")
-    opened.publish(SKELETON)
-    yield opened
-    opened.close()
 
 
 def join(publisher: Publisher, client: Client) -> None:

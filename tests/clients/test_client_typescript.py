@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -77,14 +77,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiled = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert compiled.returncode == 0, compiled.stdout
     return folder
-
-
-@pytest.fixture
-def publisher() -> Iterator[Publisher]:
-    opened = Publisher("tcp://127.0.0.1:0")
-    opened.publish(SKELETON)
-    yield opened
-    opened.close()
 
 
 def publish_until(publisher: Publisher, done: Callable[[], bool], seconds: float = 40.0) -> None:

@@ -18,6 +18,8 @@ SHAPES = """
 from typing import NamedTuple
 from config.jit import kernel
 
+OFFSET = {offset}
+
 class {name}(NamedTuple):
     size: float
 
@@ -27,11 +29,19 @@ def scaled(shape):
 """
 CALLER = """
 from config.jit import kernel
-from shapes_of_test_jit import scaled
+from shapes_of_test_jit import OFFSET, scaled
 
 @kernel
 def shifted(shape):
     return scaled(shape) + 1.0
+
+@kernel
+def moved(x):
+    return x + OFFSET
+
+@kernel
+def moved_twice(x):
+    return moved(x) + 0.5
 """
 
 
@@ -44,19 +54,21 @@ def loaded(folder: Path, name: str) -> ModuleType:
     return module
 
 
-def test_an_edited_callee_and_a_renamed_tuple_are_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_callees_and_constants_and_renamed_tuples_compile_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("shapes_of_test_jit", "caller_of_test_jit"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))  # forgotten afterwards
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
-    (before / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Square", factor=2.0), "utf-8")
+    (before / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Square", factor=2.0, offset=1.0), "utf-8")
     (before / "caller_of_test_jit.py").write_text(CALLER, "utf-8")
     square = loaded(before, "shapes_of_test_jit").Square(3.0)
-    assert loaded(before, "caller_of_test_jit").shifted(square) == 7.0
+    caller = loaded(before, "caller_of_test_jit")
+    assert (caller.shifted(square), caller.moved_twice(0.5)) == (7.0, 2.0)
     shutil.copytree(before, after)  # with the kernels compiled so far
-    (after / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Cube", factor=5.0), "utf-8")
+    (after / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Cube", factor=5.0, offset=4.0), "utf-8")
     cube = loaded(after, "shapes_of_test_jit").Cube(3.0)
-    assert loaded(after, "caller_of_test_jit").shifted(cube) == 16.0
+    caller = loaded(after, "caller_of_test_jit")
+    assert (caller.shifted(cube), caller.moved_twice(0.5)) == (16.0, 5.0)
 
 
 @pytest.mark.parametrize("where", ["nowhere", "a folder that is gone", "a full disk"])

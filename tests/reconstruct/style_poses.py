@@ -6,7 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.joints import JOINT_INDEX, N_JOINTS
+from reconstruct.models.style.learn.train import LearnOptions
+from reconstruct.models.style.session import SessionStyle
+from reconstruct.models.style.task import LearnTask
 from reconstruct.pose import Pose, TrackingState
+from tests.support.fakes import subject
 
 N_MARKERS = 8
 MS = 1_000_000
@@ -58,3 +62,13 @@ def swung(legs: float, knees: float, sway: float) -> NDArray[np.float64]:
         rotvec[JOINT_INDEX[f"{side}LowerArm"], 1] = 0.2 + 0.2 * sign * knees
     rotvec[JOINT_INDEX["spine"], 2] = sway
     return rotvec
+
+
+def walking_task() -> LearnTask:
+    """Return what a learner is asked after ten seconds of walking, in a few steps."""
+    book = SessionStyle(subject().skeleton, options=LearnOptions(active=20, steps=3))
+    for pose in walking(10.0, 30.0):
+        book.add(pose)
+    task = book.task()
+    assert task is not None
+    return task

@@ -1,7 +1,9 @@
-"""Run commands of duocap in this process, as its entry point does."""
+"""Run commands of duocap in this process, as its entry point does, and read what they write."""
 
+import csv
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,9 @@ def duocap(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
         sys.argv = before
     written = capsys.readouterr()
     return Result(status, written.out, written.err)
+
+
+def read_rows(file: Path) -> list[dict[str, str]]:
+    """Read a CSV file with a header."""
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))

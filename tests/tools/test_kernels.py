@@ -86,7 +86,7 @@ def test_what_is_compiled_in_processes_is_found_in_the_cache(tmp_path: Path, mon
     compile_listed({name: {**read_kernel_list("demo")[name], "calls": []}}, lambda done, total, words="": None)
     code = f"""
 from numba.core import event
-from tools.kernels import compile_one, read_kernel_list
+from tools.kernels import compile_listed_kernel, read_kernel_list
 
 class Compiled(event.Listener):
     n = 0
@@ -98,6 +98,6 @@ class Compiled(event.Listener):
         pass
 
 event.register("numba:compile", Compiled())
-print(compile_one({name!r}, read_kernel_list("demo")[{name!r}]["types"]), Compiled.n)
+print(compile_listed_kernel({name!r}, read_kernel_list("demo")[{name!r}]["types"]), Compiled.n)
 """
     assert python(code, tmp_path).stdout.splitlines()[-1] == "True 0"

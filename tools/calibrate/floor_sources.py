@@ -22,11 +22,11 @@ from config.arrays import Floats
 from config.errors import CalibrationError, DuocapError, SourceError
 from config.markers import MarkerSet
 from config.settings import Settings
+from config.units import NS_PER_S
 from tools.calibrate.board.found import BoardSearch, Progress, Size, find_image_size
 from tools.calibrate.board.sources import BoardSpec, search_board
 from tools.calibrate.board.stills import PictureSets, decode_image, search_stills
 
-NS = 1e9
 SAME_PX = 2.5  # a marker that lies still stays within this
 PRESENT = 0.5  # of all pictures, in which it must be seen
 LEAST_MARKERS = 3
@@ -43,12 +43,12 @@ class TimeWindow:
 
     def holds(self, t_ns: int) -> bool:
         """Return whether a moment is among them."""
-        seconds = t_ns / NS
+        seconds = t_ns / NS_PER_S
         return (self.start_s is None or seconds >= self.start_s) and (self.end_s is None or seconds <= self.end_s)
 
     def is_over(self, t_ns: int) -> bool:
         """Return whether a moment comes after them."""
-        return self.end_s is not None and t_ns / NS > self.end_s
+        return self.end_s is not None and t_ns / NS_PER_S > self.end_s
 
 
 def search_board_moments(
@@ -227,7 +227,7 @@ def triangulate_walk(
     moments = []
     for pair in pairs:
         points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match)
-        moments.append(PointFrame(pair.t_capture_ns / NS, points.point_m, points.covariance_m2))
+        moments.append(PointFrame(pair.t_capture_ns / NS_PER_S, points.point_m, points.covariance_m2))
     return moments
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from config.arrays import Floats
+from config.units import NS_PER_S
 from stream.protocol.latency import Receipt
 
 BEGIN_S = 1.0  # the performer is found and every cache filled by then
@@ -12,7 +13,6 @@ GRACE_S = 0.25  # a pose is there by then, or was dropped
 HELD = 0.9  # of the pairs that were due
 EVERY = 2  # of the frames one is left
 SETTLE_S = 0.5  # what was under way is through by then
-S = 1_000_000_000
 
 
 class RateWatch:
@@ -37,11 +37,11 @@ class RateWatch:
 
     def turn(self, t_ns: int) -> bool:
         """Return, once, whether fewer frames should be given, at t_ns."""
-        now_s = (t_ns - self._t_start_ns) / S
+        now_s = (t_ns - self._t_start_ns) / NS_PER_S
         begin_s = BEGIN_S + WINDOW_S * self._window
         if self.slowed_s is not None or self._window >= WINDOWS or now_s < begin_s + WINDOW_S + GRACE_S:
             return False
-        seconds = [(t - self._t_start_ns) / S for t in self._came]
+        seconds = [(t - self._t_start_ns) / NS_PER_S for t in self._came]
         self.held_hz = sum(begin_s <= t < begin_s + WINDOW_S for t in seconds) / WINDOW_S
         self._window += 1
         if self.held_hz < HELD * self._fps:
@@ -61,7 +61,7 @@ class RateWatch:
 
     def judged(self, poses: Sequence[Receipt]) -> list[Receipt]:
         """Return the poses of that part."""
-        return [one for one in poses if one.pose.t_capture_ns - self._t_start_ns >= self.judged_from_s * S]
+        return [one for one in poses if one.pose.t_capture_ns - self._t_start_ns >= self.judged_from_s * NS_PER_S]
 
     def n_due(self, times_s: Floats) -> int:
         """Return how many of the frames taken at times_s, (N,) [s], are due in the part that is reported."""

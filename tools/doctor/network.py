@@ -16,7 +16,8 @@ from capture.sockets.endpoints import EndpointError, find_key_settings, is_loopb
 from capture.sockets.keys import CLIENTS, SERVERS, KeyFileError, find_default_folder, has_own_pair, read_public_keys
 from config.errors import DuocapError
 from config.settings import Settings
-from stream.protocol.latency import LAG, MS, TOTAL, Receipt, compute_latency
+from config.units import MS_PER_NS
+from stream.protocol.latency import LAG, TOTAL, Receipt, compute_latency
 from stream.protocol.messages import PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
@@ -60,7 +61,9 @@ def examine_clock() -> list[DoctorFinding]:
     if step_ns > 1_000_000 or len(stamps) < 2:
         return [
             report_bad(
-                "clock", f"{name} steps by {step_ns * MS:.1f} ms", "frames cannot be paired with such a clock; see your system's"
+                "clock",
+                f"{name} steps by {step_ns * MS_PER_NS:.1f} ms",
+                "frames cannot be paired with such a clock; see your system's",
             )
         ]
     return [report_good("clock", f"{name}, steps of {step_ns} ns at most", step_ns=step_ns)]
@@ -225,7 +228,7 @@ def examine_stream(settings: Settings, info: dict[str, Any], client: ServiceClie
     findings.append(
         report_good(
             "stream",
-            f"its clock minus this machine's: {offset_ns * MS:+.3f} ms, within {client.clock.error_ns * MS:.3f}",
+            f"its clock minus this machine's: {offset_ns * MS_PER_NS:+.3f} ms, within {client.clock.error_ns * MS_PER_NS:.3f}",
             clock_offset_ns=offset_ns,
             clock_error_ns=client.clock.error_ns,
         )
@@ -276,9 +279,11 @@ def _examine_run_cameras(status: StatusMessage) -> list[DoctorFinding]:
         if "node" in camera:
             text += f", node {camera['node']}"
         if "clock_offset_ns" in camera:
-            offset, error, rtt = (float(camera.get(key, 0)) * MS for key in ("clock_offset_ns", "clock_error_ns", "rtt_ns"))
+            offset, error, rtt = (
+                float(camera.get(key, 0)) * MS_PER_NS for key in ("clock_offset_ns", "clock_error_ns", "rtt_ns")
+            )
             text += f", its clock minus the run's {offset:+.3f} ms, within {error:.3f}, round trip {rtt:.2f} ms"
-            if error > SKEWED_NS * MS:
+            if error > SKEWED_NS * MS_PER_NS:
                 fix = "the way there is slow or busy, so its clock is known only so well; use a cable in place of wireless"
                 findings.append(report_note("stream", text, fix, **camera))
                 continue

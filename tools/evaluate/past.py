@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_between
+from reconstruct.finish.prediction import MAX_AHEAD_S
 from reconstruct.history import BodyState
 
 VELOCITY_SHARE, VELOCITY_GAIN = 0.5, 0.9  # of the newest difference in the velocity, and of that in the prediction
-MAX_AHEAD_S = 0.1  # a gap in the frames must not be extrapolated further than this
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -17,6 +19,7 @@ from config.errors import DuocapError
 from config.settings import Settings
 from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
 from stream.web.server import format_page_url, open_server
+from tools.interrupt import raise_on_interrupt
 from tools.viewer import SEEN_S, can_browse, open_browser, wants_dark
 
 TURN_S = 0.1
@@ -53,7 +56,7 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None],
             page.close()
 
 
-def show_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
+def _show_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
     """Show the result while somebody looks at it; True: all is to be done again. Ctrl-C and a closed page end it, too."""
     if not page.n_pages:
         return False
@@ -72,6 +75,7 @@ def show_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
     return False
 
 
+Collected = TypeVar("Collected")
 Progress = Callable[[str, float | None], None]
 
 
@@ -85,14 +89,35 @@ class GuideOutcome:
     error: DuocapError | None = None
 
 
-def finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
-    """Calibrate with the collected views, and show the result.
+def guide_until_accepted(
+    opened: contextlib.AbstractContextManager[GuidePage | None],
+    collect: Callable[[GuidePage | None], tuple[Collected, str]],
+    finish: Callable[[Collected, Progress], GuideOutcome],
+    tell: Callable[[str], None],
+) -> GuideOutcome:
+    """Collect views, calibrate and show the result, again for as long as somebody asks for that on the page.
 
     Args:
-        finish: calibrates with the collected views.
-        words: description of the collected views.
-        page: None: the terminal only.
+        opened: opens the page (`open_guide_page`).
+        collect: guides until it is enough, on the page if there is one, and returns the views and a description of them.
+        finish: calibrates with the views.
+        tell: receives progress messages as text.
+    Raises: DuocapError: what `collect` raises, or `finish` raises or returns as its error.
     """
+    with raise_on_interrupt(), opened as page:
+        while True:
+            collected, words = collect(page)
+            tell(f"solving {words}")
+            outcome = _finish_guide(partial(finish, collected), words, page)
+            if page is None or not _show_result(page, tell):
+                break
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome
+
+
+def _finish_guide(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
+    """Calibrate with the views; show how far that is, and the result, on the page if there is one."""
 
     def progress(words: str, share: float | None = None) -> None:
         if page is not None:

@@ -21,9 +21,8 @@ from stream.guidance.page import GuidePage
 from tools.calibrate.rig import RigTask, calibrate_moments
 from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
-from tools.guide.page import GuideOutcome, Progress, finish_guide, open_guide_page, show_result
+from tools.guide.page import GuideOutcome, Progress, guide_until_accepted, open_guide_page
 from tools.guide.show import GuideShow
-from tools.interrupt import raise_on_interrupt
 from tools.run.cameras import CameraKind, find_camera_kind
 
 __all__ = ["CollectedViews", "Finish", "GuideOutcome", "Progress", "watch_boards"]
@@ -62,17 +61,12 @@ def watch_boards(
     """
     stills = all(find_camera_kind(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
     plans = plan_guided_cameras(sources, settings, fps or (STILLS_FPS if stills else None), tell)
-    with raise_on_interrupt(), open_guide_page(settings, "Calibrate the cameras", tell, browser) as page:
-        while True:
-            collected = _collect_views(plans, sources, board, page, tell, stills)
-            words = f"with {len(collected.moments)} views"
-            tell(f"solving {words}")
-            outcome = finish_guide(partial(finish, collected), words, page)
-            if page is None or not show_result(page, tell):
-                break
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome
+
+    def collect(page: GuidePage | None) -> tuple[CollectedViews, str]:
+        collected = _collect_views(plans, sources, board, page, tell, stills)
+        return collected, f"with {len(collected.moments)} views"
+
+    return guide_until_accepted(open_guide_page(settings, "Calibrate the cameras", tell, browser), collect, finish, tell)
 
 
 def _collect_views(

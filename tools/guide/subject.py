@@ -25,10 +25,9 @@ from tools.calibrate.outcome import choose_report_picture, print_report
 from tools.calibrate.session import fit_subject_to_pairs, format_subject
 from tools.calibrate.subject import SubjectTask, write_subject_result
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
-from tools.guide.page import GuideOutcome, Progress, finish_guide, open_guide_page, show_result
+from tools.guide.page import GuideOutcome, Progress, guide_until_accepted, open_guide_page
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
-from tools.interrupt import raise_on_interrupt
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "TposeWatch", "watch_tpose"]
 
@@ -78,17 +77,12 @@ def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tel
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     plans = plan_guided_cameras(sources, settings, watch.fps, tell, RoomSettings(colors, watch.learn_s))
     make_guide = partial(SubjectGuide, rig, markers, watch.skeletons)
-    with raise_on_interrupt(), open_guide_page(settings, "Calibrate the performer", tell, watch.browser) as page:
-        while True:
-            pairs = _wait_for_tpose(plans, watch, make_guide, settings, page, tell)
-            words = f"with {len(pairs)} views of the T-pose"
-            tell(f"fitting {words}")
-            outcome = finish_guide(partial(finish, pairs), words, page)
-            if page is None or not show_result(page, tell):
-                break
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome
+
+    def collect(page: GuidePage | None) -> tuple[list[Views], str]:
+        pairs = _wait_for_tpose(plans, watch, make_guide, settings, page, tell)
+        return pairs, f"with {len(pairs)} views of the T-pose"
+
+    return guide_until_accepted(open_guide_page(settings, "Calibrate the performer", tell, watch.browser), collect, finish, tell)
 
 
 def _wait_for_tpose(

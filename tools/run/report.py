@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.settings import CAMERA_NAMES
+from config.units import MS_PER_NS
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 
-MS = 1e-6
 UNSURE_MS = 1.0  # an offset less sure than that is not put to use
 # Of a camera's facts and counts: frames that did not count, in words.
 LOSSES = {
@@ -89,7 +89,7 @@ class RunStatistics:
             if self._t_first_capture_ns < 0:
                 self._t_first_capture_ns = pose.t_capture_ns
             self._t_last_capture_ns = pose.t_capture_ns
-            self._latencies_ms.append((t_ns - pose.t_capture_ns) * MS)
+            self._latencies_ms.append((t_ns - pose.t_capture_ns) * MS_PER_NS)
 
     def doubt(self, event: EventMessage) -> None:
         """Remember a span in which labels or poses were doubtful."""
@@ -126,9 +126,9 @@ def format_status(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
     if latency_ms:
         words.append(f"latency {latency_ms[0]:.0f} ms, p95 {latency_ms[1]:.0f}")
     if status.lag_ns:
-        words.append(f"lag {status.lag_ns * MS:.0f} ms")
+        words.append(f"lag {status.lag_ns * MS_PER_NS:.0f} ms")
     if status.skew_ns:
-        words.append(f"skew {status.skew_ns.get('median', 0.0) * MS:.1f} ms")
+        words.append(f"skew {status.skew_ns.get('median', 0.0) * MS_PER_NS:.1f} ms")
     words += format_stamp_offsets(status)
     dropped = sum(status.drops.values())
     if dropped:
@@ -178,5 +178,5 @@ def format_node(name: str, camera: Camera) -> str:
         return ""
     if camera["node"] != "ready" or "clock_offset_ns" not in camera:
         return f"{name} node {camera['node']}"
-    offset, error, rtt = (float(camera.get(key, 0)) * MS for key in ("clock_offset_ns", "clock_error_ns", "rtt_ns"))
+    offset, error, rtt = (float(camera.get(key, 0)) * MS_PER_NS for key in ("clock_offset_ns", "clock_error_ns", "rtt_ns"))
     return f"{name} node's clock {offset:+.2f} ms (within {error:.2f}), round trip {rtt:.1f} ms"

@@ -14,6 +14,7 @@ from capture.sockets.endpoints import find_key_settings
 from capture.sources.network.address import hide_secrets
 from capture.sources.webcam.webcam import DeviceProvider
 from config.settings import Settings
+from config.units import NS_PER_S
 from reconstruct.process.main import ReconstructionPlan
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.fanout import OutputFactory
@@ -38,7 +39,6 @@ from tools.run.supervisor import Supervisor, choose_session_name
 TURN_MS = 10
 SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine
 DEFAULT_FPS = 60.0  # until the cameras have said theirs
-SECOND_NS = 1_000_000_000
 
 Tell = Callable[[str], None]
 Show = Callable[[RunStatistics, StatusMessage], None]
@@ -108,7 +108,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
                 wait_for_empty_room(run, what.learn_s, tell)
             t_start_ns = run.start()
             if what.learn_s:
-                later.at(t_start_ns + round(what.learn_s * SECOND_NS), "thank you; the background is learned, step in")
+                later.at(t_start_ns + round(what.learn_s * NS_PER_S), "thank you; the background is learned, step in")
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
             try:
                 _receive_until_end(run, subscriber, tally, tell, show, what.seconds, later)
@@ -190,8 +190,8 @@ def _receive_until_end(
     later: DelayedNotice,
 ) -> None:
     """Listen like a client until all sources have ended and a moment has passed, for so many seconds at most."""
-    t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * SECOND_NS)
-    while now_ns() < t_last_ns and (not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS):
+    t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * NS_PER_S)
+    while now_ns() < t_last_ns and (not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * NS_PER_S):
         for message in subscriber.receive(TURN_MS):
             if isinstance(message, PoseMessage):
                 tally.add(message, now_ns())

@@ -9,6 +9,7 @@ from capture.clock import now_ns
 from capture.sources.network.address import hide_secrets
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
+from config.units import NS_PER_S
 from tools.run.cameras import CameraKind, find_camera_kind
 from tools.run.child import ChildProcess
 from tools.run.supervisor import Supervisor
@@ -16,7 +17,6 @@ from tools.run.supervisor import Supervisor
 PATIENCE_NS, MOST_PATIENCE_NS = 5_000_000_000, 20_000_000_000
 SOLVER = "the solver, which prepares itself once for each subject"
 FIRST_START = "; the first start after an installation takes a minute or two"
-SECOND_NS = 1_000_000_000
 STEP_OUT_S = 5
 COUNTED = (3, 2, 1)
 
@@ -146,7 +146,7 @@ def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
     for left_s in range(STEP_OUT_S, 0, -1):
         if left_s in COUNTED:
             tell(f"{left_s}")
-        t_next_ns = now_ns() + SECOND_NS
+        t_next_ns = now_ns() + NS_PER_S
         while now_ns() < t_next_ns:
             run.turn(50)
 

@@ -11,9 +11,9 @@ from reconstruct.models.sparse.model import write_dictionary
 from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
 from tools.progress import open_progress_bar
 from tools.style.sources import MotionSource, StyleSources, find_main_skeleton, read_motion_sources
+from tools.style.train import COLUMN
 
 CHUNK = 10_000
-COLUMN = 11
 
 
 def train_dictionary(wanted: StyleSources, options: TrainOptions, name: str, out: Path) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def read_request(
 
     Args:
         file: file of constraints.
-        n_styles: shares must be as many.
+        n_styles: number of styles; a share is expected for each.
         rig_file: cameras of image points.
         worn: markers of the performer, which the file's own `markers` replaces.
     Raises: DuocapError with the place in the file.

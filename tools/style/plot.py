@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.quality.picture import INK, make_figure, save_figure
-from calibration.quality.picture import choose_style as look
+from calibration.quality.picture import INK, open_figure, save_figure
 from config.arrays import Floats
 from reconstruct.models.style.features import N_STATIC, RATE_HZ
 from reconstruct.models.style.model import Style, StyleEvaluator, build_annealing_evaluators
@@ -65,13 +64,10 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
         figures: number of poses around the map.
     Raises: FileFormatError: it cannot be written.
     """
-    import matplotlib as mpl
-
     level, plane = build_annealing_evaluators(style)[-1], fit_latent_plane(style)
     with open_progress_bar("drawing") as show:
         shown = compute_likelihood_map(style, level, plane, MAP_IN[2] / MAP_IN[3], _make_step_counter(show, len(plane.depths)))
-    with mpl.rc_context(look()):
-        figure = make_figure(*SIZE_IN)
+    with open_figure(*SIZE_IN) as figure:
         ax = figure.add_axes(_convert_to_figure_fractions(MAP_IN))
         _draw_map(ax, style, plane, shown)
         _draw_ring(figure, style, shown, _select_figures(style, level, plane, shown, min(figures, len(SLOTS_IN))))
@@ -84,12 +80,9 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
 
 def draw_levels(style: Style, path: Path) -> Path:
     """Draw the three steps of annealing side by side as PNG. Raises FileFormatError: it cannot be written."""
-    import matplotlib as mpl
-
     plane, aspect = fit_latent_plane(style), 0.307 * LEVELS_IN[0] / (0.68 * LEVELS_IN[1])
-    with open_progress_bar("drawing") as show, mpl.rc_context(look()):
+    with open_progress_bar("drawing") as show, open_figure(*LEVELS_IN) as figure:
         step = _make_step_counter(show, len(LEVELS) * len(plane.depths))
-        figure = make_figure(*LEVELS_IN)
         for k, (level, title) in enumerate(zip(build_annealing_evaluators(style), LEVELS, strict=True)):
             ax = figure.add_axes((0.02 + 0.327 * k, 0.145, 0.307, 0.68))
             _draw_map(ax, style, plane, compute_likelihood_map(style, level, plane, aspect, step))

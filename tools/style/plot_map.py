@@ -43,7 +43,7 @@ class LatentPlane:
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodMap:
-    """How likely poses are.
+    """How likely poses are over a plane of the latent space.
 
     Attributes:
         extent: left, right, bottom, top.
@@ -178,7 +178,7 @@ def choose_spread_points(
 
 
 def find_time_runs(style: Style) -> list[NDArray[np.int64]]:
-    """Return the rows of poses that follow each other, run by run; none where nobody knows when they were."""
+    """Return the rows of poses that follow each other, run by run; none where their times are unknown."""
     when = style.times
     if not len(when.stretch):
         return []

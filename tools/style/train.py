@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from calibration.quality.picture import LEFT, choose_style, make_figure, save_figure
+from calibration.quality.picture import LEFT, open_figure, save_figure
 from config.errors import DuocapError
 from reconstruct.models.style.features import RATE_HZ, TrainingPoses, build_training_poses, subsample_poses
 from reconstruct.models.style.file import StyleOrigin, write_style
@@ -23,10 +23,7 @@ from tools.style.sources import MotionSource, StyleSources, find_main_skeleton, 
 
 def draw_objective(learned: Style, path: Path) -> Path:
     """Draw L_GP over the steps as PNG, and as an inset its last half. Raises FileFormatError: it cannot be written."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(choose_style()):
-        figure = make_figure(6.4, 3.8)
+    with open_figure(6.4, 3.8) as figure:
         ax = figure.add_axes((0.16, 0.14, 0.80, 0.74))
         steps = range(len(learned.objective))
         ax.plot(steps, learned.objective, color=LEFT, lw=1.6)

@@ -19,8 +19,8 @@ from capture.packets import Frame
 from capture.sources.jpeg import MAX_PIXELS
 from capture.sources.network.address import EXAMPLES, parse_network_address
 from capture.sources.network.camera import SILENCE_S, NetworkCamera
-from capture.sources.network.sender_clock import NS
 from config.errors import SourceError
+from config.units import NS_PER_S
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ START = b"\0\0\1"
 CONSTANT = 3  # images in a row with the same number of slices, before the number is relied on
 MAX_BYTES = 16 * 1024 * 1024
 CONNECT_S, OPEN_S = 4.0, 8.0
-SPOILED_NS = NS  # images after a damaged one are not shown until a key frame, or for so long
+SPOILED_NS = NS_PER_S  # images after a damaged one are not shown until a key frame, or for so long
 LOW_DELAY, SHOW_ALL = 1 << 19, 1 << 3  # flags of the decoder: output each image at once; also incomplete ones
 OPTIONS = {
     "rtsp_transport": "tcp",  # over UDP images come damaged
@@ -180,7 +180,7 @@ class Rtsp(NetworkCamera[DecodedImage]):
             index = self._count_received()
             if unit.t_arrival_ns < self._spoiled_until_ns:
                 continue
-            sender_ns = None if picture.pts is None else round(picture.pts * tick_s * NS)
+            sender_ns = None if picture.pts is None else round(picture.pts * tick_s * NS_PER_S)
             t_ns = self._timestamp(sender_ns, unit.t_arrival_ns)
             self._times_ns.append(t_ns)
             jpeg = unit.data if decoder.name == "mjpeg" else None

@@ -8,15 +8,16 @@ removal of clock skew from network delay measurements"); here over the last minu
 from collections import deque
 from itertools import pairwise
 
-NS = 1_000_000_000
-BUCKET_NS = NS  # of each second, the least delayed timestamp is kept
+from config.units import NS_PER_S
+
+BUCKET_NS = NS_PER_S  # of each second, the least delayed timestamp is kept
 N_BUCKETS = 60
 MAX_DRIFT = 300e-6  # of clocks with a crystal, generously; a steeper line means a longer path
 SHRINK_S = 5.0  # a drift seen over a few seconds is mostly noise
 WRONG_RATE, WRONG_RATE_S = 2e-3, 30.0  # a drift so large for so long is no clock's
-EARLY_NS = NS // 10  # nothing arrives before it was sent: the sender's clock was set
-LATE_NS, LATE_FOR_NS = NS // 4, 2 * NS  # a queue empties again; what stays late means the clock was set
-MANY_JUMPS, JUMPS_NS = 4, 30 * NS
+EARLY_NS = NS_PER_S // 10  # nothing arrives before it was sent: the sender's clock was set
+LATE_NS, LATE_FOR_NS = NS_PER_S // 4, 2 * NS_PER_S  # a queue empties again; what stays late means the clock was set
+MANY_JUMPS, JUMPS_NS = 4, 30 * NS_PER_S
 
 Point = tuple[float, float]
 
@@ -82,7 +83,7 @@ class SenderClock:
         """Keep the least delayed timestamp of each second, and update the line."""
         self._newest_ns = sender_ns
         since_ns = sender_ns - self._sender0_ns
-        point = (since_ns / NS, float(arrival_ns - sender_ns - self._delay_ns))
+        point = (since_ns / NS_PER_S, float(arrival_ns - sender_ns - self._delay_ns))
         if since_ns // BUCKET_NS != self._bucket:
             self._bucket = since_ns // BUCKET_NS
             self._buckets.append(point)
@@ -95,11 +96,11 @@ class SenderClock:
         """Fit the line under all points."""
         points = list(self._buckets)[:-1] or list(self._buckets)  # the last second has only begun
         span_s = points[-1][0] - points[0][0]
-        slope = fit_slope_under(points) / NS
+        slope = fit_slope_under(points) / NS_PER_S
         self._wrong_rate = span_s >= WRONG_RATE_S and abs(slope) > WRONG_RATE
         if abs(slope) <= MAX_DRIFT:
             self._slope = slope * span_s**2 / (span_s**2 + SHRINK_S**2)
-        self._offset_ns = min(delay_ns - self._slope * NS * at_s for at_s, delay_ns in self._buckets)
+        self._offset_ns = min(delay_ns - self._slope * NS_PER_S * at_s for at_s, delay_ns in self._buckets)
 
 
 def fit_slope_under(points: list[Point]) -> float:

@@ -15,8 +15,8 @@ from capture.sources.source import Facts, Stamp
 from config.arrays import Floats
 from config.markers import MarkerSet
 from config.settings import CAMERA_NAMES
+from config.units import NS_PER_S
 
-NS = 1_000_000_000
 BLOCK = 16  # frames
 PHASES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625)  # of each camera, from the first to the second one's
 
@@ -97,7 +97,7 @@ class SimulatedCamera:
     def skip(self, t_ns: int) -> int:
         """Leave out the next frames that were captured before t_ns; return how many."""
         first = self._next
-        while self._next < len(self.times_s) and self.times_s[self._next] * NS < t_ns:
+        while self._next < len(self.times_s) and self.times_s[self._next] * NS_PER_S < t_ns:
             self._next += self._every
         return (self._next - first) // self._every
 
@@ -118,7 +118,7 @@ class SimulatedCamera:
     def _draw(self, index: int, view: CameraView, noise_at: int) -> Frame:
         """Draw a view as frame `index`."""
         image = self._renderer.image(view, self.performer.radius_m, noise_at)
-        return Frame(self._index, index, round(float(self.times_s[index]) * NS), image)
+        return Frame(self._index, index, round(float(self.times_s[index]) * NS_PER_S), image)
 
     def view_at(self, index: int) -> tuple[CameraView, int]:
         """Return what the camera sees in frame `index`, and the offset of its noise."""

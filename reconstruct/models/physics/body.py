@@ -20,6 +20,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
+from calibration.subject.model import LEGS_OF_STATURE
 from config.arrays import Floats, Ints, ReadOnlyArrays
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
@@ -35,7 +36,6 @@ from reconstruct.models.physics.anthropometry import (
 
 SHOULDER_SHARE = 0.01  # of the body's mass, taken from the trunk
 LEAST_SHARE = 0.001  # of the body's mass, of any joint
-LEGS_OF_STATURE = 0.491  # hip to ankle (Drillis & Contini 1966, after Winter 2009, fig. 4.1)
 BALL_M = 0.04  # radius of gyration of what is taken
 SHORTEST_M = 1e-3
 HEEL_BEHIND = 0.25  # from the ankle, share of the way from ankle to tip of the toes, level

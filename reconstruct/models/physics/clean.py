@@ -95,7 +95,7 @@ def prepare_motion(dynamics: Dynamics, q: Floats, fps: float, options: CleanOpti
 
 
 def clean_by_windows(task: CleanTask, done: Floats | None = None) -> Iterator[Floats]:
-    """Yield the frames that are clean, (n, 95), after every window, the last time all; done: those of an earlier run."""
+    """Yield all frames that are clean so far, (n, 95), after every window; done: frames of an earlier run, to go on from."""
     n = len(task.given)
     out = np.empty((0, task.given.shape[1])) if done is None else done
     window, ahead = max(round(WINDOW_S * task.fps), 4 * LEAST_FRAMES), max(round(AHEAD_S * task.fps), LEAST_FRAMES)

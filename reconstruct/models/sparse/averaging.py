@@ -27,8 +27,16 @@ LEAST_SHARE = 16.0  # -ln of the probability of an atom, relative to the likelie
 
 
 class Averaging(NamedTuple):
-    """What is averaged: codes of T atoms, how many, of how many atoms considered for a pose; precision 1 / sigma^2 of the known
-    entries of weight 1, inverse variance of a coefficient times sigma^2, seed of the generator."""
+    """How many codes of a pose are drawn and averaged, and of which atoms.
+
+    Attributes:
+        n_nonzero: atoms of a code.
+        n_codes: codes that are averaged.
+        n_near: atoms that are considered for a pose.
+        precision: 1 / sigma^2 of known entries of weight 1.
+        ridge: sigma^2 over the variance of a coefficient.
+        seed: seed of the random numbers.
+    """
 
     n_nonzero: int
     n_codes: int

@@ -1,1 +1,1 @@
-"""A skinned mesh of a person from the proportions of a skeleton (`mesh`): its solid (`shape`) and its surface (`surface`)."""
+"""A skinned mesh of a person by the proportions of a skeleton (`mesh`): its solid (`loft`, `shape`), its surface (`surface`)."""

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix, csr_matrix, diags
 
 from config.arrays import Floats
-from stream.export.mesh.shape import REQUIRED, SIDES, TRUNK, Loft, Solid, build_person, build_sticks
+from stream.export.mesh.loft import Loft
+from stream.export.mesh.shape import REQUIRED, SIDES, TRUNK, Solid, build_person, build_sticks
 from stream.export.mesh.surface import Lines, extract_surface
 
 MIDDLE_M = 0.02  # distance beyond the middle up to which a side's limbs have weight

@@ -6,7 +6,7 @@ import viser
 
 from config.joints import JOINT_INDEX
 from stream.export.take import Take
-from stream.posing.document import PosingError
+from stream.posing.document import SAME_TIME_S, PosingError
 from stream.posing.motion import Motion, take_from_pose
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.timeline import Timeline
@@ -15,7 +15,6 @@ from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 MAX_SLIDER_S, STEP_S = 10.0, 0.05
-SAME_TIME_S = 1e-3
 
 
 class MotionPart:

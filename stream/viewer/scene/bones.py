@@ -14,7 +14,7 @@ from stream.export.mesh.mesh import compute_rest_positions_m
 from stream.protocol.joints import Joints, wxyz_from_matrix
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import Balls, NodePart, Skin
-from stream.viewer.scene.colors import DARK, Ground, compute_joint_colors
+from stream.viewer.scene.colors import DARK, GroundColors, compute_joint_colors
 
 Atomic = Callable[[], AbstractContextManager[None]]  # the server's `atomic`: messages sent within it arrive as one
 
@@ -109,7 +109,7 @@ class BoneParts(NodePart):
         )
         super().__init__(self._skin.mesh)
 
-    def set_ground(self, ground: Ground) -> None:
+    def set_ground(self, ground: GroundColors) -> None:
         """Set the colour that is readable on a floor."""
         self._skin.mesh.color = ground.bone
 

@@ -42,7 +42,7 @@ CONFIDENCE_STEPS = 8  # finer shades are not worth sending
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class GroundColors:
     """The colours of the floor, and those that are readable on it."""
 
     plane: Color
@@ -58,8 +58,10 @@ class Ground:
         return self.left if name.startswith("left") else self.right if name.startswith("right") else self.middle
 
 
-DARK = Ground(plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), left=SKY, right=ORANGE, middle=PURPLE, bone=PALE)
-LIGHT = Ground(
+DARK = GroundColors(
+    plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), left=SKY, right=ORANGE, middle=PURPLE, bone=PALE
+)
+LIGHT = GroundColors(
     plane=(244, 245, 247), cell=(218, 221, 226), section=(172, 177, 186), left=BLUE, right=VERMILION, middle=PLUM, bone=SLATE
 )
 

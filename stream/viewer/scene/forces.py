@@ -7,7 +7,7 @@ from config.arrays import Floats
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import NodePart
-from stream.viewer.scene.colors import DARK, Ground, convert_to_linear_colors
+from stream.viewer.scene.colors import DARK, GroundColors, convert_to_linear_colors
 
 GRAVITY_M_S2 = 9.81
 USUAL_KG = 70.0  # of a body whose mass is unknown
@@ -34,7 +34,7 @@ class ForceArrows(NodePart):
         )
         super().__init__(frame)
 
-    def set_ground(self, ground: Ground) -> None:
+    def set_ground(self, ground: GroundColors) -> None:
         """Set the colours that are readable on a floor."""
         self._ground = ground
         self._paint()

@@ -13,7 +13,7 @@ from stream.protocol.joints import Joints, compute_pose_joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import SkinnedBody
 from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
-from stream.viewer.scene.colors import BODY, Color, Ground
+from stream.viewer.scene.colors import BODY, Color, GroundColors
 from stream.viewer.scene.forces import ForceArrows
 from stream.viewer.scene.markers import Contacts, Labels, MarkerParts
 from stream.viewer.scene.trails import Trails
@@ -114,7 +114,7 @@ class Stage:
             self._root.visible = pose is not None
         self._pose = pose
 
-    def set_ground(self, ground: Ground) -> None:
+    def set_ground(self, ground: GroundColors) -> None:
         """Set the colours that are readable on a floor."""
         with self._atomic():
             self._bones.set_ground(ground)

@@ -10,7 +10,7 @@ from config.arrays import Floats
 from reconstruct.pose import TrackingState
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.viewer.scene.colors import DARK, Ground, convert_to_linear_colors
+from stream.viewer.scene.colors import DARK, GroundColors, convert_to_linear_colors
 
 TRAILED = ("hips", "leftHand", "rightHand", "leftFoot", "rightFoot")
 LENGTH_NS = 2_000_000_000
@@ -62,7 +62,7 @@ class Trails:
         self.on = True
         self.set_ground(DARK)
 
-    def set_ground(self, ground: Ground) -> None:
+    def set_ground(self, ground: GroundColors) -> None:
         """Set the colours that are readable on a floor, to whose colour the trails fade."""
         self._colors = np.array([ground.side(name) for name in self._names], float)
         self._ground = np.array(ground.plane, float)

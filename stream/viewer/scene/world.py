@@ -4,7 +4,7 @@ import numpy as np
 import viser
 
 from config.arrays import Floats
-from stream.viewer.scene.colors import DARK, LIGHT, Ground
+from stream.viewer.scene.colors import DARK, LIGHT, GroundColors
 
 WORLD = "/world"
 FLOOR_M = 12.0
@@ -31,7 +31,7 @@ class WorldScenery:
         self._floor = self._grid(self.ground)
 
     @property
-    def ground(self) -> Ground:
+    def ground(self) -> GroundColors:
         """The colours of the floor."""
         return DARK if self.dark else LIGHT
 
@@ -77,7 +77,7 @@ class WorldScenery:
     def floor(self, on: bool) -> None:
         self._floor.visible = on
 
-    def _grid(self, ground: Ground) -> viser.GridHandle:
+    def _grid(self, ground: GroundColors) -> viser.GridHandle:
         """Create the floor: a cell is half a metre, a section a metre; shadows fall on it."""
         return self._scene.add_grid(
             "/floor",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.quality.picture import GRADE_COLORS, choose_style, draw_report_panel, make_figure, save_figure
+from calibration.quality.picture import GRADE_COLORS, draw_report_panel, open_figure, save_figure
 from calibration.quality.report import Finding, Grade, QualityReport
 from calibration.quality.rig import judge_rig_solution
 from calibration.quality.rig_picture import draw_rig
@@ -45,17 +45,13 @@ def test_one_camera_and_views_without_corners_are_drawn(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    figure = make_figure(1.0, 1.0)
-    with pytest.raises(FileFormatError, match="none"):
+    with open_figure(1.0, 1.0) as figure, pytest.raises(FileFormatError, match="none"):
         save_figure(figure, tmp_path / "none" / "rig.png")
 
 
 def test_more_findings_than_there_is_room_for_are_counted(tmp_path: Path) -> None:
-    import matplotlib as mpl
-
     report = QualityReport(tuple(Finding(Grade.POOR, f"finding {k} " + 20 * "long ") for k in range(30)))
-    with mpl.rc_context(choose_style()):
-        figure = make_figure(6.0, 3.0)
+    with open_figure(6.0, 3.0) as figure:
         ax = figure.add_axes((0.05, 0.05, 0.9, 0.9))
         draw_report_panel(ax, report, "a title")
         words = [text.get_text() for text in ax.texts]

@@ -15,9 +15,9 @@ from calibration.solve.equations import (
     CornerObservations,
     FreeParameters,
     compute_camera_points,
-    project_points,
     state_from_rig,
 )
+from calibration.solve.projection import project_points
 from calibration.solve.rig import BundleUncertainty, compute_uncertainty
 from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats

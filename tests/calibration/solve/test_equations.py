@@ -9,14 +9,12 @@ from calibration.solve.equations import (
     FreeParameters,
     apply_step,
     compute_jacobian,
-    compute_lens_derivatives,
-    compute_point_derivatives,
     compute_residual_px,
     compute_view_equations,
     deform_points,
-    project_points,
     select_state_views,
 )
+from calibration.solve.projection import compute_lens_derivatives, compute_point_derivatives, project_points
 from calibration.solve.solution import FIXED, LEVELS, LensModel
 from tests.calibration.solve.bundle_scenes import BOARD, small_problem
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from capture.background.cells import PROVEN_S, WaitTimes, compare_light, count_foreground, decide_row, find_body, recall_row
 from capture.background.kernels import (
     CELL_PX,
     HELD,
@@ -14,15 +15,8 @@ from capture.background.kernels import (
     N_STATES,
     NEVER,
     OCCUPIED,
-    PROVEN_S,
     STILL,
     VISITED,
-    WaitTimes,
-    compare_light,
-    count_foreground,
-    decide_row,
-    find_body,
-    recall_row,
     update_statistics,
 )
 

@@ -13,8 +13,7 @@ import zmq
 from capture.process.control import Details, Order, StartOrder, StopOrder
 from reconstruct.models.style.features import TrainingPoses
 from reconstruct.models.style.file import read_style
-from reconstruct.models.style.learn.train import LearnOptions, fit_style
-from reconstruct.models.style.session import SessionStyle
+from reconstruct.models.style.learn.train import fit_style
 from reconstruct.models.style.task import (
     LearnedStyle,
     LearnTask,
@@ -26,8 +25,7 @@ from reconstruct.models.style.task import (
 from reconstruct.process import learner
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.learner_connection import MAX_GIVEN, LearnerConnection, LearnerMessage, LearnFailure
-from tests.reconstruct.style_poses import walking
-from tests.support.fakes import subject
+from tests.reconstruct.style_poses import walking_task
 from tests.support.kept import Kept
 
 
@@ -54,12 +52,7 @@ class Orders:
 
 @pytest.fixture(scope="module")
 def task() -> LearnTask:
-    session_style = SessionStyle(subject().skeleton, options=LearnOptions(active=20, steps=3))
-    for pose in walking(10.0, 30.0):
-        session_style.add(pose)
-    made = session_style.task()
-    assert made is not None
-    return made
+    return walking_task()
 
 
 @pytest.fixture(scope="module")

@@ -12,18 +12,12 @@ from stream.guidance.html import CameraCondition
 from stream.guidance.page import GuideButton, GuidePage, PageResult
 from stream.web.picture import GREEN, CameraPicture
 from stream.web.server import open_server
-from tests.support.judges import program
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.judge
 CAMERAS = (CameraCondition("left camera", True, "640 x 480"), CameraCondition("right camera", False, "gone"))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    return program("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.picture import IN_TURN
 from stream.posing.session import PosingSession
 from stream.web.server import open_server
-from tests.support.judges import program
 from tests.support.ports import free_port
 from tests.support.style_posers import style_of
 from tests.support.viewer.browser import Browser
@@ -29,11 +28,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.judge
 SIZE = (1280, 720)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    return program("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture

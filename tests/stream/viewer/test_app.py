@@ -8,16 +8,10 @@ import pytest
 from stream.viewer.app import FRAME_S, LATE_FRAME_S, App
 from stream.viewer.feed import SILENT_NS, LiveFeed
 from stream.web.server import open_server
-from tests.support.ports import free_port as any_free_port
 from tests.support.stream_messages import POSE, STATUS
 from tests.support.viewer.walking_stream import WalkingStream
 from tests.support.waiting import wait_until
 from tools.viewer import read_dark_preference
-
-
-@pytest.fixture
-def port() -> int:
-    return any_free_port()
 
 
 def updated(app: App, condition: Callable[[], bool]) -> None:

@@ -20,7 +20,6 @@ from stream.viewer.app import App
 from stream.viewer.feed import LiveFeed
 from stream.viewer.requests import ServiceRequests
 from stream.web.server import open_server
-from tests.support.judges import program
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
 from tests.support.viewer.walking_stream import WalkingStream
@@ -76,11 +75,6 @@ class Served:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.app.server.get_port()}"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    return program("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="module")

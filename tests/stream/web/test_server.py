@@ -5,12 +5,6 @@ import socket
 import pytest
 
 from stream.web.server import ViewerError, find_free_port, format_page_url, is_own_page
-from tests.support.ports import free_port as any_free_port
-
-
-@pytest.fixture
-def port() -> int:
-    return any_free_port()
 
 
 def test_a_taken_port_gives_the_next_and_a_foreign_address_is_named(port: int) -> None:

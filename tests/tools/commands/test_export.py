@@ -1,6 +1,5 @@
 """`duocap export`: one recording of a walk as every format, parts of it, and each kind of bad input."""
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from stream.protocol.messages import PoseMessage
 from stream.recording.recorder import Recorder
 from stream.recording.recording import open_recording
 from tests.support import fakes
-from tests.support.commands import duocap
+from tests.support.commands import duocap, read_rows
 from tests.support.people import person, walk
 
 N, LOST = 120, slice(40, 44)
@@ -96,12 +95,12 @@ def test_every_format_from_one_recording(tmp_path: Path, capsys: pytest.CaptureF
     np.testing.assert_allclose(points.point_m[known, : len(JOINTS)], expected_m[known], atol=2e-6)
     assert points.valid[:, len(JOINTS)].tolist() == [k != 3 for k in range(N)]
     assert points.point_m[50, len(JOINTS) + 2].tolist() == pytest.approx([2.0, 0.5, 0.0])
-    rows = rows_of(tmp_path / "walk.csv")
+    rows = read_rows(tmp_path / "walk.csv")
     assert [row["state"] for row in rows[38:46]] == ["tracking"] * 2 + ["lost"] * 4 + ["tracking"] * 2 and rows[41][
         "hips.x"
     ] == ""
     marker = points.labels[len(JOINTS) + 1]
-    rows = rows_of(tmp_path / "walk.markers.csv")
+    rows = read_rows(tmp_path / "walk.markers.csv")
     assert rows[7][f"{marker}.y"] == "0.070000" and rows[3][f"{points.labels[len(JOINTS)]}.x"] == ""
     header = (tmp_path / "walk.trc").read_text(encoding="utf-8").splitlines()[0]
     assert "session=s1" in header and "recorded=2025-05-04T10:00:00+02:00" in header and "source=walk.mcap" in header
@@ -124,11 +123,11 @@ def test_parts_rates_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[st
     part = ("--from", 1.0, "--to", 1.5, "--fps", 30, "--in-place", "--out", tmp_path / "part.csv")
     status, out, _ = run(capsys, tmp_path / "walk.mcap", *part)
     assert status == 0 and "16 frames, 0.50 s (csv)" in out
-    rows = rows_of(tmp_path / "part.csv")
+    rows = read_rows(tmp_path / "part.csv")
     assert {(row["hips.x"], row["hips.z"]) for row in rows} == {("0.000000", "0.000000")}
     assert float(rows[5]["hips.y"]) == pytest.approx(clip.root_m[70, 1], abs=1e-5)
     assert run(capsys, tmp_path / "walk.mcap", "--smooth", 0.2, "--out", tmp_path / "smooth.csv")[0] == 0
-    smooth = rows_of(tmp_path / "smooth.csv")
+    smooth = read_rows(tmp_path / "smooth.csv")
     assert smooth[41]["state"] == "coasting"  # bridged
     assert abs(float(smooth[41]["hips.y"]) - clip.root_m[41, 1]) < 0.005
 
@@ -157,14 +156,8 @@ def test_a_recording_of_before_without_a_floor_is_levelled_when_it_is_read(
 
 def csv_positions(file: Path) -> np.ndarray:
     """Read joint positions, (N, J, 3) [m]; NaN where there is nothing."""
-    rows = [list(row.values()) for row in rows_of(file)]
+    rows = [list(row.values()) for row in read_rows(file)]
     return np.array([[float(cell or "nan") for cell in row[3:]] for row in rows]).reshape(len(rows), -1, 3)
-
-
-def rows_of(file: Path) -> list[dict[str, str]]:
-    """Read a CSV file with a header."""
-    with file.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`duocap replay` of one simulated recording: all that it writes and publishes in one run, one camera, and what it refuses."""
 
-import csv
 import json
 import shutil
 import threading
@@ -24,7 +23,7 @@ from database.files.read import read_clip
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.subscriber import Subscriber
 from stream.recording.recording import open_recording
-from tests.support.commands import Result, duocap
+from tests.support.commands import Result, duocap, read_rows
 from tests.support.ports import free_address
 from tests.tools.commands.walked import CLIP, FPS, SCENE, Walked, ended
 
@@ -44,7 +43,7 @@ class Replayed:
     @property
     def rows(self) -> list[dict[str, str]]:
         """The rows of the table of positions."""
-        return rows_of(self.files["csv"])
+        return read_rows(self.files["csv"])
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +72,6 @@ def replayed(walked: Walked, tmp_path_factory: pytest.TempPathFactory) -> Replay
     assert {path.name for path in folder.iterdir()} == {*(path.name for path in files.values()), "r.json", "labels.avi"}
     report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     return Replayed(result, files, report, folder / "labels.avi", heard)
-
-
-def rows_of(file: Path) -> list[dict[str, str]]:
-    """Read a CSV file with a header."""
-    with file.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def mean_error_m(walked: Walked, rows: list[dict[str, str]]) -> float:
@@ -136,7 +129,7 @@ def test_what_is_recorded_has_the_times_of_capture(walked: Walked, tmp_path: Pat
     recording = open_recording(file)
     begun_ns = recording.poses[0].t_capture_ns
     stamps_s = np.array([(pose.t_capture_ns - begun_ns) * 1e-9 for pose in recording.poses])
-    assert stamps_s == pytest.approx([float(row["seconds"]) for row in rows_of(csv_file)], abs=1e-6)
+    assert stamps_s == pytest.approx([float(row["seconds"]) for row in read_rows(csv_file)], abs=1e-6)
     assert all(pose.t_publish_ns > pose.t_capture_ns for pose in recording.poses)
     for ending in ("bvh", "trc", "c3d"):
         exported = duocap(capsys, "export", file, "--out", tmp_path / f"again.{ending}")
@@ -166,7 +159,7 @@ def test_a_project_of_another_program_opens_as_it_is(walked: Walked, tmp_path: P
     known = ("--subject", walked.folder / "ann.toml", "--database", walked.folder / "small.db", "--no-publish")
     result = duocap(capsys, "replay", tmp_path, *known, "--out", tmp_path / "walk.csv")
     assert result.status == 0 and "camera_array.toml: left_0 (left_0.avi), right_1 (right_1.avi)" in result.out
-    rows = rows_of(tmp_path / "walk.csv")
+    rows = read_rows(tmp_path / "walk.csv")
     assert mean_error_m(walked, rows) < 0.04
     stamps_s = read_timestamps(walked.folder / "clip.csv")
     assert float(rows[-1]["seconds"]) == pytest.approx(stamps_s[-1, 0] - stamps_s[0, 0], abs=1e-4)
@@ -187,7 +180,7 @@ def test_three_videos_give_one_take_and_an_overlay_of_all(
     assert result.status == 0, result.err
     report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert abs(report["frames"] - N) <= 1 and report["tracked"] >= 0.98
-    assert mean_error_m(walked, rows_of(tmp_path / "a.csv")) < 0.04
+    assert mean_error_m(walked, read_rows(tmp_path / "a.csv")) < 0.04
     video = cv2.VideoCapture(str(tmp_path / "a.avi"))
     assert video.read()[1].shape == (2 * SCENE.height_px, 6 * SCENE.width_px, 3)
     video.release()
@@ -217,7 +210,7 @@ def test_cameras_of_a_rig_are_chosen_by_name(walked: Walked, tmp_path: Path, cap
     words = ("--cameras", "right,third", "--out", tmp_path / "a.csv", "--no-publish")
     result = duocap(capsys, *walked.replay_words(*words, **chosen))
     assert result.status == 0, result.err
-    assert mean_error_m(walked, rows_of(tmp_path / "a.csv")) < 0.05
+    assert mean_error_m(walked, read_rows(tmp_path / "a.csv")) < 0.05
 
 
 def test_poses_are_published_as_if_live(replayed: Replayed) -> None:
@@ -257,7 +250,7 @@ def test_one_video_is_enough(walked: Walked, tmp_path: Path, capsys: pytest.Capt
     report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert report["tracked"] >= 0.98 and report["reprojection_px"]["median"] < 2.0
     assert report["marker_residual_mm"]["median"] is None and report["hidden"]["left_elbow"]["median_mm"] < 60.0
-    rows = rows_of(tmp_path / "a.csv")
+    rows = read_rows(tmp_path / "a.csv")
     assert len(rows) == N and mean_error_m(walked, rows) < 0.06
     video = cv2.VideoCapture(str(tmp_path / "a.avi"))
     assert video.read()[1].shape == (2 * SCENE.height_px, 2 * SCENE.width_px, 3)

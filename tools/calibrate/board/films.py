@@ -11,8 +11,10 @@ from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from capture.packets import Frame
+from capture.recording.recording import PAIR_SHARE
 from capture.sources.source import Source
 from config.arrays import Floats, Image
+from config.units import NS_PER_S
 from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, shrink_to_grey
 
 MOMENT_S = 0.25
@@ -20,10 +22,8 @@ N_MOMENTS = 480  # of a long film
 N_THOROUGH = 60  # looked at thoroughly where a quick look finds next to nothing
 FEW = 8
 MORE_FRAMES = 2  # of one film than of the other, that mean nothing
-PAIR_SHARE = 0.6  # of the frame time, by which two pictures of one moment differ at most
 FLOW_WINDOW = (21, 21)
 MAX_FLOW_ERROR_PX = 0.5
-NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def collect_rows(films: Sequence[Source], late_s: Sequence[float] = ()) -> Itera
     all are right.
     """
     base = 0 if len(films) < 3 else max(range(len(films)), key=lambda c: (films[c].n_frames or 0) / films[c].fps)
-    late_ns = [round(late * NS) for late in late_s] or [0] * len(films)
+    late_ns = [round(late * NS_PER_S) for late in late_s] or [0] * len(films)
     others = {c: _Follower(film, late_ns[c] - late_ns[base], films[base].fps) for c, film in enumerate(films) if c != base}
     while (frame := films[base].read()) is not None:
         t_ns = frame.t_capture_ns
@@ -65,7 +65,7 @@ class _Follower:
 
     def __init__(self, film: Source, late_ns: int, fps: float) -> None:
         self._film, self._late_ns = film, late_ns
-        self._reach_ns = PAIR_SHARE * NS / min(film.fps, fps)
+        self._reach_ns = PAIR_SHARE * NS_PER_S / min(film.fps, fps)
         self._earlier = self._later = self._read()
 
     def _read(self) -> Frame | None:
@@ -104,7 +104,7 @@ def select_still_moments(rows: Iterator[PictureRow], moment_s: float, moving: bo
             best = None
             sign = -sign if moving else sign
         if best is None:
-            ends_ns = t_ns + round(moment_s * NS)
+            ends_ns = t_ns + round(moment_s * NS_PER_S)
         motion = max(_measure_change(before, now), _measure_change(now, after))
         if best is None or sign * motion < sign * best.motion:
             best = FilmedRow(before, now, after, motion)
@@ -212,7 +212,7 @@ def measure_corner_motion(view: BoardView, frame: Frame, before: Frame | None, a
     steps = [float(np.median(np.linalg.norm(places - view.corners_px, axis=1)[view.seen])) for places, _ in known]
     ends = [(view.corners_px, frame.t_capture_ns), *known]
     (first, t0_ns), (last, t1_ns) = min(ends, key=lambda end: end[1]), max(ends, key=lambda end: end[1])
-    velocity = np.ascontiguousarray((last - first) * (NS / (t1_ns - t0_ns)))
+    velocity = np.ascontiguousarray((last - first) * (NS_PER_S / (t1_ns - t0_ns)))
     return replace(view, moved_px=max(steps), velocity_px_s=velocity)
 
 

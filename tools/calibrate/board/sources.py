@@ -18,6 +18,7 @@ from capture.sources.source import Source, open_source
 from capture.sources.timestamps import read_timestamps
 from config.arrays import Floats
 from config.errors import SourceError
+from config.units import NS_PER_S
 from tools.calibrate.board.films import FEW, search_film
 from tools.calibrate.board.found import BoardSearch, Progress, shrink_to_grey
 from tools.calibrate.board.stills import list_images, list_stills, search_stills
@@ -27,7 +28,6 @@ MAX_OFFSET_S = 2.0
 MIN_LENGTH_S = 3.0
 MIN_CORRELATION = 0.5
 CEILING = 95.0  # percentile at which change is cut off: a lamp that is switched must not decide alone
-NS = 1e9
 
 
 def measure_picture_changes(film: Source) -> tuple[Floats, Floats]:
@@ -37,7 +37,7 @@ def measure_picture_changes(film: Source) -> tuple[Floats, Floats]:
     while (frame := film.read()) is not None:
         now = shrink_to_grey(frame.image).astype(np.float32)
         if before is not None:
-            times.append(0.5 * (frame.t_capture_ns + t_before_ns) / NS)
+            times.append(0.5 * (frame.t_capture_ns + t_before_ns) / NS_PER_S)
             changes.append(float(np.abs(now - before).mean()))
         before, t_before_ns = now, frame.t_capture_ns
     return np.array(times), np.array(changes)

@@ -23,6 +23,7 @@ from capture.sources.source import IMAGE_SUFFIXES, make_natural_key
 from config.arrays import Image
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES
+from config.units import NS_PER_S
 from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, Size, find_image_size
 
 MIN_SHARED = 0.5  # of the shorter folder: so many numbers must be found in both, or else numbers mean nothing
@@ -110,7 +111,6 @@ def _number_files(files: Sequence[Path]) -> dict[int, Path] | None:
 
 
 N_THREADS = max(1, min(4, os.cpu_count() or 1))  # OpenCV works outside Python's lock
-NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def search_picture(file: Path, board: Board, number: int) -> PictureResult:
     image = decode_image(file)
     if image is None:
         return PictureResult(file)
-    view = find_board(image, board, name=file.name, t_ns=number * NS)
+    view = find_board(image, board, name=file.name, t_ns=number * NS_PER_S)
     return PictureResult(file, find_image_size(image), view, None if view is not None else image)
 
 

@@ -1,11 +1,13 @@
 """Which clips a command of `duocap evaluate` measures, in parts of which each has tables of its own."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.errors import DatabaseError
+from config.files import write_together
+from tools.commands.evaluate.options import ClipOptions
 
 if TYPE_CHECKING:
     from tools.evaluate.protocol import ProtocolClip
@@ -25,52 +27,35 @@ class ClipPart:
         return [f"\n#### set: {self.title}, {len(self.clips)} clips; database {self.database.name} ####"] if self.title else []
 
 
-def asked_parts(
-    motion: Path | None,
-    database: Path | None,
-    names: Sequence[str] | None,
-    sets: Sequence[str] | None,
-    skeleton: Path | None,
-) -> list[ClipPart]:
-    """Find the parts that are asked for.
+def find_parts(asked: ClipOptions) -> list[ClipPart]:
+    """Find the parts that are asked for; of clips that are not named: those of the protocol.
 
-    Args:
-        motion: folder of the CMU motions; None: all clips are files.
-        database: database to measure with; None for one without the clips, or for the default of all commands where there is no
-            folder.
-        names: clips by name or file; none: those of the protocol.
-        sets: names of sets of clips, instead.
-        skeleton: skeleton of files that are .amc.
-
-    Raises DuocapError: both are given, an unknown name, or a clip whose folder is missing.
+    Raises DuocapError: both clips and sets are given, an unknown name, or a clip whose folder is missing.
     """
     from tools.evaluate.protocol import named_clip, protocol_database, set_clip
     from tools.evaluate.sets import stems_of
 
-    if names and sets:
+    if asked.clip and asked.sets:
         raise DatabaseError("--clip and --clips exclude each other; give one of them")
-    found = {title: tuple(set_clip(stem) for stem in stems) for title, stems in stems_of(sets or ()).items()}
-    found = found or {"": tuple(named_clip(name, skeleton) for name in names or ())}
+    found = {title: tuple(set_clip(stem) for stem in stems) for title, stems in stems_of(asked.sets or ()).items()}
+    found = found or {"": tuple(named_clip(name, asked.skeleton) for name in asked.clip or ())}
     for clips in found.values():
-        if motion is None and not (clips and all(clip.file for clip in clips)):
+        if asked.motion is None and not (clips and all(clip.file for clip in clips)):
             what = next((f"clip {clip.stem} is no file" for clip in clips if not clip.file), "no clip is named")
             raise DatabaseError(f"{what}; give a motion by --clip FILE, or the folder of the unpacked CMU motions by --motion")
-    return [ClipPart(title, clips, protocol_database(motion, database, clips)) for title, clips in found.items()]
+    return [ClipPart(title, clips, protocol_database(asked.motion, asked.database, clips)) for title, clips in found.items()]
 
 
-def measure_parts(parts: Iterable[ClipPart], measure: Callable[[ClipPart], tuple[Iterable[str], object]]) -> object:
-    """Measure part by part, printing the lines of each; return the figures, by title where parts have one."""
+def measure_clips(asked: ClipOptions, measure: Callable[[ClipPart], tuple[Iterable[str], object]]) -> None:
+    """Measure the clips part by part and print the lines of each; write the figures where a file is wanted."""
+    from tools.evaluate.figures import write_figures
+
     figures: dict[str, object] = {}
-    for part in parts:
-        lines, figures[part.title] = measure(part)
-        for line in (*part.heading, *lines):
-            print(line)
-    return figures[""] if list(figures) == [""] else figures
-
-
-def write_asked(file: Path | None, figures: object) -> None:
-    """Write figures where a file is wanted."""
-    if file is not None:
-        from tools.evaluate.figures import write_figures
-
-        write_figures(file, figures)
+    parts = find_parts(asked)  # first: a database that is built for them is read again
+    with write_together():
+        for part in parts:
+            lines, figures[part.title] = measure(part)
+            for line in (*part.heading, *lines):
+                print(line)
+        if asked.json is not None:
+            write_figures(asked.json, figures[""] if list(figures) == [""] else figures)

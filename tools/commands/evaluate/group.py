@@ -1,38 +1,20 @@
 """`duocap evaluate`: errors on clips of one's own and on published motions, beside other methods in the same run."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
+from typing import Annotated
 
 import typer
 
-from config.files import write_together
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, write_asked
+from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.missing import labels, missing
-from tools.commands.evaluate.options import (
-    AnyClips,
-    C3d,
-    Cameras,
-    Database,
-    EvaluationWorkers,
-    Json,
-    Markers,
-    Methods,
-    Motion,
-    Occlude,
-    OccludeEach,
-    Plot,
-    Seconds,
-    Seed,
-    Sets,
-    Skeleton,
-    TrueSubject,
-    Variants,
-    evaluation_plan,
-)
-from tools.commands.options import Scheduler, add_settings_options
+from tools.commands.evaluate.options import ClipOptions, Markers, MeasuringOptions, Plot, Seconds
+from tools.commands.options import add_settings_options
 
 app = typer.Typer()
 app.command()(forces)
@@ -66,26 +48,30 @@ for _name, _tables in MOVED.items():
     _register_moved(_name, _tables)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateSynthesisOptions:
+    """Options of `duocap evaluate synthesis`."""
+
+    clips: ClipOptions
+    seconds: Seconds = 20.0
+    markers: Markers = "boxing"
+    variant: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="exact, noise, missing, six; repeatable; default all.")
+    ] = None
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="NN, LWR, average, paper, ours; repeatable; default all but average."),
+    ] = None
+    c3d: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Vicon markers of clip 02_05; default cmu_02_05.c3d near --motion.")
+    ] = None
+    plot: Plot = None
+    measuring: MeasuringOptions
+
+
 @app.command()
 @add_settings_options
-def synthesis(
-    settings: Settings,
-    motion: Motion = None,
-    database: Database = None,
-    json: Json = None,
-    plot: Plot = None,
-    clip: AnyClips = None,
-    sets: Sets = None,
-    skeleton: Skeleton = None,
-    seconds: Seconds = 20.0,
-    markers: Markers = "boxing",
-    variant: Variants = None,
-    method: Methods = None,
-    c3d: C3d = None,
-    workers: EvaluationWorkers = None,
-    scheduler: Scheduler = "",
-    seed: Seed = 1,
-) -> None:
+def synthesis(settings: Settings, options: EvaluateSynthesisOptions) -> None:
     """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
     from tools.evaluate.methods import check_methods
     from tools.evaluate.queries import check_variants
@@ -93,62 +79,77 @@ def synthesis(
     from tools.evaluate.synthesis.table import report
     from tools.evaluate.synthesis.vicon import find_c3d
 
-    check_folders(json)
-    check_variants(variant or ())
-    check_methods(method or ())
-    plan = evaluation_plan(workers, scheduler)
-    what = (seconds, markers, tuple(variant or ()), tuple(method or ()))
+    clips, measuring = options.clips, options.measuring
+    variants, methods = tuple(options.variant or ()), tuple(options.method or ())
+    check_folders(clips.json)
+    check_variants(variants)
+    check_methods(methods)
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        options = SynthesisOptions(motion, part.database, part.clips, *what, c3d or find_c3d(motion), plan, seed)
-        runs = measure_synthesis(options, settings.solve)
-        if plot is not None:
+        asked = SynthesisOptions(
+            clips.motion,
+            part.database,
+            part.clips,
+            options.seconds,
+            options.markers,
+            variants,
+            methods,
+            options.c3d or find_c3d(clips.motion),
+            measuring.plan,
+            measuring.seed,
+        )
+        runs = measure_synthesis(asked, settings.solve)
+        if options.plot is not None:
             from tools.evaluate.synthesis.plot import plot_runs
 
-            plot_runs(runs, plot / part.title)
+            plot_runs(runs, options.plot / part.title)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
-    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
-    with write_together():
-        write_asked(json, measure_parts(parts, measure))
+    measure_clips(clips, measure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateRenderedOptions:
+    """Options of `duocap evaluate end-to-end`."""
+
+    clips: ClipOptions
+    seconds: Seconds = 20.0
+    markers: Markers = "boxing"
+    cameras: Annotated[int, typer.Option(min=1, max=8, help="Cameras that look on after the T-pose.")] = 2
+    occlude: Annotated[
+        list[float] | None,
+        typer.Option(metavar="SHARE", help="Share of the markers hidden, such as 0.2; repeatable."),
+    ] = None
+    occlude_each: Annotated[bool, typer.Option("--occlude-each", help="Hide other markers from each camera.")] = False
+    true_subject: Annotated[
+        bool, typer.Option("--true-subject", help="Give the pipeline the true skeleton and marker places.")
+    ] = False
+    measuring: MeasuringOptions
 
 
 @app.command(name="end-to-end")
 @add_settings_options
-def end_to_end(
-    settings: Settings,
-    motion: Motion = None,
-    database: Database = None,
-    json: Json = None,
-    clip: AnyClips = None,
-    sets: Sets = None,
-    skeleton: Skeleton = None,
-    seconds: Seconds = 20.0,
-    markers: Markers = "boxing",
-    cameras: Cameras = 2,
-    occlude: Occlude = None,
-    occlude_each: OccludeEach = False,
-    true_subject: TrueSubject = False,
-    workers: EvaluationWorkers = None,
-    scheduler: Scheduler = "",
-    seed: Seed = 1,
-) -> None:
+def end_to_end(settings: Settings, options: EvaluateRenderedOptions) -> None:
     """Real motions rendered as videos of one to eight cameras and reconstructed again."""
     from config.errors import DuocapError
     from tools.evaluate.rendered import RenderedOptions, measure_rendered, report
 
-    check_folders(json)
-    shares = tuple(occlude or (0.0,))
-    options = RenderedOptions(markers, seconds, 0.0, true_subject, seed, cameras, occlude_each)
-    plan = evaluation_plan(workers, scheduler)
+    clips, measuring = options.clips, options.measuring
+    check_folders(clips.json)
+    shares = tuple(options.occlude or (0.0,))
+    asked = RenderedOptions(
+        options.markers, options.seconds, 0.0, options.true_subject, measuring.seed, options.cameras, options.occlude_each
+    )
     failed: list[str] = []
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
-        found = measure_rendered(motion, part.database, settings, options, clips=part.clips, occlude=shares, workers=plan)
+        found = measure_rendered(
+            clips.motion, part.database, settings, asked, clips=part.clips, occlude=shares, workers=measuring.plan
+        )
         failed.extend(found.failed if not found.results else ())
         return report(found), found.results
 
-    write_asked(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    measure_clips(clips, measure)
     if failed:
         raise DuocapError(f"no clip could be measured; {failed[0]}")

@@ -1,150 +1,135 @@
 """`duocap evaluate missing` and `labels`: poses, and labels, while markers are missing and after."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
 import typer
 
-from config.files import write_together
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, write_asked
-from tools.commands.evaluate.options import (
-    AnyClips,
-    Cases,
-    Database,
-    EvaluationWorkers,
-    Json,
-    MarkerSets,
-    Motion,
-    Plot,
-    Seconds,
-    Seed,
-    Sets,
-    Skeleton,
-    evaluation_plan,
-)
-from tools.commands.options import Scheduler, add_settings_options
+from tools.commands.evaluate.clips import ClipPart, measure_clips
+from tools.commands.evaluate.options import ClipOptions, GapOptions, MeasuringOptions, Plot
+from tools.commands.options import add_settings_options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateMissingOptions:
+    """Options of `duocap evaluate missing`."""
+
+    clips: ClipOptions
+    gaps: GapOptions
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="hold, linear, local, synthesis, fixed, style, sparse, choice, offline; repeatable."),
+    ] = None
+    style: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help="Learned from the same motion (known), another (unknown) or nothing (none)."),
+    ] = None
+    dictionary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Dictionary of sparse and choice; left out: learned as the styles are."),
+    ] = None
+    exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False
+    plot: Plot = None
+    measuring: MeasuringOptions
 
 
 @add_settings_options
-def missing(
-    settings: Settings,
-    motion: Motion = None,
-    database: Database = None,
-    json: Json = None,
-    plot: Plot = None,
-    clip: AnyClips = None,
-    sets: Sets = None,
-    skeleton: Skeleton = None,
-    markers: MarkerSets = None,
-    case: Cases = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="hold, linear, local, synthesis, fixed, style, sparse, choice, offline; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    style: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--style",
-            metavar="KIND",
-            help="Learned from the same motion (known), another (unknown) or nothing (none).",
-            show_default=False,
-        ),
-    ] = None,
-    dictionary: Annotated[
-        Path | None,
-        typer.Option(
-            "--dictionary",
-            metavar="FILE",
-            help="Dictionary of sparse and choice; left out: learned as the styles are.",
-            show_default=False,
-        ),
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
-    seconds: Seconds = 8.0,
-    workers: EvaluationWorkers = None,
-    scheduler: Scheduler = "",
-    seed: Seed = 1,
-) -> None:
+def missing(settings: Settings, options: EvaluateMissingOptions) -> None:
     """Error of missing markers and of the pose without them, by the local model alone and with other pose models."""
-    from tools.evaluate.missing.masks import cases_named
     from tools.evaluate.missing.measure import MissingOptions, measure_missing
     from tools.evaluate.missing.table import report
 
-    check_folders(json)
-    plan = evaluation_plan(workers, scheduler)
-    what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    clips, gaps, measuring = options.clips, options.gaps, options.measuring
+    check_folders(clips.json)
     # With clips of a set nothing is learned unless it is asked for.
-    learned = (tuple(method or (("local",) if sets else ())), tuple(style or (("none",) if sets else ("known",))))
+    methods = options.method or (["local"] if clips.sets else [])
+    styles = options.style or ["none" if clips.sets else "known"]
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        options = MissingOptions(motion, part.database, part.clips, *what, *learned, exact, dictionary, plan, seed)
-        runs = measure_missing(options, settings)
-        if plot is not None and runs:
+        asked = MissingOptions(
+            clips.motion,
+            part.database,
+            part.clips,
+            gaps.marker_sets,
+            gaps.seconds,
+            gaps.cases,
+            methods=tuple(methods),
+            styles=tuple(styles),
+            exact=options.exact,
+            dictionary=options.dictionary,
+            workers=measuring.plan,
+            seed=measuring.seed,
+        )
+        runs = measure_missing(asked, settings)
+        if options.plot is not None and runs:
             from tools.evaluate.missing.plot import plot_missing_markers
 
-            plot_missing_markers(runs, plot / part.title)
-        return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
+            plot_missing_markers(runs, options.plot / part.title)
+        return report(runs, options.exact, perf_counter() - begin_s), [run.as_json() for run in runs]
 
-    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
-    with write_together():
-        write_asked(json, measure_parts(parts, measure))
+    measure_clips(clips, measure)
 
 
-@add_settings_options
-def labels(
-    settings: Settings,
-    motion: Motion = None,
-    database: Database = None,
-    json: Json = None,
-    clip: AnyClips = None,
-    sets: Sets = None,
-    skeleton: Skeleton = None,
-    markers: MarkerSets = None,
-    case: Cases = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateLabelsOptions:
+    """Options of `duocap evaluate labels`."""
+
+    clips: ClipOptions
+    gaps: GapOptions
     style: Annotated[
         list[str] | None,
         typer.Option(
-            "--style",
             metavar="KIND",
             help="Learned from the same motion (known) or nothing (none); repeatable; default both, of sets none.",
-            show_default=False,
         ),
-    ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False,
-    cameras: Annotated[int, typer.Option("--cameras", min=2, max=8, help="Cameras that look on.")] = 2,
-    seconds: Seconds = 8.0,
-    workers: EvaluationWorkers = None,
-    scheduler: Scheduler = "",
-    seed: Seed = 1,
-) -> None:
+    ] = None
+    offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False
+    cameras: Annotated[int, typer.Option(min=2, max=8, help="Cameras that look on.")] = 2
+    measuring: MeasuringOptions
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        """Without a learned style (False), with one, or both; with clips of a set none unless it is asked for.
+
+        Raises typer.BadParameter: there is no such kind, or a style is asked for offline, where none is used.
+        """
+        kinds = {"none": False, "known": True}
+        for kind in self.style or ():
+            if kind not in kinds or (self.offline and kinds[kind]):
+                raise typer.BadParameter(f"{kind!r}; expected none or known, none with --offline", param_hint="--style")
+        return tuple(kinds[kind] for kind in self.style or (("none",) if self.clips.sets or self.offline else kinds))
+
+
+@add_settings_options
+def labels(settings: Settings, options: EvaluateLabelsOptions) -> None:
     """Whether markers that come back after a gap get their labels, without a style learned of the motion and with one."""
     from tools.evaluate.missing.labels import LabelOptions, measure_labels, report
-    from tools.evaluate.missing.masks import cases_named
 
-    check_folders(json)
-    plan = evaluation_plan(workers, scheduler)
-    what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    # With clips of a set nothing is learned unless it is asked for; nor is a style used offline.
-    kinds = {"none": False, "known": True}
-    for kind in style or ():
-        if kind not in kinds or (offline and kinds[kind]):
-            raise typer.BadParameter(f"{kind!r}; expected none or known, none with --offline", param_hint="--style")
-    styles = tuple(kinds[kind] for kind in style or (("none",) if sets or offline else kinds))
+    clips, gaps, measuring, learned = options.clips, options.gaps, options.measuring, options.learned
+    check_folders(clips.json)
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        options = LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed, offline, cameras)
-        runs = measure_labels(options, settings)
+        asked = LabelOptions(
+            clips.motion,
+            part.database,
+            part.clips,
+            gaps.marker_sets,
+            gaps.seconds,
+            gaps.cases,
+            learned,
+            measuring.plan,
+            measuring.seed,
+            options.offline,
+            options.cameras,
+        )
+        runs = measure_labels(asked, settings)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
-    write_asked(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    measure_clips(clips, measure)

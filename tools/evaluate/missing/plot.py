@@ -2,14 +2,10 @@
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from calibration.quality.picture import save_figure
+from calibration.quality.picture import open_figure, save_figure
 from tools.evaluate.missing.measure import MissingRun
 from tools.evaluate.missing.table import mean, parts
 
@@ -43,21 +39,19 @@ def plot_missing_markers(runs: list[MissingRun], folder: Path) -> list[Path]:
         file = folder / f"missing_{number}.png"
         at_random, limbs = [r for r in part if not r.case.limb], [r for r in part if r.case.limb]
         rows = bool(at_random) + bool(limbs)
-        figure, axes = plt.subplots(rows, len(LABELS), figsize=(11.5, 3.6 * rows), layout="constrained", squeeze=False)
-        for row, (some, draw) in zip(axes, [x for x in ((at_random, _lines), (limbs, _bars)) if x[0]], strict=True):
-            for axis, measure in zip(row, LABELS, strict=True):
-                draw(axis, some, measure)
-                axis.set_ylabel(LABELS[measure])
-                axis.set_ylim(bottom=0.0)
-                axis.spines[["top", "right"]].set_visible(False)
-                axis.grid(axis="y", alpha=0.3)
-                axis.set_axisbelow(True)
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", frameon=False, ncols=6, fontsize=9)
-        clips = len({run.clip for run in part})
-        figure.suptitle(f"{title} ({clips} {'clip' if clips == 1 else 'clips'})", fontsize=11)
-        save_figure(figure, file, 110)
-        plt.close(figure)
+        with open_figure(11.5, 3.6 * rows, "constrained") as figure:
+            axes = figure.subplots(rows, len(LABELS), squeeze=False)
+            for row, (some, draw) in zip(axes, [x for x in ((at_random, _lines), (limbs, _bars)) if x[0]], strict=True):
+                for axis, measure in zip(row, LABELS, strict=True):
+                    draw(axis, some, measure)
+                    axis.set_ylabel(LABELS[measure])
+                    axis.set_ylim(bottom=0.0)
+                    axis.grid(axis="y", alpha=0.3)
+            handles, labels = axes[0, 0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9)
+            clips = len({run.clip for run in part})
+            figure.suptitle(f"{title} ({clips} {'clip' if clips == 1 else 'clips'})", fontsize=11)
+        save_figure(figure, file)
         files.append(file)
     return files
 

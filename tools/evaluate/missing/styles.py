@@ -27,6 +27,7 @@ from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
 from reconstruct.models.style.features import TrainingPoses, build_training_poses, subsample_poses
 from reconstruct.models.style.learn.train import MIN_POSES, fit_style
 from reconstruct.models.style.model import Style
+from reconstruct.models.style.session import MAX_POSES
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, read_query, read_take
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,6 @@ UNRELATED = {"walking": BOXING, "running": BOXING, "transitions": BOXING, "unsee
 GAP_S = 1.7  # between learned and queried frames of one take
 MAX_LEARNED_S = 25.0  # of motion, the last before the query
 SEEN_S = 4.0  # of motion seen with all markers before the query; at most a fourth of a single take
-MAX_POSES = 500  # that a style is learned from
 
 
 @dataclass(frozen=True, slots=True)

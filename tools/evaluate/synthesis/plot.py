@@ -2,13 +2,9 @@
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
-from matplotlib import pyplot as plt
 
-from calibration.quality.picture import save_figure
+from calibration.quality.picture import open_figure, save_figure
 from tools.evaluate.queries import FPS
 from tools.evaluate.synthesis.measure import VICON, SynthesisRun
 from tools.evaluate.synthesis.table import PAPER, WHAT, behaviour_mean
@@ -42,50 +38,53 @@ def _bars(runs: list[SynthesisRun], file: Path, what: str) -> Path:
     """Draw the mean of every behaviour and method, degrees above and millimetres below; the paper's own figures as lines."""
     behaviours = list(dict.fromkeys(run.behaviour for run in runs))
     methods = list(dict.fromkeys(run.method for run in runs))
-    figure, axes = plt.subplots(2, 1, figsize=(max(7.5, 1.1 * len(behaviours) + 2.0), 6.5), sharex=True, layout="constrained")
-    width = 0.8 / len(methods)
-    at = np.arange(len(behaviours))
-    for axis, (measure, label) in zip(axes, BARS.items(), strict=True):
-        for k, name in enumerate(methods):
-            values = [behaviour_mean(runs, behaviour, name, measure) for behaviour in behaviours]
-            position = at + (k - 0.5 * (len(methods) - 1)) * width
-            axis.bar(
-                position, values, width * 0.92, color=COLORS.get(name), label=None if axis is axes[1] else NAMES.get(name, name)
-            )
-        axis.set_ylabel(label)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(axis="y", alpha=0.3)
-        axis.set_axisbelow(True)
-    for x, behaviour in enumerate(behaviours):
-        if behaviour in PAPER:
-            own = "the paper's own result" if x == 0 else None
-            axes[0].hlines(PAPER[behaviour][2], x - 0.42, x + 0.42, color="black", linestyles="dashed", linewidth=1.2, label=own)
-    figure.legend(loc="outside upper center", frameon=False, ncols=5, fontsize=8)
-    axes[0].set_title(what, fontsize=10)
-    axes[1].set_xticks(at, behaviours, rotation=30 if len(behaviours) > 4 else 0, ha="right" if len(behaviours) > 4 else "center")
-    save_figure(figure, file, 110)
-    plt.close(figure)
-    return file
+    with open_figure(max(7.5, 1.1 * len(behaviours) + 2.0), 6.5, "constrained") as figure:
+        axes = figure.subplots(2, 1, sharex=True)
+        width = 0.8 / len(methods)
+        at = np.arange(len(behaviours))
+        for axis, (measure, unit) in zip(axes, BARS.items(), strict=True):
+            for k, name in enumerate(methods):
+                values = [behaviour_mean(runs, behaviour, name, measure) for behaviour in behaviours]
+                position = at + (k - 0.5 * (len(methods) - 1)) * width
+                axis.bar(
+                    position,
+                    values,
+                    width * 0.92,
+                    color=COLORS.get(name),
+                    label=None if axis is axes[1] else NAMES.get(name, name),
+                )
+            axis.set_ylabel(unit)
+            axis.grid(axis="y", alpha=0.3)
+        for x, behaviour in enumerate(behaviours):
+            if behaviour in PAPER:
+                own = "the paper's own result" if x == 0 else None
+                axes[0].hlines(
+                    PAPER[behaviour][2], x - 0.42, x + 0.42, color="black", linestyles="dashed", linewidth=1.2, label=own
+                )
+        figure.legend(loc="outside upper center", ncols=5, fontsize=8)
+        axes[0].set_title(what, fontsize=10)
+        axes[1].set_xticks(
+            at, behaviours, rotation=30 if len(behaviours) > 4 else 0, ha="right" if len(behaviours) > 4 else "center"
+        )
+    return save_figure(figure, file)
 
 
 def _over_time(runs: list[SynthesisRun], file: Path, what: str) -> Path:
     """Draw a clip's error over time for every method."""
-    figure, axes = plt.subplots(2, 1, figsize=(8.0, 5.0), sharex=True, layout="constrained")
-    for run in runs:
-        seconds = np.arange(1, len(run.asf_deg) + 1) / FPS
-        name = NAMES.get(run.method, run.method)
-        mean = f"{name} ({run.means['asf_deg']:.2f} deg, {run.means['position_mm']:.0f} mm)"
-        axes[0].plot(seconds, run.asf_deg, color=COLORS.get(run.method), linewidth=1.1, label=mean)
-        axes[1].plot(seconds, run.position_mm, color=COLORS.get(run.method), linewidth=1.1)
-    for axis, label in zip(axes, BARS.values(), strict=True):
-        axis.set_ylabel(label)
-        axis.set_ylim(bottom=0.0)
-        axis.margins(x=0.0)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.3)
-    axes[0].legend(frameon=False, fontsize=8, ncols=2)
-    axes[0].set_title(f"{runs[0].clip}, {runs[0].behaviour}: {what}", fontsize=10)
-    axes[1].set_xlabel("seconds")
-    save_figure(figure, file, 110)
-    plt.close(figure)
-    return file
+    with open_figure(8.0, 5.0, "constrained") as figure:
+        axes = figure.subplots(2, 1, sharex=True)
+        for run in runs:
+            seconds = np.arange(1, len(run.asf_deg) + 1) / FPS
+            name = NAMES.get(run.method, run.method)
+            mean = f"{name} ({run.means['asf_deg']:.2f} deg, {run.means['position_mm']:.0f} mm)"
+            axes[0].plot(seconds, run.asf_deg, color=COLORS.get(run.method), linewidth=1.1, label=mean)
+            axes[1].plot(seconds, run.position_mm, color=COLORS.get(run.method), linewidth=1.1)
+        for axis, label in zip(axes, BARS.values(), strict=True):
+            axis.set_ylabel(label)
+            axis.set_ylim(bottom=0.0)
+            axis.margins(x=0.0)
+            axis.grid(alpha=0.3)
+        axes[0].legend(fontsize=8, ncols=2)
+        axes[0].set_title(f"{runs[0].clip}, {runs[0].behaviour}: {what}", fontsize=10)
+        axes[1].set_xlabel("seconds")
+    return save_figure(figure, file)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from config.arrays import Floats
+from reconstruct.models.physics.interior import TO_BOUND
 
 ITERATIONS = 40
 GAP = 1e-11  # of the first
-TO_BOUND = 0.99
 START = 0.1  # a weight, in body weights
 
 

@@ -10,7 +10,6 @@ from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
-LEAST_LOAD = 0.05  # of the weight; with less on a foot its centre of pressure is not defined
 OUTSIDE_M = 0.005  # out of the hull of the parts that carry weight
 
 

@@ -12,7 +12,6 @@ from capture.sockets.wire import MalformedMessageError
 from reconstruct.models.style.features import N_FEATURES
 from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.model import Style, StyleError, build_evaluator
-from reconstruct.models.style.session import SessionStyle
 from reconstruct.models.style.task import (
     LearnTask,
     decode_learned,
@@ -22,18 +21,12 @@ from reconstruct.models.style.task import (
     extract_learned_part,
     style_from_result,
 )
-from tests.reconstruct.style_poses import walking
-from tests.support.fakes import subject
+from tests.reconstruct.style_poses import walking_task
 
 
 @pytest.fixture(scope="module")
 def task() -> LearnTask:
-    book = SessionStyle(subject().skeleton, options=LearnOptions(active=20, steps=3))
-    for pose in walking(10.0, 30.0):
-        book.add(pose)
-    made = book.task()
-    assert made is not None
-    return made
+    return walking_task()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Cameras in the scene: frustums agree with the projection, pictures come over a real socket and carry what was found."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,13 +23,6 @@ PERSON = performer()
 SKELETON, RIG = skeleton_and_rig(PERSON)
 POSE = poses_of(PERSON, 6.0, 0.1)[0]
 SIZE = RIG.cameras[0].size
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[viser.ViserServer]:
-    server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
-    yield server
-    server.stop()
 
 
 def status(addresses: tuple[object, ...]) -> StatusMessage:

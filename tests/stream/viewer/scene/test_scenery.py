@@ -9,13 +9,7 @@ from stream.viewer.scene.scenery import Scenery
 from stream.viewer.scene.world import WORLD
 from stream.viewer.track import ViewerTrack
 from stream.web.server import open_server
-from tests.support.ports import free_port as any_free_port
 from tests.support.viewer.walking_stream import pose, rig, skeleton
-
-
-@pytest.fixture
-def port() -> int:
-    return any_free_port()
 
 
 def test_the_world_goes_along_with_a_performer_who_walks_away(port: int) -> None:

@@ -35,13 +35,6 @@ POSES = poses_of(PERSON, 6.0, 0.5)
 EVERYTHING = StageOptions(bones=True, joints=True, labels=True)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[viser.ViserServer]:
-    server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
-    yield server
-    server.stop()
-
-
 @pytest.fixture
 def stage(server: viser.ViserServer) -> Iterator[Stage]:
     stage = Stage(server.scene, f"{WORLD}/test", SKELETON, EVERYTHING, server.atomic)
