@@ -20,8 +20,8 @@ from calibration.subject.adjust import (
 )
 from calibration.subject.fit import compute_length_sigmas
 from calibration.subject.model import SkeletonSpace, learn_skeleton_space, skeleton_from_vectors
-from calibration.subject.motion import choose_spread_rows, rest_rotvec_from_charted
-from calibration.subject.poses import MarkerPoses, fit_poses_to_markers, make_pose_markers, place_torso
+from calibration.subject.motion import SIGMA_RAD, choose_spread_rows, rest_rotvec_from_charted
+from calibration.subject.poses import MARKER_SIGMA_M, MarkerPoses, fit_poses_to_markers
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
@@ -107,13 +107,11 @@ def fit_subject_to_motion(
     good = np.flatnonzero(error_mm <= np.percentile(error_mm, 75))
     spread = good[choose_spread_rows(np.stack([posed[k].rotvec[0] for k in good]), N_FITTED)]
     rows, starts = tried[spread], [posed[k] for k in spread]
-    problem = _build_problem(space, worn, mean, point_m[rows], valid[rows])
-    start = SubjectState(
-        np.zeros(space.n_parameters),
-        worn.offset_m,
-        tuple(rest_rotvec_from_charted(pose.rotvec[0]) for pose in starts),
-        tuple(pose.root_m[0] for pose in starts),
-    )
+    rotvec = [rest_rotvec_from_charted(pose.rotvec[0]) for pose in starts]
+    root_m = [pose.root_m[0] for pose in starts]
+    takes = tuple(_make_take(*each, len(rows)) for each in zip(point_m[rows], valid[rows], rotvec, root_m, strict=True))
+    problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
+    start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
     problem, adjusted = _adjust_without_wrong(problem, start)
     return _build_fit(name, worn, space, problem, adjusted, rows)
 
@@ -127,14 +125,14 @@ def choose_shown_frames(valid: Bools, torso: Bools) -> Ints:
     return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, N_TRIED).astype(int))])
 
 
-def _build_problem(space: SkeletonSpace, worn: WornMarkers, mean: Skeleton, point_m: Floats, valid: Bools) -> SubjectProblem:
-    """Return the problem of one body in several frames; mean: the body that the root is laid on at first."""
-    fewer = max(1.0, len(point_m) / WORTH)
-    takes = []
-    for at, seen in zip(point_m, valid, strict=True):
-        R, t = place_torso(mean, worn.joint, worn.offset_m, worn.torso & seen, at)
-        takes.append(make_pose_markers(at, seen, R, t, fewer))
-    return SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), tuple(takes))
+def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, n_frames: int) -> PoseMarkers:
+    """Return the markers of a frame, one of so many, in which the pose is expected that it has with markers at usual places.
+
+    The pose is expected widely: that of a relaxed body would bend arms less than they are, and write it into the offsets.
+    """
+    fewer = max(1.0, n_frames / WORTH)
+    covariance = np.repeat(fewer * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
+    return PoseMarkers(point_m, valid, covariance, rotvec, np.sqrt(fewer) * SIGMA_RAD, root_m)
 
 
 def _adjust_without_wrong(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
@@ -159,7 +157,9 @@ def _build_fit(
     sigma_m, _ = compute_length_sigmas(space, adjusted)
     subject = Subject(name, skeleton, worn.marker_set(), adjusted.state.offset_m.copy(), np.median(residual_mm, axis=0), sigma_m)
     from_rest = np.stack(adjusted.state.rotvec)
-    poses = MarkerPoses(charted_from_local(matrix_from_rotvec(from_rest)), np.stack(adjusted.state.root_m), np.sqrt((residual_mm**2).mean(axis=1)))
+    poses = MarkerPoses(
+        charted_from_local(matrix_from_rotvec(from_rest)), np.stack(adjusted.state.root_m), np.sqrt((residual_mm**2).mean(axis=1))
+    )
     return FunctionalFit(subject, rows, poses)
 
 

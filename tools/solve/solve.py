@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -29,21 +28,6 @@ FILE_TRUST = 0.1  # of a label of the file: another must be likelier by 20 in sq
 MARKER_SIGMA_M = 0.015  # of a marker's place in solved poses, skin included
 LOST_S = 2.0  # longer times without three markers of the trunk or a third of all are not solved
 NOT_A_PERSON_MM = 60.0  # median distance of markers from the fitted body; of people it is 5 to 15
-
-
-@dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """How a marker file is solved.
-
-    Attributes:
-        file: C3D or TRC.
-        markers: marker set or file of one; None: by the labels.
-        database: motions that bodies and poses are learnt from.
-    """
-
-    file: Path
-    markers: str | None
-    database: PoseDatabase
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +57,12 @@ class SolvedMarkers:
     markers: FilledMarkers
 
 
-class Labelling(Protocol):
-    """Finds the labels of tracks of which too few are known: subject, label of every track."""
+def prepare_marker_file(file: Path, markers: str | None = None) -> LabelledTake:
+    """Read a marker file, labelled as far as its labels are known, with y up; markers: a set or file of one, None: by the labels.
 
-    def __call__(self, take: LabelledTake, tracks: ColumnTracks, database: PoseDatabase) -> Ints: ...
-
-
-def solve_marker_file(options: SolveOptions, progress: ProgressState = ignore_progress) -> SolvedMarkers:
-    """Solve a marker file. Raises DuocapError: it cannot be read, or is not of a person."""
-    take = turn_upright(label_take(read_marker_file(options.file), options.markers))
-    return solve_take(take, options.database, progress)
+    Raises DuocapError: it cannot be read, is not of a person, or nothing says which markers are worn.
+    """
+    return turn_upright(label_take(read_marker_file(file), markers))
 
 
 def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressState = ignore_progress) -> SolvedMarkers:
@@ -173,9 +153,7 @@ def _finish(
     error_m = np.stack([np.interp(np.arange(n), rows, column) for column in solved.error_m.T], axis=1)
     point_m, valid = collect_markers(points, tracks, label, len(take.worn.names))
     markers = fill_gaps(subject, rotvec, root_m, point_m, valid, points.fps, error_m)
-    return SolvedMarkers(
-        take, subject, tracks, label, rotvec, root_m, error_m, _find_solved(valid, points.fps), valid, markers
-    )
+    return SolvedMarkers(take, subject, tracks, label, rotvec, root_m, error_m, _find_solved(valid, points.fps), valid, markers)
 
 
 def _find_solved(valid: Bools, fps: float) -> Bools:
