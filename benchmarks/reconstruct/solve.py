@@ -4,11 +4,11 @@
         [--shared DIR] [--json F]
 
 Hidden at any time: one marker, 30 % or 60 % of all, or those of a limb, for 0.1, 1 and 5 s, at other times for other markers.
-Labels right: of the samples left, those with the marker that the file calls so; with --labels removed all names are taken away and
-every stretch between gaps is a point of its own. Hidden markers: distance from where they were measured [mm], median and mean,
-against cubic splines and straight lines through the same marker's own samples, whose labels are given to these. Pose: distance of
-the joints from those of the AMC of the same take (its own skeleton, fitted by others) and from the poses solved with all markers.
-The database must not hold the take; of the CMU's clips it is that without the person.
+Labels right: of the samples left, those with the marker that the file calls so; with --labels removed all names are taken away
+and every stretch between gaps is a point of its own. Hidden markers: distance from where they were measured [mm], median and
+mean, against cubic splines and straight lines through the same marker's own samples, whose labels are given to these. Pose:
+distance of the joints from those of the AMC of the same take (its own skeleton, fitted by others) and from the poses solved with
+all markers. The database must hold no take of the person.
 """
 
 import os
@@ -221,8 +221,9 @@ def main() -> None:
     runs = []
     print(HEAD)
     for clip in clips:
-        file, _, truth = clip.partition("=")
-        points = read_marker_file(Path(file))
+        name, _, truth = clip.partition("=")
+        file = Path(name)
+        points = read_marker_file(file)
         if options.seconds:
             n = round(options.seconds * points.fps)
             points = replace(points, point_m=points.point_m[:n], valid=points.valid[:n])

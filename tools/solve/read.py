@@ -92,7 +92,8 @@ def _check_points(points: OpticalPoints) -> None:
     """Raise FileFormatError unless there is enough to solve."""
     if len(points) < LEAST_FRAMES or points.fps < LEAST_HZ:
         raise FileFormatError(
-            f"{points.file}: {len(points)} frames at {points.fps:g} Hz; a motion needs at least {LEAST_FRAMES} frames at {LEAST_HZ:g} Hz"
+            f"{points.file}: {len(points)} frames at {points.fps:g} Hz; expected a motion of at least {LEAST_FRAMES} frames at "
+            f"{LEAST_HZ:g} Hz"
         )
     seen = int((points.valid.mean(axis=0) > SELDOM).sum())
     if seen < LEAST_MARKERS:

@@ -2,23 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from calibration.subject.functional import WornMarkers, fit_subject_to_motion
+from calibration.subject.functional import fit_subject_to_motion
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError, FileFormatError
 from database.store import PoseDatabase
-from reconstruct.offline.labels import NO_LABEL, assign_labels, compute_track_costs
+from reconstruct.offline.labels import assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion
-from reconstruct.offline.take import ROUNDS, SolvedTake, TakeSolver
+from reconstruct.offline.take import SolvedTake, TakeSolver
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState, ignore_progress
 from tools.solve.fill import FilledMarkers, fill_gaps
-from tools.solve.motion import RIG, make_marker_frame, make_rows, place_markers, pose_key_frames, sample_motion
+from tools.solve.motion import RIG, make_marker_frame, make_rows, pose_key_frames, sample_motion
 from tools.solve.read import LabelledTake, label_take, read_marker_file
 from tools.solve.tracks import ColumnTracks, collect_markers, sample_tracks, split_columns
 from tools.solve.upright import turn_upright
@@ -160,7 +161,7 @@ def _find_solved(valid: Bools, fps: float) -> Bools:
     """Return the frames that markers hold, or that lie in short gaps between such, (N,)."""
     held = valid.sum(axis=1) >= max(3, valid.any(axis=0).sum() // 3)
     solved, at = held.copy(), np.flatnonzero(held)
-    for a, b in zip(at[:-1], at[1:], strict=True):
+    for a, b in pairwise(at.tolist()):
         if b - a <= LOST_S * fps:
             solved[a:b] = True
     return solved

@@ -25,7 +25,7 @@ from tools.solve.motion import RIG, make_marker_frame
 from tools.solve.read import LEAST_MARKERS, LabelledTake
 from tools.solve.tracks import ColumnTracks, sample_tracks
 
-N_MOMENTS = 5  # in which labels are sought
+N_MOMENTS = 8  # in which labels are sought
 ALIKE = 2.0  # times the least cost, up to which a moment helps to find the body
 UNLIKELY = 40.0  # cost by points beyond which no person was found; of people it is 3 to 15
 OFFSET_SIGMA_M = 0.02  # of markers that one moment tells
