@@ -116,7 +116,7 @@ def label_take(points: OpticalPoints, markers: str | None) -> LabelledTake:
         raise FileFormatError(f"{points.file}: {twice[0]} stands twice; export one performer a file")
     marker = {label: k for k, label in enumerate(places)}
     own = np.array([marker.get(label, -1) if seen else -1 for label, seen in zip(points.labels, often, strict=True)])
-    worn = _wear(places)
+    worn = wear_places(places)
     labelled = own[own >= 0]
     has_labels = len(labelled) >= LEAST_MARKERS and int(worn.torso[labelled].sum()) >= 3
     return LabelledTake(points, worn, own, set_name, has_labels)
@@ -148,7 +148,7 @@ def _find_places(points: OpticalPoints, labels: list[str], markers: str | None) 
     return known.set_name, places
 
 
-def _wear(places: dict[str, MarkerPlace]) -> WornMarkers:
+def wear_places(places: dict[str, MarkerPlace]) -> WornMarkers:
     """Return markers at their places."""
     rows = list(places.values())
     return WornMarkers(

@@ -47,14 +47,19 @@ def split_columns(points: OpticalPoints) -> ColumnTracks:
 
 
 def _find_jumps(point_m: Floats, seen: Bools, fps: float) -> Bools:
-    """Return the frames before which a point jumps, (N,): it is not where its last step leads, nor is it so looking back."""
+    """Return the frames before which a point jumps, (N,): a step that is unlike the one before and the one after it.
+
+    Of steps next to each other only the least alike is a jump: one looks unlike beside another that is.
+    """
     n, jumps = len(point_m), np.zeros(len(point_m), bool)
     if n < 4:
         return jumps
     limit_m = JUMP_M + MAX_ACCELERATION_M_S2 / fps**2
     step = np.diff(point_m, axis=0)
     far = np.linalg.norm(step[1:-1] - 0.5 * (step[:-2] + step[2:]), axis=1)
-    jumps[2:-1] = (far > limit_m) & seen[:-3] & seen[1:-2] & seen[2:-1] & seen[3:]
+    far *= seen[:-3] & seen[1:-2] & seen[2:-1] & seen[3:]
+    beside = np.concatenate([[0.0], far, [0.0]])
+    jumps[2:-1] = (far > limit_m) & (far >= beside[:-2]) & (far > beside[2:])
     return jumps
 
 
