@@ -1,13 +1,14 @@
 """Marker files of optical systems, C3D and TRC, as points over time with y up, and what their labels mean."""
 
+import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from calibration.subject.functional import WornMarkers
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
@@ -21,6 +22,7 @@ LEAST_HZ = 15.0  # people's limbs move at up to some 6 Hz (Winter 2009, 2.4), wh
 LEAST_FRAMES = 8
 SELDOM = 0.02  # share of the frames; labels that are seen in fewer tell nothing of the body
 FILE_SIGMA_M = 0.05  # of a marker file's places
+ANONYMOUS = re.compile(r"\W*(u|un[a-z]*|m|marker|point|pt|track|traj[a-z]*|new)?[\W_]*\d*", re.IGNORECASE)  # no names of markers
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ class LabelledTake:
         marker: of each point of the file the marker that it is labelled as, (P,), -1 for none.
         set_name: the marker set that the labels are of.
         has_labels: whether enough is labelled for a body to be fitted.
+        unused: labels of points that are no markers of the body, which are left out.
     """
 
     points: OpticalPoints
     worn: WornMarkers
-    marker: np.ndarray
+    marker: Ints
     set_name: str
     has_labels: bool
+    unused: tuple[str, ...] = ()
 
 
 def is_marker_file(path: Path) -> bool:
@@ -101,7 +105,7 @@ def _check_points(points: OpticalPoints) -> None:
 
 
 def label_take(points: OpticalPoints, markers: str | None) -> LabelledTake:
-    """Return a take with what its labels mean.
+    """Return a take with what its labels mean; points of other names than markers' are left out.
 
     Args:
         points: of the file, in its own axes.
@@ -114,12 +118,21 @@ def label_take(points: OpticalPoints, markers: str | None) -> LabelledTake:
     twice = [label for label, count in Counter(label for label in labels if label in places).items() if count > 1]
     if twice:
         raise FileFormatError(f"{points.file}: {twice[0]} stands twice; export one performer a file")
+    wanted = [label in places or ANONYMOUS.fullmatch(label) is not None for label in points.labels]
+    unused = tuple(label for label, keep in zip(points.labels, wanted, strict=True) if not keep)
+    points, often = _choose_points(points, np.flatnonzero(wanted)), often[wanted]
     marker = {label: k for k, label in enumerate(places)}
     own = np.array([marker.get(label, -1) if seen else -1 for label, seen in zip(points.labels, often, strict=True)])
     worn = wear_places(places)
     labelled = own[own >= 0]
     has_labels = len(labelled) >= LEAST_MARKERS and int(worn.torso[labelled].sum()) >= 3
-    return LabelledTake(points, worn, own, set_name, has_labels)
+    return LabelledTake(points, worn, own, set_name, has_labels, unused)
+
+
+def _choose_points(points: OpticalPoints, columns: Ints) -> OpticalPoints:
+    """Return some of the points."""
+    labels = tuple(points.labels[k] for k in columns.tolist())
+    return replace(points, labels=labels, point_m=points.point_m[:, columns], valid=points.valid[:, columns])
 
 
 def _find_places(points: OpticalPoints, labels: list[str], markers: str | None) -> tuple[str, dict[str, MarkerPlace]]:

@@ -54,6 +54,7 @@ def build_report(solved: SolvedMarkers) -> dict[str, Any]:
         "height_m": round(solved.subject.skeleton.height_m, 3),
         "labels_changed": _list_changes(solved),
         "unlabelled_tracks": int((solved.label < 0).sum()),
+        "not_used": list(solved.take.unused),
         "gaps": [_format_gap(gap) for gap in list_gaps(solved)],
         "residual_mm": _measure_residuals(solved),
         "not_solved": _list_spans(~solved.solved, points.fps),
@@ -127,6 +128,8 @@ def format_report(report: Mapping[str, Any], most: int | None = MOST_LINES) -> l
         + ", ".join(f"{name} {each['median']:g}" for name, each in residuals[:3]),
         f"labels changed: {len(report['labels_changed'])}; points without a label: {report['unlabelled_tracks']}",
     ]
+    if report["not_used"]:
+        lines.append(f"not used, no markers of the body: {', '.join(report['not_used'][:MOST_LINES])}")
     lines += _cut(
         [
             f"  {each['at_s']:.2f} s, {each['seconds']:.2f} s long: {each['point']} is {each['label'] or 'no marker'}"

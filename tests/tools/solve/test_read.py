@@ -7,28 +7,26 @@ import pytest
 
 from config.errors import FileFormatError
 from config.optical import read_optical_set
+from tests.tools.solve.files import write_trc
 from tools.solve.read import label_take, read_marker_file
 
 CMU = tuple(read_optical_set("cmu_41"))
 
 
-def write_trc(file: Path, labels: tuple[str, ...], n: int = 20, fps: float = 60.0) -> Path:
+def write_still(file: Path, labels: tuple[str, ...], fps: float = 60.0) -> Path:
     """Write a TRC of points that stand still."""
-    head = "PathFileType\t4\t(X/Y/Z)\tx\nDataRate\tNumFrames\tUnits\n" + f"{fps:g}\t{n}\tmm\nFrame#\tTime\t"
-    names = "\t\t\t".join(labels) + "\n\t\t" + "\t".join(f"X{k}\tY{k}\tZ{k}" for k in range(1, len(labels) + 1)) + "\n\n"
-    rows = (f"{k + 1}\t{k / fps:.5f}\t" + "\t".join(f"{10 * c + 5}" for c in range(3 * len(labels))) for k in range(n))
-    file.write_text(head + names + "\n".join(rows) + "\n")
-    return file
+    at = np.arange(3.0 * len(labels)).reshape(1, -1, 3) / 100.0 + 0.01
+    return write_trc(file, labels, np.repeat(at, 20, axis=0), np.ones((20, len(labels)), bool), fps)
 
 
-def test_labels_of_a_file_are_known_and_the_rest_are_points(tmp_path: Path) -> None:
-    take = label_take(read_marker_file(write_trc(tmp_path / "a.trc", (*CMU, "racket1"))), None)
+def test_labels_of_a_file_are_known_and_other_things_left_out(tmp_path: Path) -> None:
+    take = label_take(read_marker_file(write_still(tmp_path / "a.trc", (*CMU, "racket1", "Unlabeled 12"))), None)
     assert take.has_labels and take.set_name == "cmu_41" and take.worn.names == CMU
-    assert take.marker.tolist() == [*range(len(CMU)), -1]
+    assert take.marker.tolist() == [*range(len(CMU)), -1] and take.unused == ("racket1",)
 
 
 def test_markers_of_a_set_are_worn_where_a_file_names_none(tmp_path: Path) -> None:
-    points = read_marker_file(write_trc(tmp_path / "a.trc", tuple(f"*{k}" for k in range(41))))
+    points = read_marker_file(write_still(tmp_path / "a.trc", tuple(f"*{k}" for k in range(41))))
     take = label_take(points, "cmu_41")
     assert not take.has_labels and take.worn.names == CMU and (take.marker == -1).all()
 
@@ -47,7 +45,7 @@ def test_what_is_no_person_in_motion_is_refused_in_a_line(
     tmp_path: Path, labels: tuple[str, ...], fps: float, words: str
 ) -> None:
     with pytest.raises(FileFormatError, match=words) as found:
-        label_take(read_marker_file(write_trc(tmp_path / "a.trc", labels, fps=fps)), None)
+        label_take(read_marker_file(write_still(tmp_path / "a.trc", labels, fps=fps)), None)
     assert "\n" not in str(found.value) and "a.trc" in str(found.value)
 
 
@@ -57,4 +55,4 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.bvh").write_text("HIERARCHY")
     with pytest.raises(FileFormatError, match="no marker file"):
         read_marker_file(tmp_path / "a.bvh")
-    assert np.isfinite(read_marker_file(write_trc(tmp_path / "b.trc", CMU)).point_m).all()
+    assert np.isfinite(read_marker_file(write_still(tmp_path / "b.trc", CMU)).point_m).all()
