@@ -13,11 +13,12 @@ from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError, FileFormatError
 from database.store import PoseDatabase
-from reconstruct.offline.labels import assign_labels, compute_track_costs
+from reconstruct.offline.labels import NO_LABEL, assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.take import SolvedTake, TakeSolver
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState, ignore_progress
+from tools.solve.doubt import find_doubtful_tracks
 from tools.solve.fill import FilledMarkers, fill_gaps
 from tools.solve.motion import RIG, make_marker_frame, make_rows, pose_key_frames, sample_motion
 from tools.solve.read import LabelledTake, label_take, read_marker_file
@@ -27,6 +28,7 @@ from tools.solve.upright import turn_upright
 SOLVED_HZ = 60.0  # people move at up to some 10 Hz; frames between are splines
 FILE_TRUST = 0.1  # of a label of the file: another must be likelier by 20 in squared sigmas (`reconstruct.offline.labels.LIVE`)
 MARKER_SIGMA_M = 0.015  # of a marker's place in solved poses, skin included
+BELIEVED_M = 0.15  # a labelled point farther from the first poses is not believed: these are splines between frames posed alone
 LOST_S = 2.0  # longer times without three markers of the trunk or a third of all are not solved
 NOT_A_PERSON_MM = 60.0  # median distance of markers from the fitted body; of people it is 5 to 15
 
@@ -71,6 +73,7 @@ def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressSta
     points, n_markers = take.points, len(take.worn.names)
     tracks = split_columns(points)
     label = take.marker[tracks.column]
+    label = np.where(find_doubtful_tracks(points, tracks, label, n_markers), NO_LABEL, label)
     rows = make_rows(len(points), points.fps, SOLVED_HZ)
     seconds = rows / points.fps
     if not take.has_labels:
@@ -126,7 +129,7 @@ def relabel(
     sampled, number = sample_tracks(take.points, tracks, rows)
     point_m, valid = (values[rows] for values in collect_markers(take.points, tracks, label, len(take.worn.names)))
     off_m = np.linalg.norm(solver.markers(start) - point_m, axis=2)
-    believed = valid & (off_m < 0.15)
+    believed = valid & (off_m < BELIEVED_M)
     solved = solver.solve(_make_frames(point_m, believed, seconds), start, rounds=1)
     costs = compute_track_costs(sampled, solver.markers(solved.motion), seconds, believed, MARKER_SIGMA_M)
     votes = np.zeros((len(number), len(take.worn.names)))

@@ -8,8 +8,8 @@ from config.arrays import Bools, Floats, Ints
 from reconstruct.offline.tracks import PointTracks
 from tools.solve.read import OpticalPoints
 
-MAX_ACCELERATION_M_S2 = 500.0  # of a marker; strikes and kicks reach half of it
-JUMP_M = 0.01  # beside that, for noise
+MAX_JERK_M_S3 = 20_000.0  # of a marker: strikes reach 300 m/s^2, in movement of up to 10 Hz
+JUMP_M = 0.02  # beside that, for noise
 POINT_SIGMA_M = 0.001  # of a point of an optical system
 NO_TRACK = -1
 
@@ -54,7 +54,7 @@ def _find_jumps(point_m: Floats, seen: Bools, fps: float) -> Bools:
     n, jumps = len(point_m), np.zeros(len(point_m), bool)
     if n < 4:
         return jumps
-    limit_m = JUMP_M + MAX_ACCELERATION_M_S2 / fps**2
+    limit_m = JUMP_M + 0.5 * MAX_JERK_M_S3 / fps**3
     step = np.diff(point_m, axis=0)
     far = np.linalg.norm(step[1:-1] - 0.5 * (step[:-2] + step[2:]), axis=1)
     far *= seen[:-3] & seen[1:-2] & seen[2:-1] & seen[3:]
