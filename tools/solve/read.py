@@ -119,7 +119,7 @@ def label_take(points: OpticalPoints, markers: str | None) -> LabelledTake:
     if twice:
         raise FileFormatError(f"{points.file}: {twice[0]} stands twice; export one performer a file")
     wanted = [label in places or ANONYMOUS.fullmatch(label) is not None for label in points.labels]
-    unused = tuple(label for label, keep in zip(points.labels, wanted, strict=True) if not keep)
+    unused = tuple(label for label, keep, seen in zip(points.labels, wanted, often, strict=True) if seen and not keep)
     points, often = _choose_points(points, np.flatnonzero(wanted)), often[wanted]
     marker = {label: k for k, label in enumerate(places)}
     own = np.array([marker.get(label, -1) if seen else -1 for label, seen in zip(points.labels, often, strict=True)])
