@@ -1,6 +1,7 @@
 """What a batch is asked for, in a job file or by folders of takes, as tasks.
 
-A job file has a table for each wish: [[replay]], [[solve]], [[export]], [[clean]], [[evaluate]], [[database]]. Its paths are relative to it.
+A job file has a table for each wish: [[replay]], [[solve]], [[export]], [[clean]], [[evaluate]], [[database]]. Its paths are
+relative to it.
 """
 
 import difflib
