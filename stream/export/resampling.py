@@ -110,5 +110,6 @@ def resample_markers(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> 
     point_m = np.where(first[..., None], markers.point_m[after - 1], point_m)
     point_m = np.where(second[..., None], markers.point_m[after], point_m)
     nearest = np.where(share < 0.5, after - 1, after)
-    cameras, filled = (None if values is None else values[nearest] for values in (markers.cameras, markers.filled))
+    cameras = None if markers.cameras is None else markers.cameras[nearest]
+    filled = None if markers.filled is None else markers.filled[nearest]
     return MarkerTracks(markers.names, np.ascontiguousarray(point_m), between | first | second, cameras, filled)

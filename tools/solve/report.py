@@ -27,9 +27,9 @@ class GapReport:
 def build_take(solved: SolvedMarkers) -> Take:
     """Return a solution as a take for export; frames that are not solved are lost."""
     points, markers = solved.take.points, solved.markers
-    ever = solved.valid.any(axis=0)
+    ever: Bools = np.asarray(solved.valid.any(axis=0))
     shown = (solved.valid | (markers.filled & solved.solved[:, None]))[:, ever]
-    names = tuple(name for name, seen in zip(solved.take.worn.names, ever, strict=True) if seen)
+    names = tuple(name for name, seen in zip(solved.take.worn.names, ever.tolist(), strict=True) if seen)
     point_m = np.where(shown[..., None], markers.point_m[:, ever], 0.0)
     return Take(
         skeleton=solved.subject.skeleton,

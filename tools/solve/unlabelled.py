@@ -1,6 +1,6 @@
 """Labels of a file that has none: found at a few moments, then followed from the best of them to both ends of the take."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -105,7 +105,7 @@ class LabelFollower:
                 self._follow(way, label, lambda done, total: progress(done, total, "labels"))
         return label
 
-    def _follow(self, way: Ints, label: Ints, progress: ProgressState) -> None:
+    def _follow(self, way: Ints, label: Ints, progress: Callable[[int, int], None]) -> None:
         """Label the tracks along some frames, forwards or backwards, in place."""
         seconds = np.abs(self._seconds[way] - self._seconds[way[0]])
         state = self._begin(way[:HEAD], seconds[:HEAD], label)
