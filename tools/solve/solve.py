@@ -6,9 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from calibration.subject.functional import WornMarkers, fit_subject_to_motion
+from calibration.subject.functional import fit_subject_to_motion
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
@@ -31,7 +30,6 @@ SOLVED_HZ = 60.0  # people move at up to some 10 Hz; frames between are splines
 FILE_TRUST = 0.1  # of a label of the file: another must be likelier by 20 in squared sigmas (`reconstruct.offline.labels.LIVE`)
 MARKER_SIGMA_M = 0.015  # of a marker's place in solved poses, skin included
 BELIEVED_M = 0.15  # a labelled point farther from the first poses is not believed: these are splines between frames posed alone
-MOST_SIGMAS = 5.0  # from its place, beyond which a marker is as unlikely as can be
 LOST_S = 2.0  # longer times without three markers of the trunk or a third of all are not solved
 NOT_A_PERSON_MM = 60.0  # median distance of markers from the fitted body; of people it is 5 to 15
 
@@ -83,11 +81,6 @@ def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressSta
         label = find_labels(take, tracks, rows, database, progress)
     point_m, valid = _collect(take, tracks, label, rows)
     subject = _fit(take, database, point_m, valid, progress)
-    if not take.has_labels:
-        meant = match_places(subject, take.worn)
-        label = np.where(label >= 0, meant[label], label)
-        point_m, valid = _collect(take, tracks, label, rows)
-        subject = _fit(take, database, point_m, valid, progress)
     index = load_search_index(subject, database)
     solver = TakeSolver(subject, index, RIG)
     progress(0, None, "first poses")
@@ -104,20 +97,6 @@ def _collect(take: LabelledTake, tracks: ColumnTracks, label: Ints, rows: Ints) 
     """Return the markers of some frames, (R, M, 3) [m], and which are seen, (R, M)."""
     point_m, valid = collect_markers(take.points, tracks, label, len(take.worn.names))
     return point_m[rows], valid[rows]
-
-
-def match_places(subject: Subject, worn: WornMarkers) -> Ints:
-    """Return which marker each is by where it came to sit on its bone, (M,): the places of a bone's markers, assigned anew.
-
-    Where nothing else told two markers of a bone apart, the fitted bone's own axes do.
-    """
-    result = np.arange(len(worn.names))
-    for joint in np.unique(worn.joint).tolist():
-        own = np.flatnonzero(worn.joint == joint)
-        apart_m = np.linalg.norm(subject.offset_m[own][:, None] - worn.offset_m[own], axis=2)
-        rows, columns = linear_sum_assignment(np.minimum(apart_m / worn.sigma_m[own], MOST_SIGMAS) ** 2)
-        result[own[rows]] = own[columns]
-    return result
 
 
 def _fit(take: LabelledTake, database: PoseDatabase, point_m: Floats, valid: Bools, progress: ProgressState) -> Subject:
