@@ -52,6 +52,8 @@ def fill_gaps(
         joint_error_m: expected errors of the joints, (N, J) [m].
     """
     G, p = compute_forward_kinematics(subject.skeleton, rotvec, root_m)
+    # Errors of the body itself are there, too, where all is seen, and are measured on both sides of a gap.
+    added_m2 = np.maximum(joint_error_m**2 - np.percentile(joint_error_m, 5, axis=0) ** 2, 0.0)
     result, error_m = point_m.copy(), np.zeros(valid.shape)
     residual_m, filled = np.zeros(valid.shape), np.zeros(valid.shape, bool)
     for m, joint in enumerate(subject.joint.tolist()):
@@ -70,7 +72,7 @@ def fill_gaps(
             result[rows, m] = p[rows, joint] + np.einsum("nij,nj->ni", G[rows, joint], local)
             # Where the marker was just seen, the pose is held by it; far from there its own errors count.
             away = np.clip(variance / (3.0 * deviation_m**2), 0.0, 1.0)
-            error_m[rows, m] = np.sqrt(variance + away * joint_error_m[rows, joint] ** 2)
+            error_m[rows, m] = np.sqrt(variance + away * added_m2[rows, joint])
     return FilledMarkers(result, filled, error_m, residual_m)
 
 
