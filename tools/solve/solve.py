@@ -13,12 +13,12 @@ from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError, FileFormatError
 from database.store import PoseDatabase
-from reconstruct.offline.labels import NO_LABEL, assign_labels, compute_track_costs
+from reconstruct.offline.labels import assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.take import SolvedTake, TakeSolver
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState, ignore_progress
-from tools.solve.doubt import find_doubtful_tracks
+from tools.solve.doubt import correct_labels
 from tools.solve.fill import FilledMarkers, fill_gaps
 from tools.solve.motion import RIG, make_marker_frame, make_rows, pose_key_frames, sample_motion
 from tools.solve.read import LabelledTake, label_take, read_marker_file
@@ -73,8 +73,7 @@ def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressSta
     """Solve labelled or unlabelled points. Raises FileFormatError: they are not of a person."""
     points, n_markers = take.points, len(take.worn.names)
     tracks = split_columns(points)
-    label = take.marker[tracks.column]
-    label = np.where(find_doubtful_tracks(points, tracks, label, n_markers), NO_LABEL, label)
+    label = correct_labels(points, tracks, take.marker[tracks.column], n_markers)
     rows = make_rows(len(points), points.fps, SOLVED_HZ)
     seconds = rows / points.fps
     if not take.has_labels:
