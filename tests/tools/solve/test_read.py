@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from config.errors import FileFormatError
+from config.joints import JOINT_INDEX
 from config.optical import read_optical_set
 from tests.tools.solve.files import write_trc
 from tools.solve.read import label_take, read_marker_file
+from tools.solve.upright import turn_upright
 
 CMU = tuple(read_optical_set("cmu_41"))
 
@@ -56,3 +58,19 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="no marker file"):
         read_marker_file(tmp_path / "a.bvh")
     assert np.isfinite(read_marker_file(write_still(tmp_path / "b.trc", CMU)).point_m).all()
+
+
+@pytest.mark.parametrize(
+    ("file", "set_name", "count"),
+    [
+        ("markers/cmu_02_05.c3d", "cmu_41", 41),
+        ("markers/nick_freeform_001.c3d", "vicon_53", 52),
+        ("forces/motion_capture_walk.trc", "helen_hayes", 41),
+    ],
+)
+def test_labels_of_real_files_are_known_and_up_is_found(shared_data: Path, file: str, set_name: str, count: int) -> None:
+    take = turn_upright(label_take(read_marker_file(shared_data / file), None))
+    assert take.set_name == set_name and len(take.worn.names) == count and not take.unused
+    head = [k for k, m in enumerate(take.marker) if m >= 0 and take.worn.joint[m] == JOINT_INDEX["upperChest"]]
+    foot = [k for k, m in enumerate(take.marker) if m >= 0 and take.worn.joint[m] == JOINT_INDEX["leftFoot"]]
+    assert np.median(take.points.point_m[:, head, 1]) > np.median(take.points.point_m[:, foot, 1]) + 0.8
