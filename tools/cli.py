@@ -61,6 +61,7 @@ COMMANDS = {
     "replay": CommandEntry("tools.commands.replay", False, "Turn recorded videos or a session into full-body motion."),
     "batch": CommandEntry("tools.commands.batch", False, "Run many takes as one job, on all cores or a cluster."),
     "evaluate": CommandEntry("tools.commands.evaluate.group", True, "Measure errors on your own clips or published ones."),
+    "solve": CommandEntry("tools.commands.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),
     "export": CommandEntry("tools.commands.export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
     "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
     "play": CommandEntry("tools.commands.play", False, "Publish a recording as if it were live."),

@@ -63,7 +63,9 @@ def count_live_votes(tracks: PointTracks, frames: Sequence[MarkerFrame], used: B
     return np.asarray(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1.0))
 
 
-def compute_track_costs(tracks: PointTracks, marker_m: Floats, seconds: Floats, known: Bools) -> TrackCosts:
+def compute_track_costs(
+    tracks: PointTracks, marker_m: Floats, seconds: Floats, known: Bools, own_sigma_m: float = SIGMA_M
+) -> TrackCosts:
     """Compute the cost of every label of a track from the markers of solved poses.
 
     Args:
@@ -71,9 +73,10 @@ def compute_track_costs(tracks: PointTracks, marker_m: Floats, seconds: Floats, 
         marker_m: markers of the solved poses, (N, M, 3) [m].
         seconds: times of the frames, (N,) [s].
         known: markers that these were solved with, (N, M).
+        own_sigma_m: standard deviation of a marker's place in them where it is seen [m].
     """
     far_s = compute_seconds_to_seen(seconds, known)
-    sigma_m = SIGMA_M + np.minimum(UNSEEN_M_S * far_s, MAX_UNSEEN_M)
+    sigma_m = own_sigma_m + np.minimum(UNSEEN_M_S * far_s, MAX_UNSEEN_M)
     expected, variance = marker_m[tracks.frame], sigma_m[tracks.frame] ** 2
     S = tracks.covariance_m2[:, None] + variance[..., None, None] * np.eye(3)
     difference = tracks.point_m[:, None] - expected

@@ -3,7 +3,8 @@ the ground as force plates (`plates`).
 
 Blocks of 512 bytes, little-endian ("Intel"): a header, parameters in groups, then the frames. A frame has four floats a point: x,
 y, z and, in one number, the first seven cameras that saw it (bits, high byte) and its residual (low byte), -1 where it was not
-seen; then one float a channel of the plates. Joint centres are computed and have no camera. A record of a parameter is the
+seen; then one float a channel of the plates. Joint centres and filled gaps of markers are computed: no camera, residual 0. Of
+measured markers whose cameras nobody knows the residual is 1 unit of the scale. A record of a parameter is the
 length of its name, its group's number (negative for the group), the name, the offset of the next record, and for a parameter its
 type (-1 text, 2 integer, 4 float), dimensions, values and description.
 """
@@ -107,7 +108,7 @@ def _encode_header(points: PointTable, plates: ForcePlates, rate_hz: float, scal
 
 def _build_frames(points: PointTable) -> Floats:
     """Return four numbers a point, (N, 4 P)."""
-    fourth = np.where(points.valid, (points.cameras & SEVEN_CAMERAS).astype(float) * 256.0, UNSEEN)
+    fourth = np.where(points.valid, (points.cameras & SEVEN_CAMERAS).astype(float) * 256.0 + points.measured, UNSEEN)
     n_frames, n_points = points.valid.shape
     return np.concatenate([points.point_m * MM_PER_M, fourth[..., None]], axis=2).reshape(n_frames, 4 * n_points)
 

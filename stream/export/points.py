@@ -26,6 +26,7 @@ class PointTable:
         point_m: (N, P, 3) [m], zero where not valid.
         valid: (N, P).
         cameras: cameras that saw each point, one bit for every camera, (N, P); 0 for computed points.
+        measured: points of which nobody knows which cameras measured them, (N, P).
     """
 
     names: tuple[str, ...]
@@ -33,6 +34,7 @@ class PointTable:
     point_m: Floats
     valid: NDArray[np.bool_]
     cameras: NDArray[np.uint8]
+    measured: NDArray[np.bool_]
 
 
 def points_from_take(take: Take) -> PointTable:
@@ -42,15 +44,18 @@ def points_from_take(take: Take) -> PointTable:
     joint_m = np.where(known[..., None], joint_m, 0.0)
     computed = np.zeros(known.shape, np.uint8)
     if take.markers is None:
-        return PointTable(JOINTS, (JOINT_DESCRIPTION,) * len(JOINTS), joint_m, known, computed)
+        return PointTable(JOINTS, (JOINT_DESCRIPTION,) * len(JOINTS), joint_m, known, computed, computed > 0)
     n, cameras = len(take.markers.names), take.markers.cameras
     seen = np.zeros(take.markers.valid.shape, np.uint8) if cameras is None else cameras
+    filled = take.markers.filled
+    measured = np.zeros(seen.shape, bool) if filled is None else take.markers.valid & ~filled & (seen == 0)
     return PointTable(
         names=make_names_unique([*JOINTS, *take.markers.names]),
         descriptions=(JOINT_DESCRIPTION,) * len(JOINTS) + (MARKER_DESCRIPTION,) * n,
         point_m=np.concatenate([joint_m, np.where(take.markers.valid[..., None], take.markers.point_m, 0.0)], axis=1),
         valid=np.concatenate([known, take.markers.valid], axis=1),
         cameras=np.concatenate([computed, seen], axis=1),
+        measured=np.concatenate([computed > 0, measured], axis=1),
     )
 
 

@@ -109,5 +109,7 @@ def resample_markers(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> 
     point_m = np.where(between[..., None], _interpolate_linearly(markers.point_m, after, share), 0.0)
     point_m = np.where(first[..., None], markers.point_m[after - 1], point_m)
     point_m = np.where(second[..., None], markers.point_m[after], point_m)
-    cameras = None if markers.cameras is None else markers.cameras[np.where(share < 0.5, after - 1, after)]
-    return MarkerTracks(markers.names, np.ascontiguousarray(point_m), between | first | second, cameras)
+    nearest = np.where(share < 0.5, after - 1, after)
+    cameras = None if markers.cameras is None else markers.cameras[nearest]
+    filled = None if markers.filled is None else markers.filled[nearest]
+    return MarkerTracks(markers.names, np.ascontiguousarray(point_m), between | first | second, cameras, filled)

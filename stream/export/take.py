@@ -43,19 +43,21 @@ def find_software_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class MarkerTracks:
-    """The measured markers, triangulated from the views of two cameras at least.
+    """The markers, triangulated from the views of two cameras at least, or those of a marker file.
 
     Attributes:
         names: names of the M markers.
         point_m: positions, (N, M, 3) [m] world, zero where not measured.
         valid: whether each was measured, (N, M).
         cameras: cameras that saw each marker, one bit for every camera of the rig from the lowest on, (N, M); None if unknown.
+        filled: valid ones that were not measured but computed where they were missing, (N, M); None if there are none.
     """
 
     names: tuple[str, ...]
     point_m: Floats
     valid: NDArray[np.bool_]
     cameras: NDArray[np.uint8] | None = None
+    filled: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         assert self.point_m.shape == (*self.valid.shape, 3) and self.valid.shape[1] == len(self.names)
@@ -68,7 +70,8 @@ class MarkerTracks:
     def rows(self, kept: Sequence[int] | NDArray[np.int64]) -> "MarkerTracks":
         """Return the markers of some frames."""
         cameras = None if self.cameras is None else self.cameras[kept]
-        return MarkerTracks(self.names, self.point_m[kept], self.valid[kept], cameras)
+        filled = None if self.filled is None else self.filled[kept]
+        return MarkerTracks(self.names, self.point_m[kept], self.valid[kept], cameras, filled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What a batch is asked for, in a job file or by folders of takes, as tasks.
 
-A job file has a table for each wish: [[replay]], [[export]], [[clean]], [[evaluate]], [[database]]. Its paths are relative to it.
+A job file has a table for each wish: [[replay]], [[solve]], [[export]], [[clean]], [[evaluate]], [[database]]. Its paths are
+relative to it.
 """
 
 import difflib
@@ -22,6 +23,7 @@ TOP: Final = ("out", "set", "config", *OPTIONS)
 RIG, SUBJECT, STAMPS, SESSION_FILE = "rig.toml", "subject.toml", "timestamps.csv", "session.toml"
 OWN_KEYS: Final = {
     "replay": ("takes", *CAMERA_NAMES, "out", "name"),
+    "solve": ("takes", "out", "name"),
     "export": ("takes", "out", "name"),
     "clean": ("takes", "out", "name"),
     "evaluate": ("table", "name"),
@@ -94,6 +96,7 @@ def _read_tasks(table: Mapping[str, Any], file: Path, common: Mapping[str, Any])
     folder = file.absolute().parent
     makers = {
         "replay": _build_replays,
+        "solve": _build_solutions,
         "export": _build_exports,
         "clean": _build_cleanings,
         "evaluate": _build_evaluations,
@@ -299,6 +302,22 @@ def _build_replay_task(words: _Words, entry: Mapping[str, Any], where: str, name
     _add_outputs(words, leaf, [*_read_formats(entry, where, ["bvh"]), "mcap"])
     words.words += ["--report", f"{OUT}/{REPORT}"]
     return words.task(name, "replay", f"{leaf}.mcap", unread)
+
+
+def _build_solutions(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+    """Return the marker files of an entry to be solved. Raises JobError."""
+    from tools.database.installed import find_default_database
+
+    for take in _find_paths(entry, "takes", folder, where):
+        words, name = _Words(["solve"], []), _build_task_name(entry, take, folder)
+        words.words.append(words.file(take))
+        _add_options(words, entry, "solve", folder, where)
+        if "database" not in entry:
+            words.words += ["--database", words.file(find_default_database())]
+        leaf = name.rpartition("/")[2]
+        _add_outputs(words, leaf, [*_read_formats(entry, where, ["bvh", "c3d"]), "mcap"])
+        words.words += ["--report", f"{OUT}/solve.txt"]
+        yield words.task(name, "solve", f"{leaf}.mcap")
 
 
 def _build_exports(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:

@@ -77,6 +77,7 @@ REPLAY: Final = {
     "physics": OptionType.FLAG,
     "as_live": OptionType.FLAG,
 }
+SOLVE: Final = {"markers": OptionType.ONE, "database": OptionType.FILE}
 EXPORT: Final = {
     "from": OptionType.ONE,
     "to": OptionType.ONE,
@@ -126,6 +127,7 @@ OPTIONS: Final = {
     kind: COMMON | own
     for kind, own in {
         "replay": REPLAY,
+        "solve": SOLVE,
         "export": EXPORT,
         "clean": CLEAN,
         "evaluate": {key: value for table in EVALUATE.values() for key, value in table.items()},

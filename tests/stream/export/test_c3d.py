@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import c3d
 import numpy as np
 import pytest
 
@@ -51,6 +52,18 @@ def test_our_own_reader_gets_the_points_back(tmp_path: Path) -> None:
     # Float32 of some metres.
     np.testing.assert_allclose(read.point_m, points.point_m, atol=5e-7)
     np.testing.assert_allclose(read.point_m[0, : len(JOINTS)], motion.positions_m()[0], atol=5e-7)
+
+
+def test_filled_gaps_are_told_by_a_residual_of_zero(tmp_path: Path) -> None:
+    motion = with_markers()
+    assert motion.markers is not None
+    filled = motion.markers.valid & (np.arange(20) % 3 == 0)[:, None]
+    marked = replace(motion.markers, cameras=None, filled=filled)
+    write_c3d(tmp_path / "a.c3d", replace(motion, markers=marked))
+    with (tmp_path / "a.c3d").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        word = np.stack([points[len(JOINTS) :, 3] for _, points, _ in c3d.Reader(file).read_frames()])
+    assert np.array_equal(word == 0.0, filled) and np.array_equal(word > 0.0, motion.markers.valid & ~filled)
 
 
 def test_uneven_times_become_even_and_gaps_stay_gaps(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from tools.batch.job import read_job
-from tools.batch.task import CLEAN, COMMON, DATABASE, EVALUATE, EXPORT, REPLAY, OptionType
+from tools.batch.task import CLEAN, COMMON, DATABASE, EVALUATE, EXPORT, REPLAY, SOLVE, OptionType
 from tools.cli import build_application
 
 
@@ -57,22 +57,32 @@ def test_a_folder_is_searched_for_takes_but_not_among_results(studio: Path) -> N
 def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> None:
     (studio / "walk.bvh").touch()
     (studio / "walk.mcap").touch()
+    (studio / "run.trc").touch()
     text = '[[database]]\nname = "own"\nsources = ["*.bvh"]\nskip_bad = true\nthin = "2deg"\n'
     text += '[[export]]\ntakes = ["*.mcap"]\nout = "glb"\nfps = 30\n'
     text += '[[clean]]\nname = "sound"\ntakes = ["*.bvh"]\nmass = 70\n'
+    text += '[[solve]]\nname = "vicon"\ntakes = ["*.trc"]\nmarkers = "cmu_41"\nout = "c3d"\n'
     text += '[[evaluate]]\ntable = "labels"\nmotion = "."\nclip = ["07_08"]\n'
     commands = {task.name: task.command(task.inputs, Path("O")) for task in read_job([job(studio, text)], None).tasks}
     bvh, mcap = str(studio / "walk.bvh"), str(studio / "walk.mcap")
     assert commands["own"] == ["database", "build", bvh, "--skip-bad", "--thin", "2deg", "--processes", "1", "--out", "O/own.db"]
     assert commands["walk"] == ["export", mcap, "--fps", "30", "--out", "O/walk.glb"]
     assert commands["sound/walk"][:6] == ["physics", "clean", bvh, "--mass", "70", "--out"]
+    assert commands["vicon/run"][:4] == ["solve", str(studio / "run.trc"), "--markers", "cmu_41"]
+    assert commands["vicon/run"][-4:] == ["--out", "O/run.mcap", "--report", "O/solve.txt"]
     assert commands["labels"][:6] == ["evaluate", "labels", "--motion", str(studio), "--clip", "07_08"]
     assert commands["labels"][-4:] == ["--workers", "1", "--json", "O/figures.json"]
 
 
 def test_keys_are_options_of_the_commands() -> None:
     kinds: dict[tuple[str, ...], dict[str, OptionType]] = {("evaluate", table): keys for table, keys in EVALUATE.items()}
-    kinds |= {("replay",): REPLAY, ("export",): EXPORT, ("physics", "clean"): CLEAN, ("database", "build"): DATABASE}
+    kinds |= {
+        ("replay",): REPLAY,
+        ("solve",): SOLVE,
+        ("export",): EXPORT,
+        ("physics", "clean"): CLEAN,
+        ("database", "build"): DATABASE,
+    }
     for words, keys in kinds.items():
         found = typer.main.get_command(build_application(words[0]))
         for word in words:

@@ -5,11 +5,12 @@ import pytest
 
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
+from config.optical import find_marker_places
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
-from tools.evaluate.marker_bodies import VICON_LEFT, VICON_MIDDLE, fitted_clip, vicon_markers, vicon_place
+from tools.evaluate.marker_bodies import find_named_markers, fitted_clip
 
 NAMES = tuple(
     ["C7", "T10", "CLAV", "STRN"]
@@ -21,26 +22,22 @@ NAMES = tuple(
 )
 
 
-def test_sides_are_mirror_images_and_unknown_names_have_no_place() -> None:
-    left, right = vicon_place("LELB"), vicon_place("RELB")
-    assert left is not None and right is not None and right[0] == "rightUpperArm" and right[1][0] == -left[1][0]
-    assert vicon_place("C7") == VICON_MIDDLE["C7"] and vicon_place("LXYZ") is None and vicon_place("ELB") is None
-    assert all(place[0] in JOINT_INDEX for place in (*VICON_LEFT.values(), *VICON_MIDDLE.values()))
+def test_files_of_unknown_labels_are_refused() -> None:
     with pytest.raises(FileFormatError, match="0 markers of known names"):
-        vicon_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
+        find_named_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
 
 
 @pytest.mark.slow
 def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
     clip = slice_clip(walk(build_person_skeleton(1.78)), 20, 80)
     G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
-    places = [place for place in map(vicon_place, NAMES) if place is not None]
-    joint = [JOINT_INDEX[place[0]] for place in places]
-    offset_m = np.array([place[1] for place in places]) + 0.01 * np.random.default_rng(1).normal(size=(len(NAMES), 3))
+    places = [find_marker_places(NAMES).places[name] for name in NAMES]
+    joint = [JOINT_INDEX[place.joint] for place in places]
+    offset_m = np.array([place.offset_m for place in places]) + 0.01 * np.random.default_rng(1).normal(size=(len(NAMES), 3))
     marker_m = p[:, joint] + np.einsum("nmij,mj->nmi", G[:, joint], offset_m)
     z_up = marker_m[:, :, [2, 0, 1]]  # our x, y, z are the file's y, z, x
     valid = np.ones(z_up.shape[:2], bool)
     valid[10:20, NAMES.index("LKNE")] = False
-    found = fitted_clip("walk", vicon_markers("walk.c3d", NAMES, 60.0, z_up, valid))
+    found = fitted_clip("walk", find_named_markers("walk.c3d", NAMES, 60.0, z_up, valid))
     error_mm = 1e3 * np.linalg.norm(compute_forward_kinematics(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
     assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0

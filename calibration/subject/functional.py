@@ -1,0 +1,169 @@
+"""A performer's skeleton and marker offsets from movement alone: markers known by label, no T-pose (functional calibration).
+
+Frames that show most of the markers are posed with markers where people of the mean size wear them; of those that are posed well
+the most different are adjusted together: one skeleton, one offset for each marker, a pose for each frame. A marker that stays far
+from where everything else has it in a frame is left out there: its label is wrong.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.subject.adjust import (
+    AdjustedSubject,
+    MarkerPriors,
+    PoseMarkers,
+    SubjectProblem,
+    SubjectState,
+    adjust_subject,
+)
+from calibration.subject.fit import compute_length_sigmas
+from calibration.subject.model import SkeletonSpace, learn_skeleton_space, skeleton_from_vectors
+from calibration.subject.motion import SIGMA_RAD, choose_spread_rows, rest_rotvec_from_charted
+from calibration.subject.poses import MARKER_SIGMA_M, MarkerPoses, fit_poses_to_markers
+from calibration.subject.subject import Subject
+from config.arrays import Bools, Floats, Ints
+from config.errors import CalibrationError
+from config.markers import MarkerSet
+from database.geometry.kinematics import charted_from_local
+from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.skeleton import Skeleton
+
+N_TRIED, N_FITTED = 48, 30  # frames that are posed alone, and of these together
+WORTH = 20.0  # independent frames that these are worth: skin errs alike for long
+MOST_SHOWN = 0.8  # frames with fewer markers than this share of the best are tried only where there are no others
+WRONG_M = 0.10  # farther from its place a marker is another: skin moves by 2 to 4 cm (Leardini et al. 2005)
+FIRST_STEPS, STEPS = 40, 10
+
+
+@dataclass(frozen=True, slots=True)
+class WornMarkers:
+    """Markers whose places on a body are roughly known.
+
+    Attributes:
+        names: M labels.
+        joint: (M,).
+        offset_m: expected places in the joints' frames, (M, 3) [m].
+        sigma_m: how far they may be from there, (M,) [m].
+        torso: (M,).
+    """
+
+    names: tuple[str, ...]
+    joint: Ints
+    offset_m: Floats
+    sigma_m: Floats
+    torso: Bools
+
+    def marker_set(self) -> MarkerSet:
+        """Return them as a marker set."""
+        none = np.zeros(len(self.names), bool)
+        return MarkerSet(self.names, self.joint, self.torso, self.offset_m, np.zeros((len(self.names), 3)), none)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalFit:
+    """A subject fitted to movement.
+
+    Attributes:
+        subject: with its offsets, and in `residual_mm` the median distance of each marker.
+        rows: frames that were used, (K,).
+        poses: of these frames.
+    """
+
+    subject: Subject
+    rows: Ints
+    poses: MarkerPoses
+
+
+def fit_subject_to_motion(
+    name: str,
+    worn: WornMarkers,
+    skeletons: Sequence[Skeleton],
+    point_m: Floats,
+    valid: Bools,
+    progress: Callable[[int, int | None], None] = lambda done, total: None,
+) -> FunctionalFit:
+    """Fit one performer to a movement.
+
+    Args:
+        name: of the performer.
+        worn: the markers and where they are expected.
+        skeletons: of other people.
+        point_m: the markers, y up, (N, M, 3) [m].
+        valid: which were seen, (N, M).
+        progress: called with the frames posed and all.
+    Raises: CalibrationError: no frame shows three markers of the torso, or the markers are not those of a person.
+    """
+    space = learn_skeleton_space(skeletons)
+    mean = space.skeleton(np.zeros(space.n_parameters))
+    tried = choose_shown_frames(valid, worn.torso)
+    wearing = (worn.joint, worn.offset_m, worn.torso)
+    posed = []
+    for k, row in enumerate(tried.tolist()):
+        posed.append(fit_poses_to_markers(mean, wearing, point_m[row : row + 1], valid[row : row + 1]))
+        progress(k + 1, len(tried))
+    error_mm = np.array([float(pose.error_mm[0]) for pose in posed])
+    good = np.flatnonzero(error_mm <= np.percentile(error_mm, 75))
+    spread = good[choose_spread_rows(np.stack([posed[k].rotvec[0] for k in good]), N_FITTED)]
+    rows, starts = tried[spread], [posed[k] for k in spread]
+    rotvec = [rest_rotvec_from_charted(pose.rotvec[0]) for pose in starts]
+    root_m = [pose.root_m[0] for pose in starts]
+    takes = tuple(_make_take(*each, len(rows)) for each in zip(point_m[rows], valid[rows], rotvec, root_m, strict=True))
+    problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
+    start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
+    problem, adjusted = _adjust_without_wrong(problem, start)
+    return _build_fit(name, worn, space, problem, adjusted, rows)
+
+
+def choose_shown_frames(valid: Bools, torso: Bools) -> Ints:
+    """Return frames that show most of the markers, spread over the take. Raises CalibrationError: none shows the torso."""
+    shown = np.where((valid & torso).sum(axis=1) >= 3, valid.sum(axis=1), 0)
+    if not shown.any():
+        raise CalibrationError("no frame shows three markers of the trunk; expected them in most")
+    rows = np.flatnonzero(shown >= MOST_SHOWN * shown.max())
+    return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, N_TRIED).astype(int))])
+
+
+def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, n_frames: int) -> PoseMarkers:
+    """Return the markers of a frame, one of so many, in which the pose is expected that it has with markers at usual places.
+
+    The pose is expected widely: that of a relaxed body would bend arms less than they are, and write it into the offsets.
+    """
+    fewer = max(1.0, n_frames / WORTH)
+    covariance = np.repeat(fewer * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
+    return PoseMarkers(point_m, valid, covariance, rotvec, np.sqrt(fewer) * SIGMA_RAD, root_m)
+
+
+def _adjust_without_wrong(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
+    """Adjust, leave out markers that are too far off to be what their labels say, and adjust again."""
+    adjusted = adjust_subject(problem, start, FIRST_STEPS)
+    takes = tuple(
+        replace(take, valid=take.valid & (np.linalg.norm(body.marker_m - take.point_m, axis=1) < WRONG_M))
+        for take, body in zip(problem.takes, adjusted.placed, strict=True)
+    )
+    if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
+        return problem, adjusted
+    problem = replace(problem, takes=takes)
+    return problem, adjust_subject(problem, adjusted.state, STEPS)
+
+
+def _build_fit(
+    name: str, worn: WornMarkers, space: SkeletonSpace, problem: SubjectProblem, adjusted: AdjustedSubject, rows: Ints
+) -> FunctionalFit:
+    """Return the fit of an adjusted problem."""
+    skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], name)
+    residual_mm = _measure_residuals_mm(problem.takes, adjusted)
+    sigma_m, _ = compute_length_sigmas(space, adjusted)
+    subject = Subject(name, skeleton, worn.marker_set(), adjusted.state.offset_m.copy(), np.median(residual_mm, axis=0), sigma_m)
+    from_rest = np.stack(adjusted.state.rotvec)
+    poses = MarkerPoses(
+        charted_from_local(matrix_from_rotvec(from_rest)), np.stack(adjusted.state.root_m), np.sqrt((residual_mm**2).mean(axis=1))
+    )
+    return FunctionalFit(subject, rows, poses)
+
+
+def _measure_residuals_mm(takes: Sequence[PoseMarkers], adjusted: AdjustedSubject) -> Floats:
+    """Return how far the markers are from where the body has them, (K, M) [mm], zero where not seen."""
+    far_m = [np.linalg.norm(b.marker_m - t.point_m, axis=1) * t.valid for t, b in zip(takes, adjusted.placed, strict=True)]
+    return np.asarray(1e3 * np.stack(far_m))

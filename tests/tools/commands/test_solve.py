@@ -1,0 +1,77 @@
+"""`duocap solve` from end to end: a walk's markers with gaps and exchanged labels, and without any labels."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.arrays import Bools, Floats
+from config.optical import read_optical_set
+from database.builtin import build_person_skeleton
+from database.clips import slice_clip
+from database.files.c3d import read_c3d
+from database.files.read import read_clip
+from database.geometry.kinematics import compute_forward_kinematics
+from tests.support.commands import duocap
+from tests.support.people import walk
+from tests.tools.solve.files import write_trc
+from tools.solve.read import wear_places
+
+LABELS = tuple(read_optical_set("cmu_41"))
+GAP = slice(60, 90)  # half a second
+
+
+def make_markers() -> tuple[Floats, Floats]:
+    """Return the markers (N, M, 3) and the joints (N, J, 3) of a walk of somebody who wears them a centimetre off [m]."""
+    clip = slice_clip(walk(build_person_skeleton(1.72)), 20, 200)
+    worn = wear_places(read_optical_set("cmu_41"))
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
+    offset_m = worn.offset_m + 0.008 * np.random.default_rng(1).normal(size=worn.offset_m.shape)
+    return p[:, worn.joint] + np.einsum("nmij,mj->nmi", G[:, worn.joint], offset_m), p
+
+
+def hide_some(n: int) -> Bools:
+    """Return which markers are seen: some are not for half a second."""
+    valid = np.ones((n, len(LABELS)), bool)
+    for label in ("LKNE", "RWRA", "C7"):
+        valid[GAP, LABELS.index(label)] = False
+    return valid
+
+
+@pytest.mark.slow
+def test_exchanged_labels_are_put_right_and_gaps_filled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marker_m, joint_m = make_markers()
+    valid, at = hide_some(len(marker_m)), marker_m.copy()
+    a, b = LABELS.index("RANK"), LABELS.index("RHEE")
+    at[100:, [a, b]] = marker_m[100:, [b, a]]
+    write_trc(tmp_path / "walk.trc", LABELS, at, valid, 60.0)
+    out, report = (tmp_path / "o.bvh", tmp_path / "o.c3d"), tmp_path / "r.json"
+    done = duocap(capsys, "solve", tmp_path / "walk.trc", "--out", out[0], "--out", out[1], "--report", report)
+    assert done.status == 0 and "gaps filled: 3" in done.out, done.err
+    told = json.loads(report.read_text())
+    assert {(each["point"], each["label"]) for each in told["labels_changed"]} == {("RANK", "RHEE"), ("RHEE", "RANK")}
+    read = read_c3d(out[1])
+    found = np.stack([read.point_m[:, read.labels.index(label)] for label in LABELS], axis=1)
+    off_mm = 1e3 * np.linalg.norm(found - marker_m, axis=2)
+    assert off_mm[valid].max() < 0.1 and off_mm[~valid].mean() < 10.0
+    clip = read_clip(out[0])
+    places = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    assert 1e3 * np.linalg.norm(places - joint_m, axis=2).mean() < 25.0
+
+
+@pytest.mark.slow
+def test_points_without_names_get_their_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marker_m, _ = make_markers()
+    valid = hide_some(len(marker_m))
+    order = np.random.default_rng(3).permutation(len(LABELS))
+    names = tuple(f"*{k}" for k in range(len(LABELS)))
+    write_trc(tmp_path / "walk.trc", names, marker_m[:, order], valid[:, order], 60.0)
+    refused = duocap(capsys, "solve", tmp_path / "walk.trc", "--out", tmp_path / "o.c3d")
+    assert refused.status == 1 and "--markers" in refused.err and len(refused.err.strip().splitlines()) == 1
+    done = duocap(capsys, "solve", tmp_path / "walk.trc", "--markers", "cmu_41", "--out", tmp_path / "o.c3d")
+    assert done.status == 0, done.err
+    read = read_c3d(tmp_path / "o.c3d")
+    found = np.stack([read.point_m[:, read.labels.index(label)] for label in LABELS], axis=1)
+    right = np.linalg.norm(found - marker_m, axis=2) < 0.001
+    assert right[valid].mean() > 0.999

@@ -1,0 +1,63 @@
+"""`duocap solve`: a marker file of an optical system in, poses and whole markers out."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.optical import list_optical_sets
+from config.settings import Settings
+from tools.arguments import check_folders
+from tools.commands.options import Database, add_settings_options
+from tools.progress import open_progress_bar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveCommandOptions:
+    """Options of `duocap solve`."""
+
+    take: Annotated[Path, typer.Argument(metavar="TAKE", help="Markers of an optical system: .c3d or .trc.")]
+    out: Annotated[
+        list[Path],
+        typer.Option(metavar="FILE", help="Write .bvh, .c3d, .trc, .csv, .markers.csv, .glb, .vrma or .mcap; repeatable."),
+    ]
+    markers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET|FILE", help=f"Markers worn: {', '.join(list_optical_sets())}, or a markers.toml; default by the labels."
+        ),
+    ] = None
+    database: Database = None
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write labels, gaps and residuals: as JSON if it ends so, else as text.")
+    ] = None
+
+
+@add_settings_options
+def solve(settings: Settings, options: SolveCommandOptions) -> None:
+    """Solve optical markers, labelled or not: labels, skeleton, poses; gaps are filled."""
+    from config.files import write_atomically
+    from database.store import open_database
+    from tools.database.installed import open_default
+    from tools.export import plan_export_files, write_takes
+    from tools.solve.report import build_report, build_take, format_report
+    from tools.solve.solve import prepare_marker_file, solve_take
+
+    check_folders(*options.out, *(() if options.report is None else (options.report,)))
+    files = plan_export_files(options.take, options.out, ())
+    take = prepare_marker_file(options.take, options.markers)
+    database = open_default() if options.database is None else open_database(options.database)
+    with open_progress_bar("solving") as progress:
+        solved = solve_take(take, database, progress)
+    written, report = build_take(solved), build_report(solved)
+    for line in format_report(report):
+        typer.echo(line)
+    if options.report is not None:
+        as_json = options.report.suffix.lower() == ".json"
+        text = json.dumps(report, indent=1) if as_json else "\n".join(format_report(report, None))
+        write_atomically(options.report, text + "\n")
+    write_takes(files, written)
+    for wanted in files:
+        typer.echo(f"{wanted.file}: {len(written)} frames ({wanted.format})")
