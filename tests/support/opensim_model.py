@@ -61,7 +61,7 @@ def build(description: dict[str, Any]) -> Any:
                 turn.setAxis(opensim.Vec3(*axes[k][1]))
                 turn.set_function(opensim.LinearFunction(1.0, 0.0))
             else:
-                spare = next(a for a in (X, Y, Z) if all(abs(sum(p * q for p, q in zip(a, b))) < 0.9 for b in used))
+                spare = next(a for a in (X, Y, Z) if all(abs(sum(p * q for p, q in zip(a, b, strict=True))) < 0.9 for b in used))
                 used.append(spare)
                 turn.setAxis(opensim.Vec3(*spare))
                 turn.set_function(opensim.Constant(0.0))

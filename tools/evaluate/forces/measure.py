@@ -11,13 +11,13 @@ from reconstruct.models.physics.clean import CleanOptions, clean_by_windows, pre
 from reconstruct.models.physics.contacts import compute_part_positions
 from reconstruct.models.physics.dynamics import Dynamics, configurations_from_poses
 from reconstruct.models.physics.forces import ContactForces, ForceOptions, compute_contact_forces, compute_root_wrench
+from reconstruct.models.physics.smoothing import GAIT_HZ
 from tools.evaluate.forces.plates import PlateForces, read_plates
 from tools.evaluate.forces.walker import walker_clip
 from tools.progress import ProgressState
 
 AROUND_S = 0.05  # of a step on the plate: earlier and later forces are errors as well
 CENTER_SHARE = 0.1  # of the weight: with less on it, a plate does not know the centre of pressure
-GAIT_HZ = 6.0  # the usual cut-off of walking (Winter 2009)
 
 
 @dataclass(frozen=True, slots=True)
