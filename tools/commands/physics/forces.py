@@ -47,7 +47,7 @@ def _parse_cutoff(text: str) -> float | None:
 def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
     """Forces of a motion: on the feet, in the joints, and what no contact explains.
 
-    Of a recording that has forces, as `clean` and `animate` write them, these; any other option but --out and --plot computes them.
+    Of a recording that has forces, as `clean` and `animate` write them, these; options but --out and --plot compute them.
     """
     from config.errors import DuocapError
     from config.files import write_together

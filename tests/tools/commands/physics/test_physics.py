@@ -86,8 +86,12 @@ def test_a_clean_take_is_told_and_carries_its_forces(walk: Path, tmp_path: Path,
     assert b"FORCE_PLATFORM" in files[".c3d"].read_bytes() and b"Fz2" in files[".c3d"].read_bytes()
 
     read, anew = tmp_path / "read.csv", tmp_path / "anew.csv"
-    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", read)
-    assert done.status == 0 and "60 frames, 70.0 kg: the forces that the recording has" in done.out
+    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", read, "--plot", tmp_path / "read.png")
+    assert (
+        (tmp_path / "read.png").is_file()
+        and done.status == 0
+        and "60 frames, 70.0 kg: the forces that the recording has" in done.out
+    )
     done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", anew, "--anew", "--cutoff", 0)
     assert done.status == 0 and "70.0 kg" in done.out  # its mass is the recording's
     kept, found = table(read), table(anew)
