@@ -2,8 +2,8 @@
 
 Every segment has a frame with X forward, Y towards the head and Z to the performer's right, in the anatomical position (upright,
 arms hanging, palms forward). Y of thigh, shank, upper arm and forearm lies along the line between the joint centres; pelvis,
-thorax, head, feet and toes have the axes of the rest pose, where soles are level. An angle turns the distal segment relative to the
-proximal one about three axes: one fixed in the proximal segment, a floating one, one fixed in the distal segment:
+thorax, head, feet and toes have the axes of the rest pose, where soles are level. An angle turns the distal segment relative to
+the proximal one about three axes: one fixed in the proximal segment, a floating one, one fixed in the distal segment:
 
     hip, knee, ankle, trunk, neck, elbow, wrist:  R = Rz(flexion) Rx(adduction) Ry(rotation)
     shoulder, of the upper arm to the thorax:     R = Ry(plane) Rx(-elevation) Ry(rotation)

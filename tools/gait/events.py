@@ -1,8 +1,9 @@
 """Events of walking, from the motion of the feet relative to the pelvis.
 
-A foot is behind the pelvis as far as it goes when its tip leaves the ground, and ahead of it as far as it goes when its heel strikes
-(Zeni et al. 2008), over ground and on a treadmill alike. The heel goes back a little before it lands, so this is early; the middle of
-the foot comes down fastest (O'Connor et al. 2007) when the heel has landed, which is late. The strike is taken half-way.
+A foot is behind the pelvis as far as it goes when its tip leaves the ground, and ahead of it as far as it goes when its heel
+strikes (Zeni et al. 2008), over ground and on a treadmill alike. The heel goes back a little before it lands, so this is early;
+the middle of the foot comes down fastest (O'Connor et al. 2007) when the heel has landed, which is late. The strike is taken
+half-way.
 """
 
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def compute_feet_motion(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps:
     parts = compute_part_positions(points, point_m)
     facing = G[:, 0, :, 2] * (1.0, 0.0, 1.0)
     columns = np.concatenate([parts[:, :, FootPart.HEEL], parts[:, :, FootPart.TIP], root_m[:, None], facing[:, None]], axis=1)
-    if CUTOFF_HZ < 0.4 * fps:
+    if fps > 2.5 * CUTOFF_HZ:
         columns = filter_columns(columns.reshape(len(p), -1), fps, CUTOFF_HZ).reshape(columns.shape)
     ahead = columns[:, 5]
     return FeetMotion(fps, columns[:, :2], columns[:, 2:4], columns[:, 4], ahead / np.linalg.norm(ahead, axis=1, keepdims=True))

@@ -1,10 +1,11 @@
 """What steps are like: lengths, times, speed and symmetry, from the events of walking and where the heels stand.
 
-A step ends with the strike of its foot, and begins with that of the other; a stride is two steps. Lengths and widths are along and
-across the stride, between the places where heels stand (Huxham et al. 2006), so they hold on curved ways. On a treadmill the places
-move with the belt, whose speed is that of standing feet.
+A step ends with the strike of its foot, and begins with that of the other; a stride is two steps. Lengths and widths are along
+and across the stride, between the places where heels stand (Huxham et al. 2006), so they hold on curved ways. On a treadmill the
+places move with the belt, whose speed is that of standing feet.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -80,7 +81,7 @@ def measure_steps(motion: FeetMotion, events: Sequence[GaitEvent]) -> GaitReport
             stride = float(np.linalg.norm(way))
             step = heels[k] - heels[k - 1]
             length = float(step @ way) / stride
-            width = float(np.sqrt(max(step @ step - length**2, 0.0)))
+            width = math.sqrt(max(float(step @ step) - length**2, 0.0))
         share, double = _share_stride(stances, k)
         step_s = np.nan if other is None else stance.begin_s - other.begin_s
         stride_s = np.nan if last is None else stance.begin_s - stances[last].begin_s

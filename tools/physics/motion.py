@@ -26,8 +26,10 @@ from stream.export.resampling import resample_evenly
 from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
+from tools.marker_bodies import read_marker_motion
 
 RECORDING, TRC = ".mcap", ".trc"
+MARKERS = (TRC, ".c3d")
 N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
@@ -75,21 +77,25 @@ class PhysicalMotion:
 
 
 def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
-    """Read BVH, AMC, a recording, or the markers of a subject in TRC.
+    """Read BVH, AMC, a recording, the markers of a subject in TRC, or markers of a usual set in C3D or TRC.
 
     Args:
         file: the motion.
-        subject: file of the performer; for markers only.
+        subject: file of the performer whose own set the markers are; for TRC only.
         progress: called with the amount done and the whole amount.
     Raises: DuocapError: it cannot be read, or holds nothing that has accelerations.
     """
     suffix = file.suffix.lower()
     if not file.exists():
         raise DuocapError(
-            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), recording ({RECORDING}) or markers ({TRC})"
+            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), a recording ({RECORDING}) "
+            f"or markers ({', '.join(MARKERS)})"
         )
-    if suffix == TRC:
+    if suffix == TRC and subject is not None:
         motion = _motion_from_markers(file, subject, progress)
+    elif suffix in MARKERS and subject is None:
+        found = read_marker_motion(file, progress)
+        motion = motion_from_clip(found.clip, file.name, found.notes)
     elif subject is not None:
         raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
     elif file.is_dir() or suffix == RECORDING:
@@ -97,7 +103,9 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
         motion = motion_from_take(recorded.take(), file.name)
     elif suffix not in SUFFIXES:
         kinds = ", ".join(SUFFIXES)
-        raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
+        raise DuocapError(
+            f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({', '.join(MARKERS)})"
+        )
     else:
         motion = motion_from_clip(clean_clip(read_clip(file))[0], file.name)
     if not motion.ranges:
@@ -149,10 +157,8 @@ def _format_left_out(take: Take, ranges: tuple[TrackedRange, ...]) -> tuple[str,
     return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
 
 
-def _motion_from_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:
-    """Pose a subject by the markers of a TRC. Raises DuocapError: no subject, or its markers are not in the file."""
-    if subject_file is None:
-        raise DuocapError(f"{file}: markers need the body that wears them; give it by --subject subject.toml")
+def _motion_from_markers(file: Path, subject_file: Path, progress: Progress) -> PhysicalMotion:
+    """Pose a subject by the markers of a TRC. Raises DuocapError: its markers are not in the file."""
     points, subject = read_trc(file), read_subject(subject_file)
     column = {label.removesuffix("_marker"): k for k, label in enumerate(points.labels)}
     known = [m for m, name in enumerate(subject.markers.names) if name in column]

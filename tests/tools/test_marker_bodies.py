@@ -1,0 +1,66 @@
+"""Bodies fitted to named markers: poses as they were, whichever axis of the file is up."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from config.errors import FileFormatError
+from config.joints import JOINT_INDEX
+from config.optical import find_marker_places
+from database.builtin import build_person_skeleton
+from database.clips import slice_clip
+from database.geometry.kinematics import compute_forward_kinematics
+from tests.support.people import walk
+from tools.marker_bodies import NamedMarkers, describe_unmoved, fitted_clip, name_markers
+
+NAMES = tuple(
+    ["C7", "T10", "CLAV", "STRN"]
+    + [
+        side + name
+        for side in "LR"
+        for name in ("FWT", "BWT", "KNE", "ANK", "HEE", "TOE", "SHO", "UPA", "ELB", "WRA", "WRB", "FIN", "FHD", "BHD", "MT5")
+    ]
+)
+
+
+LEGS = ("ASI", "PSI", "KNE", "ANK", "HEE", "TOE", "THI", "TIB")
+
+
+def labelled(labels: Sequence[str]) -> NamedMarkers:
+    """Give markers at their usual places in the T-pose, x, y and z in the file being ours."""
+    places = find_marker_places(labels).places
+    rest = build_person_skeleton(1.75).rest_positions_m()
+    at = [rest[JOINT_INDEX[places[label].joint]] + places[label].offset_m if label in places else np.zeros(3) for label in labels]
+    return name_markers("a.c3d", labels, 60.0, np.array([at] * 3), np.ones((3, len(labels)), bool))
+
+
+@pytest.mark.parametrize("scheme", ["{s}{n}", "{s}.{n}", "{s}_{n}", "Ann:{s}{n}", "{l}_{n}", "walker_{s}{n}"])
+def test_the_usual_ways_to_write_a_label(scheme: str) -> None:
+    labels = [scheme.format(s=side, l={"L": "left", "R": "right"}[side], n=name) for name in LEGS for side in "LR"]
+    plain = [label.rpartition(":")[2] for label in labels]
+    assert labelled(plain).names == tuple(plain) and labelled(plain).axes == (0, 1, 2)
+
+
+def test_what_no_marker_moves_is_said_and_unknown_names_are_refused() -> None:
+    legs = labelled([side + name for name in LEGS for side in "LR"])
+    said = describe_unmoved(legs)
+    assert said[0].startswith("no marker moves the trunk, the head, the left arm, the right arm: ")
+    with pytest.raises(FileFormatError, match="0 markers of known names"):
+        name_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
+
+
+@pytest.mark.slow
+def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
+    clip = slice_clip(walk(build_person_skeleton(1.78)), 20, 80)
+    G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
+    places = [find_marker_places(NAMES).places[name] for name in NAMES]
+    joint = [JOINT_INDEX[place.joint] for place in places]
+    offset_m = np.array([place.offset_m for place in places]) + 0.01 * np.random.default_rng(1).normal(size=(len(NAMES), 3))
+    marker_m = p[:, joint] + np.einsum("nmij,mj->nmi", G[:, joint], offset_m)
+    z_up = marker_m[:, :, [2, 0, 1]]  # our x, y, z are the file's y, z, x
+    valid = np.ones(z_up.shape[:2], bool)
+    valid[10:20, NAMES.index("LKNE")] = False
+    found = fitted_clip("walk", name_markers("walk.c3d", NAMES, 60.0, z_up, valid))
+    error_mm = 1e3 * np.linalg.norm(compute_forward_kinematics(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
+    assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0
