@@ -3,7 +3,8 @@
     python opensim_model.py pose BODY.json WALK.mot OUT.json    where its bodies are, frame by frame [m]
     python opensim_model.py solve BODY.json WALK.trc OUT.json   inverse kinematics of markers [degrees]
 
-BODY.json: offsets of each body's joint in its parent's frame, and for `solve` markers: name -> body, place in it [m].
+BODY.json: offsets of each body's joint in its parent's frame, and for `solve` markers: name -> body, place in it [m], and
+coordinates that are locked.
 """
 
 import json
@@ -76,6 +77,8 @@ def build(description: dict[str, Any]) -> Any:
         model.addJoint(opensim.CustomJoint(f"to_{name}", base, at, zero, body, zero, zero, transform))
     for name, (body, place) in description.get("markers", {}).items():
         model.addMarker(opensim.Marker(name, model.getBodySet().get(body), opensim.Vec3(*place)))
+    for name in description.get("locked", ()):
+        model.updCoordinateSet().get(name).setDefaultLocked(True)
     model.finalizeConnections()
     return model
 
@@ -108,9 +111,12 @@ def pose(model: Any, mot: str) -> dict[str, list[list[float]]]:
 def solve(model: Any, trc: str, out: str) -> dict[str, list[float]]:
     """Return the coordinates that OpenSim's inverse kinematics finds for markers."""
     model.printToXML(f"{out}.osim")
-    tool = opensim.InverseKinematicsTool()
-    tool.setModel(opensim.Model(f"{out}.osim"))
+    again, tool = opensim.Model(f"{out}.osim"), opensim.InverseKinematicsTool()
+    tool.setModel(again)
     tool.setMarkerDataFileName(trc)
+    times = opensim.TimeSeriesTableVec3(trc).getIndependentColumn()
+    tool.setStartTime(times[0])
+    tool.setEndTime(times[len(times) - 1])
     tool.setOutputMotionFileName(f"{out}.mot")
     tool.set_report_errors(False)
     tool.run()

@@ -1,7 +1,7 @@
 """Force plates of any laboratory: readings of plates, and whose foot was on which, by where the feet are.
 
-A MOT or STO file of OpenSim has columns of force and centre of pressure for every plate, however they are called. Which foot trod on a plate is told by the markers: the one whose sole was nearest to
-the centre of pressure while the plate was loaded.
+A MOT or STO file of OpenSim has columns of force and centre of pressure for every plate, however they are called. Which foot trod
+on a plate is told by the markers: the one whose sole was nearest to the centre of pressure while the plate was loaded.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError, describe_reason
 from database.clips import find_runs
 
@@ -152,6 +152,9 @@ def assign_plates(plates: PlateReadings, heel_m: Floats, tip_m: Floats, seconds:
         for first, stop in find_runs(loaded[:, plate]):
             rows = slice(first, stop)
             foot_of[rows, plate] = _choose_foot(distance[rows, plate], plates.force_n[rows, plate, 1])
+        # What is below the threshold before and after belongs to the same foot.
+        if loaded[:, plate].any():
+            foot_of[:, plate] = foot_of[_find_nearest_rows(loaded[:, plate]), plate]
     if not (foot_of >= 0).any():
         raise FileFormatError(
             "no foot is over a plate that bears something; expected plates and markers of one world and one time"
@@ -187,7 +190,14 @@ def _hold_centers(center_m: Floats, load_n: Floats) -> Floats:
     for foot in range(2):
         rows: Bools = load_n[:, foot] > TOUCH_N
         if rows.any():
-            at = np.flatnonzero(rows)
-            nearest = at[np.clip(np.searchsorted(at, np.arange(len(out))), 0, len(at) - 1)]
-            out[:, foot] = center_m[nearest, foot]
+            out[:, foot] = center_m[_find_nearest_rows(rows), foot]
     return out
+
+
+def _find_nearest_rows(which: Bools) -> Ints:
+    """Return for every row the nearest one of some, (N,) -> (N,)."""
+    at = np.flatnonzero(which)
+    after = np.clip(np.searchsorted(at, np.arange(len(which))), 0, len(at) - 1)
+    before = np.maximum(after - 1, 0)
+    n = np.arange(len(which))
+    return np.asarray(np.where(np.abs(at[before] - n) < np.abs(at[after] - n), at[before], at[after]))
