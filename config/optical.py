@@ -72,9 +72,7 @@ def _read_table(name: str) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _read_sets() -> dict[str, dict[str, MarkerPlace]]:
     """Return the places of all sets by labels as they are written, with L and R for the sides."""
-    return {
-        name: {label: place for label, place in _expand_set(table)} for name, table in _read_table("optical_labels.toml").items()
-    }
+    return {name: dict(_expand_set(table)) for name, table in _read_table("optical_labels.toml").items()}
 
 
 def _expand_set(table: Mapping[str, Any]) -> list[tuple[str, MarkerPlace]]:

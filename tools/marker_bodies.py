@@ -3,7 +3,7 @@
 Then each frame is posed by itself. What labels mean: `config.optical`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from database.builtin.bodies import build_person_skeleton
 from database.clips import Clip
 from database.files.c3d import read_c3d
 from database.files.trc import read_trc
-from tools.progress import ProgressState
 
+Progress = Callable[[int, int | None], None]
 N_FITTED = 30  # frames that the body is fitted to, the better posed half of those tried
 WORTH = 20.0  # independent frames that they are worth
 HEIGHTS_M = (1.65, 1.75, 1.85)
@@ -74,16 +74,18 @@ class MarkerMotion:
         clip: poses and the skeleton they are of, with y up.
         start_s: time of the first frame in the file [s].
         axes: the file's axes that are our x, y and z.
-        notes: notes for the user: how many markers posed the body; what none of them moves.
+        notes: for the user: how many markers posed the body.
+        warnings: likewise: what no marker moves.
     """
 
     clip: Clip
     start_s: float
     axes: tuple[int, int, int]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
-def read_marker_motion(file: Path, progress: ProgressState | None = None) -> MarkerMotion:
+def read_marker_motion(file: Path, progress: Progress | None = None) -> MarkerMotion:
     """Return skeleton and motion of the markers of a C3D or TRC with labels of the usual sets. Raises FileFormatError."""
     if file.suffix.lower() == ".c3d":
         c3d = read_c3d(file)
@@ -97,7 +99,7 @@ def read_marker_motion(file: Path, progress: ProgressState | None = None) -> Mar
     markers = name_markers(str(file), labels, fps, point_m, valid)
     clip = fitted_clip(file.stem, markers, progress)
     posed = f"{len(markers.names)} of {len(labels)} markers have known names and posed a body of {clip.skeleton.height_m:.2f} m"
-    return MarkerMotion(clip, start_s, markers.axes, (posed, *describe_unmoved(markers)))
+    return MarkerMotion(clip, start_s, markers.axes, (posed,), describe_unmoved(markers))
 
 
 def describe_unmoved(markers: NamedMarkers) -> tuple[str, ...]:
@@ -153,7 +155,7 @@ def _center(point_m: Floats, which: Bools) -> Floats:
     return np.asarray(total / np.maximum(count, 1)[:, None])
 
 
-def fitted_clip(name: str, markers: NamedMarkers, progress: ProgressState | None = None) -> Clip:
+def fitted_clip(name: str, markers: NamedMarkers, progress: Progress | None = None) -> Clip:
     """Return the poses of a motion's markers and the skeleton they are of. Raises FileFormatError: the torso is never seen."""
     at, seen, torso, joint = markers.point_m, markers.valid, markers.torso, markers.joint
     placed = np.flatnonzero((seen & torso).sum(axis=1) >= 3)

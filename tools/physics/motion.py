@@ -1,5 +1,6 @@
 """Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,6 +28,8 @@ from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
 from tools.marker_bodies import read_marker_motion
+
+logger = logging.getLogger(__name__)
 
 RECORDING, TRC = ".mcap", ".trc"
 MARKERS = (TRC, ".c3d")
@@ -95,6 +98,8 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
         motion = _motion_from_markers(file, subject, progress)
     elif suffix in MARKERS and subject is None:
         found = read_marker_motion(file, progress)
+        for words in found.warnings:
+            logger.warning("%s: %s", file, words)
         motion = motion_from_clip(found.clip, file.name, found.notes)
     elif subject is not None:
         raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")

@@ -110,7 +110,7 @@ def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState)
         left = (float(np.sqrt((force**2).mean())), float(np.sqrt((torque**2).mean())))
         found.append(MethodErrors(f"plain, {name}", _steps(plain, plates, measured, forces.weight_n), 0.0, 0.0))
         found.append(MethodErrors(f"contact points, {name}", _steps(ours, plates, measured, forces.weight_n), *left))
-    return ForcesReport(mass, clip.skeleton.height_m, chosen.cutoff_hz or np.nan, tuple(found), walk.notes)
+    return ForcesReport(mass, clip.skeleton.height_m, chosen.cutoff_hz or np.nan, tuple(found), (*walk.notes, *walk.warnings))
 
 
 def find_walk(folder: Path) -> WalkFiles:

@@ -87,7 +87,7 @@ def describe_model(m: Markers) -> dict[str, object]:
         for name in m.at:
             if name.startswith(f"{side}.TH") or name == f"{side}.Knee":
                 put(f"femur_{letter}", name, n, H, T)
-            elif name.startswith(f"{side}.SH") and name[-1].isdigit() or name == f"{side}.Ankle":
+            elif (name.startswith(f"{side}.SH") and name[-1].isdigit()) or name == f"{side}.Ankle":
                 put(f"tibia_{letter}", name, n, K, S)
             elif name in (f"{side}.Heel", f"{side}.MT5", f"{side}.Toe"):
                 put(f"foot_{letter}", name, n, A, F)
