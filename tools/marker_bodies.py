@@ -42,6 +42,10 @@ PARTS = {
 }
 
 
+class UnknownMarkersError(FileFormatError):
+    """Too few of a file's markers are of a set that is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedMarkers:
     """Markers over time whose place on a body is roughly known.
@@ -120,7 +124,7 @@ def name_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats,
         fps: frames a second.
         point_m: in the file's axes, (N, M, 3) [m].
         valid: (N, M).
-    Raises FileFormatError: too few labels are known.
+    Raises UnknownMarkersError: too few labels are known.
     """
     often = valid.mean(axis=0) > SELDOM
     known = find_marker_places([label.rpartition(":")[2] for label in labels])
@@ -129,7 +133,7 @@ def name_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats,
     keep, found = [k for k, _ in rows], [place for _, place in rows]
     names, torso = tuple(labels[k] for k in keep), np.array([place.torso for place in found], bool)
     if len(found) < LEAST or int(torso.sum()) < 3:
-        raise FileFormatError(
+        raise UnknownMarkersError(
             f"{where}: {len(found)} markers of known names, {int(torso.sum())} of the torso; expected at least {LEAST} and 3, "
             f"such as LASI, RASI, LPSI, RPSI, LKNE, LANK, or L.ASIS; found {', '.join(labels[:6])}, ..."
         )

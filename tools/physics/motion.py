@@ -13,7 +13,7 @@ from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import read_subject
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
-from config.errors import DuocapError
+from config.errors import DuocapError, FileFormatError
 from database.clips import Clip, find_runs
 from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
 from database.files.read import SUFFIXES, read_clip
@@ -27,7 +27,7 @@ from stream.export.resampling import resample_evenly
 from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
-from tools.marker_bodies import read_marker_motion
+from tools.marker_bodies import MarkerMotion, UnknownMarkersError, read_marker_motion
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
     if suffix == TRC and subject is not None:
         motion = _motion_from_markers(file, subject, progress)
     elif suffix in MARKERS and subject is None:
-        found = read_marker_motion(file, progress)
+        found = _read_usual_markers(file, progress)
         for words in found.warnings:
             logger.warning("%s: %s", file, words)
         motion = motion_from_clip(found.clip, file.name, found.notes)
@@ -116,6 +116,14 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
     if not motion.ranges:
         raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion
+
+
+def _read_usual_markers(file: Path, progress: Progress) -> MarkerMotion:
+    """Read markers of a usual set. Raises FileFormatError, which says what to do about those of another."""
+    try:
+        return read_marker_motion(file, progress)
+    except UnknownMarkersError as error:
+        raise FileFormatError(f"{error}. A set of your own needs the body that wears it: a TRC and --subject") from error
 
 
 def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
