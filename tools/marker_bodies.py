@@ -100,7 +100,7 @@ def read_marker_motion(file: Path, progress: Progress | None = None) -> MarkerMo
         if len(trc.seconds) < 2:
             raise FileFormatError(f"{file}: a single frame is no motion")
         fps = (len(trc.seconds) - 1) / float(trc.seconds[-1] - trc.seconds[0])
-    markers = name_markers(str(file), labels, fps, point_m, valid)
+    markers = find_named_markers(str(file), labels, fps, point_m, valid)
     clip = fitted_clip(file.stem, markers, progress)
     posed = f"{len(markers.names)} of {len(labels)} markers have known names and posed a body of {clip.skeleton.height_m:.2f} m"
     return MarkerMotion(clip, start_s, markers.axes, (posed,), describe_unmoved(markers))
@@ -115,7 +115,7 @@ def describe_unmoved(markers: NamedMarkers) -> tuple[str, ...]:
     return (f"no marker moves {', '.join(still)}: carried along as they are in a relaxed pose, their forces are not measured",)
 
 
-def name_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats, valid: Bools) -> NamedMarkers:
+def find_named_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats, valid: Bools) -> NamedMarkers:
     """Return the markers with known labels, turned so that y is up: the axis along which the body is above its shanks and feet.
 
     Args:

@@ -12,7 +12,7 @@ from database.builtin import build_person_skeleton
 from database.clips import slice_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
-from tools.marker_bodies import NamedMarkers, describe_unmoved, fitted_clip, name_markers
+from tools.marker_bodies import NamedMarkers, describe_unmoved, find_named_markers, fitted_clip
 
 NAMES = tuple(
     ["C7", "T10", "CLAV", "STRN"]
@@ -32,7 +32,7 @@ def labelled(labels: Sequence[str]) -> NamedMarkers:
     places = find_marker_places(labels).places
     rest = build_person_skeleton(1.75).rest_positions_m()
     at = [rest[JOINT_INDEX[places[label].joint]] + places[label].offset_m if label in places else np.zeros(3) for label in labels]
-    return name_markers("a.c3d", labels, 60.0, np.array([at] * 3), np.ones((3, len(labels)), bool))
+    return find_named_markers("a.c3d", labels, 60.0, np.array([at] * 3), np.ones((3, len(labels)), bool))
 
 
 @pytest.mark.parametrize("scheme", ["{s}{n}", "{s}.{n}", "{s}_{n}", "Ann:{s}{n}", "{l}_{n}", "walker_{s}{n}"])
@@ -47,7 +47,7 @@ def test_what_no_marker_moves_is_said_and_unknown_names_are_refused() -> None:
     said = describe_unmoved(legs)
     assert said[0].startswith("no marker moves the trunk, the head, the left arm, the right arm: ")
     with pytest.raises(FileFormatError, match="0 markers of known names"):
-        name_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
+        find_named_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
 
 
 @pytest.mark.slow
@@ -61,6 +61,6 @@ def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
     z_up = marker_m[:, :, [2, 0, 1]]  # our x, y, z are the file's y, z, x
     valid = np.ones(z_up.shape[:2], bool)
     valid[10:20, NAMES.index("LKNE")] = False
-    found = fitted_clip("walk", name_markers("walk.c3d", NAMES, 60.0, z_up, valid))
+    found = fitted_clip("walk", find_named_markers("walk.c3d", NAMES, 60.0, z_up, valid))
     error_mm = 1e3 * np.linalg.norm(compute_forward_kinematics(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
     assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0

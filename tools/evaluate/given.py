@@ -12,7 +12,7 @@ from database.files.c3d import read_c3d
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from database.files.retarget import clip_from_source
-from tools.marker_bodies import NamedMarkers, fitted_clip, name_markers
+from tools.marker_bodies import NamedMarkers, find_named_markers, fitted_clip
 
 C3D = ".c3d"
 FPS = 60.0  # rate at which markers are posed
@@ -44,7 +44,7 @@ def read_markers(file: Path) -> NamedMarkers:
     points = read_c3d(file)
     step = max(round(points.fps / FPS), 1)  # posing a frame takes tens of milliseconds
     point_m, valid = points.point_m[::step], points.valid[::step]
-    markers = name_markers(str(file), points.labels, points.fps / step, point_m, valid)
+    markers = find_named_markers(str(file), points.labels, points.fps / step, point_m, valid)
     if not np.isfinite(markers.point_m).all():
         raise FileFormatError(f"{file}: some markers are not finite; export it again")
     return markers
