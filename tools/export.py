@@ -22,13 +22,18 @@ class ExportFormat:
     writer: str
 
 
+# Of two endings that a name has, the first here is meant.
 FORMATS = {
     "bvh": ExportFormat(".bvh", "stream.export.bvh", "write_bvh"),
+    "opensim-trc": ExportFormat(".opensim.trc", "stream.export.trc", "write_opensim_trc"),
     "trc": ExportFormat(".trc", "stream.export.trc", "write_trc"),
     "c3d": ExportFormat(".c3d", "stream.export.c3d", "write_c3d"),
     "glb": ExportFormat(".glb", "stream.export.glb", "write_glb"),
     "vrma": ExportFormat(".vrma", "stream.export.vrma", "write_vrma"),
     "markers": ExportFormat(".markers.csv", "stream.export.csv", "write_markers_csv"),
+    "angles": ExportFormat(".angles.csv", "stream.export.angles", "write_angles_csv"),
+    "gait2392": ExportFormat(".gait2392.mot", "stream.export.angles", "write_gait2392_mot"),
+    "mot": ExportFormat(".mot", "stream.export.angles", "write_mot"),
     "csv": ExportFormat(".csv", "stream.export.csv", "write_csv"),
     "mcap": ExportFormat(".mcap", "stream.export.recorded", "write_recording"),
 }
@@ -87,7 +92,7 @@ def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None
 def find_export_format(file: Path, otherwise: str = "") -> str:
     """Return the format of a file by the ending of its name; otherwise: other choices to mention. Raises DuocapError: none."""
     for name, kind in FORMATS.items():
-        if file.name.lower().endswith(kind.suffix):
+        if f".{file.name.lower()}".endswith(kind.suffix):
             return name
     known = ", ".join(kind.suffix for kind in FORMATS.values())
     raise DuocapError(f"{file}: its format is not told by its name, which should end with one of {known}{otherwise}")

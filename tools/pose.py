@@ -280,7 +280,7 @@ def _read_keys(task: PoseTask, skeleton: "Skeleton", tell: Callable[[str], None]
 
 def list_markerless_formats() -> tuple[str, ...]:
     """Return the formats that need no markers."""
-    return tuple(name for name in FORMATS if name not in ("markers", "c3d", "trc"))
+    return tuple(name for name in FORMATS if name not in ("markers", "c3d", "trc", "opensim-trc", "mot", "gait2392"))
 
 
 def encode_take(take: "Take", name: str) -> bytes:

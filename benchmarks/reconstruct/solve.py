@@ -24,7 +24,7 @@ from config.arrays import Bools, Floats
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX, JOINTS
 from database.files.asf_amc import read_amc
-from database.files.retarget import clip_from_source
+from database.files.retarget import import_motion
 from database.geometry.kinematics import compute_forward_kinematics
 from database.store import PoseDatabase, open_database
 from tools.evaluate.alike import COMPARED
@@ -196,7 +196,7 @@ def place_amc_joints(file: Path | None, n_frames: int) -> Floats | None:
     if file is None or not file.is_file():
         return None
     skeleton = file.with_name(f"{file.stem.partition('_')[0]}.asf")
-    clip = clip_from_source(str(file), read_amc(file, skeleton))
+    clip = import_motion(str(file), read_amc(file, skeleton)).clip
     places = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
     return places[:n_frames, [JOINT_INDEX[name] for name in COMPARED]]
 

@@ -48,7 +48,7 @@ class _Parameter:
     data: bytes
 
 
-class _Content:
+class C3dContent:
     """The bytes of a file and its parameters by `GROUP:NAME`, with numbers as its processor has them."""
 
     def __init__(self, data: bytes) -> None:
@@ -77,6 +77,15 @@ class _Content:
         width = found.dimensions[0] if found.dimensions else 1
         count = len(found.data) // max(width, 1)
         return [_decode_label(found.data[n * width : (n + 1) * width]) for n in range(count)]
+
+    def numbers(self, name: str) -> Floats:
+        """Return the numbers of a parameter in the order in which they are stored, none if it is missing."""
+        found = self.parameters.get(name)
+        if found is None or not found.data or found.kind == TEXT:
+            return np.zeros(0)
+        if found.kind == FLOAT:
+            return self.floats(found.data)
+        return np.frombuffer(found.data, f"{self.order}i2" if found.kind == WORD else "u1").astype(float)
 
     def number(self, name: str) -> float:
         """Return the number of a parameter, of two words the lower one first; NaN if it is missing."""
@@ -125,6 +134,11 @@ def read_c3d(path: Path, unit: str = "") -> C3dPoints:
         unit: of its points, if not the one it names; one of `UNITS_M`.
     Raises: FileFormatError: not C3D, damaged, cut short, without points, of an unknown unit or rate.
     """
+    return _read_points(path, open_c3d(path), unit)
+
+
+def open_c3d(path: Path) -> C3dContent:
+    """Read a file's parameters. Raises FileFormatError: not C3D, or damaged."""
     data = read_file_bytes(path)
     if len(data) < 2 * BLOCK or data[1] != MAGIC:
         raise FileFormatError(f"{path}: no C3D file; expected byte 2 to be 0x50 and at least {2 * BLOCK} bytes, got {len(data)}")
@@ -135,35 +149,74 @@ def read_c3d(path: Path, unit: str = "") -> C3dPoints:
             f"{path}: its parameters, from byte {start} on, are of the processor type {found}; expected 84, 85 or 86"
         )
     try:
-        content = _Content(data)
+        return C3dContent(data)
     except (ValueError, struct.error) as error:
         raise FileFormatError(f"{path}: its header or parameters are damaged ({error}); export it again") from error
-    return _read_points(path, content, unit)
 
 
-def _read_points(path: Path, content: _Content, unit: str) -> C3dPoints:
-    """Return the points of a file after its counts were compared with its size. Raises FileFormatError."""
-    n_points, first_byte = content.header("H", 2), BLOCK * (content.header("H", 16) - 1)
-    scale, header_hz = (float(content.floats(content.data[at : at + 4])[0]) for at in (12, 20))
+def read_analog(path: Path, content: C3dContent) -> tuple[Floats, float]:
+    """Return the samples of a file's analog channels, (channels, samples), scaled, and how many there are a second.
+
+    Args:
+        path: the file, for messages.
+        content: its parameters and data.
+    Raises: FileFormatError: there are none.
+    """
+    frames, n_points = _read_frames(path, content), content.header("H", 2)
+    per_frame = max(content.header("H", 18), 1)
+    n_channels = (frames.shape[1] - 4 * n_points) // per_frame
+    if n_channels == 0:
+        raise FileFormatError(f"{path}: no analog channels in it")
+    raw = frames[:, 4 * n_points :].reshape(-1, n_channels).T
+    offset, scale = (
+        np.resize(found, n_channels) if len(found := content.numbers(f"ANALOG:{name}")) else default
+        for name, default in (("OFFSET", np.zeros(n_channels)), ("SCALE", np.ones(n_channels)))
+    )
+    general = content.number("ANALOG:GEN_SCALE")
+    rate_hz = float(content.floats(content.data[20:24])[0]) * per_frame
+    return (raw - offset[:, None]) * scale[:, None] * (general if math.isfinite(general) else 1.0), rate_hz
+
+
+def _read_points(path: Path, content: C3dContent, unit: str) -> C3dPoints:
+    """Return the points of a file. Raises FileFormatError."""
+    n_points, header_hz = content.header("H", 2), float(content.floats(content.data[20:24])[0])
     if n_points == 0:
         raise FileFormatError(f"{path}: {_describe_other_content(content)}")
-    size = 4 if scale < 0 else 2
-    n_words = 4 * n_points + content.header("H", 4)
-    n_stored = max(len(content.data) - max(first_byte, 0), 0) // (size * n_words) if first_byte >= BLOCK else 0
-    n_frames = _count_frames(content, n_stored)
-    if not 1 <= n_frames <= n_stored:
-        found = f"{n_points} points, {n_stored} of {n_frames} frames"
-        raise FileFormatError(f"{path}: no points, or cut short; expected whole frames of points, got {found}: export it again")
-    raw = content.data[first_byte : first_byte + n_frames * n_words * size]
-    numbers = content.floats(raw) if size == 4 else np.frombuffer(raw, f"{content.order}i2").astype(float) * abs(scale)
-    frames = numbers.reshape(n_frames, n_words)[:, : 4 * n_points].reshape(n_frames, n_points, 4)
-    point, valid = _find_valid(frames)
+    frames = _read_frames(path, content)
+    scale = float(content.floats(content.data[12:16])[0])
+    point, valid = _find_valid(_scale_points(frames[:, : 4 * n_points].reshape(len(frames), n_points, 4), scale))
     rate_hz = next((hz for hz in (header_hz, content.number("POINT:RATE")) if hz > 0.0), header_hz)
     units, up = content.texts("POINT:UNITS"), content.texts("POINT:Y_SCREEN")
     unit_m = find_unit_m(path, units[0] if units else "", point, valid, unit)
     return C3dPoints(
         _read_labels(content, n_points), check_rate_hz(path, rate_hz, "its rate"), point * unit_m, valid, up[0] if up else ""
     )
+
+
+def _read_frames(path: Path, content: C3dContent) -> Floats:
+    """Return the stored numbers of all frames, (N, words), after their count was compared with the file's size.
+
+    Args:
+        path: the file, for messages.
+        content: its parameters and data.
+    Raises: FileFormatError.
+    """
+    n_points, first_byte = content.header("H", 2), BLOCK * (content.header("H", 16) - 1)
+    size = 4 if float(content.floats(content.data[12:16])[0]) < 0 else 2
+    n_words = 4 * n_points + content.header("H", 4)
+    n_stored = max(len(content.data) - max(first_byte, 0), 0) // (size * max(n_words, 1)) if first_byte >= BLOCK else 0
+    n_frames = _count_frames(content, n_stored)
+    if not 1 <= n_frames <= n_stored:
+        found = f"{n_points} points, {n_stored} of {n_frames} frames"
+        raise FileFormatError(f"{path}: no points, or cut short; expected whole frames of points, got {found}: export it again")
+    raw = content.data[first_byte : first_byte + n_frames * n_words * size]
+    numbers = content.floats(raw) if size == 4 else np.frombuffer(raw, f"{content.order}i2").astype(float)
+    return numbers.reshape(n_frames, n_words)
+
+
+def _scale_points(frames: Floats, scale: float) -> Floats:
+    """Return stored points, (N, M, 4), in the file's unit: whole numbers are times the scale, of which floats have none."""
+    return frames if scale < 0 else frames * abs(scale)
 
 
 def _find_valid(frames: Floats) -> tuple[Floats, Bools]:
@@ -177,7 +230,7 @@ def _find_valid(frames: Floats) -> tuple[Floats, Bools]:
     return np.where(valid[..., None], frames[..., :3], 0.0), valid
 
 
-def _count_frames(content: _Content, n_stored: int) -> int:
+def _count_frames(content: C3dContent, n_stored: int) -> int:
     """Return the number of frames: of the places that say so, the largest that the file has room for."""
     first, last = content.header("H", 6), content.header("H", 8)
     ends = [content.number(f"TRIAL:ACTUAL_{end}_FIELD") for end in ("START", "END")]
@@ -188,7 +241,7 @@ def _count_frames(content: _Content, n_stored: int) -> int:
     return max((count for count in counts if count <= n_stored), default=counts[0])
 
 
-def _describe_other_content(content: _Content) -> str:
+def _describe_other_content(content: C3dContent) -> str:
     """Return what a file without points has."""
     segments, n_channels = content.texts("ROTATION:LABELS"), content.number("ANALOG:USED")
     if segments or content.number("ROTATION:USED") > 0:
@@ -201,7 +254,7 @@ def _describe_other_content(content: _Content) -> str:
     return "no points in it; expected markers"
 
 
-def _read_labels(content: _Content, n_points: int) -> tuple[str, ...]:
+def _read_labels(content: C3dContent, n_points: int) -> tuple[str, ...]:
     """Return the points' names; past 255 they go on in LABELS2, LABELS3 and so on."""
     names, more = content.texts("POINT:LABELS"), 2
     while f"POINT:LABELS{more}" in content.parameters:

@@ -1,4 +1,4 @@
 """Rotations, rigid motions, the skeleton and its forward kinematics: arrays in, arrays out.
 
-Other folders import kinematics, rigid, rotations, skeleton.
+Other folders import joint_angles, kinematics, rigid, rotations, skeleton.
 """

@@ -1,5 +1,5 @@
 """C3D (c3d.org, the C3D File Format user guide): joint centres and measured markers in millimetres, Y up, at one rate; forces of
-the ground as force plates (`plates`).
+the ground as force plates (`plates`), events of the feet as the group EVENT (`events`).
 
 Blocks of 512 bytes, little-endian ("Intel"): a header, parameters in groups, then the frames. A frame has four floats a point: x,
 y, z and, in one number, the first seven cameras that saw it (bits, high byte) and its residual (low byte), -1 where it was not
@@ -19,6 +19,7 @@ from capture.rate import estimate_frame_period_s
 from config.arrays import Floats, Ints
 from config.files import write_atomically
 from config.units import MM_PER_M
+from stream.export.events import GaitEvent, describe_events
 from stream.export.plates import ForcePlates, plates_from_forces
 from stream.export.points import PointTable, convert_to_ascii, points_from_take
 from stream.export.resampling import resample_evenly
@@ -79,22 +80,23 @@ def _encode_cell(text: str) -> bytes:
     return (text[:MAX_TEXT] or " ").encode("ascii", "replace")
 
 
-def write_c3d(file: Path, take: Take) -> None:
-    """Write joint centres and markers, resampled to equal frame times."""
-    write_atomically(file, encode_c3d(take))
+def write_c3d(file: Path, take: Take, events: Sequence[GaitEvent] = ()) -> None:
+    """Write joint centres and markers, resampled to equal frame times, and events of the take."""
+    write_atomically(file, encode_c3d(take, events))
 
 
-def encode_c3d(take: Take) -> bytes:
-    """Return a take as the bytes of a C3D file."""
+def encode_c3d(take: Take, events: Sequence[GaitEvent] = ()) -> bytes:
+    """Return a take, and its events, as the bytes of a C3D file."""
     even = resample_evenly(take)
     points, plates = points_from_take(even), plates_from_forces(even.forces, len(even))
     rate_hz = 1.0 / estimate_frame_period_s(even.seconds)
     largest_mm = float(np.abs(points.point_m).max(initial=0.0)) * MM_PER_M
     # Negative: the data are floats. Its magnitude would scale them as integers.
     scale = -max(largest_mm / 32000.0, 0.01)
-    n_blocks = len(encode_parameters(_build_groups(take, points, plates, rate_hz, scale, 0))) // BLOCK
+    happened = {"EVENT": describe_events(events, convert_to_ascii(take.info.subject))} if events else {}
+    n_blocks = len(encode_parameters({**_build_groups(take, points, plates, rate_hz, scale, 0), **happened})) // BLOCK
     data_block = 2 + n_blocks
-    parameters = encode_parameters(_build_groups(take, points, plates, rate_hz, scale, data_block))
+    parameters = encode_parameters({**_build_groups(take, points, plates, rate_hz, scale, data_block), **happened})
     frames = np.concatenate([_build_frames(points), plates.channels], axis=1)
     return _encode_header(points, plates, rate_hz, scale, data_block) + parameters + frames.astype("<f4").tobytes()
 

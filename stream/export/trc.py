@@ -10,10 +10,39 @@ from pathlib import Path
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
 from config.files import write_atomically
+from config.joints import N_JOINTS
 from config.units import MM_PER_M
+from database.geometry.joint_angles import UPRIGHT
 from stream.export.points import PointTable, convert_to_ascii, points_from_take
 from stream.export.resampling import resample_evenly
 from stream.export.take import Take, find_software_version
+
+# The joint centres that OpenSim's models have markers for, with L and R for the side.
+OPENSIM_NAMES = {
+    "UpperLeg": "HJC",
+    "LowerLeg": "KJC",
+    "Foot": "AJC",
+    "UpperArm": "SJC",
+    "LowerArm": "EJC",
+    "Hand": "WJC",
+}
+
+
+def write_opensim_trc(file: Path, take: Take) -> None:
+    """Write joint centres under OpenSim's names (RHJC, RKJC, ...) and measured markers, in a world in which one walks along X."""
+    even = resample_evenly(take)
+    points = points_from_take(even)
+    named = {f"{side}{joint}": side[0].upper() + short for side in ("left", "right") for joint, short in OPENSIM_NAMES.items()}
+    kept = [k for k, name in enumerate(points.names) if name in named or k >= N_JOINTS]
+    chosen = PointTable(
+        tuple(named.get(points.names[k], points.names[k]) for k in kept),
+        tuple(points.descriptions[k] for k in kept),
+        points.point_m[:, kept] @ UPRIGHT,
+        points.valid[:, kept],
+        points.cameras[:, kept],
+        points.measured[:, kept],
+    )
+    write_atomically(file, _format_points(take, even, chosen, file.name))
 
 
 def write_trc(file: Path, take: Take) -> None:
@@ -24,7 +53,18 @@ def write_trc(file: Path, take: Take) -> None:
 def format_trc(take: Take, name: str) -> str:
     """Return a take as the text of a TRC file called `name`."""
     even = resample_evenly(take)
-    points = points_from_take(even)
+    return _format_points(take, even, points_from_take(even), name)
+
+
+def _format_points(take: Take, even: Take, points: PointTable, name: str) -> str:
+    """Return points as the text of a TRC file called `name`.
+
+    Args:
+        take: as recorded.
+        even: at equal times.
+        points: at these times.
+        name: of the file.
+    """
     rate, count = f"{1.0 / estimate_frame_period_s(even.seconds):.9g}", len(even)
     fields = {
         "DataRate": rate,

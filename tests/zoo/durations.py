@@ -152,8 +152,17 @@ def _gltf(file: Path) -> Length:
     return Length(max(float(content.array(sampler["input"]).max()) for sampler in samplers))
 
 
+def _mot(file: Path) -> Length:
+    """Read the times of the rows."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    rows = lines[lines.index("endheader") + 2 :]
+    seconds = [float(row.split("\t")[0]) for row in rows]
+    return Length(seconds[-1] - seconds[0])
+
+
 READERS: dict[str, Callable[[Path], Length]] = {
     "bvh": _bvh, "trc": _trc, "c3d": _c3d, "csv": _csv, "markers": _csv, "glb": _gltf, "vrma": _gltf, "mcap": _mcap,
+    "opensim-trc": _trc, "angles": _csv, "mot": _mot, "gait2392": _mot,
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from database.files.c3d import read_c3d
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from database.files.retarget import import_motion
-from tools.evaluate.marker_bodies import NamedMarkers, find_named_markers, fitted_clip
+from tools.marker_bodies import NamedMarkers, find_named_markers, fitted_clip
 
 C3D = ".c3d"
 FPS = 60.0  # rate at which markers are posed

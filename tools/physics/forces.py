@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +18,20 @@ from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, com
 from reconstruct.models.physics.dynamics import N_ROOT, Dynamics
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, compute_contact_forces
+from reconstruct.models.physics.smoothing import GAIT_HZ
 from stream.export.take import Take
+from tools.physics.moments import compute_joint_moments
 from tools.physics.motion import PhysicalMotion, Progress
 
 AXES = "xyz"
 FEET = ("left", "right")
 IN_THE_AIR_M = 0.1
+# Moments that are told, what is positive and what is negative of them.
+TOLD = {
+    "hip_flexion": "hip flexion+ extension-",
+    "knee_flexion": "knee flexion+ extension-",
+    "ankle_dorsiflexion": "ankle dorsiflexion+ plantarflexion-",
+}
 RECORDED = (("force", "N"), ("pressure", "m"), ("moment", "Nm"))  # columns of forces that a recording has
 
 
@@ -33,6 +41,7 @@ class ForcesTask:
 
     Attributes:
         mass_kg: mass of the body [kg]; None for the mass usual for its height.
+        cutoff_hz: cut-off frequency of the filter [Hz]; None to choose it by residual analysis, inf for no filter.
         contacts: table of the contacts; None to detect them.
         segments: as of `set_segment_masses`.
     """
@@ -42,7 +51,7 @@ class ForcesTask:
     mass_kg: float | None = None
     table: Anthropometry = Anthropometry.MEAN
     friction: float = FRICTION
-    cutoff_hz: float | None = None
+    cutoff_hz: float | None = GAIT_HZ
     contacts: Path | None = None
     segments: tuple[str, ...] = ()
 
@@ -147,6 +156,9 @@ def _build_columns(found: StretchForces) -> tuple[list[str], Floats]:
     columns.append(([f"torque.{name}" for name in names], forces.torque[:, N_ROOT:]))
     root = [f"hips.force.{a}_N" for a in AXES] + [f"hips.{a}_Nm" for a in AXES]
     columns.append(([f"generalized.{name}" for name in root + names], forces.u))
+    moments = compute_joint_moments(found.body, forces)
+    columns.append(([f"moment.{name}_Nm" for name in moments.names], moments.moment_nm))
+    columns.append(([f"moment.{name}_Nm_kg" for name in moments.names], moments.moment_nm / found.body.total_kg))
     columns.append(([f"contact.{name}.{a}_N" for name in points.names for a in AXES], forces.force_n.reshape(n, -1)))
     return [name for names, _ in columns for name in names], np.concatenate([values for _, values in columns], axis=1)
 
@@ -165,7 +177,7 @@ def write_recorded_forces(file: Path, take: Take) -> list[str]:
     load = forces.force_n[..., 1].max(axis=0) / (forces.mass_kg * STANDARD_GRAVITY)
     peaks = ", ".join(f"{side} at most {100 * peak:.0f}%" for side, peak in zip(FEET, load.tolist(), strict=True))
     return [
-        f"{len(rows)} frames, {forces.mass_kg:.1f} kg: the forces that the recording has; --anew computes them, with torques",
+        f"{len(rows)} frames, {forces.mass_kg:.1f} kg: the forces that the recording has; --anew computes them, with moments",
         f"vertical force, of body weight: {peaks}",
     ]
 
@@ -193,7 +205,16 @@ def format_forces(motion: PhysicalMotion, found: list[StretchForces]) -> list[st
     )
     most = np.argsort(-worst.max(axis=0), kind="stable")[:3]
     lines.append("largest joint torques: " + ", ".join(f"{JOINTS[j + 1]} {worst[:, j].max():.0f} Nm" for j in most.tolist()))
+    lines.append("joint moments, Nm/kg: " + "; ".join(_format_moments(found)))
     return lines
+
+
+def _format_moments(found: list[StretchForces]) -> Iterator[str]:
+    """Yield in words between which values the moments of the legs' joints are."""
+    moments = [compute_joint_moments(each.body, each.forces) for each in found]
+    for name, words in TOLD.items():
+        values = np.concatenate([each.find(f"{name}_{side}") for each in moments for side in "lr"]) / found[0].body.total_kg
+        yield f"{words} {values.min():.2f} to {values.max():.2f}"
 
 
 def format_force_warnings(found: list[StretchForces]) -> list[str]:

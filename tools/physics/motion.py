@@ -1,5 +1,6 @@
 """Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,7 @@ from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import read_subject
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
-from config.errors import DuocapError
+from config.errors import DuocapError, FileFormatError
 from database.clips import Clip, find_runs
 from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
 from database.files.read import SUFFIXES, read_imported_motion
@@ -26,8 +27,12 @@ from stream.export.resampling import resample_evenly
 from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
+from tools.marker_bodies import MarkerMotion, UnknownMarkersError, read_marker_motion
+
+logger = logging.getLogger(__name__)
 
 RECORDING, TRC = ".mcap", ".trc"
+MARKERS = (TRC, ".c3d")
 N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
@@ -75,21 +80,27 @@ class PhysicalMotion:
 
 
 def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
-    """Read BVH, AMC, a recording, or the markers of a subject in TRC.
+    """Read BVH, AMC, a recording, the markers of a subject in TRC, or markers of a usual set in C3D or TRC.
 
     Args:
         file: the motion.
-        subject: file of the performer; for markers only.
+        subject: file of the performer whose own set the markers are; for TRC only.
         progress: called with the amount done and the whole amount.
     Raises: DuocapError: it cannot be read, or holds nothing that has accelerations.
     """
     suffix = file.suffix.lower()
     if not file.exists():
         raise DuocapError(
-            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), recording ({RECORDING}) or markers ({TRC})"
+            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), a recording ({RECORDING}) "
+            f"or markers ({', '.join(MARKERS)})"
         )
-    if suffix == TRC:
+    if suffix == TRC and subject is not None:
         motion = _motion_from_markers(file, subject, progress)
+    elif suffix in MARKERS and subject is None:
+        found = _read_usual_markers(file, progress)
+        for words in found.warnings:
+            logger.warning("%s: %s", file, words)
+        motion = motion_from_clip(found.clip, file.name, found.notes)
     elif subject is not None:
         raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
     elif file.is_dir() or suffix == RECORDING:
@@ -97,13 +108,23 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
         motion = motion_from_take(recorded.take(), file.name)
     elif suffix not in SUFFIXES:
         kinds = ", ".join(SUFFIXES)
-        raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
+        raise DuocapError(
+            f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({', '.join(MARKERS)})"
+        )
     else:
         imported = read_imported_motion(file)
         motion = motion_from_clip(clean_clip(imported.clip)[0], file.name, tuple(imported.lines()))
     if not motion.ranges:
         raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion
+
+
+def _read_usual_markers(file: Path, progress: Progress) -> MarkerMotion:
+    """Read markers of a usual set. Raises FileFormatError, which says what to do about those of another."""
+    try:
+        return read_marker_motion(file, progress)
+    except UnknownMarkersError as error:
+        raise FileFormatError(f"{error}. A set of your own needs the body that wears it: a TRC and --subject") from error
 
 
 def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
@@ -150,10 +171,8 @@ def _format_left_out(take: Take, ranges: tuple[TrackedRange, ...]) -> tuple[str,
     return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
 
 
-def _motion_from_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:
-    """Pose a subject by the markers of a TRC. Raises DuocapError: no subject, or its markers are not in the file."""
-    if subject_file is None:
-        raise DuocapError(f"{file}: markers need the body that wears them; give it by --subject subject.toml")
+def _motion_from_markers(file: Path, subject_file: Path, progress: Progress) -> PhysicalMotion:
+    """Pose a subject by the markers of a TRC. Raises DuocapError: its markers are not in the file."""
     points, subject = read_trc(file), read_subject(subject_file)
     column = {label.removesuffix("_marker"): k for k, label in enumerate(points.labels)}
     known = [m for m, name in enumerate(subject.markers.names) if name in column]

@@ -3,5 +3,5 @@
 In: a skeleton, a total mass and poses. Out: `body`: masses, inertias and contact points of a skeleton; `dynamics`: eq. 1 and its
 derivatives, by pinocchio; `contacts`: which points carry weight, and friction cones (eq. 2). Pure.
 
-Other folders import anthropometry, backend, body, clean, contacts, dynamics, forces, friction.
+Other folders import anthropometry, backend, body, clean, contacts, dynamics, forces, friction, smoothing.
 """

@@ -16,6 +16,7 @@ from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.dynamics import poses_from_configurations
 
+GAIT_HZ = 6.0  # usual of walking: its motion has next to nothing above (Winter 2009, section 3.4.4)
 LOWEST_HZ, HIGHEST_HZ = 4.0, 15.0
 STEP_HZ = 0.25
 NOISE_FROM = 0.6  # of the Nyquist frequency: from there on what is removed is taken for noise alone

@@ -83,10 +83,26 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, s
 
 def test_every_format_from_one_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clip = recording(tmp_path / "walk.mcap")
-    formats = ("bvh", "trc", "c3d", "csv", "markers", "glb", "vrma")
+    formats = ("bvh", "trc", "opensim-trc", "c3d", "csv", "markers", "glb", "vrma", "angles", "mot", "gait2392")
     status, out, err = run(capsys, tmp_path / "walk.mcap", *(word for name in formats for word in ("--format", name)))
     assert (status, err.strip()) == (0, "") and out.count("120 frames, 1.98 s") == len(formats)
-    names = {f"walk.{end}" for end in ("mcap", "bvh", "trc", "c3d", "csv", "markers.csv", "glb", "vrma")}
+    names = {
+        f"walk.{end}"
+        for end in (
+            "mcap",
+            "bvh",
+            "trc",
+            "c3d",
+            "csv",
+            "markers.csv",
+            "glb",
+            "vrma",
+            "opensim.trc",
+            "angles.csv",
+            "mot",
+            "gait2392.mot",
+        )
+    }
     assert {file.name for file in tmp_path.iterdir()} == names
     points = read_c3d(tmp_path / "walk.c3d")
     expected_m = compute_forward_kinematics(clip.skeleton, clip.rotvec[:N], clip.root_m[:N])[1]

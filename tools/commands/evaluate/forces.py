@@ -12,7 +12,12 @@ from tools.commands.options import add_settings_options
 
 Plates = Annotated[
     Path,
-    typer.Option("--plates", metavar="DIR", help="Holds motion_capture_walk.trc and grf_walk.mot.", show_default=False),
+    typer.Option(
+        "--plates",
+        metavar="DIR",
+        help="Holds the walk: a .trc or .c3d of markers and a .mot of plates, or a .c3d of both.",
+        show_default=False,
+    ),
 ]
 Mass = Annotated[
     float | None, typer.Option("--mass", metavar="KG", help="Of the walker; default by the plates.", show_default=False)

@@ -21,18 +21,33 @@ class PhysicsForcesOptions:
     out: Annotated[Path, typer.Option(metavar="FILE.csv", help="The table to write.")]
     body: PhysicsBodyOptions
     cutoff: Annotated[
-        float | None,
-        typer.Option(metavar="HZ", help="Low-pass filter of the motion; 0: none; default by its own noise."),
-    ] = None
+        str,
+        typer.Option(metavar="HZ|auto", help="Low-pass filter of the motion; 6: usual of gait; auto: by its noise; 0: none."),
+    ] = "6"
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the forces: .png, .svg or .pdf.")] = None
     anew: Annotated[bool, typer.Option("--anew", help="Compute forces also where a recording has them.")] = False
+
+
+def _parse_cutoff(text: str) -> float | None:
+    """Return the cut-off [Hz], inf for no filter, None to choose it by residual analysis. Raises DuocapError."""
+    from config.errors import DuocapError
+
+    if text == "auto":
+        return None
+    try:
+        hz = float(text)
+    except ValueError:
+        hz = -1.0
+    if not hz >= 0.0:
+        raise DuocapError(f"--cutoff {text}: expected a frequency in Hz, auto, or 0 for no filter")
+    return hz or float("inf")
 
 
 @add_settings_options
 def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
     """Forces of a motion: on the feet, in the joints, and what no contact explains.
 
-    Of a recording that has forces, as `clean` and `animate` write them, these; any other option but --out computes them.
+    Of a recording that has forces, as `clean` and `animate` write them, these; options but --out and --plot compute them.
     """
     from config.errors import DuocapError
     from config.files import write_together
@@ -52,10 +67,8 @@ def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
         raise DuocapError(f"--out {options.out}: forces are written as a table; give a name that ends with .csv")
     if options.plot is not None and options.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise DuocapError(f"--plot {options.plot}: expected a name that ends with .png, .svg or .pdf")
-    if options.cutoff is not None and not options.cutoff >= 0.0:
-        raise DuocapError(f"--cutoff {options.cutoff:g}: expected a frequency in Hz, or 0 for no filter")
+    limit = _parse_cutoff(options.cutoff)
     import_pinocchio()
-    limit = float("inf") if options.cutoff == 0.0 else options.cutoff
     task = ForcesTask(
         options.motion,
         options.body.subject,
@@ -68,9 +81,16 @@ def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
     )
     with open_progress_bar("forces") as show:
         read = read_motion(options.motion, options.body.subject, show)
-        if read.take.forces is not None and task == ForcesTask(options.motion) and options.plot is None and not options.anew:
-            lines = write_recorded_forces(options.out, read.take)
+        if read.take.forces is not None and task == ForcesTask(options.motion) and not options.anew:
+            with write_together():
+                lines = write_recorded_forces(options.out, read.take)
+                if options.plot is not None:
+                    from tools.physics.plot import plot_recorded_forces
+
+                    plot_recorded_forces(options.plot, read.take, read.name)
             typer.echo("\n".join((*lines, f"{options.out}: {int(read.take.forces.known.sum())} rows")))
+            if options.plot is not None:
+                typer.echo(f"{options.plot}: drawn")
             return
         found = find_forces(read, task, show)
     for line in format_forces(read, found):

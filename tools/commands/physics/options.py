@@ -10,7 +10,7 @@ from reconstruct.models.physics.anthropometry import Anthropometry
 
 MotionFile = Annotated[
     Path,
-    typer.Argument(metavar="MOTION", help="A motion (.bvh, .amc, .glb, .vrma), recording (.mcap), or markers (.trc)."),
+    typer.Argument(metavar="MOTION", help="A motion (.bvh, .amc, .glb, .vrma), recording (.mcap), or markers (.trc, .c3d)."),
 ]
 Mass = Annotated[float | None, typer.Option(metavar="KG", help="Of the whole body; default usual for its height.")]
 
@@ -27,6 +27,6 @@ class PhysicsBodyOptions:
     table: Annotated[Anthropometry, typer.Option(help="Masses of segments: of women, of men, or the mean (de Leva 1996).")] = (
         Anthropometry.MEAN
     )
-    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="Who wears the markers: subject.toml.")] = None
+    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="Who wears markers of no usual set: subject.toml.")] = None
     contacts: Annotated[Path | None, typer.Option(metavar="FILE", help="Contacts from such a table; default as detected.")] = None
     friction: Annotated[float, typer.Option(metavar="MU", help="Coefficient of the ground's friction.")] = 0.8

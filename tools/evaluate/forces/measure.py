@@ -1,23 +1,26 @@
 """Vertical force, impulse and centre of pressure of each step against the plates, by several methods with the same contacts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from config.arrays import Floats
+from config.errors import FileFormatError
 from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.clean import CleanOptions, clean_by_windows, prepare_motion
 from reconstruct.models.physics.contacts import compute_part_positions
 from reconstruct.models.physics.dynamics import Dynamics, configurations_from_poses
 from reconstruct.models.physics.forces import ContactForces, ForceOptions, compute_contact_forces, compute_root_wrench
-from tools.evaluate.forces.plates import PlateForces, read_plates
-from tools.evaluate.forces.walker import walker_clip
+from reconstruct.models.physics.smoothing import GAIT_HZ
+from tools.evaluate.forces.c3d_plates import read_plate_c3d
+from tools.evaluate.forces.plates import PlateForces, assign_plates, read_plate_table
+from tools.gait.events import compute_feet_motion
+from tools.marker_bodies import MarkerMotion, read_marker_motion
 from tools.progress import ProgressState
 
 AROUND_S = 0.05  # of a step on the plate: earlier and later forces are errors as well
 CENTER_SHARE = 0.1  # of the weight: with less on it, a plate does not know the centre of pressure
-GAIT_HZ = 6.0  # the usual cut-off of walking (Winter 2009)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,14 @@ class ForcesReport:
     Attributes:
         mass_kg: mass of the walker [kg].
         cutoff_hz: cut-off frequency that residual analysis chose [Hz].
+        notes: for the user, on the markers.
     """
 
     mass_kg: float
     height_m: float
     cutoff_hz: float
     methods: tuple[MethodErrors, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,20 @@ class FootForces:
     center_m: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class WalkFiles:
+    """The files of a walk over plates, which may be one."""
+
+    markers: Path
+    plates: Path
+
+
 def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState) -> ForcesReport:
-    """Measure the walk of a folder: motion_capture_walk.trc and grf_walk.mot. mass_kg None: by the plates. Raises DuocapError."""
-    plates = read_plates(folder / "grf_walk.mot")
-    clip = walker_clip(folder / "motion_capture_walk.trc", progress)
+    """Measure the walk of a folder that `find_walk` understands. mass_kg None: by the plates. Raises DuocapError."""
+    files = find_walk(folder)
+    walk = read_marker_motion(files.markers, progress)
+    plates = read_walk_plates(files, walk)
+    clip = walk.clip
     mass = plates.mass_kg() if mass_kg is None else mass_kg
     dynamics = Dynamics(build_body(clip.skeleton, mass))
     q = configurations_from_poses(clip.rotvec, clip.root_m)
@@ -95,7 +110,34 @@ def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState)
         left = (float(np.sqrt((force**2).mean())), float(np.sqrt((torque**2).mean())))
         found.append(MethodErrors(f"plain, {name}", _steps(plain, plates, measured, forces.weight_n), 0.0, 0.0))
         found.append(MethodErrors(f"contact points, {name}", _steps(ours, plates, measured, forces.weight_n), *left))
-    return ForcesReport(mass, clip.skeleton.height_m, chosen.cutoff_hz or np.nan, tuple(found))
+    return ForcesReport(mass, clip.skeleton.height_m, chosen.cutoff_hz or np.nan, tuple(found), (*walk.notes, *walk.warnings))
+
+
+def find_walk(folder: Path) -> WalkFiles:
+    """Return the files of a walk: one C3D with plates, or one C3D or TRC of markers and a MOT or STO of plates.
+
+    Raises FileFormatError: they are not there, or there are several.
+    """
+    files = [folder] if folder.is_file() else sorted(folder.glob("*")) if folder.is_dir() else []
+    markers = [file for file in files if file.suffix.lower() in (".c3d", ".trc")]
+    plates = [file for file in files if file.suffix.lower() in (".mot", ".sto")]
+    alone = len(markers) == 1 and not plates and markers[0].suffix.lower() == ".c3d"
+    if not alone and (len(markers) != 1 or len(plates) != 1):
+        raise FileFormatError(
+            f"{folder}: {len(markers)} files of markers (.c3d, .trc) and {len(plates)} of plates (.mot, .sto); expected one of "
+            "each, or a .c3d that holds both"
+        )
+    return WalkFiles(markers[0], markers[0] if alone else plates[0])
+
+
+def read_walk_plates(files: WalkFiles, motion: MarkerMotion) -> PlateForces:
+    """Return the forces of a walk's plates on the feet, in the motion's axes and time. Raises FileFormatError."""
+    read = read_plate_c3d if files.plates.suffix.lower() == ".c3d" else read_plate_table
+    readings = read(files.plates).turned(motion.axes)
+    readings = replace(readings, seconds=readings.seconds - motion.start_s)
+    clip = motion.clip
+    feet = compute_feet_motion(clip.skeleton, clip.rotvec, clip.root_m, clip.fps)
+    return assign_plates(readings, feet.heel_m, feet.tip_m, np.arange(clip.n_frames) / clip.fps)
 
 
 def split_by_position(dynamics: Dynamics, forces: ContactForces) -> tuple[Floats, Floats]:

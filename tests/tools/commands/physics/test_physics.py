@@ -86,8 +86,12 @@ def test_a_clean_take_is_told_and_carries_its_forces(walk: Path, tmp_path: Path,
     assert b"FORCE_PLATFORM" in files[".c3d"].read_bytes() and b"Fz2" in files[".c3d"].read_bytes()
 
     read, anew = tmp_path / "read.csv", tmp_path / "anew.csv"
-    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", read)
-    assert done.status == 0 and "60 frames, 70.0 kg: the forces that the recording has" in done.out
+    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", read, "--plot", tmp_path / "read.png")
+    assert (
+        (tmp_path / "read.png").is_file()
+        and done.status == 0
+        and "60 frames, 70.0 kg: the forces that the recording has" in done.out
+    )
     done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", anew, "--anew", "--cutoff", 0)
     assert done.status == 0 and "70.0 kg" in done.out  # its mass is the recording's
     kept, found = table(read), table(anew)
@@ -143,7 +147,8 @@ def test_what_is_clean_is_kept_when_stopped_and_gone_on_from(tmp_path: Path) -> 
         (("clean", "few.bvh", "--out", "c.bvh"), "no 8 frames in a row"),
         (("clean", "nan.bvh", "--out", "c.bvh"), "nan.bvh"),
         (("clean", "none.bvh", "--out", "c.bvh"), "none.bvh"),
-        (("forces", "m.trc", "--out", "f.csv"), "give it by --subject"),
+        (("forces", "m.trc", "--out", "f.csv"), "no TRC file"),
+        (("forces", "other.trc", "--out", "f.csv"), "needs the body that wears it: a TRC and --subject"),
         (("clean", "WALK", "--out", "WALK"), "is the recording itself"),
     ],
 )
@@ -161,6 +166,8 @@ def test_what_is_wrong_is_one_line(
     lines = walk.read_text().splitlines()
     (tmp_path / "nan.bvh").write_text("\n".join([*lines[:-1], "nan " + lines[-1].partition(" ")[2]]) + "\n")
     (tmp_path / "m.trc").write_text("PathFileType\n")
+    rows = "".join(f"{n}\t{0.01 * n}\t1\t2\t3\n" for n in range(3))
+    (tmp_path / "other.trc").write_text(f"PathFileType\nUnits\nmm\nFrame#\tTime\tnose\n\t\tX1\tY1\tZ1\n{rows}")
     done = duocap(capsys, "physics", *(str(walk) if word == "WALK" else word for word in words))
     assert done.status != 0 and said in done.err.replace("\n", " "), done.err
     assert "Traceback" not in done.err and not list(tmp_path.glob("[fc].*"))

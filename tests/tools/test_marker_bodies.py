@@ -1,5 +1,7 @@
 """Bodies fitted to named markers: poses as they were, whichever axis of the file is up."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from database.builtin import build_person_skeleton
 from database.clips import slice_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
-from tools.evaluate.marker_bodies import find_named_markers, fitted_clip
+from tools.marker_bodies import NamedMarkers, describe_unmoved, find_named_markers, fitted_clip
 
 NAMES = tuple(
     ["C7", "T10", "CLAV", "STRN"]
@@ -22,7 +24,28 @@ NAMES = tuple(
 )
 
 
-def test_files_of_unknown_labels_are_refused() -> None:
+LEGS = ("ASI", "PSI", "KNE", "ANK", "HEE", "TOE", "THI", "TIB")
+
+
+def labelled(labels: Sequence[str]) -> NamedMarkers:
+    """Give markers at their usual places in the T-pose, x, y and z in the file being ours."""
+    places = find_marker_places(labels).places
+    rest = build_person_skeleton(1.75).rest_positions_m()
+    at = [rest[JOINT_INDEX[places[label].joint]] + places[label].offset_m if label in places else np.zeros(3) for label in labels]
+    return find_named_markers("a.c3d", labels, 60.0, np.array([at] * 3), np.ones((3, len(labels)), bool))
+
+
+@pytest.mark.parametrize("scheme", ["{s}{n}", "{s}.{n}", "{s}_{n}", "Ann:{s}{n}", "{l}_{n}", "walker_{s}{n}"])
+def test_the_usual_ways_to_write_a_label(scheme: str) -> None:
+    labels = [scheme.format(s=side, l={"L": "left", "R": "right"}[side], n=name) for name in LEGS for side in "LR"]
+    plain = [label.rpartition(":")[2] for label in labels]
+    assert labelled(plain).names == tuple(plain) and labelled(plain).axes == (0, 1, 2)
+
+
+def test_what_no_marker_moves_is_said_and_unknown_names_are_refused() -> None:
+    legs = labelled([side + name for name in LEGS for side in "LR"])
+    said = describe_unmoved(legs)
+    assert said[0].startswith("no marker moves the trunk, the head, the left arm, the right arm: ")
     with pytest.raises(FileFormatError, match="0 markers of known names"):
         find_named_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
 
