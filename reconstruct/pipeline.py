@@ -75,6 +75,7 @@ class Pipeline:
         index = load_search_index(self.subject, self.database)
         solve = self.settings.solve
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
+        self._worn = self.subject.markers.worn
         self._all_visible = bool(self._visible.all())
         # One estimator for labels and, where markers are hidden, another for what is published.
         n_estimators = 1 if self._all_visible else 2
@@ -173,10 +174,11 @@ class Pipeline:
             self._move_world(motion)
         views = add_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._tracker.expect(views.t_capture_ns)
-        first, before = expected[0] if expected else None, self._tracker.hypotheses
+        worn = [each.only(self._worn) for each in expected]
+        first, before = worn[0] if worn else None, self._tracker.hypotheses
         views = views if first is None else drop_outvoted_views(views, self.rig, first.point_m)
         everything, views = views, self._false_detections.without(views, self.rig, first)
-        points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
+        points = match(views, self.rig, self.settings.match, [point_m for each in worn for point_m in each.point_m])
         points = self._false_detections.without_lone(views, points)
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
