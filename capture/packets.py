@@ -34,11 +34,28 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Landmarks:
+    """The landmarks of the body in one picture (`config.landmarks.LANDMARKS`), in raw (distorted) pixels.
+
+    image_px: (33, 2), also of what is hidden or out of the picture; score: how well each was seen, 0 to 1, (33,);
+    presence: probability that the picture shows a body there, 0 to 1.
+    """
+
+    image_px: Floats
+    score: Floats
+    presence: float
+
+    def __post_init__(self) -> None:
+        _make_read_only(self.image_px, self.score)
+
+
+@dataclass(frozen=True, slots=True)
 class Blobs:
     """Markers as one camera sees them, in raw (distorted) pixels.
 
     points_px: centres, (N, 2); area_px: (N,); color_rgb: mean colour 0-255, (N, 3); sigma_px: standard
-    deviation of the centre, (N,); light: mean brightness of the whole image, 0-255, which a flash lifts in both views.
+    deviation of the centre, (N,); light: mean brightness of the whole image, 0-255, which a flash lifts in both views;
+    landmarks: of the body, None where none were sought or nobody was found.
     """
 
     camera: int
@@ -49,6 +66,7 @@ class Blobs:
     color_rgb: Floats
     sigma_px: Floats
     light: float = 0.0
+    landmarks: Landmarks | None = None
 
     def __post_init__(self) -> None:
         _make_read_only(self.points_px, self.area_px, self.color_rgb, self.sigma_px)

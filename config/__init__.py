@@ -2,7 +2,7 @@
 
 In: TOML files (`--config`, marker sets, tuned values) and `--set`. Out: `Settings` and `MarkerSet`, frozen and checked.
 
-Other folders import arrays, errors, files, jit, joints, loading, logs, markers, per_camera, settings, signatures.
+Other folders import arrays, errors, files, jit, joints, landmarks, loading, logs, markers, per_camera, settings, signatures.
 """
 
 DUOCAP = True  # a foreign package named `config` lacks it: tools/launch.py tells them apart
