@@ -45,15 +45,8 @@ class MarkerSet:
         if len(self.landmark) != len(self.names):
             object.__setattr__(self, "landmark", np.full(len(self.names), NO_LANDMARK))
             object.__setattr__(self, "landmark_sigma_m", np.zeros(len(self.names)))
-        for array in (
-            self.joint,
-            self.torso,
-            self.offset_m,
-            self.color_rgb,
-            self.has_color,
-            self.landmark,
-            self.landmark_sigma_m,
-        ):
+        for each in fields(self)[1:]:
+            array: np.ndarray = getattr(self, each.name)
             array.setflags(write=False)
 
     @property
@@ -151,7 +144,7 @@ def _check_marker(source: str, name: str, table: object) -> None:
     if not np.all((color >= 0) & (color <= 255)):
         raise FileFormatError(f"{source}: [{name}] color_rgb must be from 0 to 255, got {table['color_rgb']!r}")
     landmark, sigma_m = table.get("landmark"), table.get("landmark_sigma_m", 0.05)
-    if "landmark_sigma_m" in table and landmark is None or landmark is not None and landmark not in LANDMARK_INDEX:
+    if ("landmark_sigma_m" in table or landmark is not None) and landmark not in LANDMARK_INDEX:
         raise FileFormatError(f"{source}: [{name}] landmark must be one of {', '.join(LANDMARKS)}, got {landmark!r}")
     if not isinstance(sigma_m, float) or not 0.0 < sigma_m <= 1.0:
         raise FileFormatError(f"{source}: [{name}] landmark_sigma_m must be metres, above 0 and at most 1, got {sigma_m!r}")

@@ -60,7 +60,7 @@ class ExpectedMarkers:
         number = np.cumsum(which) - 1
         orders = [number[order[rows]] for order in self.orders if which[order[rows]].all() and (order[rows] != rows).any()]
         covariance = np.ascontiguousarray(self.covariance[rows][:, :, rows])
-        orders_of = np.array(orders, np.int64).reshape(-1, len(rows))
+        orders_of = np.array(orders, np.int64).reshape(len(orders), len(rows))
         return replace(self, point_m=self.point_m[rows], covariance=covariance, seen=self.seen[rows], orders=orders_of)
 
     @property

@@ -162,7 +162,7 @@ def solve_branch(origin: Hypothesis, association: Association, estimator: Estima
 
 
 def select_distinct_branches(branches: Sequence[Branch], worn: Bools, s: LabelSettings) -> list[Branch]:
-    """Return the likeliest of the branches, given the likeliest first, no two with the same labels and pose; worn: markers, (M,)."""
+    """Return the likeliest of the branches, given the likeliest first, no two with equal labels of what is worn and pose."""
     kept = list[Branch]()
     for branch in branches:
         if len(kept) == s.beam or branch.score < branches[0].score - s.hopeless:
