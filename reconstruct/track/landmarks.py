@@ -5,10 +5,10 @@ behind. So each view has one of a few `Exchange` states, a Markov chain in time:
 
     -ln p of a change    -ln (1 - exp(-t r)), with r how often an exchange begins in a second, or 1 / how long it lasts
 
-once for the arms, the legs and the whole body. A hypothesis has states of all views; which ones it may go on with is told by
-where it expects the landmarks, and how surely; the poses solved with each decide (`reconstruct/track/hypotheses.py`). Errors
-of a landmark last (`solve.landmark_lasts_s`): a frame's image points count by a share, tanh(t / 2 tau), which over many frames
-is the information of correlated errors exp(-t / tau) on what stands still.
+once for the arms, the legs, all down to the hips and the whole body. A hypothesis has states of all views; which ones it may go
+on with is told by where it expects the landmarks, and how surely; the poses solved with each decide
+(`reconstruct/track/hypotheses.py`). Errors of a landmark last (`solve.landmark_lasts_s`): a frame's image points count by a
+share, tanh(t / 2 tau), which over many frames is the information of correlated errors exp(-t / tau) on what stands still.
 """
 
 import math
@@ -40,31 +40,34 @@ MIN_LANDMARKS = 8  # of a view that a body is sought in
 USUAL_DISTANCE_M = 3.0  # of a performer whose size in the picture nobody knows yet
 MIN_UPRIGHT = 0.0  # cosine of the angle between a body's axis and the vertical: nobody begins upside down
 CHANGED, DISAGREES = 3.0, 1.0  # -ln of the probability that something is exchanged, or a landmark wrong, in a first look
-N_STARTS = 6
+AVERTED = 6.0  # of a performer seen from behind
+N_STARTS = 4
 
 
 class Exchange(IntEnum):
-    """What a view has exchanged, left with right: nothing, arms, legs, both, the whole body."""
+    """What a view has exchanged, left with right: nothing, arms, legs, both, all down to the hips, the whole body."""
 
     NOTHING = 0
     ARMS = 1
     LEGS = 2
     LIMBS = 3
-    BODY = 4
+    UPPER = 4
+    BODY = 5
 
 
-# What each state has exchanged of what begins and ends by itself: arms, legs, the whole body.
-_PARTS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1)], bool)
-_ARMS = ("elbow", "wrist", "pinky", "index", "thumb")
+# What each state has exchanged of what begins and ends by itself: arms, legs, all down to the hips, the whole body.
+_PARTS = np.array([(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)], bool)
+# The same in a first look, where one cause has many effects: arms, legs, all down to the hips.
+_FOUND = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1), (0, 1, 1)], bool)
+_ARMS = ("elbow", "wrist", "pinky", "left_index", "right_index", "thumb")
 _LEGS = ("knee", "ankle", "heel", "foot")
 
 
 def _find_sources() -> Ints:
     """Return which landmark of the picture is each of the body's in every state, (E, 33)."""
-    arms = np.array([any(part in name for part in _ARMS) and "foot" not in name for name in LANDMARKS])
-    legs = np.array([any(part in name for part in _LEGS) for name in LANDMARKS])
+    arms, legs = (np.array([any(part in name for part in parts) for name in LANDMARKS]) for parts in (_ARMS, _LEGS))
     every, mirrored = np.arange(len(LANDMARKS)), np.array(MIRRORED)
-    exchanged = (arms & False, arms, legs, arms | legs, arms | True)
+    exchanged = (arms & False, arms, legs, arms | legs, ~legs, arms | True)
     return make_read_only(np.array([np.where(each, mirrored, every) for each in exchanged]))
 
 
@@ -206,8 +209,7 @@ def find_body(views: Views, rig: Rig, estimator: Estimator, s: LabelSettings) ->
         root = fit_root_to_torso(lifted, estimator.local(tpose), markers.torso, None)
         if root is not None and root[0][1, 1] > MIN_UPRIGHT:
             disagreeing = np.count_nonzero(placed.shown & ~lifted.valid)
-            changes = int(_PARTS[states].sum())
-            starts.append((CHANGED * changes + DISAGREES * disagreeing, len(starts), states, root))
+            starts.append((_judge_start(states, root, rig) + DISAGREES * disagreeing, len(starts), states, root))
     starts.sort(key=lambda start: start[:2])
     found = [_solve_body(views, rig, estimator, frame, states, root, s) for _, _, states, root in starts[:N_STARTS]]
     return sorted((each for each in found if each is not None), key=lambda each: each.cost)[: s.beam]
@@ -226,8 +228,19 @@ def _solve_body(
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         state = estimate.state
-    cost = CHANGED * float(_PARTS[states].sum()) - estimator.log_evidence(estimate)
+    cost = _judge_start(states, (state.rotation, state.position_m), rig) - estimator.log_evidence(estimate)
     return FoundBody(placed, states, estimate, cost)
+
+
+def _judge_start(states: Ints, root: Root, rig: Rig) -> float:
+    """Return -ln of the probability of what is exchanged, once for all views, and of a back turned to the cameras."""
+    changed = _FOUND[states].any(axis=0).sum()
+    return float(CHANGED * changed + AVERTED * (root[0][:, 2] @ (rig.middle_m - root[1]) < 0.0))
+
+
+def is_turned(states: Ints) -> bool:
+    """Return whether all views have the upper body exchanged, (V,): it may be the body that is turned the other way."""
+    return bool(len(states)) and bool((states >= Exchange.UPPER).all())
 
 
 def _count_known(blobs: Blobs | None, s: LabelSettings) -> int:

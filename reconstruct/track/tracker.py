@@ -18,7 +18,7 @@ from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, ExpectedMarkers, compute_label_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, compute_misfit, follow_branch, predict_markers, track
-from reconstruct.track.landmarks import find_body
+from reconstruct.track.landmarks import find_body, is_turned
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
@@ -117,7 +117,7 @@ class Tracker:
         """Return whether a body is to be sought anywhere, among so many points."""
         sought_ns, among, times = self._sought
         is_new = n_points > among or t_ns - sought_ns > 1e9 * min(SEEK_S * 2.0 ** (times - MANY_TIMES), SEEK_S)
-        return is_new and max(self._misfit, compute_misfit(first)) > UNUSUAL
+        return is_new and (is_turned(first.exchanged) or max(self._misfit, compute_misfit(first)) > UNUSUAL)
 
     def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses that still say where the body is."""
@@ -151,14 +151,17 @@ class Tracker:
     def _found_by_landmarks(self, views: Views, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return hypotheses of bodies that the landmarks of two views show."""
         estimator, nothing, anew = self._estimator, np.zeros((len(self._subject.markers), 3)), list[Hypothesis]()
-        before = found[0].score - ANEW - compute_misfit(found[0]) if found else 0.0
-        bodies = [
-            each
-            for each in find_body(views, estimator.rig, estimator, self._settings.label)
-            if not _is_known(each.estimate, found)
-        ]
+        bodies = find_body(views, estimator.rig, estimator, self._settings.label)
+        # Where what is followed was found again, the others are as likely beside it as they were found to be.
+        known = [each.cost for each in bodies if _is_known(each.estimate, found[:1])]
+        before, least = (
+            (found[0].score - ANEW) if found else 0.0,
+            min(known, default=min((each.cost for each in bodies), default=0.0)),
+        )
         for body in bodies:
-            score = before + bodies[0].cost - body.cost
+            if _is_known(body.estimate, found):
+                continue
+            score = before + least - body.cost
             origin = Hypothesis(EstimatorMemory(None, body.estimate.search), score, body.frame.shown, nothing, body.frame, None)
             association = Association(np.zeros(0, np.int64), body.frame, 0.0, 0.0, body.states)
             each = follow_branch(Branch(origin, association, body.estimate, score), estimator)
