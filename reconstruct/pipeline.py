@@ -35,6 +35,7 @@ from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.estimator import Estimator
 from reconstruct.track.false_detections import FalseDetections
+from reconstruct.track.landmarks import Exchange
 from reconstruct.track.paths import Delay
 from reconstruct.track.publish import estimate_errors, judge_tracking_state
 from reconstruct.track.tracker import TrackedMoment, Tracker
@@ -192,6 +193,11 @@ class Pipeline:
         if self._delay is not None:
             latency_ns["lag"] = views.t_capture_ns - pose.t_capture_ns
         return replace(pose, latency_ns=latency_ns)
+
+    def tell_exchanges(self) -> tuple[Exchange, ...]:
+        """Return what the landmarks of each view had exchanged in the last step, as it is most likely; () without landmarks."""
+        hypotheses = self._tracker.hypotheses
+        return tuple(Exchange(state) for state in hypotheses[0].exchanged) if hypotheses else ()
 
     def flush(self) -> Iterator[Pose]:
         """Yield the poses of the last moments, which a lag kept back, once nothing more comes."""
