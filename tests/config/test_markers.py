@@ -80,7 +80,7 @@ def test_landmarks_are_markers_that_nobody_wears(tmp_path: Path) -> None:
     none = read_marker_set("none")
     assert not none.worn.any() and (none.landmark_sigma_m > 0).all()
     both = add_landmarks(read_marker_set("locomotion"))
-    assert both.worn.sum() == 9 and len(both) == 9 + len(none) and add_landmarks(both) is both
+    assert both.worn.sum() == 8 and len(both) == 8 + len(none) and add_landmarks(both) is both
     text = TORSO + '[d]\njoint = "rightHand"\nlandmark = "right_wrist"\nlandmark_sigma_m = 0.02\n'
     markers = read_marker_set(written(tmp_path, text))
     assert markers.worn.tolist() == [True, True, True, False] and LANDMARKS[markers.landmark[3]] == "right_wrist"

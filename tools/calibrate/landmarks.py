@@ -89,14 +89,17 @@ def _compute_facing(tpose: TPose, markers: MarkerSet) -> Floats:
 def _measure_slope_deg(tpose: TPose, markers: MarkerSet) -> float:
     """Return by how much both arms point above level, across the trunk, 0 where they are not seen."""
     names, slopes = [JOINTS[joint] if not worn else "" for joint, worn in zip(markers.joint, markers.worn, strict=True)], []
-    for side in ("left", "right"):
-        at = [names.index(f"{side}{part}") for part in ("UpperArm", "LowerArm", "UpperLeg")]
-        if tpose.valid[at].all():
-            shoulder, elbow, hip = tpose.point_m[at]
-            arm, trunk = elbow - shoulder, shoulder - hip
-            sine = arm @ trunk / max(float(np.linalg.norm(arm) * np.linalg.norm(trunk)), 1e-9)
-            slopes.append(np.degrees(np.arcsin(np.clip(sine, -1.0, 1.0))))
-    return float(np.mean(slopes)) if slopes else 0.0
+    ends_m = {}
+    for part in ("UpperArm", "LowerArm", "UpperLeg"):
+        at = [names.index(side + part) for side in ("left", "right")]
+        if not tpose.valid[at].all():
+            return 0.0
+        ends_m[part] = tpose.point_m[at]
+    trunk = (ends_m["UpperArm"] - ends_m["UpperLeg"]).mean(axis=0)
+    for arm in ends_m["LowerArm"] - ends_m["UpperArm"]:
+        sine = arm @ trunk / max(float(np.linalg.norm(arm) * np.linalg.norm(trunk)), 1e-9)
+        slopes.append(np.degrees(np.arcsin(np.clip(sine, -1.0, 1.0))))
+    return float(np.mean(slopes))
 
 
 def _add_worn(
