@@ -154,6 +154,14 @@ def _compute_root_information(covariance: Floats, sigma: Floats, valid: Bools, o
     return True
 
 
+def compute_landmark_share(seconds: float, lasts_s: float) -> float:
+    """Return the share of the image points of landmarks that counts, some time after the last, as their errors last; 1 of none.
+
+    tanh(t / 2 tau): over many frames the information of correlated errors, exp(-t / tau), on what stands still.
+    """
+    return math.tanh(0.5 * seconds / lasts_s) if seconds > 0.0 else 1.0
+
+
 def find_single_view_markers(frame: MarkerFrame) -> Bools:
     """Return which markers are seen but not triangulated, (M,)."""
     return np.asarray(frame.shown & ~frame.valid)
