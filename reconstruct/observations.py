@@ -195,7 +195,7 @@ def triangulate_landmarks(frame: MarkerFrame, rig: Rig, landmark: Bools) -> Mark
     rows = np.flatnonzero(landmark & (np.count_nonzero(frame.seen, axis=0) > 1))
     if not len(rows):
         return frame
-    px, seen, sigma = (np.ascontiguousarray(part[:, rows]) for part in (frame.image_px, frame.seen, frame.sigma_px))
+    px, seen, sigma = frame.image_px[:, rows], frame.seen[:, rows], frame.sigma_px[:, rows]
     point_m, covariance = triangulate_views(rig, px, seen, np.where(seen, sigma, 1.0))
     again = np.stack([np.nan_to_num(camera.project(point_m), nan=1e6) for camera in rig.cameras])
     off = np.where(seen, np.linalg.norm(again - px, axis=2) / np.where(seen, sigma, 1.0), 0.0)
