@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +35,28 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Landmarks:
+    """The landmarks of the body in one picture (`config.landmarks.LANDMARKS`), in raw (distorted) pixels.
+
+    image_px: (33, 2), also of what is hidden or out of the picture; score: how well each was seen, 0 to 1, (33,);
+    presence: probability that the picture shows a body there, 0 to 1.
+    """
+
+    image_px: Floats
+    score: Floats
+    presence: float
+
+    def __post_init__(self) -> None:
+        _make_read_only(self.image_px, self.score)
+
+
+@dataclass(frozen=True, slots=True)
 class Blobs:
     """Markers as one camera sees them, in raw (distorted) pixels.
 
     points_px: centres, (N, 2); area_px: (N,); color_rgb: mean colour 0-255, (N, 3); sigma_px: standard
-    deviation of the centre, (N,); light: mean brightness of the whole image, 0-255, which a flash lifts in both views.
+    deviation of the centre, (N,); light: mean brightness of the whole image, 0-255, which a flash lifts in both views;
+    landmarks: of the body, None where none were sought or nobody was found.
     """
 
     camera: int
@@ -49,6 +67,7 @@ class Blobs:
     color_rgb: Floats
     sigma_px: Floats
     light: float = 0.0
+    landmarks: Landmarks | None = None
 
     def __post_init__(self) -> None:
         _make_read_only(self.points_px, self.area_px, self.color_rgb, self.sigma_px)
@@ -149,6 +168,10 @@ class Points:
         _make_read_only(self.point_m, self.covariance_m2, self.blob, self.epipolar_px, *self.single)
 
 
+_BY_MARKER = ("valid", "point_m", "covariance_m2", "epipolar_px")  # arrays of a `MarkerFrame`, a row a marker
+_BY_VIEW = ("seen", "image_px", "sigma_px")  # and those with a column a marker
+
+
 @dataclass(frozen=True, slots=True)
 class MarkerFrame:
     """Labelled markers of one moment, in the order of the marker set.
@@ -198,6 +221,27 @@ class MarkerFrame:
     def only(self, which: Bools) -> "MarkerFrame":
         """Return the frame with some of its markers, (M,); all others are not seen."""
         return self if which.all() else replace(self, valid=self.valid & which, seen=self.seen & which)
+
+    def take(self, which: Bools) -> "MarkerFrame":
+        """Return the frame of some of its markers, (M,), as if there were no others."""
+        if which.all():
+            return self
+        by_marker: dict[str, Any] = {name: getattr(self, name)[which] for name in _BY_MARKER}
+        by_view: dict[str, Any] = {name: getattr(self, name)[:, which] for name in _BY_VIEW}
+        return replace(self, **by_marker, **by_view)
+
+    def spread(self, which: Bools) -> "MarkerFrame":
+        """Return the frame of more markers, (M,), of which these are some; the others are not seen."""
+        if which.all():
+            return self
+        changed: dict[str, Any] = {}
+        for name, axis in (*((name, 0) for name in _BY_MARKER), *((name, 1) for name in _BY_VIEW)):
+            part = getattr(self, name)
+            shape = list(part.shape)
+            shape[axis] = len(which)
+            changed[name] = np.zeros(shape, part.dtype)
+            changed[name][(slice(None),) * axis + (which,)] = part
+        return replace(self, **changed)
 
     def moved(self, motion: RigidMotion) -> "MarkerFrame":
         """Return the frame in a world that is moved."""

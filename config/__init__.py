@@ -2,8 +2,8 @@
 
 In: TOML files (`--config`, marker sets, tuned values) and `--set`. Out: `Settings` and `MarkerSet`, frozen and checked.
 
-Other folders import arrays, errors, files, jit, joints, loading, logs, markers, optical, per_camera, settings, signatures, text,
-units.
+Other folders import arrays, errors, files, jit, joints, landmarks, loading, logs, markers, optical, per_camera, settings,
+signatures, text, units.
 """
 
 DUOCAP = True  # a foreign package named `config` lacks it: tools/launch.py tells them apart

@@ -11,10 +11,11 @@ import msgpack
 import numpy as np
 import zmq
 
-from capture.packets import Blobs
+from capture.packets import Blobs, Landmarks
 from capture.sockets.endpoints import KeySettings, connect_socket, is_loopback
 from config.arrays import Floats
 from config.errors import DuocapError
+from config.landmarks import N_LANDMARKS
 from config.settings import CAMERA_NAMES
 
 MAX_BLOBS = 4096
@@ -127,6 +128,10 @@ def encode_blobs(sent: SentBlobs) -> bytes:
         "sigma_px": pack_floats(blobs.sigma_px),
         "light": blobs.light,
     }
+    if blobs.landmarks is not None:
+        found = blobs.landmarks
+        content["landmarks"] = pack_floats(np.column_stack([found.image_px, found.score]))
+        content["presence"] = found.presence
     return bytes(msgpack.packb(content, use_bin_type=True))
 
 
@@ -148,17 +153,34 @@ def decode_blobs(payload: bytes) -> SentBlobs:
         area_px=table[2 * n : 3 * n],
         sigma_px=table[3 * n : 4 * n],
         color_rgb=table[4 * n :].reshape(n, 3),
-        light=_read_light(content),
+        light=_read_part(content, "light", 255.0),
+        landmarks=_read_landmarks(content) if "landmarks" in content else None,
     )
     return SentBlobs(blobs, read_int_field(content, "t_read_ns"), read_int_field(content, "t_sent_ns"))
 
 
-def _read_light(content: dict[str, Any]) -> float:
-    """Return the mean brightness of an image, 0 where an older camera node sends none. Raises MalformedMessageError."""
-    light = float(read_message_field(content, "light", (int, float))) if "light" in content else 0.0
-    if not 0.0 <= light <= 255.0:
-        raise MalformedMessageError(f"field 'light' must be within 0 and 255, got {light}; the message was dropped")
-    return light
+def _read_part(content: dict[str, Any], key: str, high: float) -> float:
+    """Return a number from 0 to `high`, 0 where an older camera node sends none. Raises MalformedMessageError.
+
+    Args:
+        content: of the message.
+        key: the field's name.
+        high: end of the range, included.
+    """
+    value = float(read_message_field(content, key, (int, float))) if key in content else 0.0
+    if not 0.0 <= value <= high:
+        raise MalformedMessageError(f"field {key!r} must be within 0 and {high:g}, got {value}; the message was dropped")
+    return value
+
+
+def _read_landmarks(content: dict[str, Any]) -> Landmarks:
+    """Return the landmarks of a message. Raises MalformedMessageError."""
+    table = read_float_field(content, "landmarks", 3)
+    if len(table) != N_LANDMARKS or not ((table[:, 2] >= 0.0) & (table[:, 2] <= 1.0)).all():
+        expected = f"expected {N_LANDMARKS}, with scores within 0 and 1"
+        raise MalformedMessageError(f"field 'landmarks' has {len(table)} landmarks, {expected}; the message was dropped")
+    image_px, score = np.ascontiguousarray(table[:, :2]), np.ascontiguousarray(table[:, 2])
+    return Landmarks(image_px, score, _read_part(content, "presence", 1.0))
 
 
 def has_message(socket: "zmq.Socket[bytes]") -> bool:

@@ -16,7 +16,7 @@ from capture.packets import Blobs, MarkerFrame, Views
 from capture.timing.grouping import FASTER, MAX_WAITING, Grouping, GroupingCounts
 from capture.timing.offset import OffsetEstimate, TimeOffsetEstimator
 from capture.timing.search import TimeSearch, describe_offset_search
-from capture.timing.tracks import BlobHistory, BlobTracker, extrapolate_blobs
+from capture.timing.tracks import BlobHistory, BlobTracker, LandmarkHistory, LandmarkTracker, extrapolate_blobs
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES, TimeSettings
 
@@ -39,8 +39,13 @@ class _Clock:
         self.offset = TimeOffsetEstimator(camera)
         self.in_use_s = 0.0
         self.pending: tuple[int, float] | None = None
-        self.tracks = BlobTracker()
+        self.forget()
+
+    def forget(self) -> None:
+        """Restart without tracks."""
+        self.tracks, self.landmarks = BlobTracker(), LandmarkTracker()
         self.histories: deque[BlobHistory] = deque(maxlen=MAX_WAITING + 1)
+        self.landmark_histories: deque[LandmarkHistory] = deque(maxlen=MAX_WAITING + 1)
 
     @property
     def estimate(self) -> OffsetEstimate:
@@ -193,6 +198,8 @@ class Synchroniser:
             # Tracks use uncorrected timestamps: a change of the correction is no motion.
             history = clock.tracks.step(blobs)
             clock.histories.append(history._replace(t_ns=corrected_ns))
+            if (landmarks := clock.landmarks.step(blobs)) is not None:
+                clock.landmark_histories.append(replace(landmarks, t_ns=corrected_ns))
         self._search.note(blobs, history)
         if (ended := self._search.step(blobs.t_capture_ns)) is not None:
             for camera, found in ended.found:
@@ -205,8 +212,7 @@ class Synchroniser:
         if -CLOCK_JUMP_NS <= elapsed_ns <= AWAY_NS:
             return
         clock = self._clocks[camera]
-        clock.tracks.forget()
-        clock.histories.clear()
+        clock.forget()
         for each in self._clocks if camera == 0 else (clock,):
             each.offset.interrupt()
         self.grouping.restart(camera)
@@ -231,11 +237,23 @@ class Synchroniser:
         return replace(one, measured_skew_ns=views.skew_ns)
 
     def _moved(self, view: Blobs, ahead_s: Floats | float, t_ns: int) -> Blobs:
-        """Return the blobs of a view moved along their tracks to a time."""
+        """Return the blobs of a view moved along their tracks to a time, and its landmarks with them."""
+        view = self._with_moved_landmarks(view, t_ns)
         history = next((h for h in reversed(self._clocks[view.camera].histories) if h.t_ns == view.t_capture_ns), None)
         if history is None or not (ahead_s if isinstance(ahead_s, float) else ahead_s.any()):
             return view if view.t_capture_ns == t_ns else replace(view, t_capture_ns=t_ns)
         return extrapolate_blobs(view, history, ahead_s, t_ns)
+
+    def _with_moved_landmarks(self, view: Blobs, t_ns: int) -> Blobs:
+        """Return a view with its landmarks moved to a time, row times included."""
+        if view.landmarks is None:
+            return view
+        histories = self._clocks[view.camera].landmark_histories
+        history = next((h for h in reversed(histories) if h.t_ns == view.t_capture_ns), None)
+        if history is None:
+            return view
+        late_s = self._rows_s[view.camera] * view.landmarks.image_px[:, 1]
+        return replace(view, landmarks=history.extrapolate((t_ns - view.t_capture_ns) * 1e-9 - late_s))
 
 
 def warm_synchroniser(settings: TimeSettings) -> None:

@@ -4,13 +4,14 @@ Blobs of successive frames are linked in one assignment: by the position a track
 constant velocity from its second), by area and by colour. Nothing is known here of markers, bodies or the other camera.
 """
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from capture.packets import Blobs
+from capture.packets import Blobs, Landmarks
 from config.arrays import Floats
 from config.jit import inline_kernel, kernel
 
@@ -276,7 +277,40 @@ def extrapolate_blobs(blobs: Blobs, history: BlobHistory, ahead_s: Floats | floa
     points, sigma = np.empty((n, 2)), np.empty(n)
     _interpolate_tracks(history, ahead, blobs.sigma_px, points, sigma)
     t_ns = blobs.t_capture_ns if t_ns is None else t_ns
-    return Blobs(blobs.camera, blobs.index, t_ns, points, blobs.area_px, blobs.color_rgb, sigma, blobs.light)
+    parts = (points, blobs.area_px, blobs.color_rgb, sigma)
+    return Blobs(blobs.camera, blobs.index, t_ns, *parts, blobs.light, blobs.landmarks)
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkHistory:
+    """The landmarks of one frame and of the one before: t_ns: of the frame; back_s: how long before it the other was taken."""
+
+    t_ns: int
+    landmarks: Landmarks
+    before: Landmarks
+    back_s: float
+
+    def extrapolate(self, ahead_s: Floats) -> Landmarks:
+        """Return the landmarks at other times, (33,) after the frame (negative: before) [s], at constant velocity by name."""
+        now = self.landmarks
+        velocity_px_s = (now.image_px - self.before.image_px) / self.back_s
+        return replace(now, image_px=now.image_px + ahead_s[:, None] * velocity_px_s)
+
+
+class LandmarkTracker:
+    """Keeps the last landmarks of one camera."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, Landmarks] | None = None
+
+    def step(self, blobs: Blobs) -> LandmarkHistory | None:
+        """Take the next frame; return its landmarks with those before, None where either is missing."""
+        if blobs.landmarks is None:
+            return None
+        last, self._last = self._last, (blobs.t_capture_ns, blobs.landmarks)
+        back_s = 0.0 if last is None else (blobs.t_capture_ns - last[0]) * 1e-9
+        known = last is not None and 0.0 < back_s <= MISSED_S
+        return LandmarkHistory(blobs.t_capture_ns, blobs.landmarks, last[1], back_s) if last is not None and known else None
 
 
 @kernel

@@ -91,7 +91,7 @@ class FalseDetections:
 def _select_blobs(blobs: Blobs, keep: Bools) -> Blobs:
     """Return some of the blobs."""
     parts = (blobs.points_px[keep], blobs.area_px[keep], blobs.color_rgb[keep], blobs.sigma_px[keep])
-    return Blobs(blobs.camera, blobs.index, blobs.t_capture_ns, *parts, blobs.light)
+    return Blobs(blobs.camera, blobs.index, blobs.t_capture_ns, *parts, blobs.light, blobs.landmarks)
 
 
 @kernel

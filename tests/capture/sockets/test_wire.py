@@ -1,6 +1,7 @@
 """Blobs survive the journey between processes exactly; nothing else gets through."""
 
 import random
+from dataclasses import replace
 
 import msgpack
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from capture.packets import Blobs
+from capture.packets import Blobs, Landmarks
 from capture.sockets.wire import MAX_BLOBS, MalformedMessageError, SentBlobs, decode_blobs, encode_blobs
 
 finite = st.floats(-1e6, 1e6)
@@ -46,6 +47,18 @@ def test_round_trip_is_exact(table: np.ndarray, camera: int, index: int, t_ns: i
         assert not array.flags.writeable
 
 
+def test_landmarks_travel_with_blobs_and_cost_nothing_where_there_are_none() -> None:
+    image_px = np.arange(66.0).reshape(33, 2) - 5.5
+    found = Landmarks(image_px, np.linspace(0.0, 1.0, 33), 0.75)
+    sent = example()
+    back = decode_blobs(encode_blobs(replace(sent, blobs=replace(sent.blobs, landmarks=found)))).blobs.landmarks
+    assert back is not None and back.presence == 0.75
+    assert back.image_px.tobytes() == found.image_px.tobytes() and back.score.tobytes() == found.score.tobytes()
+    assert not back.image_px.flags.writeable and not back.score.flags.writeable
+    assert decode_blobs(encode_blobs(sent)).blobs.landmarks is None
+    assert not {"landmarks", "presence"} & set(msgpack.unpackb(encode_blobs(sent)))
+
+
 def test_layout_is_little_endian_doubles_row_by_row() -> None:
     content = msgpack.unpackb(encode_blobs(example()))
     assert content["points_px"][:16] == np.array([0.25, 1.25], "<f8").tobytes()
@@ -72,6 +85,10 @@ def test_layout_is_little_endian_doubles_row_by_row() -> None:
         changed(sigma_px=np.array([0.1, np.nan, 0.1]).tobytes()),
         changed(points_px=np.full((3, 2), np.inf).tobytes()),
         encode_blobs(example(MAX_BLOBS + 1)),
+        changed(landmarks=np.zeros((32, 3)).tobytes(), presence=1.0),
+        changed(landmarks=np.full((33, 3), 1.5).tobytes(), presence=1.0),
+        changed(landmarks=np.full((33, 3), np.nan).tobytes(), presence=1.0),
+        changed(landmarks=np.zeros((33, 3)).tobytes(), presence=1.5),
         encode_blobs(example()) + b"\x00",
         b"\x00" * (1 << 20) + b"\x00",
     ],

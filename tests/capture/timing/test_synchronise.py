@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.packets import Blobs, Views
+from capture.packets import Blobs, Landmarks, Views, make_empty_blobs
 from capture.timing.grouping import MAX_WAITING, Grouping
 from capture.timing.synchronise import Synchroniser
 from config.settings import TimeSettings
@@ -56,6 +56,24 @@ def test_both_views_are_of_the_earlier_ones_moment(skew_ms: int) -> None:
         assert pair.residual_skew_ns == 0 and pair.skew_ns == skew_ms * MS
         for blobs in (pair[0], pair[1]):
             assert blobs.points_px == pytest.approx(path(blobs.camera, moment), abs=1e-3)
+
+
+@pytest.mark.parametrize("n_blobs", [0, 3])
+def test_landmarks_move_with_the_blobs_by_name(n_blobs: int) -> None:
+    """Each landmark has its speed; the right camera looks 9 ms later."""
+    start, speed = np.arange(66.0).reshape(33, 2), np.linspace(-300.0, 300.0, 66).reshape(33, 2)
+    synchroniser, made = Synchroniser(2, BUDGET, TimeSettings()), []
+    for k in range(6):
+        for camera in (0, 1):
+            t_ns = T0 + FRAME * k + 9 * MS * camera
+            landmarks = Landmarks(start + speed * (t_ns - T0) * 1e-9, np.full(33, 0.5), 1.0)
+            view = seen(camera, k, t_ns) if n_blobs else make_empty_blobs(camera, k, t_ns)
+            made.append(synchroniser.push(replace(view, landmarks=landmarks)))
+    for views in [each for each in made if each is not None][1:]:
+        for view in views.present:
+            assert view.landmarks is not None and views.residual_skew_ns == 0
+            expected = start + speed * (views.t_capture_ns - T0) * 1e-9
+            assert view.landmarks.image_px == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("skew_ns", [0, 250_000, -250_000])
