@@ -36,7 +36,10 @@ def refine_by_heatmaps(part: Floats, heatmaps: Floats) -> tuple[Floats, Floats]:
     n = heatmaps.shape[0]
     moved, peaks = part.copy(), np.zeros(len(part))
     for k, (x, y) in enumerate(np.floor(part * n).astype(np.int64)):
-        columns, rows = np.arange(max(x - WINDOW, 0), min(x + WINDOW + 1, n)), np.arange(max(y - WINDOW, 0), min(y + WINDOW + 1, n))
+        columns, rows = (
+            np.arange(max(x - WINDOW, 0), min(x + WINDOW + 1, n)),
+            np.arange(max(y - WINDOW, 0), min(y + WINDOW + 1, n)),
+        )
         if not len(columns) or not len(rows):
             continue
         heat = sigmoid(heatmaps[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1, k])

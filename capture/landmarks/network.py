@@ -25,12 +25,7 @@ class Network:
 
         outputs: which of its outputs are read, in ascending order. Raises LandmarksUnavailableError.
         """
-        try:
-            from ai_edge_litert.interpreter import Interpreter
-        except ImportError as error:
-            raise LandmarksUnavailableError(
-                f"landmarks need the package ai-edge-litert, which is not installed ({error}); pip install '{EXTRA}'"
-            ) from error
+        Interpreter = import_interpreter()
         try:
             content = _drop_unread_outputs(file.read_bytes(), outputs)
             self._interpreter: Any = Interpreter(model_content=content, num_threads=1)
@@ -53,6 +48,17 @@ class Network:
         self._interpreter.set_tensor(self._input, values)
         self._interpreter.invoke()
         return [self._interpreter.get_tensor(index)[0] for index in self._outputs]
+
+
+def import_interpreter() -> Any:
+    """Return the class that runs networks. Raises LandmarksUnavailableError: the package is not installed."""
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError as error:
+        raise LandmarksUnavailableError(
+            f"landmarks need the package ai-edge-litert, which is not installed ({error}); pip install '{EXTRA}'"
+        ) from error
+    return Interpreter
 
 
 def _drop_unread_outputs(content: bytes, outputs: tuple[int, ...]) -> bytes:

@@ -9,9 +9,9 @@ from typing import Final
 import platformdirs
 
 from capture.landmarks.network import LandmarksUnavailableError
+from config.settings import LANDMARK_MODELS
 
 FOLDER_VARIABLE: Final = "DUOCAP_LANDMARKS"
-MODELS: Final = ("lite", "full", "heavy")
 LICENCE: Final = "BlazePose by Google, of MediaPipe: licensed under the Apache License, Version 2.0"
 PERSON_FILE: Final = "pose_detection.tflite"
 SHA256: Final[dict[str, str]] = {
@@ -32,8 +32,10 @@ class Weights:
 
 def name_landmark_file(model: str) -> str:
     """Return the name of the file of a model's weights: lite, full or heavy. Raises LandmarksUnavailableError: another name."""
-    if model not in MODELS:
-        raise LandmarksUnavailableError(f"there is no model {model!r} for landmarks; expected one of {', '.join(MODELS)}")
+    if model not in LANDMARK_MODELS:
+        raise LandmarksUnavailableError(
+            f"there is no model {model!r} for landmarks; expected one of {', '.join(LANDMARK_MODELS)}"
+        )
     return f"pose_landmark_{model}.tflite"
 
 

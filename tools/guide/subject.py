@@ -75,8 +75,8 @@ def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tel
         raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give another")
     if len(sources) != len(rig.cameras):
         raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
-    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
-    plans = plan_guided_cameras(sources, settings, watch.fps, tell, RoomSettings(colors, watch.learn_s))
+    room = describe_room(markers, watch.learn_s, settings.landmarks.model)
+    plans = plan_guided_cameras(sources, settings, watch.fps, tell, room)
     make_guide = partial(SubjectGuide, rig, markers, watch.skeletons)
     with raise_on_interrupt(), open_guide_page(settings, "Calibrate the performer", tell, watch.browser) as page:
         while True:

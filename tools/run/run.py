@@ -171,9 +171,7 @@ def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
 
 def plan_cameras(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
     """Plan the cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
-    markers = what.subject.markers
-    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
-    room = RoomSettings(colors, what.learn_s)
+    room = describe_room(what.subject.markers, what.learn_s, settings.landmarks.model)
     return [
         add_video_recorder(plan_camera(source, camera, settings, what.fps, room, what.devices))
         for camera, source in enumerate(what.cameras)

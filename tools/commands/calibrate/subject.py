@@ -13,9 +13,11 @@ from tools.arguments import (
     parse_seconds_range,
 )
 from tools.calibrate.outcome import choose_picture_file
+from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     Database,
     GuideBrowser,
+    LandmarkModel,
     NoPicture,
     Rig,
     VerdictPicture,
@@ -90,6 +92,7 @@ class SubjectOptions:
         typer.Option(min=0.5, metavar="S", help="With live cameras: learn the empty room for so long."),
     ] = None
     browser: GuideBrowser = True
+    landmarks: LandmarkModel = None
 
 
 @add_settings_options
