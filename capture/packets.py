@@ -167,6 +167,10 @@ class Points:
         _make_read_only(self.point_m, self.covariance_m2, self.blob, self.epipolar_px, *self.single)
 
 
+_BY_MARKER = ("valid", "point_m", "covariance_m2", "epipolar_px")  # arrays of a `MarkerFrame`, a row a marker
+_BY_VIEW = ("seen", "image_px", "sigma_px")  # and those with a column a marker
+
+
 @dataclass(frozen=True, slots=True)
 class MarkerFrame:
     """Labelled markers of one moment, in the order of the marker set.
@@ -216,6 +220,27 @@ class MarkerFrame:
     def only(self, which: Bools) -> "MarkerFrame":
         """Return the frame with some of its markers, (M,); all others are not seen."""
         return self if which.all() else replace(self, valid=self.valid & which, seen=self.seen & which)
+
+    def take(self, which: Bools) -> "MarkerFrame":
+        """Return the frame of some of its markers, (M,), as if there were no others."""
+        if which.all():
+            return self
+        by_marker = {name: getattr(self, name)[which] for name in _BY_MARKER}
+        by_view = {name: getattr(self, name)[:, which] for name in _BY_VIEW}
+        return replace(self, **by_marker, **by_view)
+
+    def spread(self, which: Bools) -> "MarkerFrame":
+        """Return the frame of more markers, (M,), of which these are some; the others are not seen."""
+        if which.all():
+            return self
+        changed = {}
+        for name, axis in (*((name, 0) for name in _BY_MARKER), *((name, 1) for name in _BY_VIEW)):
+            part = getattr(self, name)
+            shape = list(part.shape)
+            shape[axis] = len(which)
+            changed[name] = np.zeros(shape, part.dtype)
+            changed[name][(slice(None),) * axis + (which,)] = part
+        return replace(self, **changed)
 
     def moved(self, motion: RigidMotion) -> "MarkerFrame":
         """Return the frame in a world that is moved."""

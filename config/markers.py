@@ -1,11 +1,11 @@
 """Marker sets: which markers a performer wears and where, read from markers.toml or a preset."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.files import read_toml
 from config.joints import CHAINS, JOINT_INDEX, JOINTS
+from config.landmarks import LANDMARK_INDEX, LANDMARKS
 
-KEYS = ("joint", "torso", "offset_m", "color_rgb")
+KEYS = ("joint", "torso", "offset_m", "color_rgb", "landmark", "landmark_sigma_m")
+NO_LANDMARK = -1
+NO_MARKERS: Final = "none"  # the preset of the landmarks alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,9 @@ class MarkerSet:
     names: M; joint: index of the inboard joint, (M,) int64; torso: the markers that determine the root, (M,) bool;
     offset_m: nominal position relative to the joint in the T-pose, (M, 3) [m], x to the performer's left, y up, z forward;
     color_rgb: expected colour 0-255, (M, 3), used where has_color (M,) bool.
+    landmark: number of the landmark in `config.landmarks.LANDMARKS` where a marker is not worn but found in the picture of the
+    body, (M,) int64, NO_LANDMARK elsewhere; landmark_sigma_m: how far it is found from its place, across the line of sight, (M,)
+    [m], 0 elsewhere.
     """
 
     names: tuple[str, ...]
@@ -32,10 +38,21 @@ class MarkerSet:
     offset_m: Floats
     color_rgb: Floats
     has_color: Bools
+    landmark: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    landmark_sigma_m: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        for array in (self.joint, self.torso, self.offset_m, self.color_rgb, self.has_color):
+        if len(self.landmark) != len(self.names):
+            object.__setattr__(self, "landmark", np.full(len(self.names), NO_LANDMARK))
+            object.__setattr__(self, "landmark_sigma_m", np.zeros(len(self.names)))
+        for each in fields(self)[1:]:
+            array: np.ndarray = getattr(self, each.name)
             array.setflags(write=False)
+
+    @property
+    def worn(self) -> Bools:
+        """Which are markers that the performer wears, not landmarks, (M,)."""
+        return np.asarray(self.landmark < 0)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -54,6 +71,15 @@ def _search_unmarked_chains(joints: bytes) -> tuple[str, ...]:
     """Return the chains without a marker for markers on some joints, int64."""
     marked = {JOINTS[j] for j in np.frombuffer(joints, np.int64)}
     return tuple(first for first, chain in CHAINS.items() if marked.isdisjoint(chain))
+
+
+def add_landmarks(markers: MarkerSet) -> MarkerSet:
+    """Return a marker set with the landmarks of the preset `none` behind its markers; as it is if it has some."""
+    if not markers.worn.all():
+        return markers
+    both = markers, read_marker_set(NO_MARKERS)
+    parts = {each.name: np.concatenate([getattr(one, each.name) for one in both]) for each in fields(MarkerSet)[1:]}
+    return MarkerSet(both[0].names + both[1].names, **parts)
 
 
 def list_preset_names() -> list[str]:
@@ -88,6 +114,8 @@ def marker_set_from_tables(source: str, tables: dict[str, Any]) -> MarkerSet:
         offset_m=np.array([table.get("offset_m", (0.0, 0.0, 0.0)) for table in tables.values()], float).reshape(-1, 3),
         color_rgb=np.array([(0, 0, 0) if color is None else color for color in colors], float).reshape(-1, 3),
         has_color=np.array([color is not None for color in colors]),
+        landmark=np.array([LANDMARK_INDEX.get(table.get("landmark"), NO_LANDMARK) for table in tables.values()], np.int64),
+        landmark_sigma_m=np.array([float(table.get("landmark_sigma_m", 0.0)) for table in tables.values()]),
     )
     if int(result.torso.sum()) < 3:
         raise FileFormatError(
@@ -115,6 +143,11 @@ def _check_marker(source: str, name: str, table: object) -> None:
     color = np.asarray(table.get("color_rgb", [0.0]), float)
     if not np.all((color >= 0) & (color <= 255)):
         raise FileFormatError(f"{source}: [{name}] color_rgb must be from 0 to 255, got {table['color_rgb']!r}")
+    landmark, sigma_m = table.get("landmark"), table.get("landmark_sigma_m", 0.05)
+    if ("landmark_sigma_m" in table or landmark is not None) and landmark not in LANDMARK_INDEX:
+        raise FileFormatError(f"{source}: [{name}] landmark must be one of {', '.join(LANDMARKS)}, got {landmark!r}")
+    if not isinstance(sigma_m, float) or not 0.0 < sigma_m <= 1.0:
+        raise FileFormatError(f"{source}: [{name}] landmark_sigma_m must be metres, above 0 and at most 1, got {sigma_m!r}")
     offset = np.abs(table.get("offset_m", [0.0]))
     if not np.all(offset <= 1.5):
         raise FileFormatError(

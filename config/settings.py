@@ -131,6 +131,9 @@ class LabelSettings:
     coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
     lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it
     give_up_m: float = 0.5  # standard deviation of the root beyond which a hypothesis is given up
+    landmark_score: float = 0.4  # of a landmark, from which on it counts
+    exchange_rate: float = 0.2  # how often in a second a view begins to show arms, legs or the body with left and right exchanged
+    exchange_lasts_s: float = 0.5  # how long it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,7 @@ class SolveSettings:
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
     marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
+    landmark_lasts_s: float = 0.1  # time constant of the errors of landmarks: those of consecutive frames are alike
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

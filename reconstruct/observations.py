@@ -6,18 +6,20 @@ from the prediction.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from calibration.camera import Rig
+from calibration.triangulate import triangulate_views
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, make_read_only
 from config.jit import kernel
 
 UNKNOWN_DEPTH_M, MIN_DEPTH_M = 3.0, 0.3
+AGREES = 4.0  # standard deviations that the images of one landmark may be off its point
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Observations:
         ideal: undistorted normalised image points, (V, M, 2).
         weight_px: 1 / variance, (V, M) [1/px^2], zero where unused; view_rotation (V, 3, 3), view_translation (V, 3) [m],
             view_focal (V,) [px]: the cameras, world to camera.
+        share: share of each marker's image points that counts, (M,), less than 1 where the errors of consecutive frames are alike
+            (the weights have it already); None: all.
     """
 
     point_m: Floats
@@ -39,6 +43,7 @@ class Observations:
     view_rotation: Floats
     view_translation: Floats
     view_focal: Floats
+    share: Floats | None = None
 
     def arrays(self) -> tuple[Floats, Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         """Return the arrays as the kernels of synthesis take them."""
@@ -64,7 +69,7 @@ class Rays:
 
 
 def observations_from_markers(
-    frame: MarkerFrame, rig: Rig, model_sigma_m: Floats, expected_m: Floats | None = None
+    frame: MarkerFrame, rig: Rig, model_sigma_m: Floats, expected_m: Floats | None = None, share: Floats | None = None
 ) -> Observations:
     """Return the observations of a frame, weighted by their covariance and the model's own error.
 
@@ -76,6 +81,7 @@ def observations_from_markers(
         rig: the cameras, in the world.
         model_sigma_m: standard deviation of each marker from its place by skeleton and offset, (M,) [m].
         expected_m: expected markers, (M, 3) [m], or None.
+        share: share of each marker's image points that counts, (M,), or None for all.
     Raises ValueError: a covariance that is not positive definite.
     """
     n = len(frame.valid)
@@ -91,8 +97,10 @@ def observations_from_markers(
             model_px = camera.focal_px * model_sigma_m[which] / depths_m[c]
             sigma_px = frame.sigma_px[c, which] * camera.magnification(frame.image_px[c, which])
             weight[c, which] = 1.0 / (sigma_px**2 + model_px**2)
+            if share is not None:
+                weight[c, which] *= share[which]
     views = _collect_camera_arrays(rig)
-    return Observations(frame.point_m, root_info, ideal, weight, views.rotation, views.translation, views.focal_px)
+    return Observations(frame.point_m, root_info, ideal, weight, views.rotation, views.translation, views.focal_px, share)
 
 
 class CameraArrays(NamedTuple):
@@ -172,3 +180,19 @@ def find_nearest_on_rays(rays: Rays, point_m: Floats) -> Floats:
     """Return the point of every ray's line that is nearest to a given point, (M, 3) [m] both."""
     along = np.einsum("mi,mi->m", rays.direction, point_m - rays.from_m)
     return np.asarray(rays.from_m + along[:, None] * rays.direction)
+
+
+def triangulate_landmarks(frame: MarkerFrame, rig: Rig, landmark: Bools) -> MarkerFrame:
+    """Return a frame in which landmarks that several views show, and agree on, are points, to begin and to search with."""
+    rows = np.flatnonzero(landmark & (np.count_nonzero(frame.seen, axis=0) > 1))
+    if not len(rows):
+        return frame
+    px, seen, sigma = (np.ascontiguousarray(part[:, rows]) for part in (frame.image_px, frame.seen, frame.sigma_px))
+    point_m, covariance = triangulate_views(rig, px, seen, np.where(seen, sigma, 1.0))
+    again = np.stack([np.nan_to_num(camera.project(point_m), nan=1e6) for camera in rig.cameras])
+    off = np.where(seen, np.linalg.norm(again - px, axis=2) / np.where(seen, sigma, 1.0), 0.0)
+    fits = (off.max(axis=0) < AGREES) & (covariance[:, 0, 0] < 1.0)
+    valid, points, covariances = frame.valid.copy(), frame.point_m.copy(), frame.covariance_m2.copy()
+    rows = rows[fits]
+    valid[rows], points[rows], covariances[rows] = True, point_m[fits], covariance[fits]
+    return replace(frame, valid=valid, point_m=points, covariance_m2=covariances)

@@ -35,6 +35,7 @@ from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.estimator import Estimator
 from reconstruct.track.false_detections import FalseDetections
+from reconstruct.track.landmarks import Exchange
 from reconstruct.track.paths import Delay
 from reconstruct.track.publish import estimate_errors, judge_tracking_state
 from reconstruct.track.tracker import TrackedMoment, Tracker
@@ -75,6 +76,7 @@ class Pipeline:
         index = load_search_index(self.subject, self.database)
         solve = self.settings.solve
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
+        self._worn = self.subject.markers.worn
         self._all_visible = bool(self._visible.all())
         # One estimator for labels and, where markers are hidden, another for what is published.
         n_estimators = 1 if self._all_visible else 2
@@ -173,10 +175,11 @@ class Pipeline:
             self._move_world(motion)
         views = add_rig_error(views, self.settings.match.rig_sigma_px)
         expected = self._tracker.expect(views.t_capture_ns)
-        first, before = expected[0] if expected else None, self._tracker.hypotheses
+        worn = [each.only(self._worn) for each in expected]
+        first, before = worn[0] if worn else None, self._tracker.hypotheses
         views = views if first is None else drop_outvoted_views(views, self.rig, first.point_m)
         everything, views = views, self._false_detections.without(views, self.rig, first)
-        points = match(views, self.rig, self.settings.match, [point_m for each in expected for point_m in each.point_m])
+        points = match(views, self.rig, self.settings.match, [point_m for each in worn for point_m in each.point_m])
         points = self._false_detections.without_lone(views, points)
         t1 = self.clock()
         tracked = self._tracker.step(views, points, expected)
@@ -190,6 +193,11 @@ class Pipeline:
         if self._delay is not None:
             latency_ns["lag"] = views.t_capture_ns - pose.t_capture_ns
         return replace(pose, latency_ns=latency_ns)
+
+    def tell_exchanges(self) -> tuple[Exchange, ...]:
+        """Return what the landmarks of each view had exchanged in the last step, as it is most likely; () without landmarks."""
+        hypotheses = self._tracker.hypotheses
+        return tuple(Exchange(state) for state in hypotheses[0].exchanged) if hypotheses else ()
 
     def flush(self) -> Iterator[Pose]:
         """Yield the poses of the last moments, which a lag kept back, once nothing more comes."""

@@ -6,9 +6,11 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, MarkerFrame, Views
+from capture.packets import Blobs, Landmarks, MarkerFrame, Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
+from config.landmarks import LANDMARKS
+from config.markers import MarkerSet
 from database.geometry.kinematics import charted_from_local, compute_local_markers
 from database.geometry.rotations import rotation_between
 from reconstruct.history import BodyState
@@ -26,7 +28,13 @@ def project_tpose(rig: Rig, subject: Subject) -> Views:
     joints = charted_from_local(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
     local = compute_local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)[0]
     world = local @ rotation_between([0.0, 0.0, 1.0], -rig.ahead).T + rig.middle_m + 3.0 * rig.ahead
-    return Views(tuple(_build_blobs(c, camera.project(world)) for c, camera in enumerate(rig.cameras)))
+    markers, views = subject.markers, []
+    for c, camera in enumerate(rig.cameras):
+        image_px = camera.project(world)
+        views.append(_build_blobs(c, image_px[markers.worn]))
+        if not markers.worn.all():
+            views[c] = replace(views[c], landmarks=_build_landmarks(image_px, markers))
+    return Views(tuple(views))
 
 
 def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
@@ -90,6 +98,13 @@ def _build_frame(rig: Rig, marker_m: Floats) -> MarkerFrame:
     covariance_m2, shown = np.tile(1e-5 * np.eye(3), (n, 1, 1)), np.ones(n, bool)
     seen, sigma_px = np.ones((len(rig), n), bool), np.full((len(rig), n), 0.3)
     return MarkerFrame(0, 0, 0, shown, marker_m, covariance_m2, seen, image_px, sigma_px, np.zeros(n), np.zeros((0, 3)))
+
+
+def _build_landmarks(image_px: Floats, markers: MarkerSet) -> Landmarks:
+    """Return landmarks at the image points of markers, (M, 2), each of which is well seen."""
+    px, score, which = np.zeros((len(LANDMARKS), 2)), np.zeros(len(LANDMARKS)), ~markers.worn
+    px[markers.landmark[which]], score[markers.landmark[which]] = np.nan_to_num(image_px[which]), 1.0
+    return Landmarks(px, score, 1.0)
 
 
 def _build_blobs(camera: int, points_px: Floats) -> Blobs:

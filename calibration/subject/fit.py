@@ -222,6 +222,8 @@ def _build_fit(
 ) -> SubjectFit:
     """Return the checked fit."""
     offset, seen = compute_seen_offsets(problem, adjusted)
+    # Errors of landmarks last: where one was seen in the pose says less of its place than the fit, which knows other people's.
+    offset = np.where(markers.worn[:, None], offset, adjusted.state.offset_m)
     _check_offsets(markers, seen, offset)
     skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
     scatter = np.array([np.where(t.valid, t.scatter_m, 0.0) for t in tposes]).sum(axis=0)

@@ -19,7 +19,8 @@ from config.arrays import Floats
 from config.errors import FileFormatError
 from config.files import read_toml, write_atomically
 from config.joints import JOINTS, N_JOINTS
-from config.markers import MarkerSet, marker_set_from_tables
+from config.landmarks import LANDMARKS
+from config.markers import KEYS, MarkerSet, marker_set_from_tables
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec, rotation_between, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
@@ -72,6 +73,9 @@ def write_subject(path: Path, subject: Subject) -> None:
         tables[name] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}
         if markers.has_color[m]:
             tables[name]["color_rgb"] = _convert_to_floats(markers.color_rgb[m])
+        if markers.landmark[m] >= 0:
+            tables[name]["landmark"] = LANDMARKS[markers.landmark[m]]
+            tables[name]["landmark_sigma_m"] = float(markers.landmark_sigma_m[m])
         tables[name]["nominal_offset_m"] = _convert_to_floats(markers.offset_m[m])
         tables[name]["offset_m"] = _convert_to_floats(subject.offset_m[m])
         tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)
@@ -151,8 +155,7 @@ def _subject_from_document(path: Path, document: dict[str, Any]) -> Subject:
     """Turn a checked document into arrays."""
     tables = document["markers"]
     plain = {
-        name: {key: table[key] for key in ("joint", "torso", "color_rgb") if key in table}
-        | {"offset_m": table["nominal_offset_m"]}
+        name: {key: table[key] for key in KEYS if key in table} | {"offset_m": table["nominal_offset_m"]}
         for name, table in tables.items()
     }
     markers: MarkerSet = marker_set_from_tables(str(path), plain)

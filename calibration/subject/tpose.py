@@ -7,7 +7,7 @@ Why no T-pose was found: what the points show instead, tried one by one against 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Literal
 
@@ -141,14 +141,8 @@ def find_worn_markers(markers: MarkerSet, worn: Worn) -> NDArray[np.int64]:
 
 def select_marker_subset(markers: MarkerSet, chosen: NDArray[np.int64]) -> MarkerSet:
     """Return some of the markers as a set."""
-    return MarkerSet(
-        tuple(markers.names[m] for m in chosen),
-        markers.joint[chosen],
-        markers.torso[chosen],
-        markers.offset_m[chosen],
-        markers.color_rgb[chosen],
-        markers.has_color[chosen],
-    )
+    parts = {each.name: getattr(markers, each.name)[chosen] for each in fields(MarkerSet)[1:]}
+    return MarkerSet(tuple(markers.names[m] for m in chosen), **parts)
 
 
 def label_tpose(

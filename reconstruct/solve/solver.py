@@ -42,10 +42,11 @@ class FrameProblem:
     def __post_init__(self) -> None:
         seen, robust2 = self.observations, self.robust_sigmas**2
         in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
+        scale2 = np.full(len(seen.point_m), robust2) if seen.share is None else robust2 * seen.share
         terms = (
             MarkerBody(*_pack_chain(self.skeleton), *map(make_read_only, self.markers)),
             MarkerTerm(make_read_only(seen.point_m), seen.root_info, robust2),
-            ViewTerm(seen.ideal, in_one, seen.view_rotation, seen.view_translation, seen.view_focal, robust2),
+            ViewTerm(seen.ideal, in_one, seen.view_rotation, seen.view_translation, seen.view_focal, make_read_only(scale2)),
         )
         object.__setattr__(self, "fixed", terms)
 

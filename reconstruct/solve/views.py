@@ -31,7 +31,7 @@ class ViewTerm(NamedTuple):
         rotation: rotations of the cameras, (V, 3, 3).
         translation: translations of the cameras, (V, 3).
         focal: focal lengths, (V,) [px].
-        robust2: squared scale of rho.
+        robust2: squared scale of rho of every marker, (M,).
     """
 
     ideal: Floats
@@ -39,7 +39,7 @@ class ViewTerm(NamedTuple):
     rotation: Floats
     translation: Floats
     focal: Floats
-    robust2: float
+    robust2: Floats
 
 
 @kernel
@@ -62,8 +62,8 @@ def add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> floa
             if n == 0:
                 n = compute_marker_jacobian(posed, m)
             s = weight * (e[0] * e[0] + e[1] * e[1])
-            energy += compute_robust_loss(s, term.robust2)
-            add_residual(posed, n, e, D, weight * compute_robust_weight(s, term.robust2), A, g)
+            energy += compute_robust_loss(s, term.robust2[m])
+            add_residual(posed, n, e, D, weight * compute_robust_weight(s, term.robust2[m]), A, g)
     return energy
 
 

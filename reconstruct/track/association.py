@@ -25,7 +25,7 @@ from calibration.epipolar import compute_epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
 from capture.stereo.labels import build_marker_frame
 from capture.stereo.matching import list_untaken
-from config.arrays import Floats, Ints, make_read_only
+from config.arrays import Bools, Floats, Ints, make_read_only
 from config.jit import kernel
 from config.settings import LabelSettings
 from numerics.assignment import IMPOSSIBLE, find_likeliest_assignments
@@ -41,13 +41,27 @@ MORE, MAX_ROUNDS = 4, 6  # choices that are weighed for each that is returned; e
 class ExpectedMarkers:
     """Where markers are expected: point_m (M, 3) [m] world, covariance (M, 3, M, 3) [m^2], and the probability to see each, (M,).
 
-    orders: of the markers with those of limbs exchanged that are mistaken for each other, (S, M).
+    orders: of the markers with those of limbs exchanged that are mistaken for each other, (S, M); seconds: since the moment
+    before; share: share of the image points of landmarks that counts.
     """
 
     point_m: Floats
     covariance: Floats
     seen: Floats
     orders: Ints = field(default_factory=lambda: NO_ORDERS)
+    seconds: float = 1.0 / 60.0
+    share: float = 1.0
+
+    def only(self, which: Bools) -> "ExpectedMarkers":
+        """Return some of the markers, (M,)."""
+        if which.all():
+            return self
+        rows = np.flatnonzero(which)
+        number = np.cumsum(which) - 1
+        orders = [number[order[rows]] for order in self.orders if which[order[rows]].all() and (order[rows] != rows).any()]
+        covariance = np.ascontiguousarray(self.covariance[rows][:, :, rows])
+        orders_of = np.array(orders, np.int64).reshape(len(orders), len(rows))
+        return replace(self, point_m=self.point_m[rows], covariance=covariance, seen=self.seen[rows], orders=orders_of)
 
     @property
     def covariance_m2(self) -> Floats:
@@ -71,12 +85,14 @@ class Association:
         point: point of every marker, (M,), -1 for none.
         frame: labelled markers.
         cost: cost of the labels alone.
+        exchanged: what the landmarks of each view have exchanged, (V,), `reconstruct.track.landmarks.Exchange`; none: (0,).
     """
 
     point: Ints
     frame: MarkerFrame
     cost: float
     likeliness: float
+    exchanged: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def associate(
@@ -301,7 +317,7 @@ def _compute_blob_costs(
 ) -> Floats:
     """Return the cost of some markers, (K,), at some blobs of a view, (F,): (K, F), IMPOSSIBLE beyond the gate."""
     at_m = expected.point_m[markers]
-    predicted, J = camera.project(at_m), _compute_image_derivatives(camera, at_m)
+    predicted, J = camera.project(at_m), compute_image_derivatives(camera, at_m)
     apart, sigma_px = predicted[:, None] - blobs.points_px[free], blobs.sigma_px[free]
     known = (math.log(s.false_blobs_px2) - np.log(expected.seen[markers]))[:, None]
     costs = []
@@ -326,7 +342,7 @@ def _compute_image_costs(S: Floats, apart: Floats, sigma_px: Floats) -> Floats:
     return np.where(d2 < GATE2, 0.5 * d2 + np.log(2.0 * math.pi * np.sqrt(det)), IMPOSSIBLE)
 
 
-def _compute_image_derivatives(camera: Camera, point_m: Floats) -> Floats:
+def compute_image_derivatives(camera: Camera, point_m: Floats) -> Floats:
     """Return the derivatives of image points by points in the world, (K, 2, 3) [px/m], but for what the lens bends."""
     at = camera.to_camera(point_m)
     depth = np.maximum(at[:, 2], MIN_DEPTH_M)

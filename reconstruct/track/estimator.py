@@ -1,5 +1,6 @@
 """The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
 
+import math
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +19,13 @@ from reconstruct.history import BodyState
 from reconstruct.labelling.upright import list_limb_exchanges
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import LocalModel, Neighbours, compute_strangeness_rad, weigh_neighbours
-from reconstruct.observations import Observations, find_monocular_rays, find_single_view_markers, observations_from_markers
+from reconstruct.observations import (
+    Observations,
+    find_monocular_rays,
+    find_single_view_markers,
+    observations_from_markers,
+    triangulate_landmarks,
+)
 from reconstruct.search.examples import Examples, thin_examples
 from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
@@ -46,6 +53,7 @@ class Estimate:
         prior, solved: prior of the frame, and the problem with its solution.
         search: start of the next search.
         origin: the belief it goes on from, None where it was found anew.
+        share: share of each marker's image points that counted, (M,), or None for all.
     """
 
     state: BodyState
@@ -59,6 +67,7 @@ class Estimate:
     solved: tuple[FrameProblem, Solution]
     search: tuple[Ints | None, float]
     origin: Belief | None
+    share: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,8 @@ class Estimator:
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
         self.limb_orders = list_limb_exchanges(subject)
         self._marker_sigma_m = np.full(len(subject.markers), settings.marker_sigma_m)
+        self._landmark = ~subject.markers.worn
+        self._has_landmarks = bool(self._landmark.any())
 
     @property
     def last(self) -> BodyState | None:
@@ -142,16 +153,18 @@ class Estimator:
         reference = start if predicted is None else predicted.state
         if reference is None:
             return None
-        root = self._root(frame, reference)
+        placed = triangulate_landmarks(frame, self.rig, self._landmark) if self._has_landmarks else frame
+        root = self._root(placed, reference)
         if root is None:
             return None
         if start is not None and near is None:
             self._search.forget()
         # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
-        hint = None if predicted is None and frame.any_valid else reference.joints[1:].ravel()
-        neighbours = self._neighbours(self.query(frame, root, hint)) if near is None else near
+        hint = None if predicted is None and placed.any_valid else reference.joints[1:].ravel()
+        neighbours = self._neighbours(self.query(placed, root, hint)) if near is None else near
         prior = self._prior(frame, predicted, (reference, root), neighbours)
-        observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, self.world(reference))
+        share = self._share(prior.seconds)
+        observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, self.world(reference), share)
         problem = self._problem(prior.model, prior.root, observations)
         solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
         local_energy = float(solution.energies[-1])
@@ -164,7 +177,17 @@ class Estimator:
         if predicted is not None:
             origin = self.belief
         energies = (float(solution.energies[-1]), start is not None, frame, local_energy)
-        return Estimate(state, self.world(state), neighbours, *energies, prior, (problem, solution), self._search.memory, origin)
+        return Estimate(
+            state, self.world(state), neighbours, *energies, prior, (problem, solution), self._search.memory, origin, share
+        )
+
+    def compute_landmark_share(self, seconds: float) -> float:
+        """Return the share of the image points of landmarks that counts, some time after the last: their errors last."""
+        return math.tanh(0.5 * seconds / self._settings.landmark_lasts_s) if seconds > 0.0 else 1.0
+
+    def _share(self, seconds: float) -> Floats | None:
+        """Return the share of every marker's image points that counts, (M,), None where all of them do."""
+        return np.where(self._landmark, self.compute_landmark_share(seconds), 1.0) if self._has_landmarks else None
 
     def _prior(self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours) -> Prior:
         """Return what is known of a frame before its markers; at: the pose it is expected near, and its root."""
@@ -279,7 +302,8 @@ class Estimator:
         rows, distances = search.nearest(query, self._settings.neighbours)
         poses = search.examples.pose[rows]
         prior = self._model.begin(state, weigh_neighbours(rows, poses, distances, self._settings.sharpness))
-        observations = observations_from_markers(left, self.rig, self._marker_sigma_m, estimate.marker_m)
+        share = self._share(estimate.prior.seconds)
+        observations = observations_from_markers(left, self.rig, self._marker_sigma_m, estimate.marker_m, share)
         problem = self._problem(prior.model, prior.root, observations)
         return problem, self._solve(problem, root)
 

@@ -6,18 +6,19 @@ than the best are dropped.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, Points, Views
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from config.settings import LabelSettings
 from database.geometry.rigid import RigidMotion
 from reconstruct.track.association import Association, ExpectedMarkers, associate
 from reconstruct.track.belief import Belief, predict_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
+from reconstruct.track.landmarks import place_landmarks, rank_exchanges
 
 UNUSUAL = 5.0  # misfit of a marker beyond which a pose is less sure, and a body is sought anywhere
 LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
@@ -37,6 +38,7 @@ class Hypothesis:
         seen: markers that the last frame with any shows, (M,).
         lasting_m: residuals that markers keep, (M, 3) [m].
         frame, estimate: the last, None where nothing was seen.
+        exchanged: what the landmarks of each view have exchanged, (V,) or none (0,).
     """
 
     memory: EstimatorMemory
@@ -45,6 +47,7 @@ class Hypothesis:
     lasting_m: Floats
     frame: MarkerFrame
     estimate: Estimate | None
+    exchanged: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def belief(self) -> Belief:
@@ -75,7 +78,9 @@ def predict_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: 
     assert predicted is not None
     point_m, covariance = predict_points(predicted, subject.skeleton, subject.joint, subject.offset_m)
     seen = np.where(hypothesis.seen, s.stays_seen, s.seen_again)
-    return ExpectedMarkers(point_m + hypothesis.lasting_m, covariance, seen, estimator.limb_orders)
+    seconds = (t_ns - hypothesis.belief.state.t_ns) * 1e-9
+    share = estimator.compute_landmark_share(seconds)
+    return ExpectedMarkers(point_m + hypothesis.lasting_m, covariance, seen, estimator.limb_orders, seconds, share)
 
 
 def track(
@@ -88,7 +93,9 @@ def track(
     s: LabelSettings,
 ) -> list[Hypothesis]:
     """Return the hypotheses after a moment, the likeliest first; none where none explains it."""
-    found = [associate(views, points, rig, markers, s, s.beam) for markers in expected]
+    found = [
+        associate_all(each, views, points, rig, markers, estimator, s) for each, markers in zip(hypotheses, expected, strict=True)
+    ]
     first = [(each, ways[0]) for each, ways in zip(hypotheses, found, strict=True)]
     if len(first) == len(found[0]) == 1:
         return [follow_branch(branch, estimator) for branch in solve_branch(*first[0], estimator, alone=True)]
@@ -98,7 +105,42 @@ def track(
     for each, way in others[: s.beam]:
         branches += solve_branch(each, way, estimator)
     branches.sort(key=lambda branch: -branch.score)
-    return [follow_branch(branch, estimator) for branch in select_distinct_branches(branches, s)]
+    return [follow_branch(branch, estimator) for branch in select_distinct_branches(branches, estimator.subject.markers.worn, s)]
+
+
+def associate_all(
+    hypothesis: Hypothesis,
+    views: Views,
+    points: Points,
+    rig: Rig,
+    expected: ExpectedMarkers,
+    estimator: Estimator,
+    s: LabelSettings,
+) -> list[Association]:
+    """Return the likeliest ways to label a moment, with what the landmarks of each view may have exchanged; the best first.
+
+    Args:
+        hypothesis: that expects the markers.
+        views: what the cameras saw at one time.
+        points: of the views.
+        rig: the cameras.
+        expected: markers as they are expected.
+        estimator: of the subject.
+        s: settings of labels.
+    """
+    markers = estimator.subject.markers
+    if markers.worn.all():
+        return associate(views, points, rig, expected, s, s.beam)
+    ways = associate(views, points, rig, expected.only(markers.worn), s, s.beam)
+    before = hypothesis.exchanged if len(hypothesis.exchanged) else np.zeros(len(views), np.int64)
+    exchanges = rank_exchanges(views, rig, markers, expected, before, s)
+    found = []
+    for way in ways:
+        for each in exchanges:
+            frame = place_landmarks(way.frame, views, rig, markers, expected.point_m, each.states, s)
+            likeliness = way.likeliness + each.likeliness
+            found.append(Association(way.point, frame, way.cost + each.cost, likeliness, each.states))
+    return sorted(found, key=lambda way: way.likeliness)[: s.beam]
 
 
 def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator, alone: bool = False) -> list[Branch]:
@@ -119,22 +161,23 @@ def solve_branch(origin: Hypothesis, association: Association, estimator: Estima
     return [Branch(origin, association, estimate, FADING * origin.score + gained)]
 
 
-def select_distinct_branches(branches: Sequence[Branch], s: LabelSettings) -> list[Branch]:
-    """Return the likeliest of the branches, given the likeliest first, no two with the same labels and pose."""
+def select_distinct_branches(branches: Sequence[Branch], worn: Bools, s: LabelSettings) -> list[Branch]:
+    """Return the likeliest of the branches, given the likeliest first, no two with equal labels of what is worn and pose."""
     kept = list[Branch]()
     for branch in branches:
         if len(kept) == s.beam or branch.score < branches[0].score - s.hopeless:
             break
-        if not any(_are_alike(branch, other) for other in kept):
+        if not any(_are_alike(branch, other, worn) for other in kept):
             kept.append(branch)
     return kept
 
 
-def _are_alike(first: Branch, second: Branch) -> bool:
-    """Return whether two branches have the same labels and nearly the same pose."""
-    if not np.array_equal(first.association.frame.seen, second.association.frame.seen):
+def _are_alike(first: Branch, second: Branch, worn: Bools) -> bool:
+    """Return whether two branches have the same labels of what is worn, (M,), and nearly the same pose."""
+    one, other = first.association.frame, second.association.frame
+    if not np.array_equal(one.seen[:, worn], other.seen[:, worn]):
         return False
-    if not np.array_equal(first.association.frame.image_px, second.association.frame.image_px):
+    if not np.array_equal(one.image_px[:, worn], other.image_px[:, worn]):
         return False
     apart2 = ((first.estimate.marker_m - second.estimate.marker_m) ** 2).sum(axis=1)
     return bool(apart2.max() < SAME_M**2)
@@ -153,14 +196,24 @@ def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))
     memory = EstimatorMemory(estimator.belief, search)
     seen = frame.shown if frame.shown.any() else origin.seen  # where nothing is seen, it is not the markers that are hidden
-    return Hypothesis(memory, branch.score, seen, lasting_m, frame, estimate)
+    return Hypothesis(memory, branch.score, seen, lasting_m, frame, estimate, branch.association.exchanged)
 
 
 def compute_misfit(hypothesis: Hypothesis) -> float:
-    """Return how far a pose is from the observations, for every marker and point left over; about 1.5 for right labels."""
+    """Return how far a pose is from the observations, for every marker and point left over; about 1.5 for right labels.
+
+    Landmarks of a view count by their share.
+    """
     frame, estimate = hypothesis.frame, hypothesis.estimate
     if estimate is None:
         return 0.0
-    shown = int(np.count_nonzero(frame.shown))
-    left_over = min(len(frame.extra_m), len(frame.shown) - shown)
-    return (estimate.local_energy + LEFT_OVER * left_over) / max(shown, 1)
+    share = estimate.share
+    if share is None:
+        shown, n = float(np.count_nonzero(frame.shown)), len(frame.shown)
+    else:
+        worn = share == 1.0
+        n, shown = int(np.count_nonzero(worn)), float(np.count_nonzero(frame.shown[worn]))
+    left_over = min(len(frame.extra_m), n - shown)
+    if share is not None:
+        shown += float((frame.seen * share)[:, ~worn].sum())
+    return (estimate.local_energy + LEFT_OVER * left_over) / max(shown, 1.0)

@@ -18,6 +18,7 @@ from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import Association, ExpectedMarkers, compute_label_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, compute_misfit, follow_branch, predict_markers, track
+from reconstruct.track.landmarks import find_body, is_turned
 
 MIN_BLOBS = 4  # of a view for a body to be sought in it
 MAX_GAP_S = 1.0  # after a longer pause all begins anew
@@ -90,15 +91,16 @@ class Tracker:
         acquired = False
         if not found or self._is_due(found[0], t_ns, len(points.point_m)):
             anew = self._acquired(views, points, found, expected)
-            if anew is not None:
-                acquired = not found or anew.score > found[0].score
-                found = sorted([*found, anew], key=lambda each: -each.score)[: self._settings.label.beam]
+            if anew:
+                acquired = not found or anew[0].score > found[0].score
+                found = sorted([*found, *anew], key=lambda each: -each.score)[: self._settings.label.beam]
             # What was in vain is tried again at longer and longer intervals, unless more is seen.
             self._sought = (NEVER_NS, 0, 0) if acquired else (t_ns, len(points.point_m), self._sought[2] + 1)
         self.hypotheses, self._last_ns = tuple(self._sure_enough(found)), t_ns
         if not self.hypotheses:
-            nothing = np.full(len(self._subject.markers), -1, np.int64)
-            return TrackedMoment(build_marker_frame(views, points, nothing), ())
+            markers = self._subject.markers
+            nothing = np.full(int(np.count_nonzero(markers.worn)), -1, np.int64)
+            return TrackedMoment(build_marker_frame(views, points, nothing).spread(markers.worn), ())
         first = self.hypotheses[0]
         estimator.memory = first.memory
         if first.estimate is not None:
@@ -115,7 +117,7 @@ class Tracker:
         """Return whether a body is to be sought anywhere, among so many points."""
         sought_ns, among, times = self._sought
         is_new = n_points > among or t_ns - sought_ns > 1e9 * min(SEEK_S * 2.0 ** (times - MANY_TIMES), SEEK_S)
-        return is_new and max(self._misfit, compute_misfit(first)) > UNUSUAL
+        return is_new and (is_turned(first.exchanged) or max(self._misfit, compute_misfit(first)) > UNUSUAL)
 
     def _sure_enough(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses that still say where the body is."""
@@ -124,28 +126,48 @@ class Tracker:
 
     def _acquired(
         self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[ExpectedMarkers]
-    ) -> Hypothesis | None:
-        """Return a hypothesis of a body that is sought anywhere, None where there is none, or it is a known one."""
-        camera = find_lone_view(views, MIN_BLOBS)
+    ) -> list[Hypothesis]:
+        """Return hypotheses of a body that is sought anywhere, the likeliest first; none where there is none, or it is known."""
         self._estimator.memory = found[0].memory if found else EstimatorMemory(None, (None, np.inf))
+        if not self._subject.markers.worn.all():
+            return self._found_by_landmarks(views, found)
+        camera = find_lone_view(views, MIN_BLOBS)
         last = found[0].belief.state if found else None
         new = self._acquire(views, points, last) if camera is None else self._acquire_in_view(views, camera, last, bool(found))
         if new is None:
-            return None
+            return []
         frame, start = new
         estimate = self._estimator.estimate(frame, start)
-        if estimate is None or not np.isfinite(estimate.marker_m).all():
-            return None
-        known = (each.estimate.marker_m for each in found if each.estimate is not None)
-        if any(np.linalg.norm(marker_m - estimate.marker_m, axis=1).max() < OTHER_M for marker_m in known):
-            return None
+        if estimate is None or not np.isfinite(estimate.marker_m).all() or _is_known(estimate, found):
+            return []
         nothing, score = np.zeros((len(self._subject.markers), 3)), 0.0
         if found and found[0].estimate is not None:
             known_gain = self._gain(found[0].frame, found[0].estimate, expected[0])
             score = found[0].score - ANEW + self._gain(frame, estimate, expected[0]) - known_gain
         origin = Hypothesis(EstimatorMemory(None, estimate.search), score, frame.shown, nothing, frame, None)
         association = Association(np.zeros(0, np.int64), frame, 0.0, 0.0)
-        return follow_branch(Branch(origin, association, estimate, score), self._estimator)
+        return [follow_branch(Branch(origin, association, estimate, score), self._estimator)]
+
+    def _found_by_landmarks(self, views: Views, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return hypotheses of bodies that the landmarks of two views show."""
+        estimator, nothing, anew = self._estimator, np.zeros((len(self._subject.markers), 3)), list[Hypothesis]()
+        bodies = find_body(views, estimator.rig, estimator, self._settings.label)
+        # Where what is followed was found again, the others are as likely beside it as they were found to be.
+        known = [each.cost for each in bodies if _is_known(each.estimate, found[:1])]
+        before, least = (
+            (found[0].score - ANEW) if found else 0.0,
+            min(known, default=min((each.cost for each in bodies), default=0.0)),
+        )
+        for body in bodies:
+            if _is_known(body.estimate, found):
+                continue
+            score = before + least - body.cost
+            origin = Hypothesis(EstimatorMemory(None, body.estimate.search), score, body.frame.shown, nothing, body.frame, None)
+            association = Association(np.zeros(0, np.int64), body.frame, 0.0, 0.0, body.states)
+            each = follow_branch(Branch(origin, association, body.estimate, score), estimator)
+            if compute_misfit(each) < UNUSUAL:
+                anew.append(each)
+        return anew
 
     def _gain(self, frame: MarkerFrame, estimate: Estimate, expected: ExpectedMarkers) -> float:
         """Return ln of the probability of a frame's labels and of the markers where they are."""
@@ -172,6 +194,12 @@ class Tracker:
             return None
         start = BodyState(views.t_capture_ns, found.joints, found.rotation, found.position_m)
         return frame_from_view(views, camera, found.blob_of_marker), start
+
+
+def _is_known(estimate: Estimate, found: Sequence[Hypothesis]) -> bool:
+    """Return whether a pose is one of a hypothesis."""
+    known = (each.estimate.marker_m for each in found if each.estimate is not None)
+    return any(np.linalg.norm(marker_m - estimate.marker_m, axis=1).max() < OTHER_M for marker_m in known)
 
 
 def _continues_from(after: Hypothesis, before: Hypothesis) -> bool:

@@ -7,7 +7,8 @@ import pytest
 
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, PARENTS, VRM_BONE, mirror_joint_name
-from config.markers import list_preset_names, read_marker_set
+from config.landmarks import LANDMARKS
+from config.markers import NO_MARKERS, add_landmarks, list_preset_names, read_marker_set
 
 TORSO = '[a]\njoint = "leftUpperArm"\ntorso = true\n[b]\njoint = "hips"\ntorso = true\n[c]\njoint = "chest"\ntorso = true\n'
 
@@ -22,7 +23,8 @@ def test_presets_are_whole_and_symmetric() -> None:
     assert set(list_preset_names()) >= {"locomotion", "boxing", "kendo", "dark_room"}
     for name in list_preset_names():
         markers = read_marker_set(name)
-        assert 6 <= len(markers) <= 14 and markers.torso.sum() >= 3
+        assert 6 <= markers.worn.sum() <= 14 or name == NO_MARKERS
+        assert markers.torso.sum() >= 3
         names = [JOINTS[joint] for joint in markers.joint]
         # A mark on one side has its twin, mirrored, on the other.
         for joint, offset in zip(names, markers.offset_m, strict=True):
@@ -72,3 +74,17 @@ def test_joints_are_listed_parent_first_with_both_sides() -> None:
         assert mirror_joint_name(mirror_joint_name(joint)) == joint and mirror_joint_name(joint) in JOINT_INDEX
     assert mirror_joint_name("leftToes") == "rightToes" and mirror_joint_name("upperChest") == "upperChest"
     assert "upperNeck" not in VRM_BONE and VRM_BONE["head"] == "head"
+
+
+def test_landmarks_are_markers_that_nobody_wears(tmp_path: Path) -> None:
+    none = read_marker_set("none")
+    assert not none.worn.any() and (none.landmark_sigma_m > 0).all()
+    both = add_landmarks(read_marker_set("locomotion"))
+    assert both.worn.sum() == 8 and len(both) == 8 + len(none) and add_landmarks(both) is both
+    text = TORSO + '[d]\njoint = "rightHand"\nlandmark = "right_wrist"\nlandmark_sigma_m = 0.02\n'
+    markers = read_marker_set(written(tmp_path, text))
+    assert markers.worn.tolist() == [True, True, True, False] and LANDMARKS[markers.landmark[3]] == "right_wrist"
+    with pytest.raises(FileFormatError, match="landmark must be one of nose, "):
+        read_marker_set(written(tmp_path, text.replace("right_wrist", "sword")))
+    with pytest.raises(FileFormatError, match="landmark_sigma_m must be metres"):
+        read_marker_set(written(tmp_path, text.replace("0.02", "-1.0")))

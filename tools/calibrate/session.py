@@ -23,6 +23,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from database.standing import compute_standing_rotvec
 from database.store import PoseDatabase
+from tools.calibrate.landmarks import average_landmark_tpose
 
 Progress = Callable[[int, int | None], None]
 Window = tuple[float, float]
@@ -109,6 +110,8 @@ def average_tpose_of_pairs(
         worn, pose: as of `average_tpose`.
     Raises: CalibrationError: no such pose.
     """
+    if not markers.worn.all():
+        return average_landmark_tpose(pairs, rig, markers, database.skeletons, settings)
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
         points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)

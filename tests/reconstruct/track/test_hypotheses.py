@@ -28,7 +28,7 @@ def branch(score: float, off_m: float = 0.0, label: int = 0) -> Branch:
 
 def scores(*branches: Branch) -> list[float]:
     """Return the scores of those that are kept."""
-    return [each.score for each in select_distinct_branches(branches, S)]
+    return [each.score for each in select_distinct_branches(branches, SUBJECT.markers.worn, S)]
 
 
 def test_equal_labels_and_poses_are_one_the_likelier() -> None:
@@ -48,4 +48,4 @@ def test_no_more_go_on_than_the_beam_is_wide() -> None:
 
 
 def test_nothing_is_kept_of_nothing() -> None:
-    assert select_distinct_branches([], S) == []
+    assert select_distinct_branches([], SUBJECT.markers.worn, S) == []

@@ -1,0 +1,257 @@
+"""Landmarks of the body as markers of another kind: of known names, but for left and right, which a picture may exchange.
+
+A detector takes a left leg for the right one in a view, for some tenths of a second, or the arms, or the whole body seen from
+behind. So each view has one of a few `Exchange` states, a Markov chain in time:
+
+    -ln p of a change    -ln (1 - exp(-t r)), with r how often an exchange begins in a second, or 1 / how long it lasts
+
+once for the arms, the legs, all down to the hips and the whole body. A hypothesis has states of all views; which ones it may go
+on with is told by where it expects the landmarks, and how surely; the poses solved with each decide
+(`reconstruct/track/hypotheses.py`). Errors of a landmark last (`solve.landmark_lasts_s`): a frame's image points count by a
+share, tanh(t / 2 tau), which over many frames is the information of correlated errors exp(-t / tau) on what stands still.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import combinations, product
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from capture.packets import Blobs, Landmarks, MarkerFrame, Points, Views
+from capture.stereo.labels import build_marker_frame
+from config.arrays import Floats, Ints, make_read_only
+from config.joints import N_JOINTS
+from config.landmarks import LANDMARKS, MIRRORED
+from config.markers import MarkerSet
+from config.settings import LabelSettings
+from database.geometry.kinematics import charted_from_local
+from reconstruct.history import BodyState
+from reconstruct.observations import triangulate_landmarks
+from reconstruct.solve.root import Root, fit_root_to_torso
+from reconstruct.track.association import ExpectedMarkers, compute_image_derivatives
+from reconstruct.track.estimator import Estimate, Estimator
+
+MIN_DEPTH_M = 0.3
+ROBUST2 = 9.0  # squared scale of rho, as the solver's
+MIN_LANDMARKS = 8  # of a view that a body is sought in
+USUAL_DISTANCE_M = 3.0  # of a performer whose size in the picture nobody knows yet
+MIN_UPRIGHT = 0.0  # cosine of the angle between a body's axis and the vertical: nobody begins upside down
+CHANGED, DISAGREES = 3.0, 1.0  # -ln of the probability that something is exchanged, or a landmark wrong, in a first look
+AVERTED = 6.0  # of a performer seen from behind
+N_STARTS = 4
+
+
+class Exchange(IntEnum):
+    """What a view has exchanged, left with right: nothing, arms, legs, both, all down to the hips, the whole body."""
+
+    NOTHING = 0
+    ARMS = 1
+    LEGS = 2
+    LIMBS = 3
+    UPPER = 4
+    BODY = 5
+
+
+# What each state has exchanged of what begins and ends by itself: arms, legs, all down to the hips, the whole body.
+_PARTS = np.array([(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)], bool)
+# The same in a first look, where one cause has many effects: arms, legs, all down to the hips.
+_FOUND = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1), (0, 1, 1)], bool)
+_ARMS = ("elbow", "wrist", "pinky", "left_index", "right_index", "thumb")
+_LEGS = ("knee", "ankle", "heel", "foot")
+
+
+def _find_sources() -> Ints:
+    """Return which landmark of the picture is each of the body's in every state, (E, 33)."""
+    arms, legs = (np.array([any(part in name for part in parts) for name in LANDMARKS]) for parts in (_ARMS, _LEGS))
+    every, mirrored = np.arange(len(LANDMARKS)), np.array(MIRRORED)
+    exchanged = (arms & False, arms, legs, arms | legs, ~legs, arms | True)
+    return make_read_only(np.array([np.where(each, mirrored, every) for each in exchanged]))
+
+
+SOURCES = _find_sources()
+
+
+def compute_change_costs(seconds: float, s: LabelSettings) -> Floats:
+    """Return -ln of the probability of every state, the columns, after every state, the rows, some time before, (E, E)."""
+    begins, ends = 1.0 - math.exp(-seconds * s.exchange_rate), 1.0 - math.exp(-seconds / s.exchange_lasts_s)
+    before, after = _PARTS[:, None], _PARTS[None]
+    changed = np.where(before, ends, begins)
+    return np.asarray(-np.log(np.where(before != after, changed, 1.0 - changed)).sum(axis=2))
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """States of all views, (V,). likeliness: cost with the distances of the landmarks; cost: of the changes alone."""
+
+    states: Ints
+    likeliness: float
+    cost: float = 0.0
+
+
+def has_landmarks(views: Views) -> bool:
+    """Return whether some view has landmarks."""
+    return any(blobs is not None and blobs.landmarks is not None for blobs in views.blobs)
+
+
+def rank_exchanges(
+    views: Views, rig: Rig, markers: MarkerSet, expected: ExpectedMarkers, before: Ints, s: LabelSettings
+) -> list[Exchanges]:
+    """Return the likeliest states of all views, the best first: none that is hopeless beside it, at most `beam`.
+
+    Args:
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        markers: with the landmarks.
+        expected: markers as they are expected.
+        before: states of the moment before, (V,).
+        s: settings of labels.
+    """
+    change = compute_change_costs(expected.seconds, s)
+    found = [Exchanges(before.copy(), 0.0)]
+    for c, blobs in enumerate(views.blobs):
+        if blobs is None or blobs.landmarks is None:
+            continue
+        cost = _compute_state_costs(blobs.landmarks, rig.cameras[c], markers, expected, s) + change[before[c]]
+        more = []
+        for each in found:
+            for state in range(len(cost)):
+                states = each.states.copy()
+                states[c] = state
+                more.append(Exchanges(states, each.likeliness + float(cost[state])))
+        more.sort(key=lambda each: each.likeliness)
+        found = [each for each in more[: s.beam] if each.likeliness < more[0].likeliness + s.branch]
+    # The solved poses decide on the distances; what changes of the states cost is all that they do not know.
+    return [replace(each, cost=float(change[before, each.states].sum())) for each in found]
+
+
+def _compute_state_costs(
+    landmarks: Landmarks, camera: Camera, markers: MarkerSet, expected: ExpectedMarkers, s: LabelSettings
+) -> Floats:
+    """Return the cost of the landmarks of a view where they are, in every state, (E,)."""
+    rows = np.flatnonzero(~markers.worn)
+    at_m, source = expected.point_m[rows], SOURCES[:, markers.landmark[rows]]
+    depth_m = np.maximum(camera.to_camera(at_m)[:, 2], MIN_DEPTH_M)
+    sigma_px = camera.focal_px * markers.landmark_sigma_m[rows] / depth_m
+    J = compute_image_derivatives(camera, at_m)
+    S = J @ expected.covariance_m2[rows] @ np.swapaxes(J, 1, 2) + (sigma_px**2 / expected.share)[:, None, None] * np.eye(2)
+    apart = landmarks.image_px[source] - np.nan_to_num(camera.project(at_m))
+    d2 = np.einsum("kli,lij,klj->kl", apart, np.linalg.inv(S), apart)
+    scale2 = ROBUST2 * expected.share
+    known = landmarks.score[source] >= s.landmark_score
+    return np.asarray((scale2 * (np.sqrt(1.0 + d2 / scale2) - 1.0) * known).sum(axis=1))
+
+
+def place_landmarks(
+    frame: MarkerFrame, views: Views, rig: Rig, markers: MarkerSet, expected_m: Floats, states: Ints, s: LabelSettings
+) -> MarkerFrame:
+    """Return a frame of all markers from one of those worn, with the landmarks of the views in some states.
+
+    Args:
+        frame: markers that are worn.
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        markers: all markers.
+        expected_m: about where they are, (M, 3) [m] world.
+        states: of the views, (V,).
+        s: settings of labels.
+    """
+    frame, worn = frame.spread(markers.worn), markers.worn
+    seen, image, sigma = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
+    rows = np.flatnonzero(~worn)
+    for c, blobs in enumerate(views.blobs):
+        if blobs is None or blobs.landmarks is None:
+            continue
+        camera, source = rig.cameras[c], SOURCES[states[c], markers.landmark[rows]]
+        depth_m = np.maximum(camera.to_camera(expected_m[rows])[:, 2], MIN_DEPTH_M)
+        image[c, rows] = blobs.landmarks.image_px[source]
+        sigma[c, rows] = camera.focal_px * markers.landmark_sigma_m[rows] / depth_m
+        seen[c, rows] = blobs.landmarks.score[source] >= s.landmark_score
+    image *= seen[:, :, None]
+    return replace(frame, seen=seen, image_px=image, sigma_px=sigma)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBody:
+    """A body found by landmarks: the frame, what its views have exchanged, (V,), the pose solved from it, and its cost."""
+
+    frame: MarkerFrame
+    states: Ints
+    estimate: Estimate
+    cost: float
+
+
+def find_body(views: Views, rig: Rig, estimator: Estimator, s: LabelSettings) -> list[FoundBody]:
+    """Return the likeliest bodies that the landmarks of two views or more show, the best first; the belief is not used.
+
+    Args:
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        estimator: of the subject.
+        s: settings of labels.
+    """
+    markers = estimator.subject.markers
+    shown = [c for c, blobs in enumerate(views.blobs) if _count_known(blobs, s) >= MIN_LANDMARKS]
+    if len(shown) < 2:
+        return []
+    nothing = np.full(int(np.count_nonzero(markers.worn)), -1, np.int64)
+    none = np.zeros(0, np.int64)
+    points = Points(np.zeros((0, 3)), np.zeros((0, 3, 3)), none.reshape(len(views), 0), np.zeros(0), (none,) * len(views))
+    frame = build_marker_frame(views, points, nothing)
+    tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+    about_m = np.tile(rig.middle_m + USUAL_DISTANCE_M * rig.ahead, (len(markers), 1))
+    starts = []
+    for states in _list_states(len(views), shown):
+        placed = place_landmarks(frame, views, rig, markers, about_m, states, s)
+        lifted = triangulate_landmarks(placed, rig, ~markers.worn)
+        root = fit_root_to_torso(lifted, estimator.local(tpose), markers.torso, None)
+        if root is not None and root[0][1, 1] > MIN_UPRIGHT:
+            disagreeing = np.count_nonzero(placed.shown & ~lifted.valid)
+            starts.append((_judge_start(states, root, rig) + DISAGREES * disagreeing, len(starts), states, root))
+    starts.sort(key=lambda start: start[:2])
+    found = [_solve_body(views, rig, estimator, frame, states, root, s) for _, _, states, root in starts[:N_STARTS]]
+    return sorted((each for each in found if each is not None), key=lambda each: each.cost)[: s.beam]
+
+
+def _solve_body(
+    views: Views, rig: Rig, estimator: Estimator, frame: MarkerFrame, states: Ints, root: Root, s: LabelSettings
+) -> FoundBody | None:
+    """Return the pose solved from the landmarks in some states, beginning with a T-pose; None where there is none."""
+    markers = estimator.subject.markers
+    tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+    state, estimate = BodyState(views.t_capture_ns, tpose, *root), None
+    for _ in range(2):
+        placed = place_landmarks(frame, views, rig, markers, estimator.world(state), states, s)
+        estimate = estimator.estimate(placed, state)
+        if estimate is None or not np.isfinite(estimate.marker_m).all():
+            return None
+        state = estimate.state
+    cost = _judge_start(states, (state.rotation, state.position_m), rig) - estimator.log_evidence(estimate)
+    return FoundBody(placed, states, estimate, cost)
+
+
+def _judge_start(states: Ints, root: Root, rig: Rig) -> float:
+    """Return -ln of the probability of what is exchanged, once for all views, and of a back turned to the cameras."""
+    changed = _FOUND[states].any(axis=0).sum()
+    return float(CHANGED * changed + AVERTED * (root[0][:, 2] @ (rig.middle_m - root[1]) < 0.0))
+
+
+def is_turned(states: Ints) -> bool:
+    """Return whether all views have the upper body exchanged, (V,): it may be the body that is turned the other way."""
+    return bool(len(states)) and bool((states >= Exchange.UPPER).all())
+
+
+def _count_known(blobs: Blobs | None, s: LabelSettings) -> int:
+    """Return how many landmarks a view shows."""
+    return 0 if blobs is None or blobs.landmarks is None else int(np.count_nonzero(blobs.landmarks.score >= s.landmark_score))
+
+
+def _list_states(n_views: int, shown: list[int]) -> Iterator[Ints]:
+    """List states of the views to try: anything exchanged in up to two of those that show landmarks."""
+    for first, second in product(range(len(_PARTS)), repeat=2):
+        for a, b in combinations(shown, 2):
+            states = np.zeros(n_views, np.int64)
+            states[[a, b]] = first, second
+            yield states

@@ -1,0 +1,99 @@
+"""Landmarks: a body followed, found and found again without a marker, also where a view exchanges left and right."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from calibration.camera import Rig
+from capture.packets import Views
+from config.settings import LabelSettings, Settings
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose, TrackingState
+from reconstruct.track.landmarks import SOURCES, Exchange, compute_change_costs, is_turned
+from tests.support.landmarks import landmark_views
+from tests.support.people import build_person_skeleton, person, t_pose_clip, table_of, walk, worn_markers
+from tests.support.performances import Performance
+from tests.support.rigs import synthetic_camera
+
+N_TPOSE, WALKS, N = 20, 30, 100  # frames: the T-pose, the begin of what is measured (the walk begins with a jump), all
+
+
+@dataclass(frozen=True)
+class Seen(Performance):
+    """A performer without markers before two cameras, 40 degrees apart."""
+
+    def run(self, views: list[Views]) -> list[Pose]:
+        """Return the poses."""
+        pipeline = Pipeline(self.rig, self.subject, self.table, Settings())
+        return [pipeline.step(each) for each in views]
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    subject = person("none", 1)
+    clip, tpose = walk(subject.skeleton, 3, speed=0.8), t_pose_clip(subject.skeleton, N_TPOSE)
+    rotvec = np.concatenate([tpose.rotvec, clip.rotvec[: N - N_TPOSE]])
+    root = np.concatenate([tpose.root_m + clip.root_m[0], clip.root_m[: N - N_TPOSE]])
+    markers, joints = worn_markers(subject, rotvec, root)
+    other = build_person_skeleton(1.8)
+    table = table_of([*(walk(other, seed, speed=0.7 + 0.1 * seed) for seed in range(3)), t_pose_clip(other)])
+    places = [(-1.5, 1.25, 4.0), (1.5, 1.2, 4.1)]
+    cameras = [
+        synthetic_camera(f"cam_{c}", at, (0.0, 0.9, 0.0), horizontal_view_rad=np.radians(60.0)) for c, at in enumerate(places)
+    ]
+    return Seen(subject, table, Rig(tuple(cameras), 0.0, floor_known=True), markers, joints)
+
+
+@pytest.fixture(scope="module")
+def plain_m(seen: Seen) -> float:
+    """Return the mean error where nothing is exchanged [m]."""
+    poses = seen.run(landmark_views(seen.rig, seen.subject, seen.markers))
+    assert [pose.state for pose in poses[WALKS:]] == [TrackingState.TRACKING] * (N - WALKS)
+    return float(seen.errors_m(poses)[WALKS:].mean())
+
+
+def test_a_body_is_followed_without_a_marker(plain_m: float) -> None:
+    assert plain_m < 0.03
+
+
+@pytest.mark.parametrize("what", [Exchange.LEGS, Exchange.ARMS, Exchange.BODY])
+def test_an_exchange_in_one_view_costs_little(seen: Seen, plain_m: float, what: Exchange) -> None:
+    exchanged = {(n, 1): what for n in range(50, 75)}
+    pipeline, found = Pipeline(seen.rig, seen.subject, seen.table, Settings()), []
+    poses = []
+    for views in landmark_views(seen.rig, seen.subject, seen.markers, exchanged):
+        poses.append(pipeline.step(views))
+        found.append(pipeline.tell_exchanges())
+    assert seen.errors_m(poses)[WALKS:].mean() < 1.3 * plain_m
+    right = [states == ((0, what) if 50 <= n < 75 else (0, 0)) for n, states in enumerate(found)]
+    assert np.mean(right[WALKS:]) > 0.85
+
+
+def test_a_lost_body_is_found_again(seen: Seen) -> None:
+    views = landmark_views(seen.rig, seen.subject, seen.markers)
+    views[40:70] = [each.changed(lambda _, blobs: replace(blobs, landmarks=None)) for each in views[40:70]]
+    poses = seen.run(views)
+    assert poses[69].state is not TrackingState.TRACKING
+    assert seen.errors_m(poses)[75:].mean() < 0.04
+
+
+def test_exchanging_twice_is_none() -> None:
+    for source in SOURCES:
+        assert (source[source] == np.arange(33)).all()
+    assert (SOURCES[Exchange.UPPER] != SOURCES[Exchange.LEGS]).sum() + 1 == 33  # the nose has no other side
+
+
+def test_costs_of_exchanges_are_of_probabilities() -> None:
+    s = LabelSettings(exchange_rate=0.2, exchange_lasts_s=0.5)
+    cost = compute_change_costs(0.1, s)
+    begins, ends = 1.0 - math.exp(-0.02), 1.0 - math.exp(-0.2)
+    assert cost[Exchange.NOTHING, Exchange.LEGS] == pytest.approx(-math.log(begins * (1.0 - begins) ** 3))
+    assert cost[Exchange.LIMBS, Exchange.ARMS] == pytest.approx(-math.log(ends * (1.0 - ends) * (1.0 - begins) ** 2))
+    assert (cost.argmin(axis=1) == np.arange(len(cost))).all()
+
+
+def test_a_body_is_turned_where_all_views_say_so() -> None:
+    assert is_turned(np.array([Exchange.BODY, Exchange.UPPER])) and not is_turned(np.array([Exchange.BODY, Exchange.LEGS]))
+    assert not is_turned(np.zeros(0, np.int64))

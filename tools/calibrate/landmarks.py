@@ -1,0 +1,129 @@
+"""The T-pose of landmarks: triangulated by name and averaged over the seconds that somebody stands, in any of the poses."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.constellation import assign_points
+from calibration.subject.fit import TPose, fit_takes
+from calibration.subject.tpose import select_marker_subset
+from capture.packets import MarkerFrame, Views
+from capture.stereo.labels import build_marker_frame
+from capture.stereo.matching import add_rig_error, match
+from config.arrays import Floats
+from config.errors import CalibrationError
+from config.joints import JOINTS
+from config.markers import MarkerSet
+from config.settings import Settings
+from database.geometry.skeleton import Skeleton
+from reconstruct.observations import triangulate_landmarks
+from reconstruct.track.landmarks import Exchange, place_landmarks
+
+MIN_FRAMES = 5
+STAND_M = 3.0  # in front of the cameras, before anything is known
+HELD = 0.2  # share of the frames in which a landmark must be seen by two cameras
+WORN_M = 0.15  # from where the body that the landmarks show should wear a marker
+
+
+def average_landmark_tpose(
+    pairs: Sequence[Views], rig: Rig, markers: MarkerSet, skeletons: Sequence[Skeleton], settings: Settings
+) -> TPose:
+    """Average the landmarks, and the markers that are worn near where they show the body, over one take.
+
+    Errors of a landmark last while somebody stands still: the average is no surer than one picture. A body that turns its back
+    to the cameras is taken for one whose left and right are exchanged.
+
+    Args:
+        pairs: views of the pose, by moment.
+        rig: the cameras.
+        markers: with landmarks.
+        skeletons: of other people.
+        settings: of the run.
+    Raises: CalibrationError: too few landmarks in two views.
+    """
+    whole = _average(pairs, rig, markers, Exchange.NOTHING, settings)
+    facing = _compute_facing(whole, markers)
+    if facing @ (rig.middle_m - whole.point_m[whole.valid].mean(axis=0)) < 0.0:
+        whole = _average(pairs, rig, markers, Exchange.BODY, settings)
+    whole = replace(whole, slope_deg=_measure_slope_deg(whole, markers))
+    return _add_worn(whole, pairs, rig, markers, skeletons, settings) if markers.worn.any() else whole
+
+
+def _average(pairs: Sequence[Views], rig: Rig, markers: MarkerSet, state: Exchange, settings: Settings) -> TPose:
+    """Return the T-pose of the landmarks alone. Raises CalibrationError."""
+    landmark, states, nothing = ~markers.worn, np.full(len(rig), state, np.int64), np.full(markers.worn.sum(), -1)
+    at_m = np.tile(rig.middle_m + STAND_M * rig.ahead, (len(markers), 1))
+    frames = list[MarkerFrame]()
+    for pair in pairs:
+        empty = build_marker_frame(pair, match(pair, rig, settings.match, None), nothing)
+        frame = place_landmarks(empty, pair, rig, markers, at_m, states, settings.label)
+        frames.append(triangulate_landmarks(frame, rig, landmark))
+    seen = np.array([frame.valid for frame in frames]).reshape(len(frames), len(markers))
+    held = seen.sum(axis=0) >= max(MIN_FRAMES, HELD * len(frames))
+    if np.count_nonzero(held & markers.torso & landmark) < 3:
+        raise CalibrationError(
+            f"no body found: in {len(frames)} frames two cameras agree on {held.sum()} of {landmark.sum()} landmarks, and "
+            "shoulders and hips are needed; choose seconds in which the performer faces both cameras, whole in both pictures"
+        )
+    point_m, scatter_m, covariance = np.zeros((len(markers), 3)), np.zeros(len(markers)), np.zeros((len(markers), 3, 3))
+    for m in np.flatnonzero(held):
+        points = np.array([frame.point_m[m] for frame in frames if frame.valid[m]])
+        point_m[m] = np.median(points, axis=0)
+        scatter_m[m] = 1.4826 * np.median(np.linalg.norm(points - point_m[m], axis=1))
+        covariance[m] = np.median([frame.covariance_m2[m] for frame in frames if frame.valid[m]], axis=0)
+    return TPose(point_m, held, covariance, scatter_m, len(frames))
+
+
+def _compute_facing(tpose: TPose, markers: MarkerSet) -> Floats:
+    """Return where the body looks: across from right to left and up from hips to shoulders, turned by the right hand, (3,)."""
+    torso = tpose.valid & markers.torso & ~markers.worn
+    left = np.array([JOINTS[joint].startswith("left") for joint in markers.joint])
+    upper = np.array([JOINTS[joint].endswith("UpperArm") for joint in markers.joint])
+    across = tpose.point_m[torso & left].mean(axis=0) - tpose.point_m[torso & ~left].mean(axis=0)
+    up = tpose.point_m[torso & upper].mean(axis=0) - tpose.point_m[torso & ~upper].mean(axis=0)
+    return np.cross(across, up)
+
+
+def _measure_slope_deg(tpose: TPose, markers: MarkerSet) -> float:
+    """Return by how much both arms point above level, across the trunk, 0 where they are not seen."""
+    names, slopes = [JOINTS[joint] if not worn else "" for joint, worn in zip(markers.joint, markers.worn, strict=True)], []
+    ends_m = {}
+    for part in ("UpperArm", "LowerArm", "UpperLeg"):
+        at = [names.index(side + part) for side in ("left", "right")]
+        if not tpose.valid[at].all():
+            return 0.0
+        ends_m[part] = tpose.point_m[at]
+    trunk = (ends_m["UpperArm"] - ends_m["UpperLeg"]).mean(axis=0)
+    for arm in ends_m["LowerArm"] - ends_m["UpperArm"]:
+        sine = arm @ trunk / max(float(np.linalg.norm(arm) * np.linalg.norm(trunk)), 1e-9)
+        slopes.append(np.degrees(np.arcsin(np.clip(sine, -1.0, 1.0))))
+    return float(np.mean(slopes))
+
+
+def _add_worn(
+    tpose: TPose, pairs: Sequence[Views], rig: Rig, markers: MarkerSet, skeletons: Sequence[Skeleton], settings: Settings
+) -> TPose:
+    """Return a T-pose with the markers that are worn: the points nearest to where the body of the landmarks has them."""
+    rows, worn = np.flatnonzero(~markers.worn), np.flatnonzero(markers.worn)
+    by_name = {name: getattr(tpose, name)[rows] for name in ("point_m", "valid", "covariance_m2", "scatter_m")}
+    G, p = fit_takes("", select_marker_subset(markers, rows), [replace(tpose, **by_name)], skeletons).pose
+    joint = markers.joint[worn]
+    due_m = p[joint] + np.einsum("mij,mj->mi", G[joint], markers.offset_m[worn])
+    found = np.full((len(pairs), len(worn), 3), np.nan)
+    spread = np.zeros((len(worn), 3, 3))
+    for f, pair in enumerate(pairs):
+        points = match(add_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
+        choice = assign_points(points.point_m, due_m, WORN_M)
+        found[f, choice >= 0], spread[choice >= 0] = (
+            points.point_m[choice[choice >= 0]],
+            points.covariance_m2[choice[choice >= 0]],
+        )
+    held = np.isfinite(found[:, :, 0]).sum(axis=0) >= max(MIN_FRAMES, HELD * len(pairs))
+    parts = {name: getattr(tpose, name).copy() for name in by_name}
+    for k in np.flatnonzero(held):
+        middle = np.nanmedian(found[:, k], axis=0)
+        parts["point_m"][worn[k]], parts["valid"][worn[k]], parts["covariance_m2"][worn[k]] = middle, True, spread[k]
+        parts["scatter_m"][worn[k]] = np.nanmedian(np.linalg.norm(found[:, k] - middle, axis=1))
+    return replace(tpose, **parts)
