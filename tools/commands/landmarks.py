@@ -17,9 +17,9 @@ app = typer.Typer()
 class LandmarksGetOptions:
     """Options of `duocap landmarks get`."""
 
-    model: Annotated[Literal["lite", "full", "heavy"], typer.Option(help="Which model; full comes with pip, the others with npm.")] = (
-        "full"
-    )
+    model: Annotated[
+        Literal["lite", "full", "heavy"], typer.Option(help="Which model; full comes with pip, the others with npm.")
+    ] = "full"
     given: Annotated[
         Path | None, typer.Option("--from", metavar="FILE", help="A wheel, an npm archive (.tgz) or a .tflite on this disk.")
     ] = None

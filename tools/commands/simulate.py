@@ -29,7 +29,13 @@ class SimulateOptions:
         int,
         typer.Option(min=1, max=8, help="Cameras to place: two in front, the third at the performer's left, the fourth behind."),
     ] = 2
-    look: Annotated[str, typer.Option(metavar="LOOK", help="dark (retro-reflectors), lit (coloured markers), or person: lit, with face and hands, for landmarks.")] = "dark"
+    look: Annotated[
+        str,
+        typer.Option(
+            metavar="LOOK",
+            help="dark (retro-reflectors), lit (coloured markers), or person: lit, with face and hands, for landmarks.",
+        ),
+    ] = "dark"
     size: Annotated[str, typer.Option(metavar="WxH", help="Image size of placed cameras [px].")] = "640x480"
     fps: Annotated[float, typer.Option(help="Frames a second.")] = 60.0
     distance: Annotated[

@@ -13,7 +13,6 @@ from calibration.camera import Rig
 from calibration.guidance.subject import SubjectGuide
 from capture.clock import now_ns
 from capture.packets import Views
-from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from config.errors import CalibrationError, DuocapError
 from config.markers import MarkerSet
@@ -29,6 +28,7 @@ from tools.guide.page import GuideOutcome, Progress, finish_guide, open_guide_pa
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
 from tools.interrupt import raise_on_interrupt
+from tools.run.cameras import describe_room
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "TposeWatch", "watch_tpose"]
 

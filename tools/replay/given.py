@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from capture.clock import now_ns
-from capture.process.control import Order, StartOrder
-from capture.process.control import RoomSettings
+from capture.process.control import Order, RoomSettings, StartOrder
 from capture.process.detector import open_detector
 from capture.process.plan import FrameDetector
 from capture.recording.session import SessionVideo, list_recording_parts

@@ -27,6 +27,7 @@ from capture.sources.webcam.settings import check_settings
 from capture.sources.webcam.webcam import DeviceProvider, Webcam
 from config.arrays import Floats
 from config.errors import SourceError
+from config.markers import MarkerSet
 from config.per_camera import add_tuned_values, find_camera_settings
 from config.settings import CAMERA_NAMES, CameraSettings, Settings
 from tools.run.parts import AwaitedNode

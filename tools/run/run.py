@@ -8,7 +8,6 @@ from pathlib import Path
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
-from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import find_key_settings
 from capture.sources.network.address import hide_secrets
@@ -20,7 +19,7 @@ from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import raise_on_interrupt
-from tools.run.cameras import NODE, check_camera_sources, is_recorded, plan_camera
+from tools.run.cameras import NODE, check_camera_sources, describe_room, is_recorded, plan_camera
 from tools.run.live import RunFiles, plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder

@@ -13,7 +13,6 @@ from tools.arguments import (
     parse_seconds_range,
 )
 from tools.calibrate.outcome import choose_picture_file
-from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     Database,
     GuideBrowser,
