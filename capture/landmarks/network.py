@@ -1,5 +1,6 @@
 """A network of a .tflite file, run on one thread."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ class Network:
             content = _drop_unread_outputs(file.read_bytes(), outputs)
             self._interpreter: Any = Interpreter(model_content=content, num_threads=1)
             self._interpreter.allocate_tensors()
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError, TypeError, IndexError, struct.error) as error:  # of a broken file
             raise LandmarksUnavailableError(f"{file}: cannot be used ({error}); get it again: duocap landmarks get") from error
         entry = self._interpreter.get_input_details()[0]
         self.n = int(entry["shape"][1])
