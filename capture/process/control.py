@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 
 from capture.clock import OffsetMethod
+from capture.landmarks.paced import OFF
 from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
 from config.settings import LANDMARK_MODELS, DetectorSettings
 
@@ -104,7 +105,7 @@ class RoomSettings:
 
     colors_rgb: tuple[tuple[float, float, float], ...] = ()
     learn_s: float = 0.0
-    landmarks: str = "off"
+    landmarks: str = OFF
     has_markers: bool = True
 
 
@@ -319,7 +320,7 @@ def _details_from_room(room: RoomSettings) -> Details:
     details: Details = {"empty_s": room.learn_s} if room.learn_s > 0.0 else {}
     if room.colors_rgb:
         details["colors_rgb"] = ", ".join(" ".join(f"{value:g}" for value in color) for color in room.colors_rgb)
-    if room.landmarks != RoomSettings.landmarks:
+    if room.landmarks != OFF:
         details["landmarks"] = room.landmarks
     if not room.has_markers:
         details["has_markers"] = 0
@@ -334,11 +335,11 @@ def _room_from_details(details: Details) -> RoomSettings:
     known = all(len(color) == 3 and all(0.0 <= value <= 255.0 for value in color) for color in colors)
     learn_s = details.get("empty_s")
     learns = isinstance(learn_s, int | float) and 0.0 < learn_s <= MAX_LEARN_S
-    landmarks = str(details.get("landmarks", "off"))
+    landmarks = str(details.get("landmarks", OFF))
     return RoomSettings(
         tuple((r, g, b) for r, g, b in colors) if known else (),
         float(learn_s or 0.0) if learns else 0.0,
-        landmarks if landmarks in LANDMARK_MODELS else "off",
+        landmarks if landmarks in LANDMARK_MODELS else OFF,
         details.get("has_markers", 1) != 0,
     )
 

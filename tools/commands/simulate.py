@@ -20,7 +20,7 @@ class SimulateOptions:
     ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
     markers: Annotated[
-        str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.")
+        str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around, none.")
     ] = "locomotion"
     rig: Annotated[Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing some.")] = (
         None

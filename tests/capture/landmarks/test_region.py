@@ -12,14 +12,14 @@ def paint_spot(width: int, height: int, at: np.ndarray, radius: float) -> np.nda
     """Return a dark picture with a soft white spot, (height, width, 3)."""
     y, x = np.mgrid[:height, :width] + 0.5
     spot = np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / (2.0 * radius**2))
-    return np.repeat(np.rint(255.0 * spot)[..., None], 3, axis=2).astype(np.uint8)
+    return np.asarray(np.repeat(np.rint(255.0 * spot)[..., None], 3, axis=2), np.uint8)
 
 
 def find_middle(image: np.ndarray) -> np.ndarray:
     """Return the centre of brightness, (2,), 0 to 1."""
     weight = image[..., 0].astype(float)
     y, x = np.mgrid[: image.shape[0], : image.shape[1]] + 0.5
-    return np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum() / image.shape[0]
+    return np.asarray(np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum() / image.shape[0])
 
 
 @pytest.mark.parametrize(("scale", "turn_rad"), [(0.6, 0.4), (1.0, -2.0), (3.7, 0.9), (9.0, 3.0)])

@@ -40,7 +40,7 @@ class SubjectOptions:
         str | None,
         typer.Option(
             metavar="SET",
-            help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around; default that of --subject.",
+            help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around, none; default that of --subject.",
         ),
     ] = None
     start: Annotated[
