@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,15 +226,15 @@ class MarkerFrame:
         """Return the frame of some of its markers, (M,), as if there were no others."""
         if which.all():
             return self
-        by_marker = {name: getattr(self, name)[which] for name in _BY_MARKER}
-        by_view = {name: getattr(self, name)[:, which] for name in _BY_VIEW}
+        by_marker: dict[str, Any] = {name: getattr(self, name)[which] for name in _BY_MARKER}
+        by_view: dict[str, Any] = {name: getattr(self, name)[:, which] for name in _BY_VIEW}
         return replace(self, **by_marker, **by_view)
 
     def spread(self, which: Bools) -> "MarkerFrame":
         """Return the frame of more markers, (M,), of which these are some; the others are not seen."""
         if which.all():
             return self
-        changed = {}
+        changed: dict[str, Any] = {}
         for name, axis in (*((name, 0) for name in _BY_MARKER), *((name, 1) for name in _BY_VIEW)):
             part = getattr(self, name)
             shape = list(part.shape)

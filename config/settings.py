@@ -169,7 +169,7 @@ class SolveSettings:
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
     marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
-    landmark_lasts_s: float = 0.1  # time constant of the errors of landmarks: those of consecutive frames are alike
+    landmark_lasts_s: float = 0.03  # time constant of the errors of landmarks: those of consecutive frames are alike
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

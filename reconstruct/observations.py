@@ -154,6 +154,14 @@ def _compute_root_information(covariance: Floats, sigma: Floats, valid: Bools, o
     return True
 
 
+def compute_landmark_share(seconds: float, lasts_s: float) -> float:
+    """Return the share of the image points of landmarks that counts, some time after the last, as their errors last; 1 of none.
+
+    tanh(t / 2 tau): over many frames the information of correlated errors, exp(-t / tau), on what stands still.
+    """
+    return math.tanh(0.5 * seconds / lasts_s) if seconds > 0.0 else 1.0
+
+
 def find_single_view_markers(frame: MarkerFrame) -> Bools:
     """Return which markers are seen but not triangulated, (M,)."""
     return np.asarray(frame.shown & ~frame.valid)
@@ -187,7 +195,7 @@ def triangulate_landmarks(frame: MarkerFrame, rig: Rig, landmark: Bools) -> Mark
     rows = np.flatnonzero(landmark & (np.count_nonzero(frame.seen, axis=0) > 1))
     if not len(rows):
         return frame
-    px, seen, sigma = (np.ascontiguousarray(part[:, rows]) for part in (frame.image_px, frame.seen, frame.sigma_px))
+    px, seen, sigma = frame.image_px[:, rows], frame.seen[:, rows], frame.sigma_px[:, rows]
     point_m, covariance = triangulate_views(rig, px, seen, np.where(seen, sigma, 1.0))
     again = np.stack([np.nan_to_num(camera.project(point_m), nan=1e6) for camera in rig.cameras])
     off = np.where(seen, np.linalg.norm(again - px, axis=2) / np.where(seen, sigma, 1.0), 0.0)

@@ -147,7 +147,7 @@ def fit_landmarks(recordings: Sequence[Recording], settings: Settings) -> Iterat
         errors = np.concatenate([_collect_errors(recordings, markers, k, s.landmark_score) for k in both])
         sigma_m[m] = 1.4826 * np.median(np.abs(errors))
     yield "# No markers: landmarks of the body that are found in each picture (BlazePose). Offsets, x to the performer's left,"
-    yield "# y up, z forward, metres, T-pose, and deviations are of rendered people (`python -m benchmarks.reconstruct.landmarks`)."
+    yield "# y up, z forward, metres, T-pose; deviations are of rendered people (`python -m benchmarks.reconstruct.landmarks`)."
     for m, name in enumerate(markers.names):
         yield f'\n[{name}]\nlandmark = "{LANDMARKS[markers.landmark[m]]}"\nlandmark_sigma_m = {sigma_m[m]:.3f}'
         yield f'joint = "{JOINTS[markers.joint[m]]}"' + ("\ntorso = true" if markers.torso[m] else "")

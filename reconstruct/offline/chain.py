@@ -19,11 +19,12 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
+from config.settings import SolveSettings
 from database.geometry.rotations import rotvec_from_matrix
 from numerics.banded import compute_marginal_blocks, eliminate_leading, solve_banded
 from numerics.definite import mirror_triangle
 from reconstruct.models.local.model import DOFS, FULL, Quadratic, build_local_model
-from reconstruct.observations import Observations, observations_from_markers
+from reconstruct.observations import Observations, compute_landmark_share, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
 from reconstruct.solve.energy import compute_energy
@@ -38,6 +39,7 @@ RHO = 0.8
 ROOT_RAD, ROOT_M = 0.003, 0.003  # accelerations of the root in a frame of the database
 FREE = 10.0  # standard deviation of the root's absolute pose, which nothing but the markers tells
 MARKER_SIGMA_M = 0.006
+LANDMARK_LASTS_S = SolveSettings().landmark_lasts_s
 FIXED = 1e10  # precision of a frame that must not move
 MAX_STEP = 0.7  # radians or metres
 MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
@@ -145,7 +147,13 @@ class Chain:
         self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
         self._pose_share = [trust.pose_share if frame.shown.all() else trust.gap_share for frame in frames]
         sigma_m = np.full(len(subject.markers), trust.marker_sigma_m)
-        self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
+        if subject.markers.worn.all():
+            self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
+            return
+        worn, times_s = subject.markers.worn, 1e-9 * np.array([frame.t_capture_ns for frame in frames])
+        steps_s = np.diff(times_s, append=2.0 * times_s[-1] - times_s[-2])
+        shares = [np.where(worn, 1.0, compute_landmark_share(step_s, LANDMARK_LASTS_S)) for step_s in steps_s]
+        self._seen = [observations_from_markers(f, rig, sigma_m, None, share) for f, share in zip(frames, shares, strict=True)]
 
     def solve(self, motion: TakeMotion, iterations: int) -> tuple[TakeMotion, Floats]:
         """Move the poses towards a minimum; return them and their energy by frames, (N,)."""

@@ -116,7 +116,8 @@ class StretchSolver:
         start, nothing = bridge_untracked(live.poses, tracked, self._fps), np.zeros(len(options.visible), bool)
         frames = [used if known else used.only(nothing) for used, known in zip(live.markers, tracked, strict=True)]
         used, motion = list(live.markers), start
-        if live.views:
+        # Landmarks have their labels: what is exchanged was decided live, with hypotheses.
+        if live.views and options.subject.markers.worn.all():
             first = self._solver.solve(frames, start, _report_round_progress(progress, 0, ROUNDS + 2), 1)
             views = TakeViews(live.markers, live.views, tracked)
             frames, motion = relabel_take(

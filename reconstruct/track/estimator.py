@@ -1,6 +1,5 @@
 """The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
 
-import math
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +20,7 @@ from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import LocalModel, Neighbours, compute_strangeness_rad, weigh_neighbours
 from reconstruct.observations import (
     Observations,
+    compute_landmark_share,
     find_monocular_rays,
     find_single_view_markers,
     observations_from_markers,
@@ -183,7 +183,7 @@ class Estimator:
 
     def compute_landmark_share(self, seconds: float) -> float:
         """Return the share of the image points of landmarks that counts, some time after the last: their errors last."""
-        return math.tanh(0.5 * seconds / self._settings.landmark_lasts_s) if seconds > 0.0 else 1.0
+        return compute_landmark_share(seconds, self._settings.landmark_lasts_s)
 
     def _share(self, seconds: float) -> Floats | None:
         """Return the share of every marker's image points that counts, (M,), None where all of them do."""

@@ -202,7 +202,7 @@ def find_body(views: Views, rig: Rig, estimator: Estimator, s: LabelSettings) ->
     frame = build_marker_frame(views, points, nothing)
     tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     about_m = np.tile(rig.middle_m + USUAL_DISTANCE_M * rig.ahead, (len(markers), 1))
-    starts = []
+    starts = list[tuple[float, int, Ints, Root]]()
     for states in _list_states(len(views), shown):
         placed = place_landmarks(frame, views, rig, markers, about_m, states, s)
         lifted = triangulate_landmarks(placed, rig, ~markers.worn)
@@ -221,13 +221,15 @@ def _solve_body(
     """Return the pose solved from the landmarks in some states, beginning with a T-pose; None where there is none."""
     markers = estimator.subject.markers
     tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-    state, estimate = BodyState(views.t_capture_ns, tpose, *root), None
-    for _ in range(2):
+    state = BodyState(views.t_capture_ns, tpose, *root)
+    estimate: Estimate | None = None
+    for _ in range(2):  # from where the T-pose is, then from there
         placed = place_landmarks(frame, views, rig, markers, estimator.world(state), states, s)
         estimate = estimator.estimate(placed, state)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         state = estimate.state
+    assert estimate is not None
     cost = _judge_start(states, (state.rotation, state.position_m), rig) - estimator.log_evidence(estimate)
     return FoundBody(placed, states, estimate, cost)
 
