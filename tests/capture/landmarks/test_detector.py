@@ -58,6 +58,30 @@ def test_a_picture_on_its_side_and_a_grey_one_are_no_fault(camera: SimulatedCame
             assert found is None or (np.isfinite(found.image_px).all() and 0.0 <= found.score.min() <= found.score.max() <= 1.0)
 
 
+def test_the_one_who_is_followed_is_kept_when_a_second_person_comes(camera: SimulatedCamera) -> None:
+    detector, empty = LandmarkDetector("full"), np.full((480, 640, 3), 90, np.uint8)
+    n_near = 0
+    for k in range(20, 60):
+        person = camera.frame_at(k).image
+        found = detector.step(Frame(0, k, k, np.hstack([person, empty if k < 40 else person])))
+        n_near += found is not None and bool(found.image_px[:, 0].mean() < 640)
+        assert found is None or found.image_px[:, 0].mean() < 640
+    assert n_near > 25
+
+
+def test_somebody_half_out_of_the_picture_is_followed_by_what_shows(camera: SimulatedCamera) -> None:
+    detector = LandmarkDetector("full")
+    whole = camera.frame_at(45).image
+    joints_px = camera.performer.rig.cameras[0].project(camera.performer.joints_at(camera.times_s[[45]])[1][0])
+    knees = int(joints_px[[JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["rightLowerLeg"]], 1].mean())
+    shown = [whole] * 13 + [np.ascontiguousarray(whole[:knees])] * 5
+    found = [detector.step(Frame(0, k, k, image)) for k, image in enumerate(shown)][-1]
+    assert found is not None
+    wrist, ankle = LANDMARK_INDEX["left_wrist"], LANDMARK_INDEX["left_ankle"]
+    assert np.linalg.norm(found.image_px[wrist] - joints_px[JOINT_INDEX["leftHand"]]) < 0.12 * np.ptp(joints_px[:, 1])
+    assert found.score[ankle] < 0.3
+
+
 def test_an_empty_room_shows_nobody(camera: SimulatedCamera) -> None:
     empty = SimulatedCamera(replace(SCENE, empty_s=1.0), 0)
     detector = LandmarkDetector("full")
