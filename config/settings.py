@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 CAMERA_NAMES: Final = ("left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth")  # of a rig, in its order
 LOCAL_MODELS: Final = ("gaussian", "paper")  # the names of the registry (reconstruct/models/local/neighbourhood.py)
+LANDMARK_MODELS: Final = ("lite", "full", "heavy")  # BlazePose's
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
 Control = Annotated[str, "auto or a number"]
@@ -39,6 +40,13 @@ class CameraSettings:
     gain: Control = "auto"  # auto or a number
     white_balance: Control = "auto"  # auto or a temperature [K]
     focus: Control = "auto"  # auto or a number
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkSettings:
+    """Landmarks of the body in the pictures, as markers of another kind."""
+
+    model: Literal["off", "lite", "full", "heavy"] = "off"  # BlazePose's; the larger, the better and slower (duocap doctor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +258,7 @@ class Settings:
 
     detector: DetectorSettings = field(default_factory=DetectorSettings)
     camera: CameraSettings = field(default_factory=CameraSettings)
+    landmarks: LandmarkSettings = field(default_factory=LandmarkSettings)
     time: TimeSettings = field(default_factory=TimeSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     match: MatchSettings = field(default_factory=MatchSettings)

@@ -59,6 +59,7 @@ COMMANDS = {
     "run": CommandEntry("tools.commands.run", False, "Turn cameras, two or more, into motion, live."),
     "record": CommandEntry("tools.commands.record", False, "Record cameras: videos, stamps, detections, poses."),
     "replay": CommandEntry("tools.commands.replay", False, "Turn recorded videos or a session into full-body motion."),
+    "landmarks": CommandEntry("tools.commands.landmarks", True, "Get the networks that find a body's landmarks."),
     "batch": CommandEntry("tools.commands.batch", False, "Run many takes as one job, on all cores or a cluster."),
     "evaluate": CommandEntry("tools.commands.evaluate.group", True, "Measure errors on your own clips or published ones."),
     "solve": CommandEntry("tools.commands.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),

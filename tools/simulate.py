@@ -146,7 +146,7 @@ def _format_markers(performer: Performer) -> str:
     for m, name in enumerate(markers.names):
         table: dict[str, object] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}
         table["offset_m"] = markers.offset_m[m].tolist()
-        if scene.look == "lit" or markers.has_color[m]:
+        if scene.look != "dark" or markers.has_color[m]:
             table["color_rgb"] = np.rint(colors[m]).astype(int).tolist()
         tables[name] = table
     return tomli_w.dumps(tables)

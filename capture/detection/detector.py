@@ -35,7 +35,7 @@ from capture.detection.mode import (
     measure_light,
 )
 from capture.detection.touching import BlobExtents, TouchingMarkers
-from capture.packets import Blobs, Frame
+from capture.packets import Blobs, Frame, Landmarks
 from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import DetectorSettings
@@ -79,6 +79,24 @@ class BackgroundLearner(Protocol):
         ...
 
 
+class LandmarkFinder(Protocol):
+    """Finds the landmarks of the body."""
+
+    def step(self, frame: Frame) -> Landmarks | None:
+        """Return those of one frame, None where nobody is found."""
+
+    def details(self) -> dict[str, float]:
+        """Return figures for the status."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoughtOnBody:
+    """What is sought on the body: markers, and landmarks by a finder where there is one."""
+
+    markers: bool = True
+    landmarks: LandmarkFinder | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class DetectorView:
     """The last frame of a detector: runs of foreground (row, first column, last), (R, 3), valid until the next step.
@@ -107,13 +125,15 @@ class Detector:
         colors_rgb: ArrayLike | None = None,
         live: BackgroundLearner | None = None,
         min_markers: int = MIN_MARKERS,
+        sought: SoughtOnBody | None = None,
     ) -> None:
         """Prepare.
 
         background: learned beforehand; live: learned meanwhile, used instead of it; colors_rgb: expected marker colours,
         (C, 3) 0-255, None or empty for bright markers; min_markers: number of bright markers needed for the threshold, fewer
-        than usual for a wand.
+        than usual for a wand; sought: markers and landmarks, None: markers alone.
         """
+        self._sought = sought or SoughtOnBody()
         self._background, self._live, self._min_markers = background, live, min_markers
         colors = np.zeros((0, 3)) if colors_rgb is None else np.asarray(colors_rgb, float).reshape(-1, 3)
         self._table: ColorTable | None = build_color_table(colors) if len(colors) else None
@@ -151,6 +171,10 @@ class Detector:
         """Return the background's notices since the last call."""
         return [] if self._live is None else self._live.notices()
 
+    def details(self) -> dict[str, float]:
+        """Return figures for the status."""
+        return {} if self._sought.landmarks is None else self._sought.landmarks.details()
+
     @property
     def flooded(self) -> bool:
         """Whether the last frame had too much foreground to detect anything."""
@@ -165,8 +189,15 @@ class Detector:
 
         Raises CalibrationError: the image has another size than the background.
         """
+        light, dark_share = measure_light(frame.image)
+        m = self._detect_markers(frame, dark_share) if self._sought.markers else self._none()
+        landmarks = None if self._sought.landmarks is None else self._sought.landmarks.step(frame)
+        parts = (m.points_px, m.area_px, m.color_rgb, m.sigma_px)
+        return Blobs(frame.camera, frame.index, frame.t_capture_ns, *parts, light, landmarks)
+
+    def _detect_markers(self, frame: Frame, dark_share: float) -> DetectedMarkers:
+        """Return the markers of one frame."""
         image = frame.image
-        light, dark_share = measure_light(image)
         finder = self._prepare(image, dark_share)
         bounds = self._static if self._live is None else self._live.bounds()
         detect = self._by_color if self.mode is Mode.COLOR else self._bright
@@ -177,8 +208,7 @@ class Detector:
         if len(markers) > MAX_MARKERS:
             finder.flooded = True
             markers = markers.none()
-        m = markers
-        return Blobs(frame.camera, frame.index, frame.t_capture_ns, m.points_px, m.area_px, m.color_rgb, m.sigma_px, light)
+        return markers
 
     def _prepare(self, image: Image, dark_share: float) -> ForegroundRuns:
         """Allocate what depends on the first image; choose the mode again when the lighting has changed."""

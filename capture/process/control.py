@@ -13,8 +13,9 @@ from typing import Any
 import msgpack
 
 from capture.clock import OffsetMethod
+from capture.landmarks.paced import OFF
 from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
-from config.settings import DetectorSettings
+from config.settings import LANDMARK_MODELS, DetectorSettings
 
 MAX_TEXT = 4000
 MAX_DETAILS = 64
@@ -95,14 +96,17 @@ class RecentreOrder:
 
 @dataclass(frozen=True, slots=True)
 class RoomSettings:
-    """What the detectors need to know of the room.
+    """What the detectors need to know of the room and of the performer.
 
     colors_rgb: of the markers, 0-255, where they have some; learn_s: for so long the performer is out of view at the start, and
-    the background is learned; 0: it is not.
+    the background is learned; 0: it is not; landmarks: the model that finds the body's, `off` for none; has_markers: whether any
+    are worn.
     """
 
     colors_rgb: tuple[tuple[float, float, float], ...] = ()
     learn_s: float = 0.0
+    landmarks: str = OFF
+    has_markers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +320,10 @@ def _details_from_room(room: RoomSettings) -> Details:
     details: Details = {"empty_s": room.learn_s} if room.learn_s > 0.0 else {}
     if room.colors_rgb:
         details["colors_rgb"] = ", ".join(" ".join(f"{value:g}" for value in color) for color in room.colors_rgb)
+    if room.landmarks != OFF:
+        details["landmarks"] = room.landmarks
+    if not room.has_markers:
+        details["has_markers"] = 0
     return details
 
 
@@ -327,7 +335,13 @@ def _room_from_details(details: Details) -> RoomSettings:
     known = all(len(color) == 3 and all(0.0 <= value <= 255.0 for value in color) for color in colors)
     learn_s = details.get("empty_s")
     learns = isinstance(learn_s, int | float) and 0.0 < learn_s <= MAX_LEARN_S
-    return RoomSettings(tuple((r, g, b) for r, g, b in colors) if known else (), float(learn_s or 0.0) if learns else 0.0)
+    landmarks = str(details.get("landmarks", OFF))
+    return RoomSettings(
+        tuple((r, g, b) for r, g, b in colors) if known else (),
+        float(learn_s or 0.0) if learns else 0.0,
+        landmarks if landmarks in LANDMARK_MODELS else OFF,
+        details.get("has_markers", 1) != 0,
+    )
 
 
 _ORDERS: dict[str, Callable[[_OrderFields], Order]] = {

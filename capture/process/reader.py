@@ -73,6 +73,7 @@ class CameraReader:
             raise
         self._skipping = self.source if plan.paced and isinstance(self.source, SkippingSource) else None
         self._every = 1  # of the source's frames one is wanted
+        self._detector_details: Callable[[], Details] = getattr(self._detector, "details", dict)
         self._detector_notices: Callable[[], list[str]] = getattr(self._detector, "notices", list)
         self._tuner = Tuner(self.source, self._detector)
         self._health = Health(side, self.source.fps, self.notices)
@@ -111,7 +112,7 @@ class CameraReader:
         lost = self._reopening is not None and self._reopening.lost
         state: Details = {"reopening": int(lost), "health": self._health.message, "stamp": str(self.source.stamp)}
         resting: Details = {"resting": "previews"} if self._preview is not None and self._preview.resting else {}
-        return {**facts, **self._tuner.details(), **state, **resting, "repeated": self._n_repeated}
+        return {**facts, **self._tuner.details(), **self._detector_details(), **state, **resting, "repeated": self._n_repeated}
 
     @property
     def preview(self) -> str:

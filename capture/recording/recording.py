@@ -8,8 +8,9 @@ import numpy as np
 
 from capture.background.live import LiveBackground
 from capture.background.statistics import Background, estimate_background, learn_background, read_images_between, sample_images
-from capture.detection.detector import Detector
+from capture.detection.detector import Detector, SoughtOnBody
 from capture.detection.mode import MIN_MARKERS
+from capture.landmarks.paced import OFF, open_landmarks
 from capture.packets import Blobs, Frame, Views
 from capture.recording.polled import estimate_polled_times
 from capture.recording.session import is_session, merge_in_time_order, open_session_videos
@@ -61,13 +62,19 @@ class CaptureRecording:
     """
 
     def __init__(
-        self, spec: RecordingSpec, settings: DetectorSettings, markers: MarkerSet, min_markers: int = MIN_MARKERS
+        self,
+        spec: RecordingSpec,
+        settings: DetectorSettings,
+        markers: MarkerSet,
+        min_markers: int = MIN_MARKERS,
+        landmarks: str = OFF,
     ) -> None:
         """Open and check.
 
-        min_markers: number of markers that a detector must see to find its threshold. Raises SourceError: a source is missing or
-        unreadable, or they do not fit their timestamps.
+        min_markers: number of markers that a detector must see to find its threshold; landmarks: the model that finds the body's.
+        Raises SourceError: a source is missing or unreadable, or they do not fit their timestamps.
         """
+        self._landmarks, self._has_markers = landmarks, bool(markers.worn.any())
         self.spec = spec
         self._settings, self._min_markers = settings, min_markers
         self._colors = markers.color_rgb[markers.has_color]
@@ -157,13 +164,18 @@ class CaptureRecording:
         """
         if self._session is not None and self.spec.background_s is None:
             live = [LiveBackground(self._settings.k_sigma, self._settings.min_difference) for _ in self.sizes]
-            return [Detector(self._settings, None, self._colors, each, self._min_markers) for each in live]
+            return [Detector(self._settings, None, self._colors, each, self._min_markers, self._sought()) for each in live]
         if self.backgrounds is None:
             self.learn_background()
         assert self.backgrounds is not None
         return [
-            Detector(self._settings, background, self._colors, min_markers=self._min_markers) for background in self.backgrounds
+            Detector(self._settings, background, self._colors, min_markers=self._min_markers, sought=self._sought())
+            for background in self.backgrounds
         ]
+
+    def _sought(self) -> SoughtOnBody:
+        """Return what is sought in one camera's pictures; landmarks in all of them, however long that takes."""
+        return SoughtOnBody(self._has_markers, open_landmarks(self._landmarks, max_every=1))
 
     def synchroniser(self, settings: TimeSettings) -> Synchroniser:
         """Return a synchroniser with the time budget of this recording."""

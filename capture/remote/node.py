@@ -32,7 +32,7 @@ PAUSE_NS = 2_000_000_000  # after a failure or the end of a run
 class NodePlan:
     """One node.
 
-    camera: its number; address: of the run's control socket; detector: called with settings, source, colors_rgb and learn_s;
+    camera: its number; address: of the run's control socket; detector: called with settings, source and room;
     others as in CameraPlan.
     """
 
@@ -122,7 +122,7 @@ class CameraNode:
         plan = CameraPlan(
             self._plan.camera,
             self._plan.source,
-            lambda source: self._plan.detector(order.detector, source, order.room.colors_rgb, order.room.learn_s),
+            lambda source: self._plan.detector(order.detector, source, order.room),
             self._plan.paced,
             clock=self.connection.clock,
             keys=self._plan.keys,

@@ -159,7 +159,7 @@ def _refine_over_motion(
     from tools.calibrate.motion import refine_subject
 
     assert task.motion is not None
-    recording = CaptureRecording(source.spec, settings.detector, task.markers)
+    recording = CaptureRecording(source.spec, settings.detector, task.markers, landmarks=settings.landmarks.model)
     with open_progress_bar("movement") as progress:
         [pairs] = read_pairs(recording, [task.motion], task.rig, progress)
     movement = refine_subject(result, pairs, task.rig, task.database, settings)
@@ -180,7 +180,7 @@ def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: S
     tposes, names = [], []
     several = sum(len(source.windows) for source in sources) > 1
     for source in sources:
-        recording = CaptureRecording(source.spec, settings.detector, task.markers)
+        recording = CaptureRecording(source.spec, settings.detector, task.markers, landmarks=settings.landmarks.model)
         with open_progress_bar("T-pose") as progress:
             found = read_pairs(recording, [window.seconds for window in source.windows], task.rig, progress)
         for window, pairs in zip(source.windows, found, strict=True):

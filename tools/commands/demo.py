@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from config.settings import Settings
 from tools.arguments import check_recording_file, set_model
-from tools.commands.options import Headless, Model, RecordFile, Vmc, add_settings_options
+from tools.commands.landmarks import set_landmarks
+from tools.commands.options import Headless, LandmarkModel, Model, RecordFile, Vmc, add_settings_options
 from tools.outputs import create_vmc_outputs
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ class DemoOptions:
         typer.Option(min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s."),
     ] = None
     views: Annotated[int, typer.Option(min=1, max=8, help="Simulated cameras.")] = 2
+    markers: Annotated[
+        Literal["all_around", "none"],
+        typer.Option(help="What the performer wears; none: tracked by landmarks of the body in the pictures."),
+    ] = "all_around"
+    landmarks: LandmarkModel = None
     headless: Headless = False
     vmc: Vmc = None
     record: RecordFile = None
@@ -42,7 +48,8 @@ def demo(settings: Settings, options: DemoOptions) -> None:
     from tools.run.prepared import PreparedProcesses
 
     outputs, record = create_vmc_outputs(options.vmc), check_recording_file(options.record)
-    settings = set_model(settings, options.model)
+    has_markers = options.markers != "none"
+    settings = set_landmarks(set_model(settings, options.model), options.landmarks or (None if has_markers else "full"))
     with PreparedProcesses((RECONSTRUCTION, *[CAMERA] * options.views)) as prepared:
         _perform(settings, options, outputs, record, prepared)
 
@@ -87,7 +94,7 @@ def _perform(
             task = bars.add_task("getting ready", total=None)
             report = run_demo(
                 settings,
-                DemoPlan(motions, options.seconds, options.views, outputs, record),
+                DemoPlan(motions, options.seconds, options.views, options.markers != "none", outputs, record),
                 notes.print,
                 lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
                 prepared,

@@ -105,6 +105,10 @@ Model = Annotated[
         callback=check_model_name,
     ),
 ]
+LandmarkModel = Annotated[
+    Literal["lite", "full", "heavy", "off"] | None,
+    typer.Option("--landmarks", help="Find landmarks of the body in the pictures, the same as --set landmarks.model."),
+]
 Lag = Annotated[
     float | None,
     typer.Option(

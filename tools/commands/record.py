@@ -9,7 +9,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_session_path, set_model
-from tools.commands.options import CameraOptions, Database, Model, VideoFps, add_settings_options
+from tools.commands.landmarks import set_landmarks
+from tools.commands.options import CameraOptions, Database, LandmarkModel, Model, VideoFps, add_settings_options
 from tools.commands.run import order_cameras
 
 
@@ -31,6 +32,7 @@ class RecordOptions:
     seconds: Annotated[float | None, typer.Option(min=0.1, help="Record for so long.", show_default="until Ctrl-C")] = None
     fps: VideoFps = None
     model: Model = None
+    landmarks: LandmarkModel = None
 
 
 @add_settings_options
@@ -41,6 +43,7 @@ def record(settings: Settings, options: RecordOptions) -> None:
     if (options.rig is None) != (options.subject is None):
         missing = "--rig" if options.rig is None else "--subject"
         raise typer.BadParameter("poses need both --rig and --subject", param_hint=missing)
+    settings = set_landmarks(settings, options.landmarks)
     cameras, folder = order_cameras(options.cameras), _folder(settings, options.out)
     if options.rig is None or options.subject is None:
         report = record_cameras(settings, cameras, folder, options.fps, options.seconds, _note)

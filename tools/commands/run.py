@@ -8,6 +8,7 @@ import typer
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import check_session_path, set_lag, set_model, set_styles
+from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     PLAYED_FILES,
     WHICH_CAMERA,
@@ -15,6 +16,7 @@ from tools.commands.options import (
     Database,
     Headless,
     Lag,
+    LandmarkModel,
     Model,
     RecordSession,
     Rig,
@@ -40,6 +42,7 @@ class RunOptions:
     vmc: Vmc = None
     record: RecordSession = None
     model: Model = None
+    landmarks: LandmarkModel = None
     lag: Lag = None
     background: Annotated[
         float | None,
@@ -67,6 +70,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     from tools.viewer import open_viewer
 
     cameras = order_cameras(options.cameras)
+    settings = set_landmarks(settings, options.landmarks)
     styles = options.styles
     settings = set_lag(set_styles(settings, styles.style, styles.save_style, styles.no_style), options.lag)
     check_address(settings.stream.address, find_key_settings(settings.stream))

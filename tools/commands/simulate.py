@@ -20,7 +20,7 @@ class SimulateOptions:
     ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
     markers: Annotated[
-        str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.")
+        str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around, none.")
     ] = "locomotion"
     rig: Annotated[Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing some.")] = (
         None
@@ -29,7 +29,13 @@ class SimulateOptions:
         int,
         typer.Option(min=1, max=8, help="Cameras to place: two in front, the third at the performer's left, the fourth behind."),
     ] = 2
-    look: Annotated[str, typer.Option(metavar="LOOK", help="dark (retro-reflectors) or lit (coloured markers).")] = "dark"
+    look: Annotated[
+        str,
+        typer.Option(
+            metavar="LOOK",
+            help="dark (retro-reflectors), lit (coloured markers), or person: lit, with face and hands, for landmarks.",
+        ),
+    ] = "dark"
     size: Annotated[str, typer.Option(metavar="WxH", help="Image size of placed cameras [px].")] = "640x480"
     fps: Annotated[float, typer.Option(help="Frames a second.")] = 60.0
     distance: Annotated[
@@ -87,7 +93,7 @@ def simulate(settings: Settings, options: SimulateOptions) -> None:
         fps=options.fps,
         start_s=options.start,
         seconds=options.seconds,
-        empty_s=(1.0 if options.look == "lit" else 0.0) if options.empty is None else options.empty,
+        empty_s=(1.0 if options.look != "dark" else 0.0) if options.empty is None else options.empty,
         tpose_s=options.tpose,
         turn_deg=options.turn,
         marker_mm=options.marker_mm,

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
-from capture.detection.detector import Detector
+from capture.detection.detector import Detector, SoughtOnBody
+from capture.landmarks.paced import open_landmarks
 from capture.packets import Blobs, Views
+from capture.process.control import RoomSettings
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import find_key_settings
@@ -16,6 +18,7 @@ from capture.sources.simulated.camera import SimulatedCamera, draw_shutter_times
 from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
+from config.markers import NO_MARKERS
 from config.settings import Settings
 from database.builtin import make_demo_performance
 from database.geometry.rigid import RigidMotion
@@ -37,6 +40,7 @@ from tools.run.supervisor import Supervisor, choose_session_name
 
 # The performer walks in circles: markers that show from behind, too, and the first two cameras two metres apart.
 SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
+UNMARKED_SCENE = replace(SCENE, markers=NO_MARKERS, look="person", fps=30.0, exposure_ms=8.0)
 TPOSE_S = (0.5, 2.5)
 TPOSE_STEP = 3
 TURN_MS = 30
@@ -55,10 +59,17 @@ class DemoScene:
     seconds: float
 
 
-def stage_demo(seconds: float | None, n_views: int = 2) -> DemoScene:
-    """Return the scene of the demo. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
-    clip = make_demo_performance(SCENE.fps, seconds)
-    performer = make_scene_performer(replace(SCENE, views=n_views), clip)
+def stage_demo(seconds: float | None, n_views: int = 2, has_markers: bool = True) -> DemoScene:
+    """Return the scene of the demo.
+
+    Args:
+        seconds: None for the whole programme.
+        n_views: simulated cameras.
+        has_markers: False: a person without any, in a lit room.
+    Raises: DuocapError: an impossible length.
+    """
+    scene = replace(SCENE if has_markers else UNMARKED_SCENE, views=n_views)
+    performer = make_scene_performer(scene, make_demo_performance(scene.fps, seconds))
     return DemoScene(performer, performer.duration_s)
 
 
@@ -75,7 +86,7 @@ def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings)
     """
     performer = stage.performer
     if len(performer.rig) == 1:
-        performer = stage_demo(stage.seconds).performer
+        performer = stage_demo(stage.seconds, has_markers=bool(performer.markers.worn.any())).performer
     cameras = [SimulatedCamera(performer.scene, camera, performer) for camera in range(len(performer.rig))]
     views = [Views(blobs) for blobs in zip(*(_detect_tpose(camera, settings) for camera in cameras), strict=True)]
     opened = open_database(database)
@@ -84,15 +95,22 @@ def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings)
 
 def _detect_tpose(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     """Return what one camera sees of the T-pose."""
-    detector = Detector(settings.detector)
+    detector = Detector(settings.detector, sought=_seek(camera.performer, settings, max_every=1))
     first, last = (round(t * camera.fps) for t in TPOSE_S)
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
+
+
+def _seek(performer: Performer, settings: Settings, max_every: int) -> SoughtOnBody:
+    """Return what is sought on the performer; landmarks in one of so many pictures at least."""
+    return SoughtOnBody(bool(performer.markers.worn.any()), open_landmarks(settings.landmarks.model, max_every))
 
 
 def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
     """Return the plan of a camera that looks at the stage; its process gets the performer, and need not make the motion again."""
     source = partial(SimulatedCamera, stage.performer.scene, camera, stage.performer)
-    return CameraPlan(camera, source, partial(open_detector, settings.detector), paced=True, preview=settings.stream.preview)
+    room = RoomSettings(landmarks=settings.landmarks.model, has_markers=bool(stage.performer.markers.worn.any()))
+    detector = partial(open_detector, settings.detector, room=room)
+    return CameraPlan(camera, source, detector, paced=True, preview=settings.stream.preview)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +121,7 @@ class DemoPlan:
         database: the motions to reconstruct with.
         seconds: length of the demo [s]; None for the whole programme.
         n_views: simulated cameras.
+        has_markers: whether the performer wears any.
         outputs: factories of outputs that get every message besides the subscribers.
         record: a file to record to.
     """
@@ -110,6 +129,7 @@ class DemoPlan:
     database: Path
     seconds: float | None = None
     n_views: int = 2
+    has_markers: bool = True
     outputs: Sequence[OutputFactory] = ()
     record: Path | None = None
 
@@ -130,21 +150,22 @@ def run_demo(
         DuocapError: for what the user can mend.
     """
     n_views = demo.n_views
-    stage = stage_demo(demo.seconds, n_views)
+    stage = stage_demo(demo.seconds, n_views, demo.has_markers)
+    fps = stage.performer.scene.fps
     tell("calibrating the performer from the T-pose")
     subject = calibrate_demo_subject(stage, demo.database, settings)
     tell(f"starting {n_views} camera{'s' * (n_views > 1)} and the reconstruction")
     session = choose_session_name()
     rig = stage.performer.rig
     cameras = [_plan_camera(settings, stage, camera) for camera in range(n_views)]
-    plan = plan_reconstruction(rig, subject, demo.database, settings, session, SCENE.fps, RunFiles(demo.outputs, demo.record))
+    plan = plan_reconstruction(rig, subject, demo.database, settings, session, fps, RunFiles(demo.outputs, demo.record))
     subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), find_key_settings(settings.stream))
     with raise_on_interrupt(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()
         skeleton = _wait_for_skeleton(run, subscriber)
         t_start_ns = run.start()
         tell(f"streaming at {settings.stream.address}")
-        watch = RateWatch(t_start_ns, SCENE.fps)
+        watch = RateWatch(t_start_ns, fps)
         world = SimulatedWorld(compose_rig_message(rig, session))
         advance = partial(_show_progress, progress, t_start_ns, stage.seconds)
         receipts = _collect_stream(run, subscriber, world, advance, partial(_adapt_frame_rate, run, watch, tell))
@@ -158,7 +179,7 @@ def run_demo(
     frames = tuple(count["frames"] + count["skipped"] for count in counts)
     judged = watch.judged(receipts)
     poses, times_ns = [receipt.pose for receipt in judged], [receipt.t_received_ns or 0 for receipt in judged]
-    due = watch.n_due(draw_shutter_times(SCENE, 0, stage.seconds))
+    due = watch.n_due(draw_shutter_times(stage.performer.scene, 0, stage.seconds))
     budget_ms = settings.stream.budget_ms
     report = build_demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
     return replace(report, rate=watch.words())

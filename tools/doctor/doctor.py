@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from config.settings import Settings
 from tools.doctor.cameras import examine_cameras, probe_network_camera
 from tools.doctor.finding import DoctorFinding, Examination
+from tools.doctor.landmarks import examine_landmarks
 from tools.doctor.machine import examine_database, examine_folders, examine_kernels, examine_packages, examine_processor
 from tools.doctor.network import examine_network
 
@@ -14,6 +15,7 @@ MACHINE: Sequence[Examination] = (
     examine_folders,
     examine_kernels,
     examine_database,
+    examine_landmarks,
     examine_cameras,
 )
 

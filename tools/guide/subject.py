@@ -13,7 +13,6 @@ from calibration.camera import Rig
 from calibration.guidance.subject import SubjectGuide
 from capture.clock import now_ns
 from capture.packets import Views
-from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from config.errors import CalibrationError, DuocapError
 from config.markers import MarkerSet
@@ -28,6 +27,7 @@ from tools.guide.cameras import GuidedCameras, plan_guided_cameras
 from tools.guide.page import GuideOutcome, Progress, guide_until_accepted, open_guide_page
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
+from tools.run.cameras import describe_room
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "TposeWatch", "watch_tpose"]
 
@@ -74,8 +74,8 @@ def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tel
         raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give another")
     if len(sources) != len(rig.cameras):
         raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
-    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
-    plans = plan_guided_cameras(sources, settings, watch.fps, tell, RoomSettings(colors, watch.learn_s))
+    room = describe_room(markers, watch.learn_s, settings.landmarks.model)
+    plans = plan_guided_cameras(sources, settings, watch.fps, tell, room)
     make_guide = partial(SubjectGuide, rig, markers, watch.skeletons)
 
     def collect(page: GuidePage | None) -> tuple[list[Views], str]:

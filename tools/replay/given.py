@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from capture.clock import now_ns
-from capture.process.control import Order, StartOrder
+from capture.process.control import Order, RoomSettings, StartOrder
 from capture.process.detector import open_detector
 from capture.process.plan import FrameDetector
 from capture.recording.session import SessionVideo, list_recording_parts
@@ -56,7 +56,10 @@ def _detect_video_turns(session: OpenedSession) -> Iterator[Given]:
     """Detect in the pictures of all cameras, in the order they were read. Raises SourceError."""
     names = CAMERA_NAMES[: len(session.info.cameras)]
     sources = [SessionVideo(list_recording_parts(session.folder, name, "mkv"), camera) for camera, name in enumerate(names)]
-    detectors = [open_detector(find_camera_settings(session.settings, c).detector, source) for c, source in enumerate(sources)]
+    room = RoomSettings(landmarks=session.settings.landmarks.model)
+    detectors = [
+        open_detector(find_camera_settings(session.settings, c).detector, source, room) for c, source in enumerate(sources)
+    ]
     yield StartOrder(budget_ns=round(SKEW_SHARE * 1e9 / min(source.fps for source in sources)))
     waiting = [_detect_source_blobs(source, detector) for source, detector in zip(sources, detectors, strict=True)]
     for sent in heapq.merge(*waiting, key=lambda sent: sent.t_read_ns):

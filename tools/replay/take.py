@@ -94,5 +94,7 @@ def _replay_videos(spec: RecordingSpec, files: ReplayFiles, settings: Settings, 
     rig, numbers = read_rig_for_views(files.rig, len(spec.files), [CAMERA_NAMES[n] for n in spec.cameras])
     settings = disable_live_filter(settings, smooth_s)
     database = open_default() if files.database is None else open_database(files.database)
-    recording = CaptureRecording(replace(spec, cameras=numbers), settings.detector, subject.markers)
+    recording = CaptureRecording(
+        replace(spec, cameras=numbers), settings.detector, subject.markers, landmarks=settings.landmarks.model
+    )
     return _Replayed(replay_recording(recording, rig, subject, database, settings), subject, database, settings)

@@ -116,7 +116,7 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
     performer, overlay = read_subject(inputs.subject), inputs.overlay
     rig = _place_rig_in_world(inputs.rig, performer)
     poses = open_database(inputs.database or find_default_database(partial(typer.echo, err=True)))
-    recording = CaptureRecording(inputs.spec, settings.detector, performer.markers)
+    recording = CaptureRecording(inputs.spec, settings.detector, performer.markers, landmarks=settings.landmarks.model)
     for words in recording.notes:
         typer.echo(f"duocap: warning: {words}", err=True)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):

@@ -27,6 +27,7 @@ from capture.sources.webcam.settings import check_settings
 from capture.sources.webcam.webcam import DeviceProvider, Webcam
 from config.arrays import Floats
 from config.errors import SourceError
+from config.markers import MarkerSet
 from config.per_camera import add_tuned_values, find_camera_settings
 from config.settings import CAMERA_NAMES, CameraSettings, Settings
 from tools.run.parts import AwaitedNode
@@ -146,6 +147,18 @@ def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) 
     return identify_camera(source, devices.lister(backend))
 
 
+def describe_room(markers: MarkerSet, learn_s: float, landmarks: str) -> RoomSettings:
+    """Return what detectors need to know of room and performer.
+
+    Args:
+        markers: that the performer wears.
+        learn_s: time at the start in which the performer is out of view [s].
+        landmarks: the model that finds the body's, `off` for none.
+    """
+    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
+    return RoomSettings(colors, learn_s, landmarks, bool(markers.worn.any()))
+
+
 def plan_camera(
     source: str,
     camera: int,
@@ -173,11 +186,11 @@ def plan_camera(
     return CameraPlan(
         camera,
         partial(open_camera, source, camera, fps, own.camera, identity, devices),
-        partial(open_detector, own.detector, colors_rgb=room.colors_rgb, learn_s=room.learn_s),
+        partial(open_detector, own.detector, room=room),
         paced=kind is CameraKind.RECORDED,
         preview=settings.stream.preview,
         patience_s=NETWORK_PATIENCE_S if kind is CameraKind.NETWORK else 0.0,
-        detector_again=partial(open_detector, own.detector, colors_rgb=room.colors_rgb),
+        detector_again=partial(open_detector, own.detector, room=replace(room, learn_s=0.0)),
     )
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
-from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import find_key_settings
 from capture.sources.network.address import hide_secrets
@@ -21,7 +20,7 @@ from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import raise_on_interrupt
-from tools.run.cameras import NODE, check_camera_sources, is_recorded, plan_camera
+from tools.run.cameras import NODE, check_camera_sources, describe_room, is_recorded, plan_camera
 from tools.run.live import RunFiles, plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder
@@ -171,9 +170,7 @@ def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
 
 def plan_cameras(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
     """Plan the cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
-    markers = what.subject.markers
-    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
-    room = RoomSettings(colors, what.learn_s)
+    room = describe_room(what.subject.markers, what.learn_s, settings.landmarks.model)
     return [
         add_video_recorder(plan_camera(source, camera, settings, what.fps, room, what.devices))
         for camera, source in enumerate(what.cameras)

@@ -15,6 +15,7 @@ from database.geometry.skeleton import Skeleton
 
 SKIN, SHIRT, TROUSERS, SHOES = (196, 150, 125), (88, 96, 112), (52, 54, 66), (38, 36, 36)
 PROP = (120, 100, 80)
+HAIR, EYES, LIPS, SHADOW = (62, 44, 32), (40, 30, 30), (150, 72, 68), (172, 124, 100)
 
 # Joint, end of its bone, radii at both ends for a person of 1.75 m, colour.
 LIMBS: tuple[tuple[str, str, float, float, tuple[int, int, int]], ...] = (
@@ -66,11 +67,47 @@ class SilhouettePart(NamedTuple):
     color_rgb: tuple[int, int, int]
 
 
-def build_body_around(skeleton: Skeleton) -> ConeBody:
-    """Return a body of average build around a skeleton; radii scale with the height."""
+# What tells front from back and a hand from a stick: joint (of either side, where it has one), from the end of its bone to a and
+# to b (x to the left, y up, z ahead) [m], radii at both for a person of 1.75 m, colour.
+FACE: tuple[tuple[tuple[float, float, float], tuple[float, float, float], float, float, tuple[int, int, int]], ...] = (
+    ((0.0, -0.082, -0.022), (0.0, -0.105, -0.030), 0.092, 0.088, HAIR),
+    ((0.032, -0.105, 0.078), (0.034, -0.105, 0.077), 0.014, 0.014, EYES),
+    ((-0.032, -0.105, 0.078), (-0.034, -0.105, 0.077), 0.014, 0.014, EYES),
+    ((0.0, -0.112, 0.084), (0.0, -0.140, 0.094), 0.009, 0.015, SHADOW),
+    ((0.022, -0.176, 0.062), (-0.022, -0.176, 0.062), 0.011, 0.011, LIPS),
+    ((0.086, -0.115, -0.004), (0.084, -0.140, -0.002), 0.018, 0.014, SHADOW),
+    ((-0.086, -0.115, -0.004), (-0.084, -0.140, -0.002), 0.018, 0.014, SHADOW),
+)
+
+
+def build_body_around(skeleton: Skeleton, is_person: bool = False) -> ConeBody:
+    """Return a body of average build around a skeleton; radii scale with the height.
+
+    is_person: with a face, hair and hands, by which body landmarks tell front from back.
+    """
     scale = skeleton.height_m / 1.75
-    parts = _build_trunk(skeleton, scale) + [part for side in ("left", "right") for part in _build_limbs(skeleton, side, scale)]
-    return _arrays_from_parts(parts)
+    parts = _build_trunk(skeleton, scale)
+    for side in ("left", "right"):
+        parts += _build_limbs(skeleton, side, scale) + (_build_hand(skeleton, side, scale) if is_person else [])
+    return _arrays_from_parts(parts + (_build_face(skeleton, scale) if is_person else []))
+
+
+def _build_face(skeleton: Skeleton, scale: float) -> list[SilhouettePart]:
+    """Return hair, eyes, nose, mouth and ears."""
+    top = skeleton.tails_m[JOINT_INDEX["head"]]
+    return [
+        SilhouettePart("head", top + scale * np.array(a), top + scale * np.array(b), r_a * scale, r_b * scale, color)
+        for a, b, r_a, r_b, color in FACE
+    ]
+
+
+def _build_hand(skeleton: Skeleton, side: str, scale: float) -> list[SilhouettePart]:
+    """Return a flat hand with its fingers together and the thumb ahead."""
+    tip, ahead = skeleton.tails_m[JOINT_INDEX[side + "Hand"]], scale * np.array([0.0, 0.0, 1.0])
+    return [
+        SilhouettePart(side + "Hand", 0.3 * tip + across * ahead, tip + across * ahead, 0.020 * scale, 0.013 * scale, SKIN)
+        for across in (-0.025, 0.025)
+    ] + [SilhouettePart(side + "Hand", 0.2 * tip + 0.02 * ahead, 0.6 * tip + 0.06 * ahead, 0.018 * scale, 0.011 * scale, SKIN)]
 
 
 def _arrays_from_parts(parts: list[SilhouettePart]) -> ConeBody:

@@ -139,7 +139,7 @@ class SimulatedCamera:
         """Return the view of frame `index`, in which the markers move along path_m, (3, M, 3) [m], and the body is at cones."""
         middle = float(self.times_s[index])
         shown, seen = compute_visibility(self._center_m, path_m[1], self.performer.radius_m, cones)
-        shown[self.performer.hidden_at(middle, self._index)] = 0.0
+        shown[self.performer.hidden_at(middle, self._index) | ~self.performer.markers.worn] = 0.0
         rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
         shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))
         body = cones if middle >= self._scene.empty_s else None

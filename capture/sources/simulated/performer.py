@@ -288,7 +288,7 @@ def make_scene_performer(scene: SimulatedScene, clip: Clip | None = None) -> Per
     """
     markers = read_marker_set(scene.markers)
     clip = _slice_clip(load_motion(scene) if clip is None else clip, scene)
-    body = build_body_around(clip.skeleton)
+    body = build_body_around(clip.skeleton, scene.look == "person")
     radius_m = 0.0005 * scene.marker_mm
     offset_m = draw_worn_offsets(clip.skeleton, body, markers, radius_m, 0.001 * scene.placement_mm, scene.seed)
     clip = prepend_tpose(place_on_stage(clip, body, math.radians(scene.turn_deg)), body, scene.tpose_s)

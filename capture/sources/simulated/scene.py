@@ -6,7 +6,7 @@ from typing import Any
 from config.errors import SettingsError
 from config.settings import CAMERA_NAMES
 
-LOOKS = ("dark", "lit")
+LOOKS = ("dark", "lit", "person")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class SimulatedScene:
     fov_deg: float = 60.0  # horizontal
     width_px: int = 640
     height_px: int = 480
-    look: str = "dark"  # "dark": retro-reflectors in a black room; "lit": coloured markers in a furnished one
+    look: str = "dark"  # "dark": retro-reflectors in a black room; "lit": coloured markers in a furnished one;
+    # "person": the same room, and a body with face and hands
     fps: float = 60.0
     start_s: float = 0.0  # where in the motion to begin
     seconds: float = 0.0  # how much of the motion to take; 0: all

@@ -48,6 +48,7 @@ ORDERS: tuple[Order, ...] = (
     SyncOrder(offset_ms=-3.5),
     RecentreOrder(),
     WelcomeOrder("abcd"),
+    WelcomeOrder("abcd", room=RoomSettings(landmarks="heavy", has_markers=False)),
     WelcomeOrder(
         "abcd", DetectorSettings("dark", 4.5, min_area_px=2.0), RoomSettings(((255.0, 40.0, 0.0), (10.0, 20.5, 30.0)), 4.0)
     ),
@@ -78,6 +79,8 @@ def test_orders_look_on_the_wire_as_journals_have_them() -> None:
     [
         ({"k_sigma": "many", "min_area_px": 2.0, "novel": 1}, DetectorSettings(min_area_px=2.0), RoomSettings()),
         ({"colors_rgb": "1 2, 3", "empty_s": "long"}, DetectorSettings(), RoomSettings()),
+        ({"landmarks": "lite", "has_markers": 0}, DetectorSettings(), RoomSettings(landmarks="lite", has_markers=False)),
+        ({"landmarks": "huge"}, DetectorSettings(), RoomSettings()),
         ({"colors_rgb": "1 2 999", "empty_s": -1.0}, DetectorSettings(), RoomSettings()),
         ({"colors_rgb": "1 2 x", "empty_s": 3}, DetectorSettings(), RoomSettings(learn_s=3.0)),
     ],

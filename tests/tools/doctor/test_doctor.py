@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from capture.clock import now_ns
 from capture.sockets.keys import CLIENTS, add_public_key, make_key_pairs
-from config.settings import CaptureSettings, Settings, StreamSettings, ViewerSettings
+from config.settings import CaptureSettings, LandmarkSettings, Settings, StreamSettings, ViewerSettings
 from reconstruct.pose import TrackingState
 from reconstruct.process.sink import RunStatus
 from stream.publish.sink import StreamSink
@@ -23,6 +23,7 @@ from tests.support import fakes
 from tests.support.ports import free_address
 from tools.cli import build_application
 from tools.doctor.finding import Severity, convert_findings, format_findings, has_hindrance, report_bad, report_good, report_note
+from tools.doctor.landmarks import examine_landmarks
 from tools.doctor.machine import can_write_to, examine_opencv, examine_packages, parse_version
 from tools.doctor.network import examine_clock, examine_keys, examine_network, examine_ports, is_duocap
 
@@ -238,3 +239,11 @@ def test_the_command_says_by_its_status_whether_something_hinders(taken: bool) -
     content = json.loads(result.stdout)
     assert (result.exit_code, content["ok"]) == ((1, False) if taken else (0, True))
     assert {"packages", "processor", "kernels", "ports", "clock", "keys", "stream"} <= {f["area"] for f in content["findings"]}
+
+
+def test_landmarks_hinder_only_where_they_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUOCAP_LANDMARKS", str(tmp_path))
+    (finding,) = examine_landmarks(Settings())
+    assert finding.verdict is Severity.NOTE
+    (finding,) = examine_landmarks(Settings(landmarks=LandmarkSettings("full")))
+    assert finding.verdict is Severity.BAD and ("duocap landmarks get" in finding.fix or "pip install" in finding.fix)

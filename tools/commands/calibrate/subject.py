@@ -16,6 +16,7 @@ from tools.calibrate.outcome import choose_picture_file
 from tools.commands.options import (
     Database,
     GuideBrowser,
+    LandmarkModel,
     NoPicture,
     Rig,
     VerdictPicture,
@@ -39,7 +40,7 @@ class SubjectOptions:
         str | None,
         typer.Option(
             metavar="SET",
-            help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around; default that of --subject.",
+            help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around, none; default that of --subject.",
         ),
     ] = None
     start: Annotated[
@@ -90,6 +91,7 @@ class SubjectOptions:
         typer.Option(min=0.5, metavar="S", help="With live cameras: learn the empty room for so long."),
     ] = None
     browser: GuideBrowser = True
+    landmarks: LandmarkModel = None
 
 
 @add_settings_options
