@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from config.arrays import Floats, ReadOnlyArrays, make_read_only
 from config.errors import FileFormatError
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 MAX_CAMERAS = 8  # of a rig
 UNDISTORT_STEPS = 40
@@ -176,7 +176,7 @@ def compute_relative_pose(first: Camera, second: Camera) -> tuple[Floats, Floats
     return R, np.asarray(second.translation - R @ first.translation)
 
 
-@kernel
+@inline_kernel
 def _undistort_fisheye(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
     """Invert the fisheye model: px (N, 2), intrinsics (10,) -> ideal (N, 2)."""
     k1, k2, k3, k4 = intrinsics[4], intrinsics[5], intrinsics[6], intrinsics[7]

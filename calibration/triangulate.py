@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from calibration.camera import FISHEYE, Camera, Rig, undistort_points
 from config.arrays import Bools, Floats, make_read_only
 from config.errors import CalibrationError
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 # A packed camera: nine numbers of the lens, R by rows (9), t (3), whether it is a fisheye.
 N_PACKED = 22
@@ -95,7 +95,7 @@ class Sights(NamedTuple):
     seen: Bools
 
 
-@kernel
+@inline_kernel
 def _write_jacobian(c: Floats, J: Floats, at: tuple[float, float, float], bent: tuple[float, float, float]) -> None:
     """Write the Jacobian of a projection, (2, 3); at: x/z, y/z, z of the point; bent: the lens model's, symmetric: xx, xy, yy."""
     for k in range(3):
@@ -144,7 +144,7 @@ def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
     return True
 
 
-@kernel
+@inline_kernel
 def _write_rays(cameras: Floats, ideal: Floats, seen: Bools, rays: Floats) -> tuple[int, int]:
     """Write centre and unit direction of each camera's ray, (V, 6), and return the two rays of those seen that cross most."""
     for i in range(len(cameras)):
@@ -164,7 +164,7 @@ def _write_rays(cameras: Floats, ideal: Floats, seen: Bools, rays: Floats) -> tu
     return first, second
 
 
-@kernel
+@inline_kernel
 def _write_midpoint(a: Floats, z: Floats, p: Floats) -> None:
     """Write the point nearest to two rays to `p`, at most 1 km away; a, z: centre and unit direction, (6,)."""
     b = d = e = 0.0
@@ -208,7 +208,7 @@ def _write_normal_equations(
     return True
 
 
-@kernel
+@inline_kernel
 def _invert_3x3(H: Floats, out: Floats) -> None:
     """Invert a symmetric positive definite (3, 3), kept away from singular."""
     for a in range(3):

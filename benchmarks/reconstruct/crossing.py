@@ -1,10 +1,12 @@
 """Labels and honesty at low rates: crossing feet, walks, turns, runs and dances of eleven markers, at 5 to 30 pictures a second.
 
     python -m benchmarks.reconstruct.crossing --motion DIR [--set tuning|test] [--fps 5 15] [--markers legs] [--clip 05_18]
+        [--within 5]
 
 Every clip, and a walk with crossing feet made here, follows a T-pose from which the subject is calibrated. Markers are blobs of
 two cameras with noise; of two that are nearer than a blob's size in an image only the front one is seen. Blobs go through the
-pipeline of live capture: matching, labels, poses. An episode is a run of pictures with a wrong label.
+pipeline of live capture: matching, labels, poses. An episode is a run of pictures with a wrong label. With `--within` pictures
+are judged while the performer's hips are not farther than so many metres from the middle of the cameras.
 """
 
 from collections.abc import Sequence
@@ -165,10 +167,21 @@ def render_pictures(performer: Performer, fps: float, kept: list[int]) -> Pictur
     return Pictures(at_s, *project_markers(performer, at_s, kept))
 
 
-def run_at_rate(fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str) -> CrossingRun:
-    """Put a performance through the pipeline at a rate and judge what follows the T-pose."""
+def run_at_rate(
+    fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str, within_m: float
+) -> CrossingRun | None:
+    """Put a performance through the pipeline at a rate and judge what follows the T-pose; None where nothing is so near.
+
+    Args:
+        fps: pictures a second.
+        performer, kept: the performer, and the markers worn.
+        pipeline: for the performer.
+        name, worn: of the clip and of the markers, for the table.
+        within_m: distance from the cameras up to which pictures are judged [m].
+    """
     pictures = render_pictures(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
+    is_near = np.linalg.norm(true_m[:, 0] - performer.rig.middle_m, axis=1) <= within_m
     wrong, off_m, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
     poses = list[Pose]()
     far_said, near, near_inferred = 0, 0, 0
@@ -177,7 +190,7 @@ def run_at_rate(fps: float, performer: Performer, kept: list[int], pipeline: Pip
         begin_s = process_time()
         pose = pipeline.step(pair)
         spent_s += process_time() - begin_s
-        if pictures.at_s[k] < TPOSE_S:
+        if pictures.at_s[k] < TPOSE_S or not is_near[k]:
             continue
         frame = pipeline.markers
         assert frame is not None
@@ -195,6 +208,8 @@ def run_at_rate(fps: float, performer: Performer, kept: list[int], pipeline: Pip
             far_said += bool((off_mm[said] > FAR_MM).any())
             near, near_inferred = near + int(close.sum()), near_inferred + int((close & ~said).sum())
         suspected.append(bool(pose.doubts & OF_SWAPS or find_swapped_markers(pose, frame)))
+    if not poses:
+        return None
     is_far, is_tracking, is_wrong = np.array(far), np.array(tracking), np.array(wrong)
     refused = int((~is_tracking & ~is_far).sum())
     far_wrong = int((is_tracking & is_far & is_wrong).sum())
@@ -231,11 +246,12 @@ def prepare_clip(
 
 
 def run_clip(
-    name: str, which: str, worn: str, rates: Sequence[float], motion: Path, database: Path, seconds: float
+    name: str, which: str, worn: str, rates: Sequence[float], motion: Path, database: Path, seconds: float, within_m: float
 ) -> list[CrossingRun]:
     """Run a clip at all rates."""
     performer, kept, pipeline = prepare_clip(name, which, worn, motion, database, seconds)
-    return [run_at_rate(fps, performer, kept, pipeline, name, worn) for fps in rates]
+    runs = (run_at_rate(fps, performer, kept, pipeline, name, worn, within_m) for fps in rates)
+    return [run for run in runs if run is not None]
 
 
 SUMS = ("far", "far_wrong", "far_said", "near", "near_inferred", "refused", "swaps", "told", "suspected")
@@ -285,12 +301,13 @@ def main() -> None:
     parser.add_argument("--markers", nargs="+", choices=tuple(WORN), default=list(WORN))
     parser.add_argument("--clip", nargs="+", default=[])
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--within", type=float, default=np.inf, help="distance from the cameras [m]")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--by-clip", action="store_true")
     given = parser.parse_args()
     names = given.clip or [*CROSSING[given.which], *CLIPS[given.which]]
     database = protocol_database(given.motion, None, [set_clip(name) for name in CLIPS[given.which]])
-    where = (given.fps, given.motion, database, given.seconds)
+    where = (given.fps, given.motion, database, given.seconds, given.within)
     tasks = [partial(run_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
     runs = [run for found in run_tasks(tasks, WorkerPlan(given.processes)) for run in found]
     print("\n".join(format_tables(runs, given.by_clip)))

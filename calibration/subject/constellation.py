@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from config.arrays import Floats, make_read_only
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from database.geometry.rigid import fit_rigid_motion
 
 N_TRIPLES = 10
@@ -61,7 +61,7 @@ def _compute_distance(a: Floats, b: Floats) -> float:
     return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
 
 
-@kernel
+@inline_kernel
 def _is_same_distance(d: float, e: float, scales: Floats, slack: float) -> bool:
     """Return whether a point distance e can be the model distance d at an allowed scale."""
     return bool(scales[0] * d - slack < e < scales[1] * d + slack)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 CELL_PX = 16
 N_STATES = 9
@@ -37,7 +37,7 @@ class RowScratch(NamedTuple):
     share: NDArray[np.float32]
 
 
-@kernel
+@inline_kernel
 def _count_changes(pixels: NDArray[np.uint8], recent: NDArray[np.float32], counts: NDArray[np.uint8]) -> None:
     """Add 1 to the count of every byte that differs from what was there recently."""
     for i in range(len(pixels)):
@@ -58,7 +58,7 @@ def update_statistics(
         sigma[i] = max(sigma[i] + of_sigma[i] * (scale * abs(difference) - sigma[i]), least)
 
 
-@kernel
+@inline_kernel
 def _write_bounds(
     mean: NDArray[np.float32], sigma: NDArray[np.float32], k: float, least: float, lo: NDArray[np.uint8], hi: NDArray[np.uint8]
 ) -> None:

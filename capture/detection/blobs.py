@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from capture.detection.foreground import GAP_PX, MAX_RUNS
 from config.arrays import Floats, Image
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 # Columns of the sums of a blob: weight, weighted x and y, weighted blue, green, red, area, largest weight, bounding box, class.
 N_SUMS = 13
@@ -143,7 +143,7 @@ def _write_colored_runs(
     return n
 
 
-@kernel
+@inline_kernel
 def _find_root(parent: NDArray[np.int32], i: int) -> int:
     """Return the root of a run, halving the path on the way."""
     while parent[i] != i:
@@ -152,7 +152,7 @@ def _find_root(parent: NDArray[np.int32], i: int) -> int:
     return i
 
 
-@kernel
+@inline_kernel
 def _unite_runs(parent: NDArray[np.int32], i: int, j: int) -> None:
     """Unite the blobs of two runs; the root is the first run."""
     a, b = _find_root(parent, i), _find_root(parent, j)
@@ -194,7 +194,7 @@ def _join_runs(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob
     return count
 
 
-@kernel
+@inline_kernel
 def _start_sums(
     runs: NDArray[np.int32], kinds: NDArray[np.uint8], blob: NDArray[np.int32], n_blobs: int, sums: NDArray[np.float64]
 ) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from capture.background.statistics import BackgroundBounds
 from config.arrays import Image
 from config.errors import CalibrationError
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 MAX_RUNS = 60_000
 GAP_PX = 1
@@ -81,7 +81,7 @@ class ForegroundRuns:
         return self._runs[: max(count, 0)]
 
 
-@kernel
+@inline_kernel
 def _has_outside(image: Bytes, lo: Bytes, hi: Bytes, first: np.uint64) -> bool:
     """Return whether a byte of the chunk from `first` on is out of bounds.
 
@@ -95,7 +95,7 @@ def _has_outside(image: Bytes, lo: Bytes, hi: Bytes, first: np.uint64) -> bool:
     return bool(some != 0)
 
 
-@kernel
+@inline_kernel
 def _has_brighter(image: Bytes, level: np.uint8, first: np.uint64) -> bool:
     """Return whether a byte of the chunk from `first` on is above the level."""
     most = np.uint8(0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from capture.detection.blobs import AREA, PEAK, X0, X1, Y0, Y1, B, G, R, RawBlobs, W, X, Y
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 MAX_AREA_SHARE = 0.004  # of the image
 MIN_FILL, MAX_ELONGATION = 0.35, 4.0  # of its bounding box, and width to height
@@ -157,7 +157,7 @@ def _measure_blobs(
     return float(np.median(sums[chosen, PEAK]))
 
 
-@kernel
+@inline_kernel
 def _compute_centre_sigma(s: Floats, size: tuple[int, int], sampling: float) -> float:
     """Return the standard deviation of the weighted centre of a blob's sums (13,) [px]."""
     radius = np.sqrt(s[AREA] / np.pi)

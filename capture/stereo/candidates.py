@@ -14,7 +14,7 @@ from calibration.epipolar import TwoViews, pack_two_views, write_epipolar_distan
 from calibration.triangulate import Sights, write_triangulated
 from capture.packets import Blobs, Views
 from config.arrays import Floats, Ints, make_read_only
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from config.settings import MatchSettings
 
 # Costs are chi-square-like: two unpaired blobs cost as much as one pair at the edge of every tolerance together.
@@ -136,7 +136,7 @@ def _write_candidates(
     return n
 
 
-@kernel
+@inline_kernel
 def _keep_within_depths(views: TwoViews, limits: MatchLimits, found: Candidates, n: int) -> int:
     """Keep those of n candidates whose depths are within the limits, with these depths; return their number."""
     kept = 0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Ints, make_read_only
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
@@ -55,7 +55,7 @@ def _write_rotation_and_jacobian(r: Floats, R: Floats, J: Floats) -> None:
     J[2, 0], J[2, 1], J[2, 2] = c * x * z - b * y, c * y * z + b * x, 1.0 - c * (x * x + y * y)
 
 
-@kernel
+@inline_kernel
 def _write_rotation(r: Floats, R: Floats) -> None:
     """Write exp([r]x), (3, 3), to R."""
     x, y, z = r[0], r[1], r[2]

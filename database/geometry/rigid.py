@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 MAX_SWEEPS = 12  # Jacobi's method converges quadratically: five suffice for well-conditioned points
@@ -43,7 +43,7 @@ class RigidMotion:
         return RigidMotion(np.ascontiguousarray(self.rotation @ first.rotation), self.move(first.translation_m))
 
 
-@kernel
+@inline_kernel
 def _apply_jacobi_rotation(N: Floats, V: Floats, p: int, q: int) -> None:
     """Rotate coordinates p and q so that N[p, q] vanishes; V accumulates the rotations."""
     theta = 0.5 * (N[q, q] - N[p, p]) / N[p, q]
@@ -122,7 +122,7 @@ def _fit_rigid(a: Floats, b: Floats, w: Floats, R: Floats, t: Floats) -> None:
         t[i] = mean_b[i] - R[i, 0] * mean_a[0] - R[i, 1] * mean_a[1] - R[i, 2] * mean_a[2]
 
 
-@kernel
+@inline_kernel
 def _write_cauchy_weights(a: Floats, b: Floats, weight: Floats, scale2: float, R: Floats, t: Floats, w: Floats) -> None:
     """Write weight / (1 + weight |R a + t - b|^2 / scale2) to w, (n,)."""
     for m in range(weight.shape[0]):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Bools, Ints
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 LANES = 16  # rows are padded to a multiple of this: a cache line of int32
 TILE = 64  # segments that stay in the first cache while a span is compared with them
@@ -88,7 +88,7 @@ def _write_segment_centres(rows: ShortInts, start: Ints, centre: ShortInts, radi
             radius[s] = max(radius[s], total)
 
 
-@kernel
+@inline_kernel
 def _hash_32(x: int) -> int:
     """Return a one-to-one hash of 32 bits; all intermediate values stay below 2^63."""
     x = ((x >> 16) ^ x) * 0x45D9F3B & 0xFFFFFFFF

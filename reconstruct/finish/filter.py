@@ -24,7 +24,7 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.arrays import Floats, is_all_finite, make_read_only
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from config.joints import N_JOINTS
 from config.settings import FilterSettings
 from database.geometry.kinematics import KinematicChain, _compute_forward, _pack_chain
@@ -171,7 +171,7 @@ def _filter_pose(
     return follows
 
 
-@kernel
+@inline_kernel
 def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memory: FilterMemory) -> None:
     """Update mean velocities, strayed vectors and activities by one frame.
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from config.joints import JOINT_INDEX
 from database.geometry.kinematics import _multiply_matrices, _write_rotation_and_jacobian
 from database.geometry.skeleton import REFERENCE, Skeleton
@@ -112,7 +112,7 @@ def compute_leg_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
                 jacobian[3 * point + 2, 3 * j + k] = w0 * a1 - w1 * a0
 
 
-@kernel
+@inline_kernel
 def _limit_reach(p: Floats, target_m: Floats) -> None:
     """Move a target nearer, in place, that would straighten the leg: of the length left at most REACH is used."""
     length = then = now = 0.0
@@ -133,7 +133,7 @@ def _limit_reach(p: Floats, target_m: Floats) -> None:
         target_m[1, i] -= shift
 
 
-@kernel
+@inline_kernel
 def _compute_direction(p: Floats, u: Floats) -> None:
     """Write the unit vector from hip to ankle, zero where they coincide."""
     length = math.sqrt((p[2, 0] - p[0, 0]) ** 2 + (p[2, 1] - p[0, 1]) ** 2 + (p[2, 2] - p[0, 2]) ** 2)

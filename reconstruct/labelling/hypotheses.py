@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Floats, Ints
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from reconstruct.labelling.upright import PoseIndex
 
 MIN_ACROSS_M = 0.08  # pairs of markers nearer than this, seen from above, do not determine a rotation
@@ -197,7 +197,7 @@ def write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats
             out[m, 2] = root[1] * x + root[0] * z
 
 
-@kernel
+@inline_kernel
 def _sum_squared_distances(pose: Floats, local: Floats, choice: Ints, bound: float) -> float:
     """Return the sum of squared distances of labelled markers; stops beyond bound."""
     total = 0.0

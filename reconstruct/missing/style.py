@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from config.arrays import Floats, Ints
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from numerics.definite import solve_damped
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
@@ -67,7 +67,7 @@ class TrainingArrays(NamedTuple):
     latent: Floats
 
 
-@kernel
+@inline_kernel
 def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, F: Floats) -> float:
     """Write k(x) and its derivatives (1 + Q, M), K^-1 k (M,), f and its derivatives (1 + Q, K); give s2(x).
 

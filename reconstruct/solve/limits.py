@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from reconstruct.models.local.model import DOFS
 from reconstruct.solve.linearise import PoseSpace
 
@@ -37,7 +37,7 @@ def compute_limits(poses: NDArray[np.float32]) -> Limits:
     return Limits(low - margin, high + margin)
 
 
-@kernel
+@inline_kernel
 def _compute_coordinate(space: PoseSpace, i: int, w: Floats) -> float:
     """Return a joint coordinate of the pose at w, (B,)."""
     joint, axis = 1 + i // 3, i % 3

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.arrays import Floats, Ints
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from database.geometry.kinematics import _multiply_matrices, _write_rotation_and_jacobian
 
 
@@ -65,7 +65,7 @@ class PosedMarkers(NamedTuple):
     rows: Floats
 
 
-@kernel
+@inline_kernel
 def _find_widest_span(span: Ints) -> int:
     """Return the most directions that move a joint."""
     most = 0

@@ -10,12 +10,14 @@ import contextlib
 import logging
 import socket as network
 from collections import Counter
+from dataclasses import replace
 
 import zmq
 
-from capture.sockets.endpoints import KeySettings, find_bound_address, secure_server_socket
+from capture.sockets.endpoints import KeySettings, find_bound_address, find_key_settings, secure_server_socket
 from capture.sockets.wire import has_message
 from config.errors import DuocapError
+from config.settings import Settings
 from stream.protocol.codec import TOPIC_OF, encode_message
 from stream.protocol.messages import Message, RigMessage, SkeletonMessage, StatusMessage
 
@@ -204,9 +206,15 @@ class Publisher:
         self._socket.send(payload, zmq.NOBLOCK)
 
 
-def check_address(address: str, keys: KeySettings | None = None) -> None:
-    """Raise the exception of a Publisher at an address: it is taken, invalid, or needs keys."""
-    Publisher(address, keys=keys).close()
+def choose_address(settings: Settings) -> Settings:
+    """Return settings with the address that a stream gets, a free port in place of port 0, so that all processes know it.
+
+    Raises the exceptions of a Publisher: the address is taken, invalid, or needs keys.
+    """
+    publisher = Publisher(settings.stream.address, keys=find_key_settings(settings.stream))
+    publisher.close()
+    host, port = settings.stream.address.rpartition(":")[0], publisher.address.rpartition(":")[2]
+    return replace(settings, stream=replace(settings.stream, address=f"{host}:{port}"))
 
 
 def _configure_socket(socket: "zmq.Socket[bytes]") -> None:

@@ -73,15 +73,14 @@ def _perform(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from capture.sockets.endpoints import find_key_settings
-    from stream.publish.publisher import check_address
+    from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
     from tools.demo.demo import DemoPlan, run_demo
     from tools.demo.report import build_report_tables
     from tools.kernels import compile_kernels
     from tools.viewer import open_viewer
 
-    check_address(settings.stream.address, find_key_settings(settings.stream))  # rather now than after a minute of getting ready
+    settings = choose_address(settings)  # rather now than after a minute of getting ready
     compile_kernels("demo")
     console, notes = Console(), Console(stderr=True)
     say = partial(notes.print, markup=False, highlight=False, soft_wrap=True)

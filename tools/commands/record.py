@@ -51,13 +51,12 @@ def record(settings: Settings, options: RecordOptions) -> None:
         return
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
-    from capture.sockets.endpoints import find_key_settings
-    from stream.publish.publisher import check_address
+    from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
     from tools.run.report import format_status
     from tools.run.run import LiveRun, run_live
 
-    check_address(settings.stream.address, find_key_settings(settings.stream))
+    settings = choose_address(settings)
     what = LiveRun(
         cameras,
         read_rig(options.rig, n_views=len(cameras)),

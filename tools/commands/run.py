@@ -62,8 +62,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     """Turn one to eight cameras into full-body motion, live; Ctrl-C ends with a short report."""
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
-    from capture.sockets.endpoints import find_key_settings
-    from stream.publish.publisher import check_address
+    from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
     from tools.run.report import format_status
     from tools.run.run import LiveRun, run_live
@@ -73,7 +72,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     settings = set_landmarks(settings, options.landmarks)
     styles = options.styles
     settings = set_lag(set_styles(settings, styles.style, styles.save_style, styles.no_style), options.lag)
-    check_address(settings.stream.address, find_key_settings(settings.stream))
+    settings = choose_address(settings)
     what = LiveRun(
         cameras,
         read_rig(options.rig, n_views=len(cameras)),

@@ -24,7 +24,7 @@ LINES = 8
 MAX_STEPS = 32
 
 
-@kernel
+@inline_kernel
 def _add_ellipse(patch: Floats32, x: float, y: float, inverse: tuple[float, float, float], weight: float) -> None:
     """Add the cover of the ellipse a u^2 + 2 b u v + c v^2 <= 1 about (x, y) to `patch`; pixel centres at whole numbers."""
     a, b, c = inverse

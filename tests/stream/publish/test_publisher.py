@@ -6,9 +6,10 @@ import pytest
 import zmq
 
 from capture.sockets.endpoints import EndpointError
+from config.settings import Settings, StreamSettings
 from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.publish.publisher import MAX_UNKNOWN, Publisher, StreamError
+from stream.publish.publisher import MAX_UNKNOWN, Publisher, StreamError, choose_address
 from stream.publish.subscriber import Subscriber
 from tests.support.kept import Kept
 from tests.support.ports import peer
@@ -65,6 +66,14 @@ def test_taken_port_is_named(kept: Kept) -> None:
         Publisher("ipc:///no/such/folder/socket")
     with pytest.raises(EndpointError, match="cannot be used as an address"):
         Publisher("nonsense")
+
+
+def test_port_0_becomes_a_free_port_that_every_process_is_told(kept: Kept) -> None:
+    chosen = choose_address(Settings(stream=StreamSettings("tcp://localhost:0"))).stream.address
+    assert int(chosen.removeprefix("tcp://localhost:")) > 0
+    first = kept(Publisher("tcp://127.0.0.1:0"))
+    with pytest.raises(StreamError, match="is taken"):
+        choose_address(Settings(stream=StreamSettings(first.address)))
 
 
 def test_a_subscriber_that_never_reads_holds_nobody_up(kept: Kept) -> None:

@@ -50,10 +50,10 @@ def test_the_demo_tracks_and_reports(kept: Kept) -> None:
 @pytest.mark.slow
 def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path, kept: Kept) -> None:
     file = tmp_path / "demo.mcap"
-    process = kept.process(started(free_address(), "--seconds", "5", "--record", str(file), "--set", "stream.service="))
+    process = kept.process(started("tcp://127.0.0.1:0", "--seconds", "5", "--record", str(file), "--set", "stream.service="))
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
-    assert "received" in out and "budget" in out
+    assert "received" in out and "budget" in out and re.search(r"streaming at tcp://127\.0\.0\.1:[1-9]", err)
     recording = open_recording(file)
     assert recording.notes == () and recording.n_lost == 0 and recording.rig is not None and recording.statuses
     assert [pose.seq for pose in recording.poses] == list(range(len(recording.poses)))
