@@ -38,7 +38,14 @@ from stream.posing.document import (
 from stream.posing.history import History
 from stream.posing.model import PosingModel
 from stream.posing.picture import project_to_picture
-from stream.posing.targets import IMAGE_SIGMA, Unmet, build_pose_constraints, find_unmet_handles
+from stream.posing.targets import (
+    IMAGE_SIGMA,
+    KeptPlaces,
+    Unmet,
+    build_pose_constraints,
+    collect_kept_places,
+    find_unmet_handles,
+)
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +77,7 @@ class PosingSession:
         self.poser: Poser = model.with_shares(shares)
         self._history = History(SessionState(shown))
         self._before_drag: SessionState | None = None
+        self._kept: KeptPlaces | None = None  # of the pose before the drag
         self._dragged = ""
         self._unsaved = False
         self.save_fault = ""
@@ -135,15 +143,16 @@ class PosingSession:
     def release(self, hold: bool = True) -> None:
         """End the drag; hold: the joint stays held where it was dragged to. The drag is one step of the history."""
         if self._before_drag is None:
+            self._dragged, self._kept = "", None
             return
         state, before, joint = self._history.state, self._before_drag, self._dragged
-        self._before_drag, self._dragged = None, ""
         if not hold:
             held = replace(state.document, pins=before.document.pins, image_points=before.document.image_points)
             state = replace(state, document=held)
         else:
             state = self._settled(state)
             state = self._posed_anew(state) if joint in state.document.image_points else state
+        self._before_drag, self._dragged, self._kept = None, "", None
         self._history.state = before
         self._push(state)
 
@@ -313,12 +322,14 @@ class PosingSession:
         check_joint_name(joint)
         if self._dragged != joint:
             self.release()
-        self._show_drag(joint, self._posed(change(self.document), self.found, stay=True))
+            self._dragged, self._kept = joint, collect_kept_places(self.skeleton, self.document.pose)
+        self._show_drag(joint, self._posed(change(self.document), self.found))
 
     def _show_drag(self, what: str, state: SessionState) -> None:
         """Show the next state of a drag."""
         if self._before_drag is None:
-            self._before_drag, self._dragged = self._history.state, what
+            self._before_drag = self._history.state
+        self._dragged = what
         self._history.state = state
         self._unsaved = True
 
@@ -345,12 +356,12 @@ class PosingSession:
             self.save_now()
         return changed
 
-    def _posed(self, document: Document, start: FoundPose | None, stay: bool = False) -> SessionState:
-        """Return the pose of a document's handles; stay: near its own where the model has none to start from."""
+    def _posed(self, document: Document, start: FoundPose | None) -> SessionState:
+        """Return the pose of a document's handles, in a drag near that before it; start: the model's answer to go on from."""
         self.poser = self._model.with_shares(document.shares)
         if not document.pins and not document.image_points:
             return SessionState(document, start)
-        found = self.poser.pose(build_pose_constraints(document, stay and start is None), start)
+        found = self.poser.pose(build_pose_constraints(document, self._kept, self._dragged), start)
         if not (np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()):
             raise PosingError("the model found no pose for these handles; move one, or let some go")
         return SessionState(replace(document, pose=StoredPose(np.array(found.rotvec), np.array(found.root_m))), found)
