@@ -61,8 +61,8 @@ class Constraints:
     """All constraints of one pose.
 
     handles and their observations: world points with their root information, or image points in either of two cameras (as the
-    markers of live capture); robust_sigmas: distance beyond which a handle's energy grows linearly; n_kept: as many of the handles,
-    the last ones, only say what the pose should stay near: they have an energy, and whether all is met does not ask for them.
+    markers of live capture); robust_sigmas: distance beyond which a handle's energy grows linearly; n_kept: number of
+    handles, the last ones, that only say what the pose should stay near: they have an energy, and need not be met.
     """
 
     handles: Handles

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 from calibration.camera import Camera
 from config.arrays import Floats
 from config.errors import DuocapError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirror_joint_name
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirror_joint_name
 from database.clips import Clip
 from database.files.resample import mirror_clip as mirrored_clip
-from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 
 Point = tuple[float, float, float]
@@ -90,6 +91,7 @@ class Document:
     Attributes:
         pins: targets of the held handles, by joint [m].
         image_points: image points of the joints seen in the picture, by joint [px].
+        turns: orientations that joints are held in, by joint: rotation vectors in the world [rad].
         keys: keyframes in the order of time.
         model: name of the model that answers.
         shares: shares of its styles, empty if it has none.
@@ -102,6 +104,7 @@ class Document:
     model: str = ""
     shares: tuple[float, ...] = ()
     picture: PictureView | None = None
+    turns: Mapping[str, Point] = field(default_factory=dict)
 
 
 def create_document(skeleton: Skeleton) -> Document:
@@ -138,6 +141,36 @@ def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
     )
 
 
+def turn_joint(document: Document, joint: str, rotvec: ArrayLike) -> Document:
+    """Hold a joint in an orientation in place of any earlier one.
+
+    Args:
+        document: the session's document.
+        joint: name of the joint.
+        rotvec: rotation vector, (3,) world [rad].
+    Raises: PosingError.
+    """
+    x, y, z = (float(value) for value in _check_numbers(rotvec, 3, "an orientation", 2.0 * np.pi))
+    return replace(document, turns={**document.turns, check_joint_name(joint): (x, y, z)})
+
+
+def compute_turned_pose(skeleton: Skeleton, pose: StoredPose, joint: str, rotvec: ArrayLike) -> StoredPose:
+    """Return a pose in which one joint has another orientation, and what lies beyond it goes with it.
+
+    Args:
+        skeleton: the body.
+        pose: its pose.
+        joint: name of the joint.
+        rotvec: rotation vector of the joint, (3,) world [rad].
+    """
+    row, R = JOINT_INDEX[joint], matrix_from_rotvec(np.asarray(rotvec, np.float64))
+    local = local_from_charted(pose.rotvec)
+    if row > 0:
+        R = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)[0][PARENTS[row]].T @ R
+    local[row] = R
+    return StoredPose(np.ascontiguousarray(charted_from_local(local)), pose.root_m.copy())
+
+
 def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
     """Hold a joint at a point of the picture, (2,) [px].
 
@@ -164,8 +197,10 @@ def replace_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Do
         pose: the new pose.
         skeleton: skeleton of the body.
     """
-    joint_m = compute_joint_positions_m(skeleton, pose)
-    return replace(document, pose=pose, pins={name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
+    rotation, joint_m = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)
+    pins = {name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins}
+    turns = {name: check_point(rotvec_from_matrix(rotation[JOINT_INDEX[name]])) for name in document.turns}
+    return replace(document, pose=pose, pins=pins, turns=turns)
 
 
 def release_joint(document: Document, joint: str) -> Document:
@@ -174,6 +209,7 @@ def release_joint(document: Document, joint: str) -> Document:
         document,
         pins={name: at for name, at in document.pins.items() if name != joint},
         image_points={name: at for name, at in document.image_points.items() if name != joint},
+        turns={name: at for name, at in document.turns.items() if name != joint},
     )
 
 
@@ -186,11 +222,13 @@ def mirror_document(document: Document, skeleton: Skeleton) -> Document:
     x = float(document.pose.root_m[0])
     root_m = clip.root_m[0] + (2.0 * x, 0.0, 0.0)
     pins = {mirror_joint_name(name): (2.0 * x - at[0], at[1], at[2]) for name, at in document.pins.items()}
+    turns = {mirror_joint_name(name): (at[0], -at[1], -at[2]) for name, at in document.turns.items()}
     width = document.picture.size[0] if document.picture is not None else 0
     image_points = {mirror_joint_name(name): (width - 1.0 - at[0], at[1]) for name, at in document.image_points.items()}
     if document.picture is not None and document.picture.camera is not None:  # it does not look along the plane of the mirror
         image_points = {}
-    return replace(document, pose=StoredPose(clip.rotvec[0].copy(), root_m), pins=pins, image_points=image_points)
+    pose = StoredPose(clip.rotvec[0].copy(), root_m)
+    return replace(document, pose=pose, pins=pins, image_points=image_points, turns=turns)
 
 
 def set_key(document: Document, time_s: float) -> Document:

@@ -25,6 +25,7 @@ from stream.posing.document import (
     check_joint_name,
     check_point,
     compute_joint_positions_m,
+    compute_turned_pose,
     create_document,
     mirror_document,
     move_key,
@@ -34,6 +35,7 @@ from stream.posing.document import (
     remove_key,
     replace_pose,
     set_key,
+    turn_joint,
 )
 from stream.posing.history import History
 from stream.posing.model import PosingModel
@@ -78,7 +80,7 @@ class PosingSession:
         self._history = History(SessionState(shown))
         self._before_drag: SessionState | None = None
         self._kept: KeptPlaces | None = None  # of the pose before the drag
-        self._dragged = ""
+        self._dragged, self._turns = "", False  # whether it is turned, not moved
         self._unsaved = False
         self.save_fault = ""
 
@@ -133,6 +135,10 @@ class PosingSession:
         """Have a joint follow a point of the picture, (2,) [px]. Raises PosingError."""
         self._follow(joint, lambda document: pin_image_point(document, joint, image_px))
 
+    def turn(self, joint: str, rotvec: ArrayLike) -> None:
+        """Have a joint follow an orientation, (3,) world [rad], and what lies beyond it go with it. Raises PosingError."""
+        self._follow(joint, lambda document: turn_joint(document, joint, rotvec), rotvec)
+
     def drag_start(self, start: FoundPose) -> None:
         """Pose from another start, as while a point of a style's latent plane is dragged; without handles it is the pose."""
         if self._dragged != START:
@@ -147,7 +153,8 @@ class PosingSession:
             return
         state, before, joint = self._history.state, self._before_drag, self._dragged
         if not hold:
-            held = replace(state.document, pins=before.document.pins, image_points=before.document.image_points)
+            was = before.document
+            held = replace(state.document, pins=was.pins, image_points=was.image_points, turns=was.turns)
             state = replace(state, document=held)
         else:
             state = self._settled(state)
@@ -167,7 +174,7 @@ class PosingSession:
 
     def free_all(self) -> None:
         """Let all joints go."""
-        self._change(replace(self.document, pins={}, image_points={}))
+        self._change(replace(self.document, pins={}, image_points={}, turns={}))
 
     def mirror(self) -> None:
         """Mirror the pose and the held joints left to right."""
@@ -178,7 +185,7 @@ class PosingSession:
         """Begin again with the first pose; the keys stay."""
         self.release()
         first = create_document(self.skeleton)
-        self._push(SessionState(replace(self.document, pose=first.pose, pins=first.pins, image_points={})))
+        self._push(SessionState(replace(self.document, pose=first.pose, pins=first.pins, image_points={}, turns={})))
 
     def undo(self) -> bool:
         """Undo the last change; a drag that is going on ends."""
@@ -214,7 +221,7 @@ class PosingSession:
         if picture is not None and before is not None and before.file is None and picture.size == before.size:
             self._push(replace(self._history.state, document=replace(self.document, picture=replace(before, file=picture.file))))
             return
-        self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={})))
+        self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={}, turns={})))
 
     def set_fov(self, fov_deg: float) -> None:
         """Have the picture's camera in front of the body with a field of view [degrees], in place of one solved or chosen."""
@@ -267,7 +274,7 @@ class PosingSession:
     def show(self, pose: StoredPose, pins: dict[str, Point]) -> None:
         """Show a pose of the motion: no step of the history, but where the next one begins."""
         self.release()
-        self._history.state = SessionState(replace(self.document, pose=pose, pins=pins))
+        self._history.state = SessionState(replace(self.document, pose=pose, pins=pins, turns={}))
 
     def open(self, document: Document) -> None:
         """Go on with another document, as a step of the history; its model stays that of this session."""
@@ -317,13 +324,23 @@ class PosingSession:
         joint_m = compute_joint_positions_m(self.skeleton, state.document.pose)
         return sum(each.error_m + 0.002 * each.error_px for each in find_unmet_handles(state.document, joint_m).values())
 
-    def _follow(self, joint: str, change: Callable[[Document], Document]) -> None:
-        """Pose for the next place of a drag; one of another joint begins a new drag."""
+    def _follow(self, joint: str, change: Callable[[Document], Document], rotvec: ArrayLike | None = None) -> None:
+        """Pose for the next place of a drag; one of another joint begins a new drag.
+
+        Args:
+            joint: the joint.
+            change: holds it where it is dragged to.
+            rotvec: orientation that it is turned to, (3,) world [rad]; None where it is moved.
+        """
         check_joint_name(joint)
-        if self._dragged != joint:
+        document = change(self.document)
+        if (self._dragged, self._turns) != (joint, rotvec is not None):
             self.release()
-            self._dragged, self._kept = joint, collect_kept_places(self.skeleton, self.document.pose)
-        self._show_drag(joint, self._posed(change(self.document), self.found))
+        before = self.document.pose if self._before_drag is None else self._before_drag.document.pose
+        kept = before if rotvec is None else compute_turned_pose(self.skeleton, before, joint, rotvec)
+        self._turns, self._kept = rotvec is not None, collect_kept_places(self.skeleton, kept)
+        self._dragged = joint
+        self._show_drag(joint, self._posed(document, self.found))
 
     def _show_drag(self, what: str, state: SessionState) -> None:
         """Show the next state of a drag."""
@@ -359,7 +376,7 @@ class PosingSession:
     def _posed(self, document: Document, start: FoundPose | None) -> SessionState:
         """Return the pose of a document's handles, in a drag near that before it; start: the model's answer to go on from."""
         self.poser = self._model.with_shares(document.shares)
-        if not document.pins and not document.image_points:
+        if not document.pins and not document.image_points and not document.turns:
             return SessionState(document, start)
         found = self.poser.pose(build_pose_constraints(document, self._kept, self._dragged), start)
         if not (np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()):

@@ -9,13 +9,14 @@ from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
-from reconstruct.constraints import Constraints, Handles, RootConstraint
+from reconstruct.constraints import Constraints, Handles, Orientations, RootConstraint
 from reconstruct.observations import Observations
 from stream.posing.document import Document, ImagePoint, StoredPose
 from stream.posing.picture import find_picture_camera, project_to_picture
 
 POINT_SIGMA_M = 0.002
 IMAGE_SIGMA = 0.0025  # of clicks, of the picture's longer side: more exact, poses that no model knows would follow each click
+TURN_SIGMA_RAD = 0.02
 ROOT_SIGMA_M, ROOT_SIGMA_RAD = 0.3, 0.5  # who is held nowhere stays about where they are
 MET_M, MET = 0.02, 0.008  # from its target a handle counts as there; in a picture, of its longer side
 STAY, STAY_M = 0.5, (0.005, 0.5)  # deviation of what nobody drags, of the way of what is dragged, within bounds [m]
@@ -91,7 +92,13 @@ def build_pose_constraints(document: Document, kept: KeptPlaces | None = None, d
     rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(document.pose.rotvec[0]))
     sigma_m, sigma_rad = (np.inf, np.inf) if in_picture else (ROOT_SIGMA_M, ROOT_SIGMA_RAD)
     root = RootConstraint(rotation, document.pose.root_m.copy(), sigma_rad, sigma_m)
-    asked = Constraints(Handles(joint, np.zeros((len(held), 3))), _build_observations(document, held), root=root)
+    turned = Orientations(
+        np.array([JOINT_INDEX[name] for name in document.turns], np.int64),
+        matrix_from_rotvec(np.array(list(document.turns.values())).reshape(-1, 3)),
+        np.full(len(document.turns), TURN_SIGMA_RAD),
+    )
+    handles = Handles(joint, np.zeros((len(held), 3)))
+    asked = Constraints(handles, _build_observations(document, held), turned, root=root)
     if kept is None:
         return asked
     return _add_kept_places(asked, kept, float(np.clip(STAY * _measure_way_m(document, kept, dragged), *STAY_M)))

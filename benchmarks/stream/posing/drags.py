@@ -117,7 +117,8 @@ def main() -> None:
         for what, values in results[name].items():
             print(f"  {what:18}" + "".join(f"{value:9.2f}" for value in values))
         for each in sorted(outcomes, key=lambda one: -one.free_m / one.way_m)[: options.worst]:
-            print(f"  {each.joint} by {1e3 * each.way_m:.0f} mm: {each.farthest} {1e3 * each.free_m:.0f}, miss {1e3 * each.miss_m:.1f}")
+            free = f"{each.farthest} {1e3 * each.free_m:.0f}"
+            print(f"  {each.joint} by {1e3 * each.way_m:.0f} mm: {free}, miss {1e3 * each.miss_m:.1f}")
     write_json(options.json, results)
 
 
