@@ -1,7 +1,8 @@
 """What is posed: the pose, the handles that are held and the keyframes; immutable, so that undo is to keep the one before."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -244,21 +245,18 @@ def remove_key(document: Document, time_s: float) -> Document:
     return replace(document, keys=tuple(other for other in document.keys if other is not key))
 
 
-def move_key(document: Document, from_s: float, to_s: float) -> Document:
-    """Move a key to another time.
+def move_keys(document: Document, times_s: Sequence[float]) -> Document:
+    """Move the keys to other times, in their order.
 
     Args:
         document: the session's document.
-        from_s: time of the key [s].
-        to_s: new time of the key [s].
-    Raises: PosingError: there is none, or another one is there already.
+        times_s: new time of every key [s], rising.
+    Raises: PosingError: another number of keys, times that do not rise, or none of a key.
     """
-    key = find_key(document, from_s)
-    others = [other for other in document.keys if other is not key]
-    if any(abs(other.time_s - to_s) <= SAME_TIME_S for other in others):
-        raise PosingError(f"there is a key at {to_s:.2f} s already; choose another time, or delete that one")
-    moved = replace(key, time_s=_check_key_time(to_s))
-    return replace(document, keys=tuple(sorted([*others, moved], key=lambda each: each.time_s)))
+    if len(times_s) != len(document.keys) or any(b - a <= SAME_TIME_S for a, b in pairwise(times_s)):
+        raise PosingError(f"times of {len(document.keys)} keys have to rise; these are {', '.join(f'{t:.2f}' for t in times_s)}")
+    moved = (replace(key, time_s=_check_key_time(time_s)) for key, time_s in zip(document.keys, times_s, strict=True))
+    return replace(document, keys=tuple(moved))
 
 
 def find_key(document: Document, time_s: float) -> Keyframe:

@@ -28,7 +28,7 @@ from stream.posing.document import (
     compute_turned_pose,
     create_document,
     mirror_document,
-    move_key,
+    move_keys,
     pin_image_point,
     pin_joint,
     release_joint,
@@ -267,9 +267,10 @@ class PosingSession:
         """Remove a key. Raises PosingError."""
         self._change(remove_key(self.document, time_s))
 
-    def move_key(self, from_s: float, to_s: float) -> None:
-        """Move a key. Raises PosingError."""
-        self._change(move_key(self.document, from_s, to_s))
+    def move_keys(self, times_s: Sequence[float]) -> None:
+        """Move the keys to other times, in their order; nothing where none has moved. Raises PosingError."""
+        if tuple(times_s) != tuple(key.time_s for key in self.document.keys):
+            self._change(move_keys(self.document, times_s))
 
     def show(self, pose: StoredPose, pins: dict[str, Point]) -> None:
         """Show a pose of the motion: no step of the history, but where the next one begins."""

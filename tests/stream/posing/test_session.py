@@ -197,10 +197,12 @@ def test_a_mirrored_pose_has_its_joints_on_the_other_side(session: PosingSession
 def test_keys_are_set_moved_and_deleted_in_the_order_of_time(session: PosingSession) -> None:
     for time_s in (1.0, 0.0, 2.0, 1.0):
         session.set_key(time_s)
-    session.move_key(0.0, 1.5)
+    session.move_keys((1.0, 1.5, 2.0))
     assert [key.time_s for key in session.document.keys] == [1.0, 1.5, 2.0]
-    with pytest.raises(PosingError, match="already"):
-        session.move_key(1.0, 2.0)
+    with pytest.raises(PosingError, match="have to rise"):
+        session.move_keys((1.0, 1.0, 2.0))
+    with pytest.raises(PosingError, match="times of 3 keys"):
+        session.move_keys((1.0, 2.0))
     session.delete_key(1.5)
     with pytest.raises(PosingError, match=r"no key at 1.50 s; keys are at: 1.00, 2.00"):
         session.delete_key(1.5)
