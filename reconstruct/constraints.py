@@ -61,7 +61,8 @@ class Constraints:
     """All constraints of one pose.
 
     handles and their observations: world points with their root information, or image points in either of two cameras (as the
-    markers of live capture); robust_sigmas: distance beyond which a handle's energy grows linearly.
+    markers of live capture); robust_sigmas: distance beyond which a handle's energy grows linearly; n_kept: number of
+    handles, the last ones, that only say what the pose should stay near: they have an energy, and need not be met.
     """
 
     handles: Handles
@@ -70,6 +71,7 @@ class Constraints:
     fixed: FixedJoints = field(default_factory=FixedJoints)
     root: RootConstraint = field(default_factory=RootConstraint)
     robust_sigmas: float = 1e3
+    n_kept: int = 0
 
 
 def build_point_handles(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m: float = 0.01) -> Constraints:

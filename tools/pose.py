@@ -69,7 +69,7 @@ class PoseTask:
     styles: tuple[Path, ...] = ()
     session: Path | None = None
     dictionary: Path | None = None
-    model: str = "style"
+    model: str = "average"
     picture: Path | None = None
     database: Path | None = None
     publish: bool = False
@@ -130,8 +130,35 @@ def _load_builtin_poses() -> "tuple[Skeleton, Singles]":
     return clips[0].skeleton, np.concatenate([clip.rotvec for clip in clips]).astype(np.float32)
 
 
+def load_average_model(task: PoseTask) -> "PosingModel":
+    """Return the average of the other models. Raises DuocapError."""
+    from reconstruct.posing.average import AveragePoser
+    from stream.posing.model import PosingModel
+
+    style, local, sparse = load_style_model(task), load_local_model(task), load_sparse_model(task)
+    others = (local.poser, sparse.poser)
+    return PosingModel(
+        "average",
+        AveragePoser((style.poser, *others)),
+        style.styles,
+        lambda shares: AveragePoser((style.with_shares(shares), *others)),
+    )
+
+
 # A model is a line here.
-MODELS: dict[str, ModelLoader] = {"local": load_local_model, "sparse": load_sparse_model, "style": load_style_model}
+MODELS: dict[str, ModelLoader] = {
+    "average": load_average_model,
+    "local": load_local_model,
+    "sparse": load_sparse_model,
+    "style": load_style_model,
+}
+
+
+def choose_model(files: "PosingFiles") -> str:
+    """Return the model that some files are for; that of none is the average of all."""
+    if files.dictionary is not None and not files.styles:
+        return "sparse"
+    return "style" if files.styles else "average"
 
 
 def load_default_style() -> "Style":

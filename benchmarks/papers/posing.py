@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
 from benchmarks.papers.posing_cases import (
@@ -33,6 +32,7 @@ from reconstruct.models.style.features import build_training_poses, subsample_po
 from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.observations import Observations
+from reconstruct.posing.average import AveragePoser
 from reconstruct.posing.local import LocalPoser
 from reconstruct.posing.protocol import Poser
 from reconstruct.posing.sparse import SparsePoser
@@ -79,14 +79,6 @@ def make_methods(skeleton: Skeleton, poses: Floats, mean: Floats, posers: Mappin
         found = min(every, key=lambda one: (not one.reached, one.variance))
         return (found.rotvec, found.root_m), found.reached and found.converged
 
-    def pose_by_average(query: PoseQuery) -> tuple[Pose, bool]:
-        """The mean of the models' poses, brought to the points."""
-        every = [poser.pose(make_constraints(query)) for poser in posers.values()]
-        rotvec = np.mean([found.rotvec for found in every], axis=0)
-        rotvec[0] = Rotation.from_rotvec([found.rotvec[0] for found in every]).mean().as_rotvec()
-        start = rotvec, np.mean([found.root_m for found in every], axis=0)
-        return damped_least_squares(skeleton, start, query), all(found.reached for found in every)
-
     return {
         "mean": lambda query: (place_mean(query), None),
         "DLS": lambda query: (damped_least_squares(skeleton, place_mean(query), query), None),
@@ -94,7 +86,7 @@ def make_methods(skeleton: Skeleton, poses: Floats, mean: Floats, posers: Mappin
         "NN+DLS": lambda query: (damped_least_squares(skeleton, nearest(skeleton, poses, query), query), None),
         **{name: partial(pose_by_model, poser) for name, poser in posers.items()},
         "choice": pose_by_choice,
-        "average": pose_by_average,
+        "average": partial(pose_by_model, AveragePoser(tuple(posers.values()))),
         # Given all joints: no choice among the learned poses is better.
         "NN of all joints": lambda query: (nearest(skeleton, poses, query), None),
     }

@@ -1,4 +1,4 @@
 """Whole poses from a few constraints: one protocol, a module for each model that answers it, and a registry.
 
-Other folders import fit, local, placement, protocol, sparse, style.
+Other folders import average, fit, local, placement, protocol, sparse, style.
 """

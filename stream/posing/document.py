@@ -1,7 +1,8 @@
 """What is posed: the pose, the handles that are held and the keyframes; immutable, so that undo is to keep the one before."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,10 +10,11 @@ from numpy.typing import ArrayLike
 from calibration.camera import Camera
 from config.arrays import Floats
 from config.errors import DuocapError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirror_joint_name
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirror_joint_name
 from database.clips import Clip
 from database.files.resample import mirror_clip as mirrored_clip
-from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
+from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from stream.web.picture import MAX_PX
 
@@ -90,6 +92,7 @@ class Document:
     Attributes:
         pins: targets of the held handles, by joint [m].
         image_points: image points of the joints seen in the picture, by joint [px].
+        turns: orientations that joints are held in, by joint: rotation vectors in the world [rad].
         keys: keyframes in the order of time.
         model: name of the model that answers.
         shares: shares of its styles, empty if it has none.
@@ -102,6 +105,7 @@ class Document:
     model: str = ""
     shares: tuple[float, ...] = ()
     picture: PictureView | None = None
+    turns: Mapping[str, Point] = field(default_factory=dict)
 
 
 def create_document(skeleton: Skeleton) -> Document:
@@ -138,6 +142,36 @@ def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
     )
 
 
+def turn_joint(document: Document, joint: str, rotvec: ArrayLike) -> Document:
+    """Hold a joint in an orientation in place of any earlier one.
+
+    Args:
+        document: the session's document.
+        joint: name of the joint.
+        rotvec: rotation vector, (3,) world [rad].
+    Raises: PosingError.
+    """
+    x, y, z = (float(value) for value in _check_numbers(rotvec, 3, "an orientation", 2.0 * np.pi))
+    return replace(document, turns={**document.turns, check_joint_name(joint): (x, y, z)})
+
+
+def compute_turned_pose(skeleton: Skeleton, pose: StoredPose, joint: str, rotvec: ArrayLike) -> StoredPose:
+    """Return a pose in which one joint has another orientation, and what lies beyond it goes with it.
+
+    Args:
+        skeleton: the body.
+        pose: its pose.
+        joint: name of the joint.
+        rotvec: rotation vector of the joint, (3,) world [rad].
+    """
+    row, R = JOINT_INDEX[joint], matrix_from_rotvec(np.asarray(rotvec, np.float64))
+    local = local_from_charted(pose.rotvec)
+    if row > 0:
+        R = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)[0][PARENTS[row]].T @ R
+    local[row] = R
+    return StoredPose(np.ascontiguousarray(charted_from_local(local)), pose.root_m.copy())
+
+
 def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
     """Hold a joint at a point of the picture, (2,) [px].
 
@@ -164,8 +198,10 @@ def replace_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Do
         pose: the new pose.
         skeleton: skeleton of the body.
     """
-    joint_m = compute_joint_positions_m(skeleton, pose)
-    return replace(document, pose=pose, pins={name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
+    rotation, joint_m = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)
+    pins = {name: check_point(joint_m[JOINT_INDEX[name]]) for name in document.pins}
+    turns = {name: check_point(rotvec_from_matrix(rotation[JOINT_INDEX[name]])) for name in document.turns}
+    return replace(document, pose=pose, pins=pins, turns=turns)
 
 
 def release_joint(document: Document, joint: str) -> Document:
@@ -174,6 +210,7 @@ def release_joint(document: Document, joint: str) -> Document:
         document,
         pins={name: at for name, at in document.pins.items() if name != joint},
         image_points={name: at for name, at in document.image_points.items() if name != joint},
+        turns={name: at for name, at in document.turns.items() if name != joint},
     )
 
 
@@ -186,11 +223,13 @@ def mirror_document(document: Document, skeleton: Skeleton) -> Document:
     x = float(document.pose.root_m[0])
     root_m = clip.root_m[0] + (2.0 * x, 0.0, 0.0)
     pins = {mirror_joint_name(name): (2.0 * x - at[0], at[1], at[2]) for name, at in document.pins.items()}
+    turns = {mirror_joint_name(name): (at[0], -at[1], -at[2]) for name, at in document.turns.items()}
     width = document.picture.size[0] if document.picture is not None else 0
     image_points = {mirror_joint_name(name): (width - 1.0 - at[0], at[1]) for name, at in document.image_points.items()}
     if document.picture is not None and document.picture.camera is not None:  # it does not look along the plane of the mirror
         image_points = {}
-    return replace(document, pose=StoredPose(clip.rotvec[0].copy(), root_m), pins=pins, image_points=image_points)
+    pose = StoredPose(clip.rotvec[0].copy(), root_m)
+    return replace(document, pose=pose, pins=pins, image_points=image_points, turns=turns)
 
 
 def set_key(document: Document, time_s: float) -> Document:
@@ -206,21 +245,18 @@ def remove_key(document: Document, time_s: float) -> Document:
     return replace(document, keys=tuple(other for other in document.keys if other is not key))
 
 
-def move_key(document: Document, from_s: float, to_s: float) -> Document:
-    """Move a key to another time.
+def move_keys(document: Document, times_s: Sequence[float]) -> Document:
+    """Move the keys to other times, in their order.
 
     Args:
         document: the session's document.
-        from_s: time of the key [s].
-        to_s: new time of the key [s].
-    Raises: PosingError: there is none, or another one is there already.
+        times_s: new time of every key [s], rising.
+    Raises: PosingError: another number of keys, times that do not rise, or none of a key.
     """
-    key = find_key(document, from_s)
-    others = [other for other in document.keys if other is not key]
-    if any(abs(other.time_s - to_s) <= SAME_TIME_S for other in others):
-        raise PosingError(f"there is a key at {to_s:.2f} s already; choose another time, or delete that one")
-    moved = replace(key, time_s=_check_key_time(to_s))
-    return replace(document, keys=tuple(sorted([*others, moved], key=lambda each: each.time_s)))
+    if len(times_s) != len(document.keys) or any(b - a <= SAME_TIME_S for a, b in pairwise(times_s)):
+        raise PosingError(f"times of {len(document.keys)} keys have to rise; these are {', '.join(f'{t:.2f}' for t in times_s)}")
+    moved = (replace(key, time_s=_check_key_time(time_s)) for key, time_s in zip(document.keys, times_s, strict=True))
+    return replace(document, keys=tuple(moved))
 
 
 def find_key(document: Document, time_s: float) -> Keyframe:

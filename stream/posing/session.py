@@ -25,20 +25,29 @@ from stream.posing.document import (
     check_joint_name,
     check_point,
     compute_joint_positions_m,
+    compute_turned_pose,
     create_document,
     mirror_document,
-    move_key,
+    move_keys,
     pin_image_point,
     pin_joint,
     release_joint,
     remove_key,
     replace_pose,
     set_key,
+    turn_joint,
 )
 from stream.posing.history import History
 from stream.posing.model import PosingModel
 from stream.posing.picture import project_to_picture
-from stream.posing.targets import IMAGE_SIGMA, Unmet, build_pose_constraints, find_unmet_handles
+from stream.posing.targets import (
+    IMAGE_SIGMA,
+    KeptPlaces,
+    Unmet,
+    build_pose_constraints,
+    collect_kept_places,
+    find_unmet_handles,
+)
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +79,8 @@ class PosingSession:
         self.poser: Poser = model.with_shares(shares)
         self._history = History(SessionState(shown))
         self._before_drag: SessionState | None = None
-        self._dragged = ""
+        self._kept: KeptPlaces | None = None  # of the pose before the drag
+        self._dragged, self._turns = "", False  # whether it is turned, not moved
         self._unsaved = False
         self.save_fault = ""
 
@@ -125,6 +135,10 @@ class PosingSession:
         """Have a joint follow a point of the picture, (2,) [px]. Raises PosingError."""
         self._follow(joint, lambda document: pin_image_point(document, joint, image_px))
 
+    def turn(self, joint: str, rotvec: ArrayLike) -> None:
+        """Have a joint follow an orientation, (3,) world [rad], and what lies beyond it go with it. Raises PosingError."""
+        self._follow(joint, lambda document: turn_joint(document, joint, rotvec), rotvec)
+
     def drag_start(self, start: FoundPose) -> None:
         """Pose from another start, as while a point of a style's latent plane is dragged; without handles it is the pose."""
         if self._dragged != START:
@@ -135,15 +149,17 @@ class PosingSession:
     def release(self, hold: bool = True) -> None:
         """End the drag; hold: the joint stays held where it was dragged to. The drag is one step of the history."""
         if self._before_drag is None:
+            self._dragged, self._kept = "", None
             return
         state, before, joint = self._history.state, self._before_drag, self._dragged
-        self._before_drag, self._dragged = None, ""
         if not hold:
-            held = replace(state.document, pins=before.document.pins, image_points=before.document.image_points)
+            was = before.document
+            held = replace(state.document, pins=was.pins, image_points=was.image_points, turns=was.turns)
             state = replace(state, document=held)
         else:
             state = self._settled(state)
             state = self._posed_anew(state) if joint in state.document.image_points else state
+        self._before_drag, self._dragged, self._kept = None, "", None
         self._history.state = before
         self._push(state)
 
@@ -158,7 +174,7 @@ class PosingSession:
 
     def free_all(self) -> None:
         """Let all joints go."""
-        self._change(replace(self.document, pins={}, image_points={}))
+        self._change(replace(self.document, pins={}, image_points={}, turns={}))
 
     def mirror(self) -> None:
         """Mirror the pose and the held joints left to right."""
@@ -169,7 +185,7 @@ class PosingSession:
         """Begin again with the first pose; the keys stay."""
         self.release()
         first = create_document(self.skeleton)
-        self._push(SessionState(replace(self.document, pose=first.pose, pins=first.pins, image_points={})))
+        self._push(SessionState(replace(self.document, pose=first.pose, pins=first.pins, image_points={}, turns={})))
 
     def undo(self) -> bool:
         """Undo the last change; a drag that is going on ends."""
@@ -205,7 +221,7 @@ class PosingSession:
         if picture is not None and before is not None and before.file is None and picture.size == before.size:
             self._push(replace(self._history.state, document=replace(self.document, picture=replace(before, file=picture.file))))
             return
-        self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={})))
+        self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={}, turns={})))
 
     def set_fov(self, fov_deg: float) -> None:
         """Have the picture's camera in front of the body with a field of view [degrees], in place of one solved or chosen."""
@@ -251,14 +267,15 @@ class PosingSession:
         """Remove a key. Raises PosingError."""
         self._change(remove_key(self.document, time_s))
 
-    def move_key(self, from_s: float, to_s: float) -> None:
-        """Move a key. Raises PosingError."""
-        self._change(move_key(self.document, from_s, to_s))
+    def move_keys(self, times_s: Sequence[float]) -> None:
+        """Move the keys to other times, in their order; nothing where none has moved. Raises PosingError."""
+        if tuple(times_s) != tuple(key.time_s for key in self.document.keys):
+            self._change(move_keys(self.document, times_s))
 
     def show(self, pose: StoredPose, pins: dict[str, Point]) -> None:
         """Show a pose of the motion: no step of the history, but where the next one begins."""
         self.release()
-        self._history.state = SessionState(replace(self.document, pose=pose, pins=pins))
+        self._history.state = SessionState(replace(self.document, pose=pose, pins=pins, turns={}))
 
     def open(self, document: Document) -> None:
         """Go on with another document, as a step of the history; its model stays that of this session."""
@@ -308,17 +325,29 @@ class PosingSession:
         joint_m = compute_joint_positions_m(self.skeleton, state.document.pose)
         return sum(each.error_m + 0.002 * each.error_px for each in find_unmet_handles(state.document, joint_m).values())
 
-    def _follow(self, joint: str, change: Callable[[Document], Document]) -> None:
-        """Pose for the next place of a drag; one of another joint begins a new drag."""
+    def _follow(self, joint: str, change: Callable[[Document], Document], rotvec: ArrayLike | None = None) -> None:
+        """Pose for the next place of a drag; one of another joint begins a new drag.
+
+        Args:
+            joint: the joint.
+            change: holds it where it is dragged to.
+            rotvec: orientation that it is turned to, (3,) world [rad]; None where it is moved.
+        """
         check_joint_name(joint)
-        if self._dragged != joint:
+        document = change(self.document)
+        if (self._dragged, self._turns) != (joint, rotvec is not None):
             self.release()
-        self._show_drag(joint, self._posed(change(self.document), self.found, stay=True))
+        before = self.document.pose if self._before_drag is None else self._before_drag.document.pose
+        kept = before if rotvec is None else compute_turned_pose(self.skeleton, before, joint, rotvec)
+        self._turns, self._kept = rotvec is not None, collect_kept_places(self.skeleton, kept)
+        self._dragged = joint
+        self._show_drag(joint, self._posed(document, self.found))
 
     def _show_drag(self, what: str, state: SessionState) -> None:
         """Show the next state of a drag."""
         if self._before_drag is None:
-            self._before_drag, self._dragged = self._history.state, what
+            self._before_drag = self._history.state
+        self._dragged = what
         self._history.state = state
         self._unsaved = True
 
@@ -345,12 +374,12 @@ class PosingSession:
             self.save_now()
         return changed
 
-    def _posed(self, document: Document, start: FoundPose | None, stay: bool = False) -> SessionState:
-        """Return the pose of a document's handles; stay: near its own where the model has none to start from."""
+    def _posed(self, document: Document, start: FoundPose | None) -> SessionState:
+        """Return the pose of a document's handles, in a drag near that before it; start: the model's answer to go on from."""
         self.poser = self._model.with_shares(document.shares)
-        if not document.pins and not document.image_points:
+        if not document.pins and not document.image_points and not document.turns:
             return SessionState(document, start)
-        found = self.poser.pose(build_pose_constraints(document, stay and start is None), start)
+        found = self.poser.pose(build_pose_constraints(document, self._kept, self._dragged), start)
         if not (np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()):
             raise PosingError("the model found no pose for these handles; move one, or let some go")
         return SessionState(replace(document, pose=StoredPose(np.array(found.rotvec), np.array(found.root_m))), found)

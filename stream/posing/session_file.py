@@ -27,6 +27,7 @@ from stream.posing.document import (
     check_joint_name,
     check_point,
     pin_image_point,
+    turn_joint,
 )
 from stream.posing.picture import unpack_picture
 
@@ -72,6 +73,7 @@ def format_posing_session(document: Document, skeleton: Skeleton) -> str:
         "pose": _format_pose_entry(document.pose),
         "pins": {name: list(at) for name, at in document.pins.items()},
         "image_points": {name: list(at) for name, at in document.image_points.items()},
+        "turns": {name: list(rotvec) for name, rotvec in document.turns.items()},
         "keys": [
             {
                 "time_s": key.time_s,
@@ -144,6 +146,8 @@ def _parse_document(content: Mapping[str, Any]) -> Document:
         if joint in document.pins:
             raise PosingError(f"{joint} is held at a place and at a point of the picture")
         document = pin_image_point(document, joint, at)
+    for joint, rotvec in content.get("turns", {}).items():
+        document = turn_joint(document, joint, rotvec)
     return document
 
 

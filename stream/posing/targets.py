@@ -1,23 +1,25 @@
 """What is asked of a model: the held handles of a document as constraints; and which of them a pose misses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
-from database.geometry.skeleton import REFERENCE
-from reconstruct.constraints import Constraints, FixedJoints, Handles, RootConstraint
+from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
+from reconstruct.constraints import Constraints, Handles, Orientations, RootConstraint
 from reconstruct.observations import Observations
-from stream.posing.document import Document, ImagePoint
+from stream.posing.document import Document, ImagePoint, StoredPose
 from stream.posing.picture import find_picture_camera, project_to_picture
 
-POINT_SIGMA_M = 0.005
+POINT_SIGMA_M = 0.002
 IMAGE_SIGMA = 0.0025  # of clicks, of the picture's longer side: more exact, poses that no model knows would follow each click
+TURN_SIGMA_RAD = 0.02
 ROOT_SIGMA_M, ROOT_SIGMA_RAD = 0.3, 0.5  # who is held nowhere stays about where they are
 MET_M, MET = 0.02, 0.008  # from its target a handle counts as there; in a picture, of its longer side
-STAY_SIGMA_RAD = 0.5  # of a pose that no model has found, such as one of a file: the next one is near it
+STAY, STAY_M = 0.5, (0.005, 0.5)  # deviation of what nobody drags, of the way of what is dragged, within bounds [m]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +51,101 @@ def find_held_joints(document: Document) -> tuple[str, ...]:
     return tuple(name for name in JOINTS if name in document.pins or name in document.image_points)
 
 
-def build_pose_constraints(document: Document, stay: bool = False) -> Constraints:
-    """Return the constraints for the model: the handles, the root about where it is, and with `stay` the joints, too."""
+@dataclass(frozen=True, slots=True)
+class KeptPlaces:
+    """Where a body was when a drag began, which what is not dragged stays near.
+
+    Attributes:
+        handles: joints and ends of bones, (P,).
+        at_m: their places, (P, 3) world [m].
+    """
+
+    handles: Handles
+    at_m: Floats
+
+
+def collect_kept_places(skeleton: Skeleton, pose: StoredPose) -> KeptPlaces:
+    """Return the places of all joints of a pose, and of the ends of the bones that have none beyond them.
+
+    Args:
+        skeleton: the body.
+        pose: its pose.
+    """
+    rotation, joint_m = compute_forward_kinematics(skeleton, pose.rotvec, pose.root_m)
+    ends = np.array(sorted(set(range(len(JOINTS))) - set(PARENT_ARRAY.tolist())), np.int64)
+    joint = np.concatenate([np.arange(len(JOINTS)), ends])
+    offset_m = np.concatenate([np.zeros((len(JOINTS), 3)), skeleton.tails_m[ends]])
+    return KeptPlaces(Handles(joint, offset_m), joint_m[joint] + np.einsum("pij,pj->pi", rotation[joint], offset_m))
+
+
+def build_pose_constraints(document: Document, kept: KeptPlaces | None = None, dragged: str = "") -> Constraints:
+    """Return the constraints for the model: the handles, and the root about where it is.
+
+    Args:
+        document: what is held, and the pose before.
+        kept: what the body stays near, as loosely as the dragged joint has gone from there; None: near nothing.
+        dragged: joint that is dragged, one that is held.
+    """
     held = find_held_joints(document)
     joint = np.array([JOINT_INDEX[name] for name in held], np.int64)
     in_picture = bool(document.image_points)
     rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(document.pose.rotvec[0]))
     sigma_m, sigma_rad = (np.inf, np.inf) if in_picture else (ROOT_SIGMA_M, ROOT_SIGMA_RAD)
     root = RootConstraint(rotation, document.pose.root_m.copy(), sigma_rad, sigma_m)
-    every = np.arange(1, len(JOINTS), dtype=np.int64)
-    stays = FixedJoints(every, document.pose.rotvec[1:].copy(), np.full(len(every), STAY_SIGMA_RAD))
-    fixed = stays if stay and not in_picture else FixedJoints()
+    turned = Orientations(
+        np.array([JOINT_INDEX[name] for name in document.turns], np.int64),
+        matrix_from_rotvec(np.array(list(document.turns.values())).reshape(-1, 3)),
+        np.full(len(document.turns), TURN_SIGMA_RAD),
+    )
     handles = Handles(joint, np.zeros((len(held), 3)))
-    return Constraints(handles, _build_observations(document, held), fixed=fixed, root=root)
+    asked = Constraints(handles, _build_observations(document, held), turned, root=root)
+    if kept is None:
+        return asked
+    return _add_kept_places(asked, kept, float(np.clip(STAY * _measure_way_m(document, kept, dragged), *STAY_M)))
+
+
+def _add_kept_places(asked: Constraints, kept: KeptPlaces, sigma_m: float) -> Constraints:
+    """Return constraints that also keep the joints that nothing holds where they were.
+
+    Args:
+        asked: the constraints.
+        kept: where the body was.
+        sigma_m: standard deviation of what is kept [m].
+    """
+    free = ~np.isin(kept.handles.joint, asked.handles.joint)
+    n, seen = int(free.sum()), asked.observations
+    handles = Handles(
+        np.concatenate([asked.handles.joint, kept.handles.joint[free]]),
+        np.concatenate([asked.handles.offset_m, kept.handles.offset_m[free]]),
+    )
+    observations = replace(
+        seen,
+        point_m=np.concatenate([seen.point_m, kept.at_m[free]]),
+        root_info=np.concatenate([seen.root_info, np.broadcast_to(np.eye(3) / sigma_m, (n, 3, 3))]),
+        ideal=np.concatenate([seen.ideal, np.zeros((2, n, 2))], axis=1),
+        weight_px=np.concatenate([seen.weight_px, np.zeros((2, n))], axis=1),
+    )
+    return replace(asked, handles=handles, observations=observations, n_kept=n)
+
+
+def _measure_way_m(document: Document, kept: KeptPlaces, dragged: str) -> float:
+    """Return how far a joint is dragged from where it was [m]; in a picture, at the depth where it was.
+
+    Args:
+        document: where the joint is held.
+        kept: where it was.
+        dragged: its name.
+    """
+    was_m = kept.at_m[JOINT_INDEX[dragged]]
+    if dragged in document.pins:
+        return float(np.linalg.norm(was_m - document.pins[dragged]))
+    if document.picture is None or dragged not in document.image_points:
+        return 0.0
+    camera, seen = find_picture_camera(document.picture), project_to_picture(document.picture, was_m)
+    if seen is None:
+        return np.inf
+    off_px = float(np.linalg.norm(seen - document.image_points[dragged]))
+    return off_px * float(camera.to_camera(was_m[None])[0, 2]) / camera.focal_px
 
 
 def _build_observations(document: Document, held: tuple[str, ...]) -> Observations:

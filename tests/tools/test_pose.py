@@ -37,7 +37,7 @@ def test_bad_files_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], s
         "one is posed with at a time": (session, session),
         "not a picture": (style, "--picture", picture),
         "a.txt": (style, "--database", text),
-        "unknown; expected one of local, sparse, style": (style, "--model", "magic"),
+        "unknown; expected one of average, local, sparse, style": (style, "--model", "magic"),
         "give the session's file": (style, "--out", tmp_path / "a.bvh"),
         "b.style": (broken,),
     }
@@ -60,7 +60,7 @@ def test_a_session_is_exported_without_a_page(capsys: pytest.CaptureFixture[str]
     assert np.ptp(np.array(heights, float)) < 5.0  # somebody who stands, in centimetres
 
 
-@pytest.mark.parametrize("model", ["local", "sparse", "style"])
+@pytest.mark.parametrize("model", ["average", "local", "sparse", "style"])
 def test_every_model_poses_the_built_in_motions(model: str, style: Path) -> None:
     found = MODELS[model](PoseTask(Settings(), (style,) if model == "style" else (), model=model)).poser
     hands = np.array([JOINT_INDEX["leftHand"], JOINT_INDEX["hips"]])

@@ -27,8 +27,8 @@ class PoseOptions:
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="local|sparse|style",
-            help="What poses the body where nothing is held; default as the FILE.",
+            metavar="average|local|sparse|style",
+            help="What poses the body where nothing is held; default as the FILE, without one the average of the others.",
         ),
     ] = None
     picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Pose after this picture: PNG or JPEG.")] = None
@@ -46,11 +46,11 @@ class PoseOptions:
 def pose(settings: Settings, options: PoseOptions) -> None:
     """Pose a body on a page: drag a joint, and the body follows."""
     from tools.export import plan_export_files
-    from tools.pose import MODELS, PoseTask, export_session, serve_posing_page, sort_files_by_kind
+    from tools.pose import MODELS, PoseTask, choose_model, export_session, serve_posing_page, sort_files_by_kind
     from tools.viewer import can_browse
 
     given = sort_files_by_kind(options.files or ())
-    model = options.model or ("sparse" if given.dictionary is not None and not given.styles else "style")
+    model = options.model or choose_model(given)
     if model not in MODELS:
         raise DuocapError(f"--model {model}: unknown; expected one of {', '.join(MODELS)}")
     task = PoseTask(

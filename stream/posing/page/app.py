@@ -172,7 +172,9 @@ class PosingApp:
         self.motion.stop()
         session, picture = self.session, self.session.document.picture
         self._page_that_drags = -1 if place.ended else place.page
-        if picture is None:
+        if place.turned:
+            session.turn(place.joint, place.place_m)
+        elif picture is None:
             session.drag(place.joint, place.place_m)
         else:
             seen = project_to_picture(picture, np.array(place.place_m))
@@ -203,7 +205,7 @@ class PosingApp:
         if self._options.publisher is not None:
             share = 1.0 if certainty.share is None else certainty.share
             self._options.publisher.publish(document.pose, share, now_ns())
-        held, target_m = {**document.pins, **document.image_points}, document.pins.get(self.selected)
+        held, target_m = {**document.pins, **document.image_points, **document.turns}, document.pins.get(self.selected)
         dragged, clicking, has_picture = bool(session.dragged), self.picture.clicking, document.picture is not None
         if has_picture != self._has_picture:
             self._has_picture = has_picture

@@ -13,7 +13,7 @@ class DragPlace:
 
     Attributes:
         joint: name of the joint.
-        place_m: its new place in the world [m].
+        place_m: its new place in the world [m], or where `turned` its orientation, a rotation vector in the world [rad].
         ended: whether it was let go there.
         page: number of the browser.
     """
@@ -22,6 +22,7 @@ class DragPlace:
     place_m: Point
     ended: bool
     page: int
+    turned: bool = False
 
 
 Action = Callable[[], None]
@@ -44,7 +45,12 @@ class PosingInbox:
         """Note where a joint is dragged to."""
         with self._lock:
             last = self._waiting[-1] if self._waiting else None
-            if isinstance(last, DragPlace) and (last.joint, last.page, last.ended) == (place.joint, place.page, False):
+            if isinstance(last, DragPlace) and (last.joint, last.page, last.turned, last.ended) == (
+                place.joint,
+                place.page,
+                place.turned,
+                False,
+            ):
                 self._waiting.pop()
             self._waiting.append(place)
         self._wake.set()

@@ -7,6 +7,7 @@ from stream.posing.page.motion import MotionPart
 from stream.posing.page.near import NearPart
 from stream.posing.page.panels import PosePart
 from stream.posing.page.picture import PicturePart
+from stream.posing.page.scene import MOVE, TURN
 
 
 def add_commands(
@@ -17,6 +18,8 @@ def add_commands(
     add("Undo", hotkey="Z", modifier="cmd/ctrl").on_trigger(lambda event: page.do(lambda session: session.undo()))
     add("Redo", hotkey="Z", modifier="cmd/ctrl+shift").on_trigger(lambda event: page.do(lambda session: session.redo()))
     add("Hold the joint or let it go", hotkey="P").on_trigger(lambda event: pose.toggle_hold())
+    add("Arrows on the joint, or none", hotkey="G").on_trigger(lambda event: pose.toggle_tool(MOVE))
+    add("Rings around the joint, or none", hotkey="R").on_trigger(lambda event: pose.toggle_tool(TURN))
     add("Let all joints go", hotkey="F").on_trigger(lambda event: page.do(lambda session: session.free_all()))
     add("Mirror", hotkey="M").on_trigger(lambda event: page.do(lambda session: session.mirror()))
     add("Find near poses", hotkey="D").on_trigger(lambda event: near.find())

@@ -1,5 +1,7 @@
 """Keys on a timeline, and the motion between them: set, moved, scrubbed and played."""
 
+import time
+from collections.abc import Sequence
 from html import escape
 
 import viser
@@ -15,6 +17,7 @@ from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 MAX_SLIDER_S, STEP_S = 10.0, 0.05
+LET_GO_S = 0.4  # after which a key that is dragged is where it should be
 
 
 class MotionPart:
@@ -23,6 +26,8 @@ class MotionPart:
     def __init__(self, page: PosingPage) -> None:
         self._page, self._timeline = page, Timeline()
         self.motion: Motion | None = None  # None while it is made, or where there are too few keys
+        self._dragged_s: tuple[float, ...] | None = None  # times of the keys while one is dragged, and when it last moved
+        self._dragged_at_s = 0.0
 
     def play(self) -> None:
         """Play, or pause."""
@@ -51,10 +56,6 @@ class MotionPart:
         """Remove the nearest key."""
         self._page.do(lambda session: session.delete_key(self._nearest_key_s()))
 
-    def move_key(self, to_s: float) -> None:
-        """Move the nearest key."""
-        self._page.do(lambda session: session.move_key(self._nearest_key_s(), round(to_s, 3)))
-
     def stop(self) -> None:
         """Stand still."""
         self._timeline.playing = False
@@ -71,7 +72,10 @@ class MotionPart:
         return self.motion.take if self.motion is not None else take_from_pose(session.document, session.skeleton)
 
     def step(self, seconds: float) -> None:
-        """Have the motion made and played."""
+        """Have the motion made and played; keys that were dragged go where they were let go."""
+        if self._dragged_s is not None and time.monotonic() - self._dragged_at_s > LET_GO_S:
+            times_s, self._dragged_s = self._dragged_s, None
+            self._page.do(lambda session: session.move_keys(times_s))
         motion = self._timeline.update(self._page.session.document, self._page.session.poser)
         if motion is not self.motion:
             self.motion = motion
@@ -85,16 +89,18 @@ class MotionPart:
         """Create the widgets, in a window of their own."""
         self._window = gui.add_panel()
         with self._window.add_tab("Motion", viser.Icon.TIMELINE):
-            self._strip = gui.add_html("")
+            self._words = gui.add_html("")
             self._slider = gui.add_slider(
                 "Time [s]", 0.0, MAX_SLIDER_S, STEP_S, 0.0, hint="Of the next key; drag: along the motion"
             )
             self._slider.on_update(lambda event: self.scrub(float(event.target.value)) if event.client is not None else None)
             self._buttons = gui.add_button_group("Keys", ("Play", "Set key", "Delete key"), hint="Space, K, Delete")
             self._buttons.on_click(self._press)
-            hint = "Of the key nearest to the slider"
-            move = gui.add_number("Move key to", 0.0, min=0.0, max=600.0, step=STEP_S, hint=hint)
-            move.on_update(lambda event: self.move_key(float(event.target.value)) if event.client is not None else None)
+            hint = "Drag a key to another time"
+            self._handles = gui.add_multi_slider(
+                "Keys [s]", 0.0, MAX_SLIDER_S, STEP_S, (0.0,), min_range=STEP_S, hint=hint, visible=False
+            )
+            self._handles.on_update(lambda event: self._drag_keys(event.target.value) if event.client is not None else None)
 
     def place(self, x_px: int, y_px: int, width_px: int) -> None:
         """Put the window at a place of the page."""
@@ -114,8 +120,13 @@ class MotionPart:
         label = "Pause" if timeline.playing else "Play"
         if self._buttons.options[0] != label:
             self._buttons.options = (label, *self._buttons.options[1:])
-        words = f"<div class='dim'>{escape(timeline.words(view.document, self.motion))}</div>"
-        set_html(self._strip, wrap_in_box(_draw_key_strip(times_s, timeline.time_s, end_s) + words))
+        if self._dragged_s is None:
+            set_values(self._handles, max=end_s, visible=bool(times_s), value=tuple(times_s) or (0.0,))
+        set_html(self._words, wrap_in_box(f"<div class='dim'>{escape(timeline.words(view.document, self.motion))}</div>"))
+
+    def _drag_keys(self, times_s: Sequence[float]) -> None:
+        """Note where the keys are dragged to; they are moved once the hand rests."""
+        self._dragged_s, self._dragged_at_s = tuple(round(time_s, 3) for time_s in times_s), time.monotonic()
 
     def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
         """Do what a button says."""
@@ -138,14 +149,3 @@ class MotionPart:
         for key in session.document.keys:
             if abs(key.time_s - time_s) < SAME_TIME_S:
                 session.show(key.pose, dict(key.pins))
-
-
-def _draw_key_strip(times_s: list[float], cursor_s: float, end_s: float) -> str:
-    """Return the keys over time as a strip, with the cursor."""
-    keys = "".join(f'<path d="M{1000 * t / end_s - 9:.0f} 7 l9 -7 l9 7 l-9 7z" fill="#e69f00"/>' for t in times_s)
-    x = 1000.0 * min(cursor_s / end_s, 1.0)
-    return (
-        '<svg viewBox="-10 0 1020 14" preserveAspectRatio="none" role="img" aria-label="keys over time" style="display:block;'
-        'width:100%;height:14px;border-radius:4px;background:rgba(128,128,128,0.18);overflow:visible">'
-        f'{keys}<rect x="{x - 2:.0f}" y="0" width="4" height="14" fill="currentColor"/></svg>'
-    )

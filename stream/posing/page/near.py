@@ -5,7 +5,7 @@ from html import escape
 
 import viser
 
-from stream.posing.document import PosingError, compute_joint_positions_m
+from stream.posing.document import Document, PosingError, compute_joint_positions_m
 from stream.posing.near import KnownPoses, NearPose, draw_figure_svg, find_near_poses
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_button, set_values
@@ -26,6 +26,7 @@ class NearPart:
         self._found: list[NearPose] = []
         self._chosen = -1
         self._figures = ""
+        self._asked: Document | None = None  # for which they were found: its ghost goes when anything changes
 
     def known(self) -> KnownPoses:
         """Return the poses of the database, loaded once. Raises DuocapError: there is none, or it cannot be read."""
@@ -40,7 +41,8 @@ class NearPart:
 
         def search() -> None:
             session = self._page.session
-            self._found = find_near_poses(self.known(), session.skeleton, session.document, COUNT)
+            self._asked = session.document
+            self._found = find_near_poses(self.known(), session.skeleton, self._asked, COUNT)
             self._choose(0)
 
         self._page.put(search)
@@ -74,6 +76,8 @@ class NearPart:
 
     def update(self, view: PosingSnapshot) -> None:
         """Draw the poses that were found."""
+        if self._chosen >= 0 and view.document is not self._asked:
+            self._choose(-1)
         found = bool(self._found)
         set_values(self._take, disabled=not 0 <= self._chosen < len(self._found))
         set_values(self._numbers, visible=found)
@@ -82,6 +86,7 @@ class NearPart:
     def _choose(self, number: int) -> None:
         """Show one of them as a ghost; none where there is no such."""
         self._chosen = number if number < len(self._found) else -1
+        self._asked = self._page.session.document
         self._figures = self._drawn()
         self._page.scene.show_ghost(self._found[self._chosen].pose if self._chosen >= 0 else None)
 

@@ -9,6 +9,7 @@ from config.joints import JOINTS
 from stream.posing.model import PosingModel
 from stream.posing.page.certainty import format_certainty_html
 from stream.posing.page.controls import PosingPage, PosingSnapshot
+from stream.posing.page.scene import BALLS, MOVE, TURN
 from stream.posing.page.widgets import add_button, set_values
 from stream.posing.session import PosingSession
 from stream.viewer.html import wrap_in_box
@@ -27,7 +28,8 @@ class StatusPart:
 
     def update(self, view: PosingSnapshot) -> None:
         """Show how the pose is."""
-        n_held = len(view.document.pins) + len(view.document.image_points)
+        document = view.document
+        n_held = len({*document.pins, *document.image_points, *document.turns})
         set_html(self._text, wrap_in_box(format_certainty_html(view.certainty, n_held)))
 
 
@@ -56,10 +58,16 @@ class PosePart:
         def toggle(session: PosingSession) -> None:
             joint = self._page.selected
             if joint:
-                held = joint in session.document.pins or joint in session.document.image_points
+                document = session.document
+                held = any(joint in kind for kind in (document.pins, document.image_points, document.turns))
                 (session.free if held else session.pin)(joint)
 
         self._page.do(toggle)
+
+    def toggle_tool(self, tool: str) -> None:
+        """Drag the selected joint by arrows or rings, or again by its ball alone."""
+        scene = self._page.scene
+        self._page.put(lambda: setattr(scene, "tool", BALLS if scene.tool == tool else tool))
 
     def set_model(self, name: str) -> None:
         """Ask another model, loaded first if it is new."""
@@ -74,10 +82,10 @@ class PosePart:
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
         page, self._gui = self._page, gui
-        self._joint = gui.add_dropdown(
-            "Joint", (NO_JOINT, *JOINTS), initial_value=NO_JOINT, hint="With the arrows; or click a ball"
-        )
+        self._joint = gui.add_dropdown("Joint", (NO_JOINT, *JOINTS), initial_value=NO_JOINT, hint="Or click a ball")
         self._joint.on_update(self._select)
+        tools = gui.add_button_group("Drag by", (BALLS, MOVE, TURN), hint="Arrows move along an axis (G), rings turn (R)")
+        tools.on_click(lambda event: page.put(lambda: setattr(page.scene, "tool", str(event.target.value))))
         self._hold = add_button(gui, "Hold", self.toggle_hold, "Hold the joint where it is, or let it go (P)", viser.Icon.PIN)
         add_button(gui, "Let all go", lambda: page.do(lambda s: s.free_all()), "Hold no joint (F)", viser.Icon.PINNED_OFF)
         undo_hint, redo_hint = "Take back the last change (Ctrl+Z)", "Do it again (Ctrl+Shift+Z)"
@@ -98,7 +106,8 @@ class PosePart:
 
     def update(self, view: PosingSnapshot) -> None:
         """Update the widgets to the session."""
-        held = view.selected in view.document.pins or view.selected in view.document.image_points
+        document = view.document
+        held = any(view.selected in kind for kind in (document.pins, document.image_points, document.turns))
         set_values(self._hold, label="Let go" if held else "Hold", disabled=not view.selected)
         set_values(self._undo, disabled=not view.can_undo)
         set_values(self._redo, disabled=not view.can_redo)

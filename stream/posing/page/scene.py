@@ -1,14 +1,16 @@
-"""The body in 3D with a handle on every joint: to click and to drag, and arrows for the selected one."""
+"""The body in 3D with a handle on every joint: to click and to drag, and arrows or rings for the selected one, when asked for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import viser
+from scipy.spatial.transform import Rotation
 
 from capture.clock import now_ns
 from config.arrays import Floats, Image
 from config.joints import JOINT_INDEX, JOINTS
+from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import PictureView, Point, StoredPose, check_point
 from stream.posing.page.board import PictureBoard, compute_whole_fov_rad
@@ -16,6 +18,7 @@ from stream.posing.page.certainty import HELD, Certainty, choose_handle_color
 from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import find_picture_camera
 from stream.posing.publishing import compose_posed_pose, compose_posed_skeleton
+from stream.protocol.joints import wxyz_from_matrix
 from stream.viewer.scene.colors import Color
 from stream.viewer.scene.framing import FOV_RAD
 from stream.viewer.scene.stage import Stage, StageOptions
@@ -26,7 +29,8 @@ CLICKING_OPACITY, GHOST_OPACITY = 0.3, 0.35
 GHOST: Color = (200, 130, 200)
 HANDLE_M, SMALL_M = 0.028, 0.016
 SMALL = ("spine", "chest", "neck", "upperNeck", "leftShoulder", "rightShoulder", "leftToes", "rightToes")
-ARROWS = 0.22
+ARROWS, RINGS = 0.22, 0.28
+BALLS, MOVE, TURN = "Balls", "Arrows", "Rings"  # what a joint is dragged by
 MIN_MOVE_M = 1e-5
 FAR_M = 20.0
 LOOK_FROM_M, LOOK_AT_M, UP = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0), (0.0, 1.0, 0.0)
@@ -47,7 +51,7 @@ class PosingScene:
         self._server, self._drag, self._select = server, drag, select
         self._world = WorldScenery(server, dark)
         self._world.axes = False
-        self._skeleton = compose_posed_skeleton(skeleton)
+        self._body, self._skeleton = skeleton, compose_posed_skeleton(skeleton)
         self._options = StageOptions(markers=False, trails=False, contacts=False, opacity=BODY_OPACITY)
         self._stage = Stage(server.scene, f"{WORLD}/body", self._skeleton, self._options, server.atomic)
         self._stage.set_ground(self._world.ground)
@@ -56,7 +60,8 @@ class PosingScene:
         self._grab_m = np.zeros(3)
         self._pulled = self._clicking = False
         self._handles = {name: self._handle(name) for name in JOINTS}
-        self._arrows = self._add_arrows()
+        self._arrows, self._rings = self._add_arrows(), self._add_rings()
+        self.tool = BALLS
         self._pose: StoredPose | None = None
         self.selected = ""
         self.board = PictureBoard(server.scene)
@@ -103,11 +108,10 @@ class PosingScene:
                     row, name, joint_m[row], choose_handle_color(name, name in held, selected, certainty, self._world.ground.bone)
                 )
             if selected and not (dragged and self._pulled):
-                at = np.asarray(joint_m[JOINT_INDEX[selected]] if target_m is None else target_m)
-                if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
-                    self._arrows.position = at
+                self._place_tools(pose, selected, joint_m, target_m)
             self.selected = selected
-            self._arrows.visible = bool(selected) and not clicking
+            self._arrows.visible = bool(selected) and not clicking and self.tool == MOVE
+            self._rings.visible = bool(selected) and not clicking and self.tool == TURN
             if clicking != self._clicking:
                 self._clicking = clicking
                 for ball in self._handles.values():
@@ -198,6 +202,39 @@ class PosingScene:
 
         arrows.on_update(moved)
         return arrows
+
+    def _add_rings(self) -> viser.TransformControlsHandle:
+        """Create the rings that turn the selected joint."""
+        rings = self._server.scene.add_transform_controls(
+            "/rings", RINGS, disable_axes=True, disable_sliders=True, depth_test=False, opacity=0.75, line_width=3.0
+        )
+
+        async def turned(event: viser.TransformControlsEvent) -> None:
+            ended = event.phase == "end"
+            if self.selected and (event.phase == "update" or self._pulled):
+                rotvec = Rotation.from_quat(np.asarray(event.target.wxyz), scalar_first=True).as_rotvec()
+                self._drag(DragPlace(self.selected, check_point(rotvec), ended, event.client_id or 0, True))
+            self._pulled = event.phase == "update"
+
+        rings.on_update(turned)
+        return rings
+
+    def _place_tools(self, pose: StoredPose, selected: str, joint_m: Floats, target_m: Point | None) -> None:
+        """Move arrows and rings to the selected joint.
+
+        Args:
+            pose: the pose.
+            selected: name of the joint.
+            joint_m: joints of the pose, (J, 3) [m].
+            target_m: where the joint is held, or None.
+        """
+        row = JOINT_INDEX[selected]
+        at = np.asarray(joint_m[row] if target_m is None else target_m)
+        if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
+            self._arrows.position = self._rings.position = at
+        if self.tool == TURN:
+            R = compute_forward_kinematics(self._body, pose.rotvec, pose.root_m)[0][row]
+            self._rings.wxyz = wxyz_from_matrix(R)
 
     def _put(self, name: str, place_m: Floats, ended: bool, page: int) -> None:
         """Report where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""

@@ -17,6 +17,7 @@ from reconstruct.models.style.features import build_training_poses, subsample_po
 from reconstruct.models.style.learn import train as style_training
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.observations import Observations
+from reconstruct.posing.average import AveragePoser
 from reconstruct.posing.local import LocalPoser
 from reconstruct.posing.placement import place_poses
 from reconstruct.posing.protocol import Poser
@@ -39,11 +40,12 @@ def posers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Poser]:
     )
     few = subsample_poses(build_training_poses([CLIP]), 60)
     style = style_training.fit_style(few, SKELETON, "walk", style_training.LearnOptions(active=30, steps=20))
-    return {
+    single: dict[str, Poser] = {
         "local": LocalPoser(SKELETON, CLIP.rotvec),
         "sparse": SparsePoser(dictionary),
         "style": StylePoser(Synthesizer([style])),
     }
+    return {**single, "average": AveragePoser(tuple(single.values()))}
 
 
 def true_pose(frame: int = 40, heading_rad: float = 2.0) -> tuple[Floats, Floats, Floats]:
@@ -60,7 +62,7 @@ def wanted(joint_m: Floats, names: tuple[int, ...] = HANDS_AND_FEET) -> Constrai
     return build_point_handles(joint, np.zeros((len(joint), 3)), joint_m[joint])
 
 
-@pytest.mark.parametrize("name", ["local", "sparse", "style"])
+@pytest.mark.parametrize("name", ["average", "local", "sparse", "style"])
 def test_a_known_pose_is_found_from_hands_and_feet(posers: dict[str, Poser], name: str) -> None:
     _, _, joint_m = true_pose()
     found = posers[name].pose(wanted(joint_m))
@@ -72,7 +74,7 @@ def test_a_known_pose_is_found_from_hands_and_feet(posers: dict[str, Poser], nam
     assert 0.0 <= found.variance < 0.6
 
 
-@pytest.mark.parametrize("name", ["local", "sparse", "style"])
+@pytest.mark.parametrize("name", ["average", "local", "sparse", "style"])
 def test_a_dragged_handle_is_followed_from_the_last_pose(posers: dict[str, Poser], name: str) -> None:
     _, _, joint_m = true_pose()
     pose, hand = posers[name].pose(wanted(joint_m)), JOINT_INDEX["leftHand"]
@@ -94,7 +96,7 @@ def test_a_root_that_is_told_is_kept_where_points_leave_it_open(posers: dict[str
     assert found.error_m.max() < 0.02
 
 
-@pytest.mark.parametrize("name", ["local", "sparse", "style"])
+@pytest.mark.parametrize("name", ["average", "local", "sparse", "style"])
 def test_what_is_out_of_reach_is_said_and_nothing_is_absurd(posers: dict[str, Poser], name: str) -> None:
     _, _, joint_m = true_pose()
     joint_m[JOINT_INDEX["leftHand"]] += [0.0, 5.0, 0.0]
@@ -102,7 +104,7 @@ def test_what_is_out_of_reach_is_said_and_nothing_is_absurd(posers: dict[str, Po
     assert not found.reached and np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()
 
 
-@pytest.mark.parametrize("name", ["local", "sparse"])
+@pytest.mark.parametrize("name", ["average", "local", "sparse"])
 def test_points_in_a_picture_orientations_and_fixed_joints_are_met(posers: dict[str, Poser], name: str) -> None:
     rotvec, root_m, joint_m = true_pose(heading_rad=0.3)
     rig = front_rig()
@@ -134,7 +136,7 @@ def test_points_in_a_picture_orientations_and_fixed_joints_are_met(posers: dict[
     np.testing.assert_allclose(found.rotvec[elbow], rotvec[elbow] + 0.1, atol=0.03)
 
 
-@pytest.mark.parametrize("name", ["local", "sparse"])
+@pytest.mark.parametrize("name", ["average", "local", "sparse"])
 @pytest.mark.parametrize("joints", [(), (JOINT_INDEX["head"],), (0,)])
 def test_few_and_invalid_targets_leave_a_plausible_pose(posers: dict[str, Poser], name: str, joints: tuple[int, ...]) -> None:
     _, _, joint_m = true_pose()

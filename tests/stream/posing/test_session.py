@@ -13,6 +13,8 @@ from calibration.placement import DISTORTIONS, intrinsics_from_fov, make_camera_
 from config.joints import JOINT_INDEX, JOINTS, mirror_joint_name
 from database.builtin.bodies import build_person_skeleton
 from database.builtin.catalog import make_builtin_clip
+from database.geometry.kinematics import compute_forward_kinematics
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
@@ -69,6 +71,32 @@ def test_a_drag_is_followed_and_is_one_step_that_can_be_undone(session: PosingSe
     dragged = session.document
     assert session.undo() and session.document == first and not session.undo()
     assert session.redo() and session.document is dragged and not session.redo()
+
+
+@pytest.mark.parametrize("joint", ["leftHand", "rightLowerLeg", "head", "hips", "chest"])
+def test_what_is_not_dragged_stays(session: PosingSession, joint: str) -> None:
+    before_m, row = session.joints_m(), JOINT_INDEX[joint]
+    for share in (0.25, 0.5, 0.75, 1.0):
+        session.drag(joint, before_m[row] + share * np.array([0.02, -0.03, 0.02]))
+    session.release()
+    moved_m = np.linalg.norm(session.joints_m() - before_m, axis=1)
+    assert 0.03 < moved_m[row] < 0.05
+    knees = [JOINT_INDEX[f"{side}LowerLeg"] for side in ("left", "right")]  # straight legs bend far for little
+    free = np.setdiff1d(np.arange(len(moved_m)), knees)
+    assert moved_m[free].max() < 1.5 * moved_m[row] and moved_m[knees].max() < 0.15
+
+
+def test_a_turned_joint_takes_what_lies_beyond_it_along_and_leaves_the_rest(session: PosingSession) -> None:
+    before_m, row = session.joints_m(), JOINT_INDEX["leftUpperArm"]
+    rotation = compute_forward_kinematics(session.skeleton, session.document.pose.rotvec, session.document.pose.root_m)[0][row]
+    turn = matrix_from_rotvec(np.array([0.5, 0.0, 0.0]))
+    session.turn("leftUpperArm", rotvec_from_matrix(turn @ rotation))
+    session.release()
+    after_m = session.joints_m()
+    moved_m = np.linalg.norm(after_m - before_m, axis=1)
+    np.testing.assert_allclose(after_m[HAND] - after_m[row], turn @ (before_m[HAND] - before_m[row]), atol=0.03)
+    assert moved_m[JOINT_INDEX["rightHand"]] < 0.02 and moved_m[JOINT_INDEX["head"]] < 0.02
+    assert "leftUpperArm" in session.document.turns and session.undo() and not session.document.turns
 
 
 @dataclass(frozen=True)
@@ -169,10 +197,12 @@ def test_a_mirrored_pose_has_its_joints_on_the_other_side(session: PosingSession
 def test_keys_are_set_moved_and_deleted_in_the_order_of_time(session: PosingSession) -> None:
     for time_s in (1.0, 0.0, 2.0, 1.0):
         session.set_key(time_s)
-    session.move_key(0.0, 1.5)
+    session.move_keys((1.0, 1.5, 2.0))
     assert [key.time_s for key in session.document.keys] == [1.0, 1.5, 2.0]
-    with pytest.raises(PosingError, match="already"):
-        session.move_key(1.0, 2.0)
+    with pytest.raises(PosingError, match="have to rise"):
+        session.move_keys((1.0, 1.0, 2.0))
+    with pytest.raises(PosingError, match="times of 3 keys"):
+        session.move_keys((1.0, 2.0))
     session.delete_key(1.5)
     with pytest.raises(PosingError, match=r"no key at 1.50 s; keys are at: 1.00, 2.00"):
         session.delete_key(1.5)

@@ -178,17 +178,23 @@ def measure_constraint_errors(
     G, p = compute_forward_kinematics(skeleton, rotvec, root_m)
     joint, offset_m = targets.handles.joint, targets.handles.offset_m
     x = p[joint] + np.einsum("pij,pj->pi", G[joint], offset_m)
-    errors = measure_handle_errors(x, targets.handles)
+    errors = measure_handle_errors(x, targets.handles, len(x) - constraints.n_kept)
     return errors._replace(reached=errors.reached and _are_rotations_met(G, rotvec, constraints, targets.orientations))
 
 
-def measure_handle_errors(x: Floats, handles: HandleTargets) -> ConstraintErrors:
-    """Return how far handles at x, (N, 3) [m], are from their targets."""
+def measure_handle_errors(x: Floats, handles: HandleTargets, n_asked: int) -> ConstraintErrors:
+    """Return how far handles are from their targets.
+
+    Args:
+        x: the handles, (N, 3) [m].
+        handles: their targets.
+        n_asked: number of handles, the first ones, that have to be met.
+    """
     rotation, translation, focal = handles.views
     has3, weight = find_points_in_space(handles), handles.weight_px
     error_m = np.where(has3, np.linalg.norm(x - handles.point_m, axis=1), 0.0)
     sigmas = np.linalg.norm(np.einsum("pij,pj->pi", handles.root_info, x - handles.point_m), axis=1)
-    met = bool((~has3 | (error_m <= MET_M) | (sigmas <= MAX_SIGMAS)).all())
+    met = bool((~has3 | (error_m <= MET_M) | (sigmas <= MAX_SIGMAS))[:n_asked].all())
     seen = (weight > 0.0) & ~has3
     if not seen.any():
         return ConstraintErrors(error_m, np.zeros(seen.shape), met)
