@@ -37,7 +37,7 @@ def test_markers_of_a_set_are_worn_where_a_file_names_none(tmp_path: Path) -> No
     ("labels", "fps", "words"),
     [
         (("LASI", "RASI", "C7"), 60.0, "shows 3 markers"),
-        (CMU, 1.0, "at 1 Hz"),
+        (CMU, 1.0, "DataRate is 1 Hz; expected 5 to 2000 Hz"),
         (tuple(f"*{k}" for k in range(20)), 60.0, "0 labels are known"),
         (tuple(f"hoof{k}" for k in range(20)), 60.0, "name the set worn by --markers"),
         ((*CMU, "LFWT"), 60.0, "LFWT stands twice"),
