@@ -1,4 +1,7 @@
-"""A take from a file: a recording of the stream, or a motion of another program. All commands that take a take read it here."""
+"""A take from a file: a recording, a motion of another program, or markers of a usual set, which pose a body frame by frame.
+
+All commands that take a take read it here.
+"""
 
 import logging
 from collections.abc import Callable
@@ -6,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calibration.subject.marker_motion import read_marker_motion
 from config.errors import DuocapError
 from database.clips import Clip
 from database.files.read import SUFFIXES, read_clip, read_imported_motion
@@ -19,13 +23,14 @@ from stream.recording.recording import open_recording
 
 logger = logging.getLogger(__name__)
 RECORDING = ".mcap"
-KINDS = f"a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})"
+MARKERS = (".c3d", ".trc")
+KINDS = f"a motion ({', '.join(SUFFIXES)}), markers ({', '.join(MARKERS)}) or a recording ({RECORDING})"
 Tell = Callable[[str], None]
 
 
 def is_motion_file(file: Path) -> bool:
-    """Return whether a file is a motion of another program, by its name."""
-    return file.suffix.lower() in SUFFIXES and not file.is_dir()
+    """Return whether a file is of another program, motion or markers, by its name."""
+    return file.suffix.lower() in (*SUFFIXES, *MARKERS) and not file.is_dir()
 
 
 def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None = None) -> Take:
@@ -44,6 +49,11 @@ def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None
         raise DuocapError(f"{file}: no such file; give {KINDS}")
     if not is_motion_file(file):
         raise DuocapError(f"{file}: cannot be read as motion; give {KINDS}")
+    if file.suffix.lower() in MARKERS:
+        markers = read_marker_motion(file)
+        for line in (*markers.notes, *markers.warnings):
+            (tell or logger.info)(f"{file.name}: {line}")
+        return take_from_clip(markers.clip, file.name)
     if tell is None:
         return take_from_clip(read_clip(file, hints), file.name)
     imported = read_imported_motion(file, hints)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calibration.subject.marker_motion import NamedMarkers, find_named_markers, fitted_clip
 from config.errors import FileFormatError
 from database.clips import Clip
 from database.files.asf_amc import read_amc
@@ -12,7 +13,6 @@ from database.files.c3d import read_c3d
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from database.files.retarget import import_motion
-from tools.marker_bodies import NamedMarkers, find_named_markers, fitted_clip
 
 C3D = ".c3d"
 FPS = 60.0  # rate at which markers are posed

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calibration.subject.marker_motion import MarkerMotion, UnknownMarkersError, read_marker_motion
 from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import read_subject
 from capture.rate import estimate_frame_period_s
@@ -27,7 +28,6 @@ from stream.export.resampling import resample_evenly
 from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
-from tools.marker_bodies import MarkerMotion, UnknownMarkersError, read_marker_motion
 
 logger = logging.getLogger(__name__)
 

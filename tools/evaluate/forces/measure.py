@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calibration.subject.marker_motion import MarkerMotion, read_marker_motion
 from config.arrays import Floats
 from config.errors import FileFormatError
 from reconstruct.models.physics.body import build_body
@@ -16,7 +17,6 @@ from reconstruct.models.physics.smoothing import GAIT_HZ
 from tools.evaluate.forces.c3d_plates import read_plate_c3d
 from tools.evaluate.forces.plates import PlateForces, assign_plates, read_plate_table
 from tools.gait.events import compute_feet_motion
-from tools.marker_bodies import MarkerMotion, read_marker_motion
 from tools.progress import ProgressState
 
 AROUND_S = 0.05  # of a step on the plate: earlier and later forces are errors as well

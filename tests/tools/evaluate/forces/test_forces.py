@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
+from calibration.subject.marker_motion import read_marker_motion
 from stream.export.events import GaitEventKind
 from tools.evaluate.forces.measure import find_walk, measure_forces, read_walk_plates
 from tools.gait.events import compute_feet_motion, find_gait_events
-from tools.marker_bodies import read_marker_motion
 
 
 @pytest.mark.slow

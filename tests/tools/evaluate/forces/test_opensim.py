@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibration.subject.marker_motion import read_marker_motion
 from database.clips import Clip
 from database.files.trc import read_trc
 from database.geometry.rotations import matrix_from_rotvec, rotation_about, rotvec_from_matrix
 from stream.export.angles import compute_opensim_coordinates
 from tests.support import judges
-from tools.marker_bodies import read_marker_motion
 from tools.physics.motion import motion_from_clip
 
 BUILDER = Path(__file__).parents[3] / "support" / "opensim_model.py"

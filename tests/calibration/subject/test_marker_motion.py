@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from calibration.subject.marker_motion import NamedMarkers, describe_unmoved, find_named_markers, fitted_clip
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.optical import find_marker_places
@@ -12,7 +13,6 @@ from database.builtin import build_person_skeleton
 from database.clips import slice_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
-from tools.marker_bodies import NamedMarkers, describe_unmoved, find_named_markers, fitted_clip
 
 NAMES = tuple(
     ["C7", "T10", "CLAV", "STRN"]
