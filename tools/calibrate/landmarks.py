@@ -24,6 +24,7 @@ from reconstruct.track.landmarks import Exchange, place_landmarks
 MIN_FRAMES = 5
 STAND_M = 3.0  # in front of the cameras, before anything is known
 HELD = 0.2  # share of the frames in which a landmark must be seen by two cameras
+REACH_M = 1.5  # from the middle of a trunk to the tips of a tall person's fingers or toes, and half as much again
 WORN_M = 0.15  # from where the body that the landmarks show should wear a marker
 
 
@@ -43,24 +44,46 @@ def average_landmark_tpose(
         settings: of the run.
     Raises: CalibrationError: too few landmarks in two views.
     """
-    whole = _average(pairs, rig, markers, Exchange.NOTHING, settings)
-    facing = _compute_facing(whole, markers)
-    if facing @ (rig.middle_m - whole.point_m[whole.valid].mean(axis=0)) < 0.0:
-        whole = _average(pairs, rig, markers, Exchange.BODY, settings)
+    ahead_m = rig.middle_m + STAND_M * rig.ahead
+    whole = _average(pairs, rig, markers, Exchange.NOTHING, ahead_m, np.inf, settings)
+    # How exact a landmark is in pixels follows from the distance, which is known only now; so is what cannot be of the body.
+    here_m = np.median(whole.point_m[whole.valid & markers.torso], axis=0)
+    state = Exchange.NOTHING if _compute_facing(whole, markers) @ (rig.middle_m - here_m) >= 0.0 else Exchange.BODY
+    whole = _average(pairs, rig, markers, state, here_m, REACH_M, settings)
     whole = replace(whole, slope_deg=_measure_slope_deg(whole, markers))
     return _add_worn(whole, pairs, rig, markers, skeletons, settings) if markers.worn.any() else whole
 
 
-def _average(pairs: Sequence[Views], rig: Rig, markers: MarkerSet, state: Exchange, settings: Settings) -> TPose:
-    """Return the T-pose of the landmarks alone. Raises CalibrationError."""
+def _average(
+    pairs: Sequence[Views],
+    rig: Rig,
+    markers: MarkerSet,
+    state: Exchange,
+    here_m: Floats,
+    reach_m: float,
+    settings: Settings,
+) -> TPose:
+    """Return the T-pose of the landmarks alone. Raises CalibrationError.
+
+    Args:
+        pairs: views of the pose, by moment.
+        rig: the cameras.
+        markers: with landmarks.
+        state: what all views have exchanged.
+        here_m: about where the middle of the trunk is, (3,) [m].
+        reach_m: from there a landmark may be at most [m].
+        settings: of the run.
+    """
     landmark, states, nothing = ~markers.worn, np.full(len(rig), state, np.int64), np.full(markers.worn.sum(), -1)
-    at_m = np.tile(rig.middle_m + STAND_M * rig.ahead, (len(markers), 1))
+    at_m = np.tile(here_m, (len(markers), 1))
     frames = list[MarkerFrame]()
     for pair in pairs:
         empty = build_marker_frame(pair, match(pair, rig, settings.match, None), nothing)
         frame = place_landmarks(empty, pair, rig, markers, at_m, states, settings.label)
         frames.append(triangulate_landmarks(frame, rig, landmark))
+    point = np.array([frame.point_m for frame in frames]).reshape(len(frames), len(markers), 3)
     seen = np.array([frame.valid for frame in frames]).reshape(len(frames), len(markers))
+    seen &= np.linalg.norm(point - here_m, axis=2) < reach_m
     held = seen.sum(axis=0) >= max(MIN_FRAMES, HELD * len(frames))
     if np.count_nonzero(held & markers.torso & landmark) < 3:
         raise CalibrationError(
@@ -69,10 +92,10 @@ def _average(pairs: Sequence[Views], rig: Rig, markers: MarkerSet, state: Exchan
         )
     point_m, scatter_m, covariance = np.zeros((len(markers), 3)), np.zeros(len(markers)), np.zeros((len(markers), 3, 3))
     for m in np.flatnonzero(held):
-        points = np.array([frame.point_m[m] for frame in frames if frame.valid[m]])
+        points = point[seen[:, m], m]
         point_m[m] = np.median(points, axis=0)
         scatter_m[m] = 1.4826 * np.median(np.linalg.norm(points - point_m[m], axis=1))
-        covariance[m] = np.median([frame.covariance_m2[m] for frame in frames if frame.valid[m]], axis=0)
+        covariance[m] = np.median([frames[f].covariance_m2[m] for f in np.flatnonzero(seen[:, m])], axis=0)
     return TPose(point_m, held, covariance, scatter_m, len(frames))
 
 

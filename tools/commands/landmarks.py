@@ -3,12 +3,15 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from config.settings import LandmarkSettings, Settings
 from tools.commands.options import add_settings_options
+
+if TYPE_CHECKING:
+    from config.markers import MarkerSet
 
 app = typer.Typer()
 
@@ -45,11 +48,19 @@ def ask_on_terminal(question: str) -> bool:
     return typer.confirm(question, default=True, err=True)
 
 
-def set_landmarks(settings: Settings, model: Literal["lite", "full", "heavy", "off"] | None) -> Settings:
+def set_landmarks(
+    settings: Settings, model: Literal["lite", "full", "heavy", "off"] | None, markers: "MarkerSet | None" = None
+) -> Settings:
     """Return the settings with the given model for landmarks, having made sure that it is there; asks on a terminal.
 
-    model: None leaves the settings as they are. Raises LandmarksUnavailableError.
+    Args:
+        settings: as they are.
+        model: None leaves them, but where `markers` cannot do without.
+        markers: of the performer; landmarks among them are found by the model `full` where none is set.
+    Raises: LandmarksUnavailableError.
     """
+    if model is None and settings.landmarks.model == "off" and markers is not None and not markers.worn.all():
+        model = "full"
     settings = settings if model is None else replace(settings, landmarks=LandmarkSettings(model))
     if settings.landmarks.model == "off":
         return settings

@@ -9,6 +9,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, check_recording_file, check_sources, set_lag, set_model, set_styles
+from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     Database,
     Lag,
@@ -204,7 +205,10 @@ def _replay_views(settings: Settings, options: ReplayOptions, task: "ReplayTask"
         if file is None:
             raise typer.BadParameter(f"is needed: {options.views[0]} is no folder of a session", param_hint=option)
     assert options.subject is not None
+    from calibration.subject.subject import read_subject
     from tools.replay.task import VideoInputs, replay_videos
+
+    settings = set_landmarks(settings, None, read_subject(options.subject).markers)
 
     rig, spec = _read_rig(options) if project is None else _read_project(project, options)
     replay_videos(

@@ -69,14 +69,15 @@ def run(settings: Settings, options: RunOptions) -> None:
     from tools.viewer import open_viewer
 
     cameras = order_cameras(options.cameras)
-    settings = set_landmarks(settings, options.landmarks)
+    performer = read_subject(options.subject)
+    settings = set_landmarks(settings, options.landmarks, performer.markers)
     styles = options.styles
     settings = set_lag(set_styles(settings, styles.style, styles.save_style, styles.no_style), options.lag)
     settings = choose_address(settings)
     what = LiveRun(
         cameras,
         read_rig(options.rig, n_views=len(cameras)),
-        read_subject(options.subject),
+        performer,
         options.database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
         options.fps,
         create_vmc_outputs(options.vmc),

@@ -13,6 +13,7 @@ from tools.arguments import (
     parse_seconds_range,
 )
 from tools.calibrate.outcome import choose_picture_file
+from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     Database,
     GuideBrowser,
@@ -130,6 +131,7 @@ def subject(settings: Settings, options: SubjectOptions) -> None:
     kept = None if options.old is None else read_subject(options.old)
     worn = read_marker_set(options.markers) if options.markers is not None else kept.markers if kept is not None else None
     assert worn is not None
+    settings = set_landmarks(settings, options.landmarks, worn)
     spec = options.videos.create_spec(options.views)
     sources = [TakeSource(spec, tuple(windows)), *(parse_further_source(text, windows) for text in options.also or ())]
     called = options.name or (kept.name if kept is not None else "performer")
