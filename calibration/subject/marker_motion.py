@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.subject.functional import WornMarkers, fit_subject_to_motion
-from calibration.subject.poses import fit_poses_to_markers
+from calibration.subject.adjust import MarkerPriors, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.model import learn_skeleton_space, skeleton_from_vectors
+from calibration.subject.poses import fit_poses_to_markers, make_pose_markers, place_torso
 from config.arrays import Bools, Floats, Ints
-from config.errors import CalibrationError, FileFormatError
+from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS
 from config.optical import find_marker_places
 from database.builtin.bodies import build_person_skeleton
@@ -21,6 +22,8 @@ from database.files.c3d import read_c3d
 from database.files.trc import read_trc
 
 Progress = Callable[[int, int | None], None]
+N_FITTED = 30  # frames that the body is fitted to, the better posed half of those tried
+WORTH = 20.0  # independent frames that they are worth
 HEIGHTS_M = (1.65, 1.75, 1.85)
 SELDOM = 0.1  # share of the frames; markers seen in fewer are not used
 LEAST = 12  # known markers of a file
@@ -158,14 +161,27 @@ def _center(point_m: Floats, which: Bools) -> Floats:
 
 def fitted_clip(name: str, markers: NamedMarkers, progress: Progress | None = None) -> Clip:
     """Return the poses of a motion's markers and the skeleton they are of. Raises FileFormatError: the torso is never seen."""
-    worn = WornMarkers(markers.names, markers.joint, markers.offset_m, markers.sigma_m, markers.torso)
-    people = [build_person_skeleton(height) for height in HEIGHTS_M]
-    try:
-        subject = fit_subject_to_motion(name, worn, people, markers.point_m, markers.valid).subject
-    except CalibrationError as error:
-        raise FileFormatError(f"{name}: {error}") from error
-    wearing = (markers.joint, subject.offset_m, markers.torso)
-    found = fit_poses_to_markers(
-        subject.skeleton, wearing, markers.point_m, markers.valid, progress or (lambda done, total: None)
+    at, seen, torso, joint = markers.point_m, markers.valid, markers.torso, markers.joint
+    placed = np.flatnonzero((seen & torso).sum(axis=1) >= 3)
+    if not len(placed):
+        raise FileFormatError(f"{name}: no frame shows three markers of the torso; expected them in most")
+    space = learn_skeleton_space([build_person_skeleton(height) for height in HEIGHTS_M])
+    mean = space.skeleton(np.zeros(space.n_parameters))
+    tried = placed[np.unique(np.linspace(0, len(placed) - 1, 2 * N_FITTED).astype(int))]
+    # With markers where they are meant to be, bent arms are found from afar; free ones would be turned about straight arms.
+    worn = (joint, markers.offset_m, torso)
+    posed = [fit_poses_to_markers(mean, worn, at[n : n + 1], seen[n : n + 1]) for n in tried]
+    best = np.sort(np.argsort([float(found.error_mm[0]) for found in posed], kind="stable")[:N_FITTED])
+    takes = tuple(
+        make_pose_markers(at[n], seen[n], *place_torso(mean, *worn[:2], torso & seen[n], at[n]), max(1.0, len(best) / WORTH))
+        for n in tried[best]
     )
-    return Clip(name, subject.skeleton, markers.fps, found.rotvec, found.root_m)
+    poses = (tuple(posed[k].rotvec[0] for k in best), tuple(posed[k].root_m[0] for k in best))
+    start = SubjectState(np.zeros(space.n_parameters), markers.offset_m, *poses)
+    priors = MarkerPriors(joint, markers.offset_m, markers.sigma_m)
+    fitted = adjust_subject(SubjectProblem(space, priors, takes), start, max_steps=40)
+    skeleton = skeleton_from_vectors(space.vectors(fitted.state.y)[0], name)
+    found = fit_poses_to_markers(
+        skeleton, (joint, fitted.state.offset_m, torso), at, seen, progress or (lambda done, total: None)
+    )
+    return Clip(name, skeleton, markers.fps, found.rotvec, found.root_m)
