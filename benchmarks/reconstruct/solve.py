@@ -30,7 +30,7 @@ from database.store import PoseDatabase, open_database
 from tools.evaluate.alike import COMPARED
 from tools.evaluate.missing.masks import LIMBS, at_random
 from tools.solve.read import LabelledTake, label_take, read_marker_file
-from tools.solve.solve import SolvedMarkers, solve_take
+from tools.solve.solve import SolvedMarkerFile, solve_take
 from tools.solve.upright import turn_upright
 
 SETS = {"cmu_02_05": "cmu_41", "nick_freeform_001": "vicon_53"}
@@ -124,8 +124,8 @@ def open_without(path: Path, take: Path) -> PoseDatabase:
 
 
 def measure(
-    take: LabelledTake, case: str, removed: bool, database: PoseDatabase, joint_m: Floats | None, whole: SolvedMarkers | None
-) -> tuple[SolveRun, SolvedMarkers]:
+    take: LabelledTake, case: str, removed: bool, database: PoseDatabase, joint_m: Floats | None, whole: SolvedMarkerFile | None
+) -> tuple[SolveRun, SolvedMarkerFile]:
     """Solve one case and return what was reached, and the solution.
 
     Args:
@@ -185,7 +185,7 @@ def summarise(off_m: list[Floats]) -> tuple[float, float]:
     return float(np.median(every)), float(np.mean(every))
 
 
-def place_compared(solved: SolvedMarkers) -> Floats:
+def place_compared(solved: SolvedMarkerFile) -> Floats:
     """Return the compared joints of a solution, (N, C, 3) [m]."""
     places = compute_forward_kinematics(solved.subject.skeleton, solved.rotvec, solved.root_m)[1]
     return places[:, [JOINT_INDEX[name] for name in COMPARED]]

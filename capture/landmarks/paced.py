@@ -15,7 +15,7 @@ MEMORY = 0.05  # weight of a new picture in the averages: some 20 pictures
 SETTLE = 20  # pictures between two changes
 
 
-class LandmarkFinder(Protocol):
+class UnpacedFinder(Protocol):
     """Finds the landmarks of the body in pictures that come in order."""
 
     def step(self, frame: Frame) -> Landmarks | None:
@@ -25,7 +25,7 @@ class LandmarkFinder(Protocol):
 class PacedLandmarks:
     """A finder that is asked for some of the pictures only where it takes too long for all; cameras take turns."""
 
-    def __init__(self, finder: LandmarkFinder, max_every: int = MAX_EVERY, clock: Callable[[], int] = now_ns) -> None:
+    def __init__(self, finder: UnpacedFinder, max_every: int = MAX_EVERY, clock: Callable[[], int] = now_ns) -> None:
         self._finder, self._max_every, self._clock = finder, max_every, clock
         self.every = 1
         self._n, self._changed = 0, 0

@@ -23,7 +23,7 @@ SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FootStep:
     """One step, nan for what is not known of it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Step:
     stance_share: float
     double_share: float
 
-    def after(self, seconds: float) -> "Step":
+    def after(self, seconds: float) -> "FootStep":
         """Return the step as one of a motion that begins earlier by some seconds."""
         return replace(self, strike_s=self.strike_s + seconds)
 
@@ -53,7 +53,7 @@ class Step:
 class GaitReport:
     """Steps of a walk in the order of time. belt_m_s: the treadmill's speed, 0 over ground."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[FootStep, ...]
     belt_m_s: float
 
 
@@ -85,7 +85,7 @@ def measure_steps(motion: FeetMotion, events: Sequence[GaitEvent]) -> GaitReport
         share, double = _share_stride(stances, k)
         step_s = np.nan if other is None else stance.begin_s - other.begin_s
         stride_s = np.nan if last is None else stance.begin_s - stances[last].begin_s
-        steps.append(Step(stance.foot, stance.begin_s, step_s, stride_s, length, width, stride, share, double))
+        steps.append(FootStep(stance.foot, stance.begin_s, step_s, stride_s, length, width, stride, share, double))
     return GaitReport(tuple(steps), belt_m_s)
 
 

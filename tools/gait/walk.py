@@ -11,7 +11,7 @@ from config.files import write_atomically
 from stream.export.c3d import write_c3d
 from stream.export.events import GaitEvent
 from tools.gait.events import compute_feet_motion, find_gait_events
-from tools.gait.steps import GaitReport, Step, format_gait, format_steps_csv, measure_steps
+from tools.gait.steps import FootStep, GaitReport, format_gait, format_steps_csv, measure_steps
 from tools.physics.motion import PhysicalMotion
 
 
@@ -32,7 +32,7 @@ class Gait:
 def measure_gait(motion: PhysicalMotion) -> Gait:
     """Return events and steps of a motion, range by range. Raises DuocapError: nobody takes a step in it."""
     events: list[GaitEvent] = []
-    steps: list[Step] = []
+    steps: list[FootStep] = []
     belts = []
     for rows in motion.ranges:
         take = motion.take

@@ -55,7 +55,7 @@ class _Clouds:
     root_m: Floats
 
 
-class Acquisition:
+class FoundLabels:
     """Finds labels of moments of one marker set."""
 
     def __init__(self, worn: WornMarkers, space: SkeletonSpace, database: PoseDatabase) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from config.arrays import Bools
 from reconstruct.pose import TrackingState
 from stream.export.take import MarkerTracks, Take, TakeInfo
-from tools.solve.solve import SolvedMarkers
+from tools.solve.solve import SolvedMarkerFile
 
 MOST_LINES = 20  # of each list that is printed; the report in a file has all
 
@@ -24,7 +24,7 @@ class GapReport:
     error_mm: float
 
 
-def build_take(solved: SolvedMarkers) -> Take:
+def build_take(solved: SolvedMarkerFile) -> Take:
     """Return a solution as a take for export; frames that are not solved are lost."""
     points, markers = solved.take.points, solved.markers
     ever: Bools = np.asarray(solved.valid.any(axis=0))
@@ -43,7 +43,7 @@ def build_take(solved: SolvedMarkers) -> Take:
     )
 
 
-def build_report(solved: SolvedMarkers) -> dict[str, Any]:
+def build_report(solved: SolvedMarkerFile) -> dict[str, Any]:
     """Return everything that is reported, as plain values."""
     points = solved.take.points
     return {
@@ -61,7 +61,7 @@ def build_report(solved: SolvedMarkers) -> dict[str, Any]:
     }
 
 
-def _list_changes(solved: SolvedMarkers) -> list[dict[str, Any]]:
+def _list_changes(solved: SolvedMarkerFile) -> list[dict[str, Any]]:
     """Return the tracks whose label is another than in the file, by column and time."""
     points, names = solved.take.points, solved.take.worn.names
     given = solved.take.marker[solved.tracks.column]
@@ -79,7 +79,7 @@ def _list_changes(solved: SolvedMarkers) -> list[dict[str, Any]]:
     return result
 
 
-def list_gaps(solved: SolvedMarkers) -> list[GapReport]:
+def list_gaps(solved: SolvedMarkerFile) -> list[GapReport]:
     """Return the gaps that were filled, marker by marker."""
     fps, result = solved.take.points.fps, []
     filled = solved.markers.filled & solved.solved[:, None]
@@ -97,7 +97,7 @@ def _format_gap(gap: GapReport) -> dict[str, Any]:
     return {"marker": gap.marker, "at_s": gap.at_s, "seconds": gap.seconds, "error_mm": round(gap.error_mm, 1)}
 
 
-def _measure_residuals(solved: SolvedMarkers) -> dict[str, dict[str, float]]:
+def _measure_residuals(solved: SolvedMarkerFile) -> dict[str, dict[str, float]]:
     """Return the median and the 95th percentile of how far each marker is from where the body has it [mm]."""
     result = {}
     for m, name in enumerate(solved.take.worn.names):

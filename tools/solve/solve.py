@@ -35,7 +35,7 @@ NOT_A_PERSON_MM = 60.0  # median distance of markers from the fitted body; of pe
 
 
 @dataclass(frozen=True, slots=True)
-class SolvedMarkers:
+class SolvedMarkerFile:
     """A solved marker file.
 
     Attributes:
@@ -69,7 +69,7 @@ def prepare_marker_file(file: Path, markers: str | None = None) -> LabelledTake:
     return turn_upright(label_take(read_marker_file(file), markers))
 
 
-def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressState = ignore_progress) -> SolvedMarkers:
+def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressState = ignore_progress) -> SolvedMarkerFile:
     """Solve labelled or unlabelled points. Raises FileFormatError: they are not of a person."""
     points, n_markers = take.points, len(take.worn.names)
     tracks = split_columns(points)
@@ -151,7 +151,7 @@ def _make_frames(point_m: Floats, valid: Bools, seconds: Floats) -> Sequence[Mar
 
 def _finish(
     take: LabelledTake, tracks: ColumnTracks, label: Ints, subject: Subject, solved: SolvedTake, rows: Ints
-) -> SolvedMarkers:
+) -> SolvedMarkerFile:
     """Return the solution at the file's own frames, with gaps filled."""
     points, n = take.points, len(take.points)
     assert solved.error_m is not None and solved.offset_m is not None  # asked for
@@ -161,7 +161,9 @@ def _finish(
     error_m = np.stack([np.interp(np.arange(n), rows, column) for column in solved.error_m.T], axis=1)
     point_m, valid = collect_markers(points, tracks, label, len(take.worn.names))
     markers = fill_gaps(subject, rotvec, root_m, point_m, valid, points.fps, error_m)
-    return SolvedMarkers(take, subject, tracks, label, rotvec, root_m, error_m, _find_solved(valid, points.fps), valid, markers)
+    return SolvedMarkerFile(
+        take, subject, tracks, label, rotvec, root_m, error_m, _find_solved(valid, points.fps), valid, markers
+    )
 
 
 def _find_solved(valid: Bools, fps: float) -> Bools:

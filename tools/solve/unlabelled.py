@@ -20,7 +20,7 @@ from reconstruct.offline.take import TakeSolver
 from reconstruct.offline.tracks import PointTracks
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState
-from tools.solve.acquire import Acquired, Acquisition, adjust_together
+from tools.solve.acquire import Acquired, FoundLabels, adjust_together
 from tools.solve.motion import RIG, make_marker_frame
 from tools.solve.read import LEAST_MARKERS, LabelledTake
 from tools.solve.tracks import ColumnTracks, sample_tracks
@@ -45,7 +45,7 @@ def find_labels(take: LabelledTake, tracks: ColumnTracks, rows: Ints, database: 
     """
     sampled, number = sample_tracks(take.points, tracks, rows)
     space = learn_skeleton_space(database.skeletons)
-    acquisition, moments = Acquisition(take.worn, space, database), choose_moments(sampled, len(rows))
+    acquisition, moments = FoundLabels(take.worn, space, database), choose_moments(sampled, len(rows))
     found = _acquire(acquisition, sampled, moments, progress)
     order = sorted(found, key=lambda n: found[n].cost)
     if not order or found[order[0]].cost > UNLIKELY:
@@ -54,7 +54,7 @@ def find_labels(take: LabelledTake, tracks: ColumnTracks, rows: Ints, database: 
     # The body of the likeliest moment tells the others' labels better than one of the mean size does.
     skeleton, offset_m = space.skeleton(best.adjusted.state.y), best.adjusted.state.offset_m
     own = replace(take.worn, offset_m=offset_m, sigma_m=np.full(len(offset_m), OFFSET_SIGMA_M))
-    again = _acquire(Acquisition(own, make_fixed_space(skeleton), database), sampled, order[1:], progress)
+    again = _acquire(FoundLabels(own, make_fixed_space(skeleton), database), sampled, order[1:], progress)
     alike = [each for each in again.values() if each.cost < ALIKE * best.cost]
     adjusted = adjust_together([best, *alike], take.worn, space)
     skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], take.points.file.stem)
@@ -68,7 +68,7 @@ def find_labels(take: LabelledTake, tracks: ColumnTracks, rows: Ints, database: 
 
 
 def _acquire(
-    acquisition: Acquisition, sampled: PointTracks, moments: Sequence[int], progress: ProgressState
+    acquisition: FoundLabels, sampled: PointTracks, moments: Sequence[int], progress: ProgressState
 ) -> dict[int, Acquired]:
     """Return the labels of some frames, by frame."""
     found = {}
