@@ -89,13 +89,20 @@ class MarkerMotion:
     warnings: tuple[str, ...]
 
 
-def read_marker_motion(file: Path, progress: Progress | None = None) -> MarkerMotion:
-    """Return skeleton and motion of the markers of a C3D or TRC with labels of the usual sets. Raises FileFormatError."""
+def read_marker_motion(file: Path, progress: Progress | None = None, unit: str = "") -> MarkerMotion:
+    """Return skeleton and motion of the markers of a C3D or TRC with labels of the usual sets.
+
+    Args:
+        file: the markers.
+        progress: called with the frames posed and all.
+        unit: of the points, if not the one that the file names.
+    Raises: FileFormatError.
+    """
     if file.suffix.lower() == ".c3d":
-        c3d = read_c3d(file)
+        c3d = read_c3d(file, unit)
         labels, fps, point_m, valid, start_s = c3d.labels, c3d.fps, c3d.point_m, c3d.valid, 0.0
     else:
-        trc = read_trc(file)
+        trc = read_trc(file, unit)
         labels, point_m, valid, start_s = trc.labels, trc.point_m, trc.valid, float(trc.seconds[0])
         if len(trc.seconds) < 2:
             raise FileFormatError(f"{file}: a single frame is no motion")

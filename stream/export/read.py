@@ -50,7 +50,7 @@ def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None
     if not is_motion_file(file):
         raise DuocapError(f"{file}: cannot be read as motion; give {KINDS}")
     if file.suffix.lower() in MARKERS:
-        markers = read_marker_motion(file)
+        markers = read_marker_motion(file, unit=hints.unit)
         for line in (*markers.notes, *markers.warnings):
             (tell or logger.info)(f"{file.name}: {line}")
         return take_from_clip(markers.clip, file.name)
