@@ -1,6 +1,5 @@
 """The posing page: its models, files and server, turned until Ctrl-C."""
 
-import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,6 @@ from tools.viewer import open_browser, wants_dark
 if TYPE_CHECKING:
     from config.arrays import Singles
     from database.geometry.skeleton import Skeleton
-    from reconstruct.models.style.model import Style
     from stream.export.take import Take
     from stream.posing.document import Document
     from stream.posing.model import PosingModel
@@ -35,18 +33,7 @@ if TYPE_CHECKING:
 
 TITLE = "duocap pose"
 STYLE_SUFFIX, DICTIONARY_SUFFIX, SESSION_SUFFIX = ".style", ".sparse", ".json"
-DEFAULT_MOTIONS = (
-    "idle",
-    "walk",
-    "reach",
-    "wave",
-    "squat",
-    "sweep_arms",
-    "look_around",
-)  # that the default style is learned from
-DEFAULT_POSES, DEFAULT_ACTIVE = 200, 60
 DEFAULT_ATOMS, DEFAULT_FPS = 300, 30.0
-DEFAULT_STYLE = "builtin-motions-1.style"  # another number, where it is to be learned anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +74,7 @@ def load_style_model(task: PoseTask) -> "PosingModel":
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
     from reconstruct.posing.style import StylePoser
     from stream.posing.model import PosingModel
+    from tools.style.builtin import load_default_style
 
     styles = [read_style(file) for file in task.styles] or [load_default_style()]
     synthesizer = Synthesizer(styles, [1.0 / len(styles)] * len(styles))
@@ -125,6 +113,7 @@ def _load_builtin_poses() -> "tuple[Skeleton, Singles]":
     import numpy as np
 
     from database.builtin.catalog import make_builtin_clip
+    from tools.style.builtin import DEFAULT_MOTIONS
 
     clips = [make_builtin_clip(name, fps=DEFAULT_FPS) for name in DEFAULT_MOTIONS]
     return clips[0].skeleton, np.concatenate([clip.rotvec for clip in clips]).astype(np.float32)
@@ -159,40 +148,6 @@ def choose_model(files: "PosingFiles") -> str:
     if files.dictionary is not None and not files.styles:
         return "sparse"
     return "style" if files.styles else "average"
-
-
-def load_default_style() -> "Style":
-    """Return a style of some built-in motions, learned at first use and kept in the user's cache. Raises DuocapError."""
-    from reconstruct.models.style.file import read_style, write_style
-    from reconstruct.models.style.model import StyleError
-
-    file = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / DEFAULT_STYLE
-    if file.is_file():
-        with contextlib.suppress(StyleError):  # damaged or of another version: it is learned again
-            return read_style(file)
-    style = _learn_default_style()
-    with contextlib.suppress(OSError, DuocapError):  # without a cache it is learned every time
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_style(file, style)
-    return style
-
-
-def _learn_default_style() -> "Style":
-    """Learn the default style, a few seconds of work."""
-    from database.builtin.catalog import make_builtin_clip
-    from reconstruct.models.style.features import build_training_poses, subsample_poses
-    from reconstruct.models.style.learn.train import LearnOptions, fit_style
-
-    with open_progress_bar("learning a style of built-in motions, once") as show:
-        clips = [make_builtin_clip(name) for name in DEFAULT_MOTIONS]
-        poses = subsample_poses(build_training_poses(clips), DEFAULT_POSES)
-        return fit_style(
-            poses,
-            clips[0].skeleton,
-            "built-in motions",
-            LearnOptions(active=DEFAULT_ACTIVE),
-            lambda done, total, L: show(done, total, f"L_GP {L:.0f}"),
-        )
 
 
 @dataclass(frozen=True, slots=True)

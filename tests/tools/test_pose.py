@@ -13,7 +13,7 @@ from stream.posing.document import create_document, set_key
 from stream.posing.session_file import write_posing_session
 from tests.support.commands import duocap
 from tests.support.style_posers import style_of
-from tools.pose import MODELS, PoseTask, choose_session_file, load_default_style
+from tools.pose import MODELS, PoseTask, choose_session_file
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +66,6 @@ def test_every_model_poses_the_built_in_motions(model: str, style: Path) -> None
     hands = np.array([JOINT_INDEX["leftHand"], JOINT_INDEX["hips"]])
     pose = found.pose(build_point_handles(hands, np.zeros((2, 3)), np.array([[0.3, 1.1, 0.3], [0.0, 0.95, 0.0]])))
     assert pose.reached and pose.error_m.max() < 0.02
-
-
-def test_the_default_style_is_learned_once_and_again_where_its_file_is_damaged(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    learned: list[int] = []
-    monkeypatch.setattr("tools.pose.platformdirs.user_cache_dir", lambda *_, **__: str(tmp_path / "cache"))
-    monkeypatch.setattr("tools.pose._learn_default_style", lambda: (learned.append(1), style_of("wave", 3))[1])
-    for _ in range(2):
-        assert load_default_style().name == "wave"
-    file = next((tmp_path / "cache").glob("*.style"))
-    file.write_bytes(file.read_bytes()[:500])
-    assert load_default_style().name == "wave" and len(learned) == 2
-    assert load_default_style().name == "wave" and len(learned) == 2
 
 
 def test_new_sessions_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

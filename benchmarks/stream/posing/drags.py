@@ -21,7 +21,8 @@ from config.settings import Settings
 from database.builtin.catalog import make_builtin_clip
 from stream.posing.document import StoredPose
 from stream.posing.session import PosingSession
-from tools.pose import DEFAULT_MOTIONS, MODELS, PoseTask
+from tools.pose import MODELS, PoseTask
+from tools.style.builtin import DEFAULT_MOTIONS
 
 STEP_M, SHORTEST_M, LONGEST_M, SHORT_M = 0.01, 0.02, 0.2, 0.1
 PERCENTILES = (50.0, 95.0, 100.0)
