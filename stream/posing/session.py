@@ -338,9 +338,11 @@ class PosingSession:
         if (self._dragged, self._turns) != (joint, rotvec is not None):
             self.release()
         before = self.document.pose if self._before_drag is None else self._before_drag.document.pose
-        kept = before if rotvec is None else compute_turned_pose(self.skeleton, before, joint, rotvec)
-        self._turns, self._kept = rotvec is not None, collect_kept_places(self.skeleton, kept)
-        self._dragged = joint
+        if rotvec is not None:
+            self._kept = collect_kept_places(self.skeleton, compute_turned_pose(self.skeleton, before, joint, rotvec))
+        elif self._kept is None:
+            self._kept = collect_kept_places(self.skeleton, before)
+        self._dragged, self._turns = joint, rotvec is not None
         self._show_drag(joint, self._posed(document, self.found))
 
     def _show_drag(self, what: str, state: SessionState) -> None:
