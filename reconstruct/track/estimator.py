@@ -18,7 +18,7 @@ from numerics.definite import invert_definite
 from reconstruct.history import BodyState
 from reconstruct.labelling.upright import list_limb_exchanges
 from reconstruct.missing.fill_in import FillIn
-from reconstruct.models.local.model import LocalModel, Neighbours, compute_strangeness_rad, weigh_neighbours
+from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import (
     Observations,
     compute_landmark_share,
@@ -208,9 +208,8 @@ class Estimator:
         minimum = self._minimum_of(estimate)
         if (solved := invert_definite(minimum.hessian)) is None:
             return np.full(N_JOINTS, MAX_ERROR_M)
-        strange_rad = compute_strangeness_rad(estimate.near, estimate.state.joints[1:].ravel())
         lasting = compute_lasting_covariance(estimate.prior, solved)
-        return add_calibration_error(estimate_joint_error_m(minimum, solved, lasting, strange_rad), self.subject)
+        return add_calibration_error(estimate_joint_error_m(minimum, solved, lasting), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""
