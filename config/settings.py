@@ -126,7 +126,7 @@ class LabelSettings:
     beam: int = 4  # hypotheses that are followed
     branch: float = 9.0  # by how much less likely other labels of a frame may be to be tried, as a natural logarithm
     hopeless: float = 20.0  # by how much less likely a hypothesis is when it is dropped
-    tracking_m: float = 0.055  # mean expected error of all joints up to which a pose is called tracking
+    tracking_m: float = 0.06  # mean expected error of all joints up to which a pose is called tracking
     measured_m: float = 0.16  # and the largest of the joints that are measured
     coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
     lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it

@@ -30,12 +30,21 @@ from reconstruct.observations import (
 from reconstruct.search.examples import Examples, thin_examples
 from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import MAX_ERROR_M, Minimum, add_calibration_error, build_minimum, estimate_joint_error_m
+from reconstruct.solve.certainty import (
+    MAX_ERROR_M,
+    JointDeviations,
+    Minimum,
+    add_calibration_error,
+    build_minimum,
+    compute_frame_deviations,
+    estimate_joint_error_m,
+)
 from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
-from reconstruct.track.belief import Belief, Prior, compute_lasting_covariance, compute_tilt
+from reconstruct.track.belief import Belief, Prior, compute_reliance
 from reconstruct.track.models import build_frame_model
+from reconstruct.track.tilt import compute_tilt
 
 N_MINIMA = 4
 SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
@@ -205,11 +214,19 @@ class Estimator:
         """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""
         if not self._model.carries:
             return None
-        minimum = self._minimum_of(estimate)
-        if (solved := invert_definite(minimum.hessian)) is None:
+        sigma = self.compute_deviations(estimate)
+        if sigma is None:
             return np.full(N_JOINTS, MAX_ERROR_M)
-        lasting = compute_lasting_covariance(estimate.prior, solved)
-        return add_calibration_error(estimate_joint_error_m(minimum, solved, lasting), self.subject)
+        return add_calibration_error(estimate_joint_error_m(sigma), self.subject)
+
+    def compute_deviations(self, estimate: Estimate) -> JointDeviations | None:
+        """Return the standard deviations of the joints that expected errors are made of; None where nothing holds the pose."""
+        minimum, told = self._minimum_of(estimate), estimate.prior.told
+        solved = invert_definite(minimum.hessian)
+        if solved is None or told is None:
+            return None
+        reliance = compute_reliance(estimate.prior, solved)
+        return compute_frame_deviations(minimum, solved, reliance @ told.pose_covariance @ reliance.T)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""

@@ -21,7 +21,6 @@ from reconstruct.track.belief import (
     N_POSE,
     Belief,
     Prior,
-    Tilt,
     build_initial_belief,
     compute_pose_change,
     compute_surprise,
@@ -31,6 +30,7 @@ from reconstruct.track.belief import (
     update_belief,
     update_by_pose,
 )
+from reconstruct.track.tilt import Tilt
 
 FRAME_S = 1.0 / 60.0
 LONG_STEP_S = 0.03  # over a shorter step the velocity says all

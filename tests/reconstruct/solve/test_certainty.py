@@ -17,6 +17,7 @@ from reconstruct.solve.certainty import (
     MAX_ERROR_M,
     add_calibration_error,
     build_minimum,
+    compute_frame_deviations,
     compute_information,
     estimate_joint_error_m,
 )
@@ -79,7 +80,8 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     )
     minimum = build_minimum(asked, solution)
     expected = np.hypot(BY_LAPLACE * laplace_m, BY_LASTING * lasting_m)
-    np.testing.assert_allclose(estimate_joint_error_m(minimum, solved, lasting), expected, rtol=1e-9)
+    sigma = compute_frame_deviations(minimum, solved, lasting)
+    np.testing.assert_allclose(estimate_joint_error_m(sigma), expected, rtol=1e-9)
 
 
 def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:
