@@ -217,6 +217,11 @@ class StyleOptions:
     ] = False
 
 
+Person = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Whose markers, where several people's are in a file: the name before labels.")
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
     """What is known of a motion of another program, in place of what is found in it."""
@@ -236,6 +241,8 @@ class ImportOptions:
         Path | None, typer.Option(metavar="FILE.toml", help='Which joint is which in a motion file: hips = "Bone01", ...')
     ] = None
 
+    person: Person = None
+
     def read_hints(self) -> "ImportHints":
         """Return what the reader of motion files takes. Raises FileFormatError: the file of names."""
         from config.files import read_toml
@@ -243,7 +250,7 @@ class ImportOptions:
         from database.files.retarget import ImportHints
 
         names = {} if self.names is None else check_names_given(str(self.names), read_toml(self.names))
-        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names)
+        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names, self.person or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
