@@ -251,15 +251,17 @@ class _Viewer:
     """The app with its server, ready to turn."""
 
     def __init__(self, plan: ViewPlan) -> None:
+        from database.files.avatar import read_avatar
         from stream.viewer.app import App
         from stream.web.server import format_page_url, open_server
 
         view, self._browser = plan.settings.viewer, plan.browser
+        avatar = read_avatar(Path(view.avatar)) if view.avatar else None
         feed = _open_feed(plan)
         server = open_server(view.host, view.port, TITLE)
         self.port = server.get_port()
         self.url = format_page_url(view.host, self.port)
-        self.app = App(server, feed, wants_dark(view.theme), plan.settings.stream.budget_ms, _find_service(plan))
+        self.app = App(server, feed, wants_dark(view.theme), plan.settings.stream.budget_ms, _find_service(plan), avatar)
         if plan.at_s is not None:
             self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 

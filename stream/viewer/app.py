@@ -6,6 +6,7 @@ import viser
 
 from capture.clock import now_ns
 from config.arrays import Image
+from database.files.avatar import Avatar
 from stream.viewer.feed import Feed, LiveFeed
 from stream.viewer.panels.cameras import CamerasPanel
 from stream.viewer.panels.charts import ChartsPanel
@@ -34,10 +35,17 @@ class App:
     Args:
         service: requests to the service that records; None where nothing can be recorded.
         budget_ms: budget for the latency from picture to page [ms].
+        avatar: a user's own body, which moves in place of the performers'.
     """
 
     def __init__(
-        self, server: viser.ViserServer, feed: Feed, dark: bool, budget_ms: float, service: ServiceRequests | None = None
+        self,
+        server: viser.ViserServer,
+        feed: Feed,
+        dark: bool,
+        budget_ms: float,
+        service: ServiceRequests | None = None,
+        avatar: Avatar | None = None,
     ) -> None:
         self.server, self.feed = server, feed
         self._live = feed if isinstance(feed, LiveFeed) else None
@@ -47,7 +55,7 @@ class App:
         self._wants_pictures = self._live is not None
         self._tuning: TunePanel | None = None
         set_theme(server, dark)
-        self.scenery = Scenery(server, dark)
+        self.scenery = Scenery(server, dark, avatar)
         self.scenery.set_tracks(feed.tracks)
         self._panels = self._page()
         self._due_s = [0.0] * len(self._panels)

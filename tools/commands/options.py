@@ -133,6 +133,9 @@ ForceTakeFiles = Annotated[
     typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable."),
 ]
 TakeFps = Annotated[float, typer.Option(help="Frames a second of what is written.")]
+Retarget = Annotated[
+    Path | None, typer.Option("--retarget", metavar="AVATAR", help="Move your own avatar: .vrm, or .glb of a humanoid.")
+]
 RecordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Record the stream to a new file, such as walk.mcap.")]
 RecordSession = Annotated[
     Path | None,

@@ -8,6 +8,7 @@ import numpy as np
 import viser
 
 from config.arrays import Floats, Image
+from database.files.avatar import Avatar
 from stream.protocol.codec import encode_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
 from stream.viewer.scene.cameras import Cameras
@@ -44,10 +45,11 @@ class SceneItem(StrEnum):
 
 
 class Scenery:
-    """The scene of one or two tracks; call it from one thread. follow: the view follows the performer."""
+    """The scene of one or two tracks; call it from one thread. follow: the view follows the performer; avatar: a user's own
+    body, which moves in place of the performers'."""
 
-    def __init__(self, server: viser.ViserServer, dark: bool) -> None:
-        self._server = server
+    def __init__(self, server: viser.ViserServer, dark: bool, avatar: Avatar | None = None) -> None:
+        self._server, self._avatar = server, avatar
         self._world = WorldScenery(server, dark)
         self._options = StageOptions()
         self._apart_m = APART_M
@@ -144,7 +146,8 @@ class Scenery:
         if stage is None or (stage.skeleton.hash, stage.skeleton.mass_kg) != (skeleton.hash, skeleton.mass_kg):
             if stage is not None:
                 stage.remove()
-            stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, self._options_of(n), self._server.atomic)
+            options, atomic = self._options_of(n), self._server.atomic
+            stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, options, atomic, self._avatar)
             self._stages[n] = stage
             self._fit()
         return stage

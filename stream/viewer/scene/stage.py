@@ -9,8 +9,10 @@ from typing import Protocol
 
 import viser
 
+from database.files.avatar import Avatar
 from stream.protocol.joints import Joints, compute_pose_joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.viewer.scene.avatar import AvatarBody
 from stream.viewer.scene.body import SkinnedBody
 from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
 from stream.viewer.scene.colors import BODY, Color, GroundColors
@@ -54,6 +56,7 @@ class Stage:
     Args:
         skeleton: poses of another skeleton are ignored.
         atomic: the server's `atomic`, so that a frame arrives as one.
+        avatar: a user's own body in place of one of the skeleton's proportions.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Stage:
         skeleton: SkeletonMessage,
         options: StageOptions | None = None,
         atomic: Atomic = nullcontext,
+        avatar: Avatar | None = None,
     ) -> None:
         self.skeleton = skeleton
         self._atomic = atomic
@@ -70,7 +74,8 @@ class Stage:
         self._pose: PoseMessage | None = None
         with atomic():
             self._root = scene.add_frame(prefix, show_axes=False, visible=False)
-            self._body = SkinnedBody(scene, f"{prefix}/body", skeleton)
+            own = AvatarBody(scene, f"{prefix}/body", skeleton, avatar) if avatar is not None else None
+            self._body = own or SkinnedBody(scene, f"{prefix}/body", skeleton)
             self.trails = Trails(scene, f"{prefix}/trails", skeleton)
             self._bones = BoneParts(scene, f"{prefix}/bones", skeleton)
             self._contacts = Contacts(scene, f"{prefix}/contacts", skeleton)
