@@ -7,15 +7,11 @@ figures of the charts little by little while the page is open.
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgpack
-
-from capture.sockets.wire import INT64_MAX, MalformedMessageError
+from capture.sockets.wire import MalformedMessageError
 from config.errors import DuocapError
-from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
-from stream.recording.recording import RecordedPoses, Recording, open_recording
+from stream.recording.recording import RecordedPoses, Recording, open_recording, read_pose_outline
 from stream.viewer.history import PoseHistory
 from stream.viewer.player import TimeSpan
 from stream.viewer.track import Notice, ViewerTrack
@@ -33,7 +29,7 @@ class TakeHistory(PoseHistory):
         self._poses = recording.poses
         self._numbers: list[int] = []
         for n in range(len(self._poses)):
-            outline = _read_pose_outline(self._poses.payload(n))
+            outline = read_pose_outline(self._poses.payload(n))
             if outline is not None:
                 self._numbers.append(n)
                 self._note(*outline)
@@ -109,13 +105,3 @@ def _fill_meter(track: ViewerTrack, recording: Recording) -> Iterator[float]:
         last_seq = pose.seq
         track.meter.add_pose(pose, None, t_s, n_missed)
         yield t_s
-
-
-def _read_pose_outline(payload: bytes) -> tuple[int, TrackingState, int] | None:
-    """Return seq, state and time of capture [ns] of an encoded pose, ten times faster than decoding it; None if malformed."""
-    try:
-        content: Any = msgpack.unpackb(payload.partition(b" ")[2])
-        seq, state, t_ns = content["seq"], TrackingState(content["state"]), content["t_capture_ns"]
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-        return None
-    return (seq, state, t_ns) if type(seq) is int and type(t_ns) is int and 0 <= t_ns <= INT64_MAX else None
