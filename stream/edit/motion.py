@@ -100,11 +100,11 @@ class EditedPoses:
         )
 
 
-def read_poses(recording: Recording) -> EditedPoses:
-    """Return the poses of a recording's skeleton. Raises FileFormatError: it has other joints."""
+def read_poses(recording: Recording, step: int = 1) -> EditedPoses:
+    """Return the poses of a recording's skeleton; step: every so many. Raises FileFormatError: it has other joints."""
     skeleton, messages, numbers = recording.skeleton, list[PoseMessage](), list[int]()
     first_ns: int | None = None
-    for n in range(len(recording.poses)):
+    for n in range(0, len(recording.poses), step):
         with suppress(MalformedMessageError):
             message = recording.poses[n]
             first_ns = message.t_capture_ns if first_ns is None else first_ns

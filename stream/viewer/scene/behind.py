@@ -1,7 +1,7 @@
 """The picture of a camera as a plane behind the body, seen from that camera: where the body lies on the picture of the performer.
 
-The picture is without the lens's distortion, and is mixed with the colour of the floor, which is hidden meanwhile: of a plane with
-nothing behind it that looks as if it were translucent.
+The picture is without the lens's distortion, and is mixed with the colour of the floor, which is hidden meanwhile: nothing is
+behind the plane, so that it looks as if it were translucent.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from stream.viewer.scene.colors import Color
 BEHIND_M = 2.5  # farther from the camera than the performer, so that no limb reaches through it
 STEP_M = 0.5  # by which the plane follows who walks towards it
 WIDTH_PX = 960
+PICTURE = 0.8  # of the picture in the mix, at first
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,7 @@ class PicturePlane:
 
 
 def compute_picture_plane(camera: Camera, depth_m: float) -> PicturePlane:
-    """Return the plane on which the picture of a camera without distortion lies at a depth; its middle is off the axis by the
-    principal point."""
+    """Return where the picture of a camera without distortion lies at a depth; the principal point is on the camera's axis."""
     width, height = camera.size
     fx, fy, cx, cy = camera.matrix[0, 0], camera.matrix[1, 1], camera.matrix[0, 2], camera.matrix[1, 2]
     middle = depth_m * np.array([(0.5 * width - cx) / fx, (0.5 * height - cy) / fy, 1.0])
@@ -71,7 +71,7 @@ class PictureBehind:
         self._depth_m = 0.0
         self._shown: tuple[int, float, Color] | None = None
         self.camera: int | None = None
-        self.share = 0.6
+        self.share = PICTURE
 
     def hide(self) -> None:
         """Look through no camera."""

@@ -142,7 +142,7 @@ class Cameras:
 
     def update(self) -> bool:
         """Take the pictures that have come, without waiting; return whether there were any."""
-        return any([preview.poll() for preview in self._previews])
+        return sum(preview.poll() for preview in self._previews) > 0
 
     def camera(self, n: int) -> Camera:
         """Return a camera by its number."""
