@@ -7,6 +7,7 @@ import io
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from config.errors import DuocapError, describe_reason
+from stream.web.document import PagePreference, answer_preference, extend_document, show_button_hints
 
 log = logging.getLogger(__name__)
 
@@ -30,21 +32,24 @@ class ViewerError(DuocapError):
     """A page cannot be served or shown."""
 
 
-def open_server(host: str, port: int, title: str) -> viser.ViserServer:
+def open_server(host: str, port: int, title: str, preference: PagePreference | None = None) -> viser.ViserServer:
     """Serve at host and port, or the next free port; see `get_port`.
 
     Args:
         host: address to serve at.
         port: the first to try.
         title: title of the page.
+        preference: is told whether a browser asks for a dark page.
     Raises: ViewerError: no port is free, or no such host.
     """
     found = find_free_port(host, port)
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a browser that disconnects early needs no traceback
     # viser prints a notice of its own; ours is printed by the command.
-    with contextlib.redirect_stdout(io.StringIO()), _refuse_other_sites(host):
+    page = _Page(title, host in LOOPBACK, preference or PagePreference())
+    with contextlib.redirect_stdout(io.StringIO()), _guard_pages(page):
         server = viser.ViserServer(host, found, label=title, verbose=False)
     server.request_share_url = _disable_sharing  # type: ignore[method-assign]
+    show_button_hints(server.gui)
     return server
 
 
@@ -96,16 +101,26 @@ def is_own_page(origin: str | None, asked_host: str | None, loopback: bool) -> b
     return origin is None or urlsplit(origin).netloc == asked_host
 
 
-@contextlib.contextmanager
-def _refuse_other_sites(host: str) -> Iterator[None]:
-    """Make the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page that is served: its title, whether to this machine alone, and what browsers prefer."""
 
-    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours.
+    title: str
+    loopback: bool
+    preference: PagePreference
+
+
+@contextlib.contextmanager
+def _guard_pages(page: _Page) -> Iterator[None]:
+    """Have the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+
+    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours, nor for what pages
+    have beside viser's own document.
     """
     serve = websockets.asyncio.server.serve
 
     def guarded(*args: Any, process_request: Check | None = None, **options: Any) -> Any:
-        return serve(*args, process_request=_make_origin_check(process_request, host in LOOPBACK), **options)
+        return serve(*args, process_request=_make_origin_check(process_request, page), **options)
 
     websockets.asyncio.server.serve = guarded  # type: ignore[assignment, misc]
     try:
@@ -114,17 +129,19 @@ def _refuse_other_sites(host: str) -> Iterator[None]:
         websockets.asyncio.server.serve = serve  # type: ignore[misc]
 
 
-def _make_origin_check(answer: Check | None, loopback: bool) -> Check:
+def _make_origin_check(answer: Check | None, page: _Page) -> Check:
     """Return a handler that checks the origin before the server's own handler."""
 
     async def check(connection: ServerConnection, request: Request) -> Response | None:
-        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), loopback):
+        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), page.loopback):
             log.warning("refused a page of %s", request.headers.get("Origin") or request.headers.get("Host"))
             return connection.respond(FORBIDDEN, "duocap answers its own pages only\n")
-        if answer is None:
-            return None
+        told = answer_preference(request, page.preference)
+        if told is not None or answer is None:
+            return told
         given = answer(connection, request)
-        return await given if inspect.isawaitable(given) else given
+        response = await given if inspect.isawaitable(given) else given
+        return None if response is None else extend_document(response, page.title)
 
     return check
 
