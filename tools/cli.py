@@ -53,6 +53,7 @@ class CommandEntry:
 
 
 COMMANDS = {
+    "start": CommandEntry("tools.commands.start", False, "Open the start page: from cameras to a recorded take, in a browser."),
     "demo": CommandEntry("tools.commands.demo", False, "Track a simulated performer; report how well it went."),
     "database": CommandEntry("tools.commands.database", True, "Get, build and choose motion databases."),
     "calibrate": CommandEntry("tools.commands.calibrate.group", True, "Measure cameras, floor and performer, and judge it."),
@@ -105,13 +106,16 @@ def list_project_defaults(asked_for: str | None) -> dict[str, Any]:
     entry, project = COMMANDS.get(asked_for or ""), read_project_file(Path())
     if entry is None or project is None or asked_for is None:
         return {}
-    from tools.commands.options import list_project_defaults as list_of
-
     module, known = importlib.import_module(entry.module), project.list_defaults()
+
+    def look_up(command: object) -> dict[str, Any]:
+        marks = getattr(command, "in_project", {})  # of tools/commands/options.py
+        return {name: known[mark.key] for name, mark in marks.items() if mark.key in known}
+
     if not entry.is_group:
-        return {asked_for: list_of(getattr(module, asked_for), known)}
+        return {asked_for: look_up(getattr(module, asked_for))}
     commands = [(command.name or command.callback.__name__, command.callback) for command in module.app.registered_commands]
-    return {asked_for: {name: list_of(callback, known) for name, callback in commands}}
+    return {asked_for: {name: look_up(callback) for name, callback in commands}}
 
 
 def build_application(asked_for: str | None) -> typer.Typer:

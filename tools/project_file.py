@@ -115,11 +115,11 @@ def write_project_file(project: ProjectFile) -> None:
     write_atomically(project.file, HEAD + tomli_w.dumps({MARK: FORMAT, **table}))
 
 
-def _check_values(file: Path, table: Mapping[str, object]) -> dict[str, object]:
+def _check_values(file: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a table with their types. Raises FileFormatError: an unknown key, or a value of another type."""
     wanted = {one.name: type(getattr(ProjectFile(), one.name)) for one in fields(ProjectFile) if one.name != "folder"}
     words = {str: "a text", float: "a number of seconds", tuple: "a list of texts"}
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in wanted:
             raise FileFormatError(f"{file}: unknown key {key!r}; expected {', '.join(wanted)}; correct it")

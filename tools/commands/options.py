@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from database.files.retarget import ImportHints
 
 P = ParamSpec("P")
-MARKS = "in_project"  # attribute of a command: its options that a project knows
+MARKS = "in_project"  # attribute of a command: its options that a project knows, which tools/cli.py looks up
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,20 +345,10 @@ def add_settings_options(command: Callable[Concatenate[Any, P], None]) -> Callab
     return run
 
 
-def list_project_defaults(command: Callable[..., None], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults that a project has for the options of a command, by their names.
-
-    Args:
-        command: made by `add_settings_options`; others have none.
-        known: what the project says (`ProjectFile.list_defaults`).
-    """
-    marks: Mapping[str, InProject] = getattr(command, MARKS, {})
-    return {name: known[mark.key] for name, mark in marks.items() if mark.key in known}
-
-
 def _find_project_mark(annotation: Any) -> InProject | None:
     """Return how an option is found in a project, None where it is not; the outermost mark counts."""
-    return next((mark for mark in reversed(getattr(annotation, "__metadata__", ())) if isinstance(mark, InProject)), None)
+    metadata: Sequence[object] = getattr(annotation, "__metadata__", ())
+    return next((mark for mark in reversed(metadata) if isinstance(mark, InProject)), None)
 
 
 def _drop_known_better(context: typer.Context, values: dict[str, Any], marks: Mapping[str, InProject]) -> None:
