@@ -122,13 +122,17 @@ class App:
 
     def close(self) -> None:
         """Stop serving and close the feed."""
+        self.release()
+        close_server(self.server)
+
+    def release(self) -> None:
+        """Close the feed and stop asking; the server, which may show another page, goes on."""
         if self._tuning is not None:
             self._tuning.close()
         if self._service is not None:
             self._service.close()
         self.scenery.want_pictures(False)
         self.feed.close()
-        close_server(self.server)
 
     def play(self, change: Change) -> None:
         """Change the player."""
