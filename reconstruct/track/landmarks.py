@@ -9,6 +9,8 @@ once for the arms, the legs, all down to the hips and the whole body. A hypothes
 on with is told by where it expects the landmarks, and how surely; the poses solved with each decide
 (`reconstruct/track/hypotheses.py`). Errors of a landmark last (`solve.landmark_lasts_s`): a frame's image points count by a
 share, tanh(t / 2 tau), which over many frames is the information of correlated errors exp(-t / tau) on what stands still.
+
+A network also says where what it hardly sees might be, with a lower score: the lower that is, the less exact a landmark is.
 """
 
 import math
@@ -133,15 +135,29 @@ def _compute_state_costs(
     """Return the cost of the landmarks of a view where they are, in every state, (E,)."""
     rows = np.flatnonzero(~markers.worn)
     at_m, source = expected.point_m[rows], SOURCES[:, markers.landmark[rows]]
-    depth_m = np.maximum(camera.to_camera(at_m)[:, 2], MIN_DEPTH_M)
-    sigma_px = camera.focal_px * markers.landmark_sigma_m[rows] / depth_m
+    score = landmarks.score[source]
+    sigma_px = compute_sigma_px(at_m, score, camera, markers, s)
     J = compute_image_derivatives(camera, at_m)
-    S = J @ expected.covariance_m2[rows] @ np.swapaxes(J, 1, 2) + (sigma_px**2 / expected.share)[:, None, None] * np.eye(2)
+    S = J @ expected.covariance_m2[rows] @ np.swapaxes(J, 1, 2) + (sigma_px**2 / expected.share)[..., None, None] * np.eye(2)
     apart = landmarks.image_px[source] - np.nan_to_num(camera.project(at_m))
-    d2 = np.einsum("kli,lij,klj->kl", apart, np.linalg.inv(S), apart)
+    d2 = np.einsum("kli,klij,klj->kl", apart, np.linalg.inv(S), apart)
     scale2 = ROBUST2 * expected.share
-    known = landmarks.score[source] >= s.landmark_score
-    return np.asarray((scale2 * (np.sqrt(1.0 + d2 / scale2) - 1.0) * known).sum(axis=1))
+    return np.asarray((scale2 * (np.sqrt(1.0 + d2 / scale2) - 1.0) * (score >= s.landmark_score)).sum(axis=1))
+
+
+def compute_sigma_px(at_m: Floats, score: Floats, camera: Camera, markers: MarkerSet, s: LabelSettings) -> Floats:
+    """Return how exact landmarks are in a picture, (..., K) [px]: sigma f / depth exp(fade (usual score - score)).
+
+    Args:
+        at_m: about where they are, (K, 3) [m] world.
+        score: of each, (..., K).
+        camera: of the view.
+        markers: with the landmarks.
+        s: settings of labels.
+    """
+    depth_m = np.maximum(camera.to_camera(at_m)[:, 2], MIN_DEPTH_M)
+    blur = np.exp(s.landmark_fade * (s.landmark_usual_score - score))
+    return np.asarray(camera.focal_px * markers.landmark_sigma_m[~markers.worn] / depth_m * blur)
 
 
 def place_landmarks(
@@ -165,10 +181,10 @@ def place_landmarks(
         if blobs is None or blobs.landmarks is None:
             continue
         camera, source = rig.cameras[c], SOURCES[states[c], markers.landmark[rows]]
-        depth_m = np.maximum(camera.to_camera(expected_m[rows])[:, 2], MIN_DEPTH_M)
+        score = blobs.landmarks.score[source]
         image[c, rows] = blobs.landmarks.image_px[source]
-        sigma[c, rows] = camera.focal_px * markers.landmark_sigma_m[rows] / depth_m
-        seen[c, rows] = blobs.landmarks.score[source] >= s.landmark_score
+        sigma[c, rows] = compute_sigma_px(expected_m[rows], score, camera, markers, s)
+        seen[c, rows] = score >= s.landmark_score
     image *= seen[:, :, None]
     return replace(frame, seen=seen, image_px=image, sigma_px=sigma)
 
