@@ -131,7 +131,12 @@ class LabelSettings:
     coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
     lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it
     give_up_m: float = 0.5  # standard deviation of the root beyond which a hypothesis is given up
-    landmark_score: float = 0.4  # of a landmark, from which on it counts
+    landmark_score: float = 0.13  # of a landmark, from which on it is more likely seen than guessed
+    landmark_usual_score: float = 0.83  # of which a landmark is as exact as the marker file says
+    landmark_fade: float = 1.85  # by how much larger its errors are, as a natural logarithm, where the score is less by 1
+    landmark_steep: float = 10.0  # by how much likelier it is only guessed, as a natural logarithm, where the score is less by 1
+    landmark_stray_m: float = 0.12  # how far off a guess is
+    landmark_jumps: float = 0.001  # probability that a landmark moves in a way that nobody foresees, in a frame
     exchange_rate: float = 0.2  # how often in a second a view begins to show arms, legs or the body with left and right exchanged
     exchange_lasts_s: float = 0.5  # how long it does
 
