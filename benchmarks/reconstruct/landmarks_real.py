@@ -154,7 +154,7 @@ def main() -> None:
     refined = replace(move_rig(found.rig, back), floor_known=True)
     print("| rig | cameras | pose median | p95 | plain median | p95 | tracked % |\n|---|---|---|---|---|---|---|")
     scores = []
-    for name, each in (("given", rig), ("refined", refined)):
+    for name, each in (("refined", refined), ("given", rig)):
         for n in (2, 3):
             for used in combinations(range(len(rig)), n):
                 score = score_cameras(each, used, moments, subject, database)
