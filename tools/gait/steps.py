@@ -18,6 +18,8 @@ from tools.gait.events import FeetMotion
 
 BELT_M_S = 0.15  # feet that stand on the ground are slower, on a belt faster
 STEP_S = (0.2, 2.0)  # a sprinter's steps are no shorter; who takes longer has stopped
+STRIDE_M = 0.3  # twice what a foot must go for a step: who goes ahead less steps on the spot
+SEVERAL = 0.5  # share of the strikes: a walk that stops and turns has fewer that follow no other
 FLAT = (0.2, 0.5)  # share of the stance in which the heel stands
 SIDES = ("left", "right")
 
@@ -87,6 +89,28 @@ def measure_steps(motion: FeetMotion, events: Sequence[GaitEvent]) -> GaitReport
         stride_s = np.nan if last is None else stance.begin_s - stances[last].begin_s
         steps.append(FootStep(stance.foot, stance.begin_s, step_s, stride_s, length, width, stride, share, double))
     return GaitReport(tuple(steps), belt_m_s)
+
+
+def describe_no_walk(report: GaitReport) -> tuple[str, ...]:
+    """Return in words what of a motion is not walking, if anything.
+
+    Who walks has each foot on the ground for more than half of its stride, which is what tells walking from running, goes ahead,
+    and strikes with one foot after the other.
+    """
+    share, stride_m, step_s = (
+        np.array([getattr(step, name) for step in report.steps]) for name in ("stance_share", "stride_m", "step_s")
+    )
+    found = []
+    if np.isfinite(share).any() and np.nanmedian(share) < 0.5:
+        found.append(f"each foot is on the ground for {100.0 * np.nanmedian(share):.0f} % of its stride: that is running")
+    if np.isfinite(stride_m).any() and np.nanmedian(stride_m) < STRIDE_M:
+        found.append(f"strides of {np.nanmedian(stride_m):.2f} m: nobody goes anywhere")
+    others = int(np.isnan(step_s).sum())
+    if others > SEVERAL * len(step_s):
+        found.append(f"{others} of {len(step_s)} strikes do not follow one of the other foot")
+    if not found:
+        return ()
+    return (f"this is no walk, what follows may mean nothing: {'; '.join(found)}",)
 
 
 def _is_step(first: _Stance, second: _Stance) -> bool:

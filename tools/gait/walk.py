@@ -11,7 +11,7 @@ from config.files import write_atomically
 from stream.export.c3d import write_c3d
 from stream.export.events import GaitEvent
 from tools.gait.events import compute_feet_motion, find_gait_events
-from tools.gait.steps import FootStep, GaitReport, format_gait, format_steps_csv, measure_steps
+from tools.gait.steps import FootStep, GaitReport, describe_no_walk, format_gait, format_steps_csv, measure_steps
 from tools.physics.motion import PhysicalMotion
 
 
@@ -47,7 +47,8 @@ def measure_gait(motion: PhysicalMotion) -> Gait:
         raise DuocapError(
             f"{motion.name}: no steps in {len(motion.take)} frames; expected somebody who walks, one foot after the other"
         )
-    return Gait(motion.notes, tuple(events), GaitReport(tuple(steps), float(np.median(belts))))
+    report = GaitReport(tuple(steps), float(np.median(belts)))
+    return Gait((*motion.notes, *describe_no_walk(report)), tuple(events), report)
 
 
 def write_gait(file: Path, motion: PhysicalMotion, found: Gait) -> str:
