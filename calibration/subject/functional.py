@@ -2,9 +2,9 @@
 
 Frames that show most of the markers are posed with markers where people of the mean size wear them; of those that are posed well
 the most different are adjusted together: one skeleton, one offset for each marker, a pose for each frame. Joints are where the
-movement shows them; how a bone is turned about itself, and which angle is zero, the movement does not show: that say the places
-of markers on bones, and of legs, which carry the body, that on average they are as in relaxed standing. A marker that stays far
-from where everything else has it in a frame is left out there: its label is wrong.
+movement shows them; how a leg's bone is turned about itself, and which angle of a foot is zero, it does not show: that say the
+places of markers on bones, and that people who stand have soles on the ground and toes ahead. A marker that stays far from where
+everything else has it in a frame is left out there: its label is wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,8 @@ WORTH = 20.0  # independent frames that these are worth: skin errs alike for lon
 MOST_SHOWN = 0.8  # frames with fewer markers than this share of the best are tried only where there are no others
 WRONG_M = 0.10  # farther from its place a marker is another: skin moves by 2 to 4 cm (Leardini et al. 2005)
 FIRST_STEPS, STEPS = 40, 10
-LEGS = [k for k, name in enumerate(JOINTS) if name.endswith(("Leg", "Foot", "Toes"))]
+LEGS, FEET = ([k for k, name in enumerate(JOINTS) if name.endswith(ends)] for ends in ("Leg", ("Foot", "Toes")))
+TWIST = 1  # the axis along a leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def choose_shown_frames(valid: Bools, torso: Bools) -> Ints:
 
 
 def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, weight: float) -> PoseMarkers:
-    """Return the markers of a frame with the pose that is expected: arms and trunk as they were found, legs relaxed.
+    """Return the markers of a frame with the pose that is expected: as it was found, but feet and twists of legs relaxed.
 
     Widely: what is expected must not bend joints less than they are, and write it into the offsets.
 
@@ -142,8 +143,8 @@ def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, we
         root_m: its root, (3,) [m].
         weight: how many such frames are worth one.
     """
-    expected = rotvec.copy()
-    expected[LEGS] = make_relaxed_rotvec()[LEGS]
+    expected, relaxed = rotvec.copy(), make_relaxed_rotvec()
+    expected[FEET], expected[LEGS, TWIST] = relaxed[FEET], relaxed[LEGS, TWIST]
     covariance = np.repeat(weight * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
     return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SIGMA_RAD, root_m)
 

@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, OptionalSubject, add_settings_options
+from tools.commands.options import ImportOptions, InProject, OptionalSubject, add_settings_options
 from tools.progress import open_progress_bar
 
 
@@ -17,7 +17,9 @@ class GaitOptions:
     """Options of `duocap gait`."""
 
     take: Annotated[
-        Path, typer.Argument(metavar="TAKE", help="A recording, BVH, AMC, or markers in C3D or TRC of somebody who walks.")
+        Path,
+        typer.Argument(metavar="TAKE", help="A recording, BVH, AMC, or markers in C3D or TRC of somebody who walks."),
+        InProject("take"),
     ]
     out: Annotated[
         list[Path] | None,

@@ -18,12 +18,13 @@ from database.files.points import OpticalPoints, read_points
 from database.store import PoseDatabase
 from reconstruct.offline.labels import assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion
+from reconstruct.offline.points import RIG, make_marker_frame
 from reconstruct.offline.take import SolvedTake, TakeSolver
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState, ignore_progress
 from tools.solve.doubt import correct_labels
 from tools.solve.fill import FilledMarkers, fill_gaps
-from tools.solve.motion import RIG, make_marker_frame, make_rows, pose_key_frames, sample_motion
+from tools.solve.motion import make_rows, pose_key_frames, sample_motion
 from tools.solve.tracks import ColumnTracks, collect_markers, sample_tracks, split_columns
 from tools.solve.unlabelled import find_labels
 

@@ -18,12 +18,12 @@ from database.store import PoseDatabase
 from reconstruct.offline.filtering import HEAD, FilterState, TakeFilter
 from reconstruct.offline.labels import NO_LABEL
 from reconstruct.offline.motion import build_take_motion
+from reconstruct.offline.points import RIG, make_marker_frame
 from reconstruct.offline.take import TakeSolver
 from reconstruct.offline.tracks import PointTracks
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState
 from tools.solve.acquire import Acquired, FoundLabels, adjust_together
-from tools.solve.motion import RIG, make_marker_frame
 from tools.solve.tracks import ColumnTracks, sample_tracks
 
 N_MOMENTS = 8  # in which labels are sought
