@@ -33,7 +33,7 @@ def measure_gait(motion: PhysicalMotion) -> Gait:
     """Return events and steps of a motion, range by range. Raises DuocapError: nobody takes a step in it."""
     events: list[GaitEvent] = []
     steps: list[FootStep] = []
-    belts = []
+    belts, both = [], []
     for rows in motion.ranges:
         take = motion.take
         feet = compute_feet_motion(take.skeleton, take.rotvec[rows.slice], take.root_m[rows.slice], motion.fps)
@@ -43,11 +43,13 @@ def measure_gait(motion: PhysicalMotion) -> Gait:
         events += [GaitEvent(event.seconds + start_s, event.foot, event.kind) for event in found]
         steps += [step.after(start_s) for step in report.steps]
         belts += [report.belt_m_s] * len(report.steps)
+        both += [report.both_s] * len(report.steps)
     if not np.isfinite([step.step_s for step in steps]).any():
         raise DuocapError(
             f"{motion.name}: no steps in {len(motion.take)} frames; expected somebody who walks, one foot after the other"
         )
-    report = GaitReport(tuple(steps), float(np.median(belts)))
+    known = [seconds for seconds in both if np.isfinite(seconds)]
+    report = GaitReport(tuple(steps), float(np.median(belts)), float(np.median(known)) if known else np.nan)
     return Gait((*motion.notes, *describe_no_walk(report)), tuple(events), report)
 
 
