@@ -72,6 +72,11 @@ TakeFile = Annotated[
         metavar="TAKE", help="A recording (.mcap), a session's folder, or a motion: .bvh, .amc with its .asf, .glb, .gltf, .vrma."
     ),
 ]
+DictionaryFile = Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
+PoseAtoms = Annotated[
+    int | None,
+    typer.Option("--atoms", min=1, max=100, metavar="T", help="Atoms of a pose: few, it is natural; many, it is as asked."),
+]
 RecordingFile = Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session.")]
 Motions = Annotated[
     list[Path] | None,
