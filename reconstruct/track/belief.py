@@ -122,6 +122,7 @@ class Prior:
         certainty: share of the neighbours' information that makes the belief more certain.
         model, root: prior of the pose alone, as the solver takes it.
         seconds: time since the frame before [s].
+        start: coordinates of the pose that the solver begins with, (B,), None: the model's centre.
     """
 
     predicted: Belief
@@ -132,6 +133,7 @@ class Prior:
     model: LocalModel
     root: RootPrior
     seconds: float
+    start: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
