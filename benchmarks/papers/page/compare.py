@@ -130,3 +130,41 @@ def compare_search(rows: Sequence[Row]) -> list[Comparison]:
         found.append(Comparison(f"{what}, examined", examined, row["walk examined"], row["examined"], digits=0))
         found.append(Comparison(f"{what}, degrees off", error, None, row["mean deg"], digits=3))
     return found
+
+
+def compare_missing(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres of joints with markers missing: the paper's f over the active set, and ours."""
+    found = []
+    for hidden in dict.fromkeys(row["hidden %"] for row in rows):
+        here = {row["model"]: row for row in rows if row["hidden %"] == hidden}
+        what = f"{hidden:.0f} % of {here['style']['markers']} markers hidden, {here['style']['frames']} frames, mm"
+        found.append(Comparison(what, None, here["paper's f"]["mm"], here["style"]["mm"], digits=1))
+        found.append(Comparison(f"{what}, local model", None, None, here["local"]["mm"], digits=1, rival=True))
+    return found
+
+
+def compare_keys(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres of joints of motion from keyed curves; in the paper's place, frames posed alone."""
+    found = []
+    for behaviour, apart_s in dict.fromkeys((row["behaviour"], row["keys every s"]) for row in rows):
+        pair = [find_row(rows, behaviour=behaviour, method=m, **{"keys every s": apart_s}) for m in ("frames alone", "motion")]
+        what = f"{behaviour}, keys every {apart_s:g} s, {pair[1]['frames']} frames, mm"
+        found.append(Comparison(what, None, pair[0]["mm"], pair[1]["mm"], digits=1))
+    return found
+
+
+def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres and frames a second of each switch; the paper's 23 beside."""
+    found = []
+    for behaviour, given, style in dict.fromkeys((row["behaviour"], row["given"], row["style"]) for row in rows):
+        row, ours = find_row(rows, behaviour=behaviour, given=given, style=style), style == "as it is"
+        what = f"{behaviour}, {given}, {style}, {row['poses']} poses"
+        mm, rate = row["mm"], 1e3 / row["warm ms"]
+        cells = (None, mm, row["error"]) if ours else (mm, None, 0.0)
+        found.append(Comparison(f"{what}, mm", None, *cells, digits=1))
+        if ours:
+            found.append(Comparison(f"{what}, poses a second from the last", 23.0, None, rate, digits=0, more=True))
+            found.append(
+                Comparison(f"{what}, poses a second from nothing", 23.0, None, 1e3 / row["cold ms"], digits=0, more=True)
+            )
+    return found

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
 
+from benchmarks.papers.frame import Row
 from benchmarks.papers.page.compare import compare_restoring, name_best
 from benchmarks.papers.page.frame import Comparison, MeasuredItem, PageItem, Verdict, count_verdicts, format_item
 from benchmarks.papers.page.make import FIGURES, PageOptions, find_table, make_pages
@@ -34,7 +35,7 @@ def test_ours_is_judged_by_the_papers_figure_and_its_own_error(one: Comparison, 
 
 
 def test_models_within_two_standard_errors_of_paired_differences_are_tied() -> None:
-    rows = [
+    rows: list[Row] = [
         {"model": "a", "error": 1.0, "errors": [0.9, 1.0, 1.1]},
         {"model": "b", "error": 1.01, "errors": [0.96, 1.0, 1.07]},
         {"model": "c", "error": 1.1, "errors": [1.0, 1.1, 1.2]},
@@ -43,8 +44,8 @@ def test_models_within_two_standard_errors_of_paired_differences_are_tied() -> N
 
 
 def test_a_row_has_the_papers_model_and_the_better_of_ours() -> None:
-    about = {"data": "07 walking", "task": "completion", "halves": "random halves", "stands for": "07 walking"}
-    rows = [
+    about: Row = {"data": "07 walking", "task": "completion", "halves": "random halves", "stands for": "07 walking"}
+    rows: list[Row] = [
         about | {"model": name, "error": error, "errors": [error], "paper": paper}
         for name, error, paper in (("omp", 0.02, 0.07), ("k-svd", 0.01, None), ("all-poses", 0.005, None))
     ]
