@@ -52,7 +52,7 @@ class PerformerStep:
         options = tuple(dict.fromkeys([worn, *presets]))
         return StepForm(
             "Who performs, and wears what?",
-            "Hold a T-pose before the cameras for two seconds: arms out to the sides, legs straight. The page says when.",
+            "Hold a T-pose before the cameras for three seconds: arms out to the sides, legs straight. The page says when.",
             (
                 FormField("markers", "Markers", worn, options, f"{NONE}: by landmarks of the body in the pictures"),
                 FormField("name", "Name", "performer"),
