@@ -62,12 +62,16 @@ class StartPlayer:
 
     def type_in(self, label: str, text: str) -> None:
         """Type into a field, in place of what is there."""
-        self.browser.tick(label)
-        self.browser.evaluate("document.activeElement.select()")
+        self.browser.wait(f"the field {label}", lambda: self._focus(label))
         self.browser.call("Input.insertText", text=text)
         self.browser.evaluate("document.activeElement.blur()")
         time.sleep(0.3)  # it is sent a moment later
         self.decisions.append(f"type {text}")
+
+    def _focus(self, label: str) -> bool:
+        """Click a field and select what is in it; return whether it is there to be typed in."""
+        self.browser.tick(label)
+        return bool(self.browser.evaluate("(e => e.tagName === 'INPUT' && (e.select(), true))(document.activeElement)"))
 
     def choose_cameras(self) -> None:
         """Use the cameras that are ticked."""
