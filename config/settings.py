@@ -243,6 +243,7 @@ class ViewerSettings:
     port: int = 8080  # the next free one if it is taken, 0 takes any
     theme: Literal["dark", "light", "auto"] = "auto"  # auto: as the system is
     history_minutes: float = 5.0  # how much of a running stream is kept to go back in
+    avatar: str = ""  # a file (.vrm, .glb) whose body moves in place of the performer's; empty: the performer's
 
 
 @dataclass(frozen=True, slots=True)

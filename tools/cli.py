@@ -67,6 +67,7 @@ COMMANDS = {
     "evaluate": CommandEntry("tools.commands.evaluate.group", True, "Measure errors on your own clips or published ones."),
     "solve": CommandEntry("tools.commands.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),
     "export": CommandEntry("tools.commands.export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
+    "edit": CommandEntry("tools.commands.edit", False, "Trim, cut, split, smooth, fill or relabel a take, as a new one."),
     "gait": CommandEntry("tools.commands.gait", False, "Foot strikes, step lengths and times, and symmetry of a walk."),
     "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
     "play": CommandEntry("tools.commands.play", False, "Publish a recording as if it were live."),

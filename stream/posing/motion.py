@@ -19,6 +19,7 @@ from reconstruct.observations import Observations
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
+from stream.export.retarget import measure_hips_height_m
 from stream.export.take import Take, TakeInfo
 from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, check_point, compute_joint_positions_m
 
@@ -101,7 +102,7 @@ def document_from_take(take: Take, skeleton: Skeleton) -> Document:
     tracked = np.flatnonzero(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)))
     if not len(tracked):
         raise PosingError("nobody is tracked in the take; give another one to pose after")
-    ratio = _measure_hips_height(skeleton) / _measure_hips_height(take.skeleton)
+    ratio = measure_hips_height_m(skeleton) / measure_hips_height_m(take.skeleton)
     seconds = take.seconds[tracked] - take.seconds[tracked[0]]
     wanted = np.arange(0.0, min(float(seconds[-1]), MAX_SECONDS) + 1e-6, KEY_STEP_S)
     rows = tracked[np.unique(np.minimum(np.searchsorted(seconds, wanted - 1e-6), len(seconds) - 1))]
@@ -109,11 +110,6 @@ def document_from_take(take: Take, skeleton: Skeleton) -> Document:
     times = [float(take.seconds[row] - take.seconds[tracked[0]]) for row in rows]
     keys = tuple(Keyframe(time_s, pose) for time_s, pose in zip(times, poses, strict=True))
     return Document(poses[0], keys=keys)
-
-
-def _measure_hips_height(skeleton: Skeleton) -> float:
-    """Return how high the hips are above the soles in the rest pose [m]."""
-    return -float((skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min())
 
 
 def _build_constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:

@@ -12,6 +12,7 @@ import io
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -22,6 +23,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from config.errors import DuocapError, describe_reason
+from stream.web.document import PagePreference, answer_preference, extend_document, show_button_hints
 
 log = logging.getLogger(__name__)
 
@@ -37,22 +39,25 @@ class ViewerError(DuocapError):
     """A page cannot be served or shown."""
 
 
-def open_server(host: str, port: int, title: str, token: str = "") -> viser.ViserServer:
+def open_server(host: str, port: int, title: str, preference: PagePreference | None = None, token: str = "") -> viser.ViserServer:
     """Serve at host and port, or the next free port; see `get_port`.
 
     Args:
         host: address to serve at.
         port: the first to try.
         title: title of the page.
+        preference: is told whether a browser asks for a dark page.
         token: that the page's address must hold (`format_page_url`); empty: none is asked for.
     Raises: ViewerError: no port is free, or no such host.
     """
     found = find_free_port(host, port)
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a browser that disconnects early needs no traceback
     # viser prints a notice of its own; ours is printed by the command.
-    with contextlib.redirect_stdout(io.StringIO()), _refuse_other_sites(host, token):
+    page = _Page(title, host in LOOPBACK, preference or PagePreference(), token)
+    with contextlib.redirect_stdout(io.StringIO()), _guard_pages(page):
         server = viser.ViserServer(host, found, label=title, verbose=False)
     server.request_share_url = _disable_sharing  # type: ignore[method-assign]
+    show_button_hints(server.gui)
     return server
 
 
@@ -120,16 +125,27 @@ def holds_token(path: str, cookies: str | None, token: str) -> bool:
     return any(hmac.compare_digest(one.encode(), token.encode()) for one in given)
 
 
-@contextlib.contextmanager
-def _refuse_other_sites(host: str, token: str) -> Iterator[None]:
-    """Make the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page that is served: its title, whether to this machine alone, what browsers prefer, the token it asks for or ""."""
 
-    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours.
+    title: str
+    loopback: bool
+    preference: PagePreference
+    token: str
+
+
+@contextlib.contextmanager
+def _guard_pages(page: _Page) -> Iterator[None]:
+    """Have the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+
+    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours, nor for what pages
+    have beside viser's own document.
     """
     serve = websockets.asyncio.server.serve
 
     def guarded(*args: Any, process_request: Check | None = None, **options: Any) -> Any:
-        return serve(*args, process_request=_make_request_check(process_request, host in LOOPBACK, token), **options)
+        return serve(*args, process_request=_make_request_check(process_request, page), **options)
 
     websockets.asyncio.server.serve = guarded  # type: ignore[assignment, misc]
     try:
@@ -138,20 +154,23 @@ def _refuse_other_sites(host: str, token: str) -> Iterator[None]:
         websockets.asyncio.server.serve = serve  # type: ignore[misc]
 
 
-def _make_request_check(answer: Check | None, loopback: bool, token: str) -> Check:
+def _make_request_check(answer: Check | None, page: _Page) -> Check:
     """Return a handler that checks origin and token before the server's own handler."""
 
     async def check(connection: ServerConnection, request: Request) -> Response | None:
-        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), loopback):
+        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), page.loopback):
             log.warning("refused a page of %s", request.headers.get("Origin") or request.headers.get("Host"))
             return connection.respond(FORBIDDEN, "duocap answers its own pages only\n")
-        if not holds_token(request.path, request.headers.get("Cookie"), token):
+        if not holds_token(request.path, request.headers.get("Cookie"), page.token):
             log.warning("refused a request without the token")
             return connection.respond(FORBIDDEN, "open this page by the whole address that duocap printed, with its token\n")
-        given = None if answer is None else answer(connection, request)
-        response = await given if inspect.isawaitable(given) else given
-        if token and response is not None:
-            response.headers["Set-Cookie"] = f"{TOKEN}={token}; HttpOnly; SameSite=Strict; Path=/"
+        response = answer_preference(request, page.preference)
+        if response is None and answer is not None:
+            given = answer(connection, request)
+            response = await given if inspect.isawaitable(given) else given
+            response = None if response is None else extend_document(response, page.title)
+        if page.token and response is not None:
+            response.headers["Set-Cookie"] = f"{TOKEN}={page.token}; HttpOnly; SameSite=Strict; Path=/"
         return response
 
     return check

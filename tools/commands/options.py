@@ -158,6 +158,9 @@ ForceTakeFiles = Annotated[
     typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable."),
 ]
 TakeFps = Annotated[float, typer.Option(help="Frames a second of what is written.")]
+Retarget = Annotated[
+    Path | None, typer.Option("--retarget", metavar="AVATAR", help="Move your own avatar: .vrm, or .glb of a humanoid.")
+]
 RecordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Record the stream to a new file, such as walk.mcap.")]
 RecordSession = Annotated[
     Path | None,
@@ -243,6 +246,11 @@ class StyleOptions:
     ] = False
 
 
+Person = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Whose markers, where several people's are in a file: the name before labels.")
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
     """What is known of a motion of another program, in place of what is found in it."""
@@ -262,6 +270,8 @@ class ImportOptions:
         Path | None, typer.Option(metavar="FILE.toml", help='Which joint is which in a motion file: hips = "Bone01", ...')
     ] = None
 
+    person: Person = None
+
     def read_hints(self) -> "ImportHints":
         """Return what the reader of motion files takes. Raises FileFormatError: the file of names."""
         from config.files import read_toml
@@ -269,7 +279,7 @@ class ImportOptions:
         from database.files.retarget import ImportHints
 
         names = {} if self.names is None else check_names_given(str(self.names), read_toml(self.names))
-        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names)
+        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names, self.person or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

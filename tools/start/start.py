@@ -62,7 +62,7 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
     settings = replace(plan.settings, stream=replace(plan.settings.stream, recordings=recordings))
     view = settings.viewer
     token = "" if view.host in LOOPBACK else secrets.token_urlsafe(TOKEN_BYTES)
-    server = open_server(view.host, view.port, "duocap", token)
+    server = open_server(view.host, view.port, "duocap", token=token)
     url = format_page_url(view.host, server.get_port(), token)
     tell(f"start page: {url} (Ctrl-C ends it); project: {Path.cwd()}")
     if token:
