@@ -8,6 +8,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from config.errors import DuocapError
@@ -16,9 +18,10 @@ from stream.guidance.page import GuidePage
 from stream.start.form import StepForm, Value
 from stream.start.page import StartPage
 from stream.start.part import GuidePart, add_back_button, add_note
-from stream.viewer.app import App
+from stream.viewer.app import App, EditedTake
 from stream.viewer.feed import Feed
 from stream.viewer.requests import ServiceRequests
+from tools.arguments import open_database_or_default
 from tools.project_file import ProjectFile, write_project_file
 
 if sys.platform == "win32":
@@ -76,6 +79,11 @@ class Desk:
     tell: Callable[[str], None]
     wanted: str = ""
 
+    @property
+    def database(self) -> Path | None:
+        """The project's database, None for the default one."""
+        return self.project.folder / self.project.database if self.project.database else None
+
     def save(self, **values: Any) -> None:
         """Change the project and write it. Raises FileFormatError."""
         self.project = replace(self.project, **values)
@@ -91,16 +99,20 @@ class Desk:
             self.page.build()
 
     @contextlib.contextmanager
-    def open_viewer(self, feed: Feed, service: ServiceRequests | None, back: str) -> Iterator[tuple[App, threading.Event]]:
+    def open_viewer(
+        self, feed: Feed, back: str, service: ServiceRequests | None = None, edited: Path | None = None
+    ) -> Iterator[tuple[App, threading.Event]]:
         """Give the page to the viewer while the block runs.
 
         Args:
             feed: what is shown.
-            service: requests to the process that publishes, if it is a stream.
             back: label of the button that leads back; the event that is given is set when it is pressed.
+            service: requests to the process that publishes, if it is a stream.
+            edited: the take that may be edited, if it is one.
         """
         self.page.clear()
-        app = App(self.page.server, feed, self.page.dark, self.settings.stream.budget_ms, service)
+        take = None if edited is None else EditedTake(edited, partial(open_database_or_default, self.database))
+        app = App(self.page.server, feed, self.page.dark, self.settings.stream.budget_ms, service, edited=take)
         try:
             yield app, add_back_button(self.page.server, back)
         finally:

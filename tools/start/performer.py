@@ -88,7 +88,7 @@ class PerformerStep:
             str(values["name"]).strip() or "performer",
             read_rig(project.folder / project.rig, n_views=len(project.cameras)),
             markers,
-            open_database_or_default(project.folder / project.database if project.database else None),
+            open_database_or_default(desk.database),
             PerformerPrior(height_m or None),
             out,
             choose_picture_file(out, None, False),

@@ -67,7 +67,7 @@ class RecordStep:
         service = ServiceRequests(stream.service, keys, stream.address) if stream.service else None
         child = Child(words, desk.tell)
         try:
-            with desk.open_viewer(feed, service, STOP) as (app, left):
+            with desk.open_viewer(feed, STOP, service) as (app, left):
                 show_child(app, left, child)
         finally:
             child.stop()

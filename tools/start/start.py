@@ -13,6 +13,7 @@ from config.settings import Settings
 from stream.start.form import Pressed, StepRow, StepState
 from stream.start.page import StartPage
 from stream.start.part import PartLeftError
+from stream.web.document import PagePreference
 from stream.web.server import LOOPBACK, close_server, format_page_url, open_server
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.project_file import PROJECT, ProjectFile, read_project_file
@@ -62,12 +63,15 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
     settings = replace(plan.settings, stream=replace(plan.settings.stream, recordings=recordings))
     view = settings.viewer
     token = "" if view.host in LOOPBACK else secrets.token_urlsafe(TOKEN_BYTES)
-    server = open_server(view.host, view.port, "duocap", token=token)
+    preference = PagePreference()
+    server = open_server(view.host, view.port, "duocap", preference, token)
     url = format_page_url(view.host, server.get_port(), token)
     tell(f"start page: {url} (Ctrl-C ends it); project: {Path.cwd()}")
     if token:
         tell("other machines reach it by the same address with this machine's name; whoever has the token may use the cameras")
     desk = Desk(settings, project, StartPage(server, str(Path.cwd()), wants_dark(view.theme)), tell)
+    if view.theme == "auto":  # the browser knows better than the system that serves
+        preference.listen(desk.page.prefer_dark)
     if plan.browser and can_browse():
         open_browser(url)
     try:
