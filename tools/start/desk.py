@@ -70,6 +70,7 @@ class Desk:
     Attributes:
         settings: of the session, with the folder of the takes as that of recordings.
         tell: receives progress messages as text.
+        given: options that the settings are made of, for commands in processes of their own.
         wanted: key of the step to go to next, empty to stay.
     """
 
@@ -77,6 +78,7 @@ class Desk:
     project: ProjectFile
     page: StartPage
     tell: Callable[[str], None]
+    given: tuple[str, ...] = ()
     wanted: str = ""
 
     @property
@@ -126,7 +128,7 @@ class Child:
     def __init__(self, words: Sequence[str], tell: Callable[[str], None]) -> None:
         self._tell, self._lines = tell, deque[str](maxlen=KEPT_LINES)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tools.launch", *words],
+            [sys.executable, "-P", "-m", "tools.launch", *words],  # -P: nothing of the project's folder is imported
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

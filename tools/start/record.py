@@ -56,7 +56,7 @@ class RecordStep:
 
     def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
         """Run until it is stopped, or the sources end."""
-        settings, words = choose_address(desk.settings), ["run", "--headless"]
+        settings, words = choose_address(desk.settings), ["run", "--headless", *desk.given]
         name = str(values["name"]).strip()
         if button == "record":
             words += ["--record", str(self._make_place(desk.project, name))]

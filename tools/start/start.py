@@ -27,6 +27,7 @@ from tools.start.takes import TakesStep
 from tools.viewer import can_browse, open_browser, wants_dark
 
 TURN_S = 0.08
+ROWS_S = 2.0  # between two looks at files that another program may have changed
 TOKEN_BYTES = 18
 NEW_FOLDER = "duocap-project"  # for a start in a folder that holds other things
 
@@ -35,9 +36,16 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class StartPlan:
-    """What is to be opened. folder: of the project, None: the present one, or one in it (`choose_project_folder`)."""
+    """What is to be opened.
+
+    Attributes:
+        given: the options that the settings are made of, for commands that the page runs.
+        folder: of the project, None: the present one, or one in it (`choose_project_folder`).
+        browser: open the system's.
+    """
 
     settings: Settings
+    given: tuple[str, ...] = ()
     folder: Path | None = None
     browser: bool = True
 
@@ -69,7 +77,7 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
     tell(f"start page: {url} (Ctrl-C ends it); project: {Path.cwd()}")
     if token:
         tell("other machines reach it by the same address with this machine's name; whoever has the token may use the cameras")
-    desk = Desk(settings, project, StartPage(server, str(Path.cwd()), wants_dark(view.theme)), tell)
+    desk = Desk(settings, project, StartPage(server, str(Path.cwd()), wants_dark(view.theme)), tell, plan.given)
     if view.theme == "auto":  # the browser knows better than the system that serves
         preference.listen(desk.page.prefer_dark)
     if plan.browser and can_browse():
@@ -97,7 +105,8 @@ class StartSession:
             "send": SendStep(),
         }
         self._error = self._done = ""
-        self._opened = next((row.key for row in self._rows() if row.state is StepState.READY), "takes")
+        self._rows, self._rows_due_s = self._list_rows(), 0.0
+        self._opened = next((row.key for row in self._rows if row.state is StepState.READY), "takes")
         desk.page.build()
 
     def run(self) -> None:
@@ -115,16 +124,18 @@ class StartSession:
         desk, step = self._desk, self._steps[self._opened]
         for pressed in desk.page.take_pressed():
             self._obey(pressed)
-            step = self._steps[self._opened]
+            step, self._rows_due_s = self._steps[self._opened], 0.0
+        if time.monotonic() >= self._rows_due_s:
+            self._rows, self._rows_due_s = self._list_rows(), time.monotonic() + ROWS_S
         form = step.describe(desk)
-        desk.page.show_steps(self._rows(), self._opened)
+        desk.page.show_steps(self._rows, self._opened)
         desk.page.show_form(self._opened, replace(form, error=self._error or form.error, done=self._done or form.done))
         desk.page.show_drawing(step.draw(desk, desk.page.values()))
         if self._opened != "cameras":
             desk.page.show_pictures(())
         step.turn(desk)
 
-    def _rows(self) -> list[StepRow]:
+    def _list_rows(self) -> list[StepRow]:
         """Return the steps with how far they are."""
         rows = []
         for key, step in self._steps.items():

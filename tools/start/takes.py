@@ -83,7 +83,7 @@ def _write_file(desk: Desk, take: Path, kind: str, again: bool) -> str:
         words = ["replay", str(take), "--out", str(file), "--no-publish"]
     else:
         words = ["export", str(take), "--out", str(file), "--format", kind]
-    child = Child(words, desk.tell)
+    child = Child([*words, *desk.given], desk.tell)
     try:
         with desk.open_viewer(TakeFeed((find_take(take),)), "Stop") as (app, left):
             show_child(app, left, child)
