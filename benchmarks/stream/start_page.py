@@ -1,9 +1,10 @@
 """The pictures of docs/start.md, and how many decisions and minutes it takes from nothing to a recorded take.
 
-    python -m benchmarks.stream.start_page [--work DIR] [--out docs] [--size 1280x720] [--theme dark]
+    python -m benchmarks.stream.start_page [--work DIR] [--out docs] [--size 1280x720] [--theme dark] [--earlier-rig]
 
 Two cameras are video files in an empty folder: somebody who shows a board, then a performance that `duocap simulate` renders. The
-page is opened in a headless Chromium and played through. Videos that are in DIR already are used again.
+page is opened in a headless Chromium and played through. Videos that are in DIR already are used again. With --earlier-rig the rig is
+taken from its file, in place of the board.
 """
 
 import shutil
@@ -30,12 +31,12 @@ WAIT_S = 900.0  # of a step, on a busy machine
 QUALITY = 60  # of WebP
 
 
-def make_videos(work: Path) -> Path:
-    """Return the folder of the videos: left.avi and right.avi of the performance, board-left.avi and board-right.avi."""
+def make_videos(work: Path, earlier_rig: bool) -> Path:
+    """Return the folder of the videos: left.avi and right.avi of the performance, and of a board unless the rig is known."""
     folder = work / "videos"
     if not (folder / "left.avi").exists():
         run_duocap(work, *SIMULATE, "--out", folder)
-    if not (folder / "board-right.avi").exists():
+    if not (earlier_rig or (folder / "board-right.avi").exists()):
         _film_board(folder)
     return folder
 
@@ -63,9 +64,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs"))
     parser.add_argument("--size", type=parse_size, default=(1280, 720))
     parser.add_argument("--theme", default="dark")
+    parser.add_argument("--earlier-rig", action="store_true", help="take the rig of a file, not by the board")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="duocap-start-") as place:
-        videos, project = make_videos(options.work or Path(place)), Path(place) / "project"
+        videos, project = make_videos(options.work or Path(place), options.earlier_rig), Path(place) / "project"
         project.mkdir()
         for name in ("left.avi", "right.avi"):
             shutil.copy(videos / name, project)
@@ -82,9 +84,14 @@ def main() -> None:
 
             player = StartPlayer(browser, url, look)
             player.choose_cameras()
-            player.type_in("Board", BOARD)
-            player.type_in("Videos of the board", ", ".join(str(videos / f"board-{name}.avi") for name in ("left", "right")))
-            player.show_board(WAIT_S)
+            if options.earlier_rig:
+                player.look("rig")
+                player.take_rig_file(videos / "rig.toml")
+            else:
+                player.type_in("Board", BOARD)
+                boards = (str(videos / f"board-{name}.avi") for name in ("left", "right"))
+                player.type_in("Videos of the board", ", ".join(boards))
+                player.show_board(WAIT_S)
             player.stand_in_tpose(WAIT_S)
             player.record(WAIT_S)
             minutes, decisions = player.minutes, list(player.decisions)

@@ -3,7 +3,7 @@
 import queue
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any, Literal
+from typing import Any
 
 import viser
 
@@ -15,6 +15,7 @@ from stream.web.picture import CameraPicture
 from stream.web.server import set_theme
 
 PANEL_PX, EDGE_PX, DRAWING_PX = 430, 12, 760
+QUIET_RGB = (73, 80, 87)  # of buttons that are not the usual next one; white letters on it have a contrast of 8 to 1
 ICONS = {
     StepState.DONE: viser.Icon.CIRCLE_CHECK,
     StepState.READY: viser.Icon.CIRCLE,
@@ -96,7 +97,7 @@ class StartPage:
         with self._step_folder:
             for n, row in enumerate(rows, 1):
                 label = f"{n}  {row.title}" + (f": {row.result}" if row.result else "")
-                color: Literal["gray"] | None = None if row.key == opened else "gray"
+                color = None if row.key == opened else QUIET_RGB
                 button = self.server.gui.add_button(label, icon=ICONS[row.state], color=color)
                 button.on_click(lambda _, key=row.key: self._pressed.put(Pressed(key, "", self.values())))  # type: ignore[misc]
                 self._steps.append(button)
@@ -116,9 +117,9 @@ class StartPage:
         self._form_folder = gui.add_folder("Step")
         with self._form_folder:
             gui.add_html(_wrap(f"<h3>{escape(form.title)}</h3><p>{escape(form.words)}</p>"))
-            for text, color in ((form.error, BAD), (form.done, GOOD)):
+            for text, edge in ((form.error, BAD), (form.done, GOOD)):
                 if text:
-                    box = f'<div class="box" style="border-color:{color}">{escape(text)}</div>'
+                    box = f'<div class="box" style="border-color:{edge}">{escape(text)}</div>'
                     gui.add_html(_wrap(box))
             for one in form.fields:
                 self._add_field(step, one)
@@ -169,7 +170,7 @@ class StartPage:
 
     def _add_button(self, step: str, button: FormButton) -> None:
         """Add a button of a form."""
-        color: Literal["gray"] | None = None if button.main else "gray"
+        color = None if button.main else QUIET_RGB
         handle = self.server.gui.add_button(button.label, icon=button.icon, color=color, hint=button.hint or None)
         handle.on_click(lambda _: self._pressed.put(Pressed(step, button.key, self.values())))
 

@@ -48,8 +48,8 @@ def test_faults_say_what_was_expected(tmp_path: Path, text: str, words: str) -> 
 
 
 def test_takes_are_the_newest_first_and_only_what_is_one(tmp_path: Path) -> None:
-    project = make_project(tmp_path, "takes/a/session.toml", "takes/b.mcap", "takes/notes.txt", "takes/c/left.mkv")
-    assert {path.name for path in project.list_takes()} == {"a", "b.mcap"}
+    project = make_project(tmp_path, "takes/a/session.toml", "takes/b.mcap", "takes/notes.txt", "takes/c/left.mkv", "d.mcap")
+    assert {path.name for path in project.list_takes()} == {"a", "b.mcap", "d.mcap"}
     assert project.list_defaults()["take"] == str(project.list_takes()[0])
 
 

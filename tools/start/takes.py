@@ -30,7 +30,7 @@ class TakesStep:
 
     def describe(self, desk: Desk) -> StepForm:
         """Return the takes to choose from."""
-        names = tuple(path.name for path in desk.project.list_takes())
+        names = tuple(str(path) for path in desk.project.list_takes())
         if not names:
             return StepForm("See and edit takes", "There is none yet: record one first.")
         return StepForm(
@@ -59,7 +59,7 @@ class TakesStep:
 
     def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
         """Show a take, or write a file of it."""
-        take = desk.project.folder / desk.project.takes / str(values["take"])
+        take = Path(str(values["take"]))
         if take not in desk.project.list_takes():
             raise StepError(f"{take.name}: is there no longer; choose another take")
         if button == "see":

@@ -88,7 +88,7 @@ class Bench:
 class Look:
     """Stands for a camera that is looked at."""
 
-    fault = ""
+    fault, image = "", None
 
     def __init__(self, source: str, number: int, settings: object) -> None:
         self.source = source
