@@ -2,9 +2,9 @@
 
     python -m benchmarks.stream.start_page [--work DIR] [--out docs] [--size 1280x720] [--theme dark] [--earlier-rig]
 
-Two cameras are video files in an empty folder: somebody who shows a board, then a performance that `duocap simulate` renders. The
-page is opened in a headless Chromium and played through. Videos that are in DIR already are used again. With --earlier-rig the rig is
-taken from its file, in place of the board.
+Two cameras are video files in an empty folder: somebody who shows a board, then a performance that `duocap simulate` renders.
+The page is opened in a headless Chromium and played through. Videos that are in DIR already are used again. With --earlier-rig the
+rig is taken from its file, in place of the board.
 """
 
 import shutil
@@ -95,7 +95,7 @@ def main() -> None:
             player.stand_in_tpose(WAIT_S)
             player.record(WAIT_S)
             minutes, decisions = player.minutes, list(player.decisions)
-            player.press("6  Send")
+            player.press("6 Send")
             player.wait_for("Send the motion to a program")
             player.look("send")
     print(f"{len(decisions)} decisions, {minutes:.1f} minutes:", *decisions, sep="\n  ")

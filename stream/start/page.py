@@ -96,7 +96,7 @@ class StartPage:
         self._rows, self._steps = tuple(rows), []
         with self._step_folder:
             for n, row in enumerate(rows, 1):
-                label = f"{n}  {row.title}" + (f": {row.result}" if row.result else "")
+                label = f"{n} {row.title}" + (f": {row.result}" if row.result else "")
                 color = None if row.key == opened else QUIET_RGB
                 button = self.server.gui.add_button(label, icon=ICONS[row.state], color=color)
                 button.on_click(lambda _, key=row.key: self._pressed.put(Pressed(key, "", self.values())))  # type: ignore[misc]
