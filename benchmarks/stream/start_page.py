@@ -3,8 +3,8 @@
     python -m benchmarks.stream.start_page [--work DIR] [--out docs] [--size 1280x720] [--theme dark] [--earlier-rig]
 
 Two cameras are video files in an empty folder: somebody who shows a board, then a performance that `duocap simulate` renders.
-The page is opened in a headless Chromium and played through. Videos that are in DIR already are used again. With --earlier-rig the
-rig is taken from its file, in place of the board.
+The page is opened in a headless Chromium and played through. Videos that are in DIR already are used again. With --earlier-rig
+the rig is taken from its file, in place of the board.
 """
 
 import shutil

@@ -1,6 +1,7 @@
 """The start page as a whole: its server, the steps in their order, and the loop that does what is pressed."""
 
 import contextlib
+import logging
 import os
 import secrets
 import time
@@ -17,6 +18,7 @@ from stream.web.document import PagePreference
 from stream.web.server import LOOPBACK, close_server, format_page_url, open_server
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.project_file import PROJECT, ProjectFile, read_project_file
+from tools.run.parts import ProcessFaultError
 from tools.start.cameras import CamerasStep
 from tools.start.desk import Desk, Step
 from tools.start.performer import PerformerStep
@@ -25,6 +27,8 @@ from tools.start.rig import RigStep
 from tools.start.send import SendStep
 from tools.start.takes import TakesStep
 from tools.viewer import can_browse, open_browser, wants_dark
+
+log = logging.getLogger(__name__)
 
 TURN_S = 0.08
 ROWS_S = 2.0  # between two looks at files that another program may have changed
@@ -163,6 +167,9 @@ class StartSession:
             self._done = "left before its end; nothing was changed"
         except DuocapError as error:
             self._error = " ".join(str(error).split())
+        except ProcessFaultError as error:
+            log.exception("a part of the start page failed")
+            self._error = f"{error}; that is a fault of duocap's, or the machine is too busy: end other programs and try again"
         if self._desk.wanted and not self._error:
             wanted, self._desk.wanted = self._desk.wanted, ""
             done, self._done = self._done, ""

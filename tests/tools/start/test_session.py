@@ -12,6 +12,7 @@ from stream.start.form import Pressed, StepForm, StepRow, StepState, Value
 from stream.start.part import PartLeftError
 from tests.support.rigs import synthetic_rig
 from tools.project_file import ProjectFile, read_project_file
+from tools.run.parts import ProcessFaultError
 from tools.start import rig as rig_step
 from tools.start.desk import Child, Desk, StepError
 from tools.start.record import choose_take_name
@@ -167,6 +168,17 @@ def test_a_part_that_is_left_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(rig_step, "calibrate_live", leave)
     assert "left before its end" in bench.press("board").done and bench.page.step == "rig"
+
+
+def test_a_process_that_dies_is_said_and_the_page_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, cameras=("left.avi", "right.avi"))
+
+    def die(*_: object) -> None:
+        raise ProcessFaultError("the left process has not answered for 5 s")
+
+    monkeypatch.setattr(rig_step, "calibrate_live", die)
+    assert "has not answered for 5 s; that is a fault" in bench.press("board").error
+    assert bench.press("print").error == ""
 
 
 def test_vmc_is_kept_for_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
