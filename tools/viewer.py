@@ -86,6 +86,7 @@ class ViewPlan:
     Attributes:
         files: one or two recordings, none: the stream.
         browser: open the system's.
+        takes: what the user named, in place of files that a motion was written to; empty: the files.
         at_s: time of the recordings to stop at [s], None: they play from the beginning.
     """
 
@@ -93,6 +94,7 @@ class ViewPlan:
     files: tuple[Path, ...] = ()
     browser: bool = True
     at_s: float | None = None
+    takes: tuple[Path, ...] = ()
 
 
 class ViewerProcess:
@@ -250,16 +252,23 @@ class _Viewer:
 
     def __init__(self, plan: ViewPlan) -> None:
         from database.files.avatar import read_avatar
-        from stream.viewer.app import App
+        from stream.viewer.app import App, EditedTake
+        from stream.web.document import PagePreference
         from stream.web.server import format_page_url, open_server
+        from tools.database.installed import open_default
 
         view, self._browser = plan.settings.viewer, plan.browser
         avatar = read_avatar(Path(view.avatar)) if view.avatar else None
         feed = _open_feed(plan)
-        server = open_server(view.host, view.port, TITLE)
+        preference = PagePreference()
+        server = open_server(view.host, view.port, TITLE, preference)
         self.port = server.get_port()
         self.url = format_page_url(view.host, self.port)
-        self.app = App(server, feed, wants_dark(view.theme), plan.settings.stream.budget_ms, _find_service(plan), avatar)
+        edited = EditedTake((plan.takes or plan.files)[0], open_default) if plan.files else None
+        budget_ms, service = plan.settings.stream.budget_ms, _find_service(plan)
+        self.app = App(server, feed, wants_dark(view.theme), budget_ms, service, avatar, edited)
+        if view.theme == "auto":  # the browser knows better than the system that serves
+            preference.listen(self.app.prefer_dark)
         if plan.at_s is not None:
             self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 

@@ -1,8 +1,10 @@
 """A performer's skeleton and marker offsets from movement alone: markers known by label, no T-pose (functional calibration).
 
 Frames that show most of the markers are posed with markers where people of the mean size wear them; of those that are posed well
-the most different are adjusted together: one skeleton, one offset for each marker, a pose for each frame. A marker that stays far
-from where everything else has it in a frame is left out there: its label is wrong.
+the most different are adjusted together: one skeleton, one offset for each marker, a pose for each frame. Joints are where the
+movement shows them; how a bone is turned about itself, and which angle is zero, the movement does not show: that say the places
+of markers on bones, and that people are relaxed on average. A marker that stays far from where everything else has it in a frame
+is left out there: its label is wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +22,8 @@ from calibration.subject.adjust import (
 )
 from calibration.subject.fit import compute_length_sigmas
 from calibration.subject.model import SkeletonSpace, learn_skeleton_space, skeleton_from_vectors
-from calibration.subject.motion import SIGMA_RAD, choose_spread_rows, rest_rotvec_from_charted
-from calibration.subject.poses import MARKER_SIGMA_M, MarkerPoses, fit_poses_to_markers
+from calibration.subject.motion import choose_spread_rows, rest_rotvec_from_charted
+from calibration.subject.poses import MarkerPoses, fit_poses_to_markers, make_pose_markers
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
@@ -109,7 +111,11 @@ def fit_subject_to_motion(
     rows, starts = tried[spread], [posed[k] for k in spread]
     rotvec = [rest_rotvec_from_charted(pose.rotvec[0]) for pose in starts]
     root_m = [pose.root_m[0] for pose in starts]
-    takes = tuple(_make_take(*each, len(rows)) for each in zip(point_m[rows], valid[rows], rotvec, root_m, strict=True))
+    weight = max(1.0, len(rows) / WORTH)
+    takes = tuple(
+        make_pose_markers(point_m[row], valid[row], matrix_from_rotvec(turned[0]), at, weight)
+        for row, turned, at in zip(rows, rotvec, root_m, strict=True)
+    )
     problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
     start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
     problem, adjusted = _adjust_without_wrong(problem, start)
@@ -123,16 +129,6 @@ def choose_shown_frames(valid: Bools, torso: Bools) -> Ints:
         raise CalibrationError("no frame shows three markers of the trunk; expected them in most")
     rows = np.flatnonzero(shown >= MOST_SHOWN * shown.max())
     return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, N_TRIED).astype(int))])
-
-
-def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, n_frames: int) -> PoseMarkers:
-    """Return the markers of a frame, one of so many, in which the pose is expected that it has with markers at usual places.
-
-    The pose is expected widely: that of a relaxed body would bend arms less than they are, and write it into the offsets.
-    """
-    fewer = max(1.0, n_frames / WORTH)
-    covariance = np.repeat(fewer * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
-    return PoseMarkers(point_m, valid, covariance, rotvec, np.sqrt(fewer) * SIGMA_RAD, root_m)
 
 
 def _adjust_without_wrong(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:

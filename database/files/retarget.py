@@ -45,13 +45,14 @@ SAID_M = 1e-3  # joints further off are said
 
 @dataclass(frozen=True, slots=True)
 class ImportHints:
-    """What the user says about a file, in place of what is found: unit (a key of UNITS_M), up (a key of AXES), rate_hz, and names
-    (our joint -> the file's)."""
+    """What the user says about a file, in place of what is found: unit (a key of UNITS_M), up (a key of AXES), rate_hz, names
+    (our joint -> the file's), and person, whose markers are taken where several people's are in the file."""
 
     unit: str = ""
     up: str = ""
     rate_hz: float = 0.0
     names: dict[str, str] = field(default_factory=dict)
+    person: str = ""
 
 
 NO_HINTS = ImportHints()

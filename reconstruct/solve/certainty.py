@@ -13,8 +13,8 @@ from reconstruct.models.local.model import FULL_SPAN, find_direction_span
 from reconstruct.solve.energy import Energy, compute_energy, compute_joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
-# error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
-FAMILIAR, BY_STRANGENESS = 0.8, 5.0
+# error^2 = laplace^2 (FAMILIAR + BY_STRANGENESS strangeness)^2 + LASTING^2 lasting^2, in metres and 1/rad.
+FAMILIAR, BY_STRANGENESS, LASTING = 0.8, 5.0, 1.0
 MAX_ERROR_M: Final = 1.0
 CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
@@ -60,14 +60,20 @@ def add_calibration_error(error_m: Floats, subject: Subject) -> Floats:
     return np.asarray(np.minimum(np.hypot(error_m, CALIBRATION_M), MAX_ERROR_M))
 
 
-def estimate_joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
+def estimate_joint_error_m(minimum: Minimum, solved: Floats, lasting: Floats, strange_rad: float) -> Floats:
     """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
 
-    Laplace's sigma takes the errors of consecutive frames for independent and those of neighbours for the same everywhere: it is
-    scaled by how strange the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example.
-    The two constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
+    Laplace's sigma takes the errors of consecutive frames for independent. What neighbours are wrong about lasts: both count.
+    The constants are a quantile regression over the tuning clips (`benchmarks.reconstruct.expected_errors --fit`).
+
+    Args:
+        minimum: the solved pose.
+        solved: its covariance by Laplace, (V, V).
+        lasting: its covariance by what neighbours are wrong about all the time, (V, V).
+        strange_rad: root mean square of its joint coordinates' distance from the nearest example.
     """
-    laplace_m = np.empty(N_JOINTS)
-    if not compute_joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
-        return np.full(N_JOINTS, MAX_ERROR_M)
-    return np.asarray(np.minimum(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), MAX_ERROR_M))
+    laplace_m, lasting_m = np.empty(N_JOINTS), np.empty(N_JOINTS)
+    compute_joint_sigmas(minimum.x, minimum.terms, solved, laplace_m)
+    compute_joint_sigmas(minimum.x, minimum.terms, lasting, lasting_m)
+    error_m = np.hypot(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), LASTING * lasting_m)
+    return np.asarray(np.minimum(error_m, MAX_ERROR_M))

@@ -14,6 +14,7 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rigid import RigidMotion
+from numerics.definite import invert_definite
 from reconstruct.history import BodyState
 from reconstruct.labelling.upright import list_limb_exchanges
 from reconstruct.missing.fill_in import FillIn
@@ -29,11 +30,11 @@ from reconstruct.observations import (
 from reconstruct.search.examples import Examples, thin_examples
 from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import Minimum, add_calibration_error, build_minimum, estimate_joint_error_m
+from reconstruct.solve.certainty import MAX_ERROR_M, Minimum, add_calibration_error, build_minimum, estimate_joint_error_m
 from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
-from reconstruct.track.belief import Belief, Prior, compute_tilt
+from reconstruct.track.belief import Belief, Prior, compute_lasting_covariance, compute_tilt
 from reconstruct.track.models import build_frame_model
 
 N_MINIMA = 4
@@ -202,11 +203,14 @@ class Estimator:
 
     def error_m(self, estimate: Estimate) -> Floats | None:
         """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""
-        minimum = self._minimum_of(estimate)
         if not self._model.carries:
             return None
+        minimum = self._minimum_of(estimate)
+        if (solved := invert_definite(minimum.hessian)) is None:
+            return np.full(N_JOINTS, MAX_ERROR_M)
         strange_rad = compute_strangeness_rad(estimate.near, estimate.state.joints[1:].ravel())
-        return add_calibration_error(estimate_joint_error_m(minimum, strange_rad), self.subject)
+        lasting = compute_lasting_covariance(estimate.prior, solved)
+        return add_calibration_error(estimate_joint_error_m(minimum, solved, lasting, strange_rad), self.subject)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""

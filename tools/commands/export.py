@@ -11,7 +11,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, Retarget, TakeFile, add_settings_options
+from tools.commands.options import ImportOptions, InProject, Retarget, TakeFile, add_settings_options
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
 from tools.progress import open_progress_bar
 
@@ -40,6 +40,7 @@ class ExportOptions:
             metavar="|".join(FORMATS),
             help="Format of the file, or of one beside the recording; markers: CSV of measured markers; repeatable.",
         ),
+        InProject("formats", unless=("out",)),
     ] = None
     from_s: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Leave out what was before.")] = 0.0
     to_s: Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what comes after.")] = None

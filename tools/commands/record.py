@@ -10,7 +10,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_session_path, set_model
 from tools.commands.landmarks import set_landmarks
-from tools.commands.options import CameraOptions, Database, LandmarkModel, Model, VideoFps, add_settings_options
+from tools.commands.options import CameraOptions, Database, InProject, LandmarkModel, Model, VideoFps, add_settings_options
 from tools.commands.run import order_cameras
 from tools.progress import open_status_line
 
@@ -23,8 +23,13 @@ class RecordOptions:
     rig: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The cameras: rig.toml; with --subject poses as well."),
+        InProject("rig of poses"),
     ] = None
-    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="The performer: subject.toml; with --rig.")] = None
+    subject: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The performer: subject.toml; with --rig."),
+        InProject("subject of poses"),
+    ] = None
     database: Database = None
     out: Annotated[
         Path | None,

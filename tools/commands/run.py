@@ -15,6 +15,7 @@ from tools.commands.options import (
     CameraOptions,
     Database,
     Headless,
+    InProject,
     Lag,
     LandmarkModel,
     Model,
@@ -39,7 +40,7 @@ class RunOptions:
     database: Database = None
     fps: VideoFps = None
     headless: Headless = False
-    vmc: Vmc = None
+    vmc: Annotated[Vmc, InProject("vmc")] = None
     record: RecordSession = None
     model: Model = None
     landmarks: LandmarkModel = None
@@ -52,6 +53,7 @@ class RunOptions:
             max=120.0,
             help="Learn the empty room for so long at the start, such as 4, with a countdown to step out of view.",
         ),
+        InProject("background"),
     ] = None
     seconds: Annotated[float | None, typer.Option(min=0.1, help="End after so long.", show_default="until Ctrl-C")] = None
     styles: StyleOptions

@@ -51,4 +51,4 @@ def view(settings: Settings, options: ViewOptions) -> None:
     hints = options.imported.read_hints()
     with tempfile.TemporaryDirectory(prefix="duocap-view-") as folder:
         files = tuple(find_recording(file, Path(folder), hints, typer.echo) for file in given)
-        show_viewer(ViewPlan(settings, files, browser, options.at_s), typer.echo)
+        show_viewer(ViewPlan(settings, files, browser, options.at_s, tuple(given)), typer.echo)

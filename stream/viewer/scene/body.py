@@ -103,6 +103,11 @@ class Balls:
         self._colors: list[Color] = [GREY] * len(names)
         self._shown = np.zeros(len(names), bool)
 
+    def on_click(self, names: Sequence[str], clicked: Callable[[str], None]) -> None:
+        """Have a function called with the name of a ball that is clicked; names: of all, in order."""
+        for ball, name in zip(self._balls, names, strict=True):
+            ball.on_click(lambda _, name=name: clicked(name))  # type: ignore[misc]
+
     def show(self, position_m: Floats, colors: Sequence[Color], shown: NDArray[np.bool_]) -> None:
         """Place and colour the balls.
 

@@ -3,6 +3,7 @@
 Everything that moves is few objects, so that a frame costs few messages; what is off costs none.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -57,6 +58,7 @@ class Stage:
         skeleton: poses of another skeleton are ignored.
         atomic: the server's `atomic`, so that a frame arrives as one.
         avatar: a user's own body in place of one of the skeleton's proportions.
+        marker_clicked: called with the name of a marker that is clicked; None: they cannot be.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Stage:
         options: StageOptions | None = None,
         atomic: Atomic = nullcontext,
         avatar: Avatar | None = None,
+        marker_clicked: Callable[[str], None] | None = None,
     ) -> None:
         self.skeleton = skeleton
         self._atomic = atomic
@@ -79,12 +82,15 @@ class Stage:
             self.trails = Trails(scene, f"{prefix}/trails", skeleton)
             self._bones = BoneParts(scene, f"{prefix}/bones", skeleton)
             self._contacts = Contacts(scene, f"{prefix}/contacts", skeleton)
+            markers = MarkerParts(scene, f"{prefix}/markers", skeleton)
+            if marker_clicked is not None:
+                markers.on_click(marker_clicked)
             self._forces = ForceArrows(scene, f"{prefix}/forces", skeleton)
             self._parts: dict[str, BodyPart] = {
                 "body": self._body,
                 "bones": self._bones,
                 "joints": JointParts(scene, f"{prefix}/joints", skeleton),
-                "markers": MarkerParts(scene, f"{prefix}/markers", skeleton),
+                "markers": markers,
                 "labels": Labels(scene, f"{prefix}/labels", skeleton),
                 "trails": self.trails,
                 "contacts": self._contacts,

@@ -12,7 +12,7 @@ from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import check_folders, check_sources
 from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file
-from tools.commands.options import GuideBrowser, NoPicture, Timestamps, VerdictPicture, VideoFps, add_settings_options
+from tools.commands.options import GuideBrowser, InProject, NoPicture, Timestamps, VerdictPicture, VideoFps, add_settings_options
 
 DEFAULT_BOARD = "chessboard:9x6:25"
 
@@ -35,8 +35,9 @@ class RigOptions:
             "camera; any two that see the board together are a link. One alone may also be a session's folder, one with left and "
             "right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
         ),
+        InProject("cameras"),
     ]
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml."), InProject("new rig")]
     cameras: Annotated[
         str | None,
         typer.Option(
@@ -51,6 +52,7 @@ class RigOptions:
             help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100; also "
             "aprilgrid:6x6:88:0.3, aruco:7:180, circles:4x11:20.",
         ),
+        InProject("board"),
     ] = None
     intrinsics: Annotated[
         list[Path] | None,
@@ -147,9 +149,10 @@ def rig(settings: Settings, options: RigOptions) -> None:
     if options.offset and len(places) > 2:
         raise typer.BadParameter("tells the time between two cameras; of more use --unsynchronised", param_hint="--offset")
     if options.guide or not all(files):
+        from tools.guide.page import choose_page
         from tools.guide.rig import calibrate_live
 
-        calibrate_live(settings, places, task, options.fps, options.browser, typer.echo)
+        calibrate_live(settings, places, task, options.fps, choose_page(settings, typer.echo, options.browser), typer.echo)
     else:
         times = None if given is None or options.timestamps is not None or options.fps is not None else given.frame_times
         late_s = (0.0, options.offset) if options.offset else ()
