@@ -172,7 +172,9 @@ def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -
     dynamics = problem.dynamics()
     given = _build_contacts(script, files, problem.n_frames)
     tempo = script.tempo or 1.0
-    first = build_from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo)
+    first = build_from_examples(
+        learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo, problem.surroundings
+    )
     if first.distance > UNLIKE:
         notes.append(
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
