@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.quality.picture import INK, LEFT, QUIET, RIGHT
 from config.arrays import Floats, Image
-from config.files import sibling_for_writing
+from config.files import open_atomically
 from tools.physics.animate import Animation
 from tools.physics.strip import BONES, KEY, Strip, compute_headings, steady_places
 
@@ -34,8 +34,9 @@ def write_film(file: Path, made: Animation) -> None:
     heading = np.unwrap(compute_headings(hips, fps))
     angle = gaussian_filter1d(heading, fps / (2.0 * np.pi * TURN_HZ), mode="nearest") + np.radians(70.0)
     center = np.insert(steady_places(hips, fps), 1, 0.0, axis=1)
+    center[:, 1] = strip.floor_m(center)
     codec = next(name for name in CODECS if name in av.codecs_available)
-    with sibling_for_writing(file) as part, av.open(str(part), "w", format="mp4") as container:
+    with open_atomically(file) as out, av.open(out, "w", format="mp4") as container:
         video = container.add_stream(codec, rate=round(fps))
         video.width, video.height, video.pix_fmt = *SIZE, "yuv420p"
         for n in range(len(made.q)):
@@ -92,6 +93,8 @@ def _draw_arrow(image: Image, ends_px: Floats, color: str) -> None:
 
 
 def _bgr(color: str) -> tuple[int, int, int]:
-    """Return a colour #RRGGBB as OpenCV takes it."""
-    red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
+    """Return a colour as OpenCV takes it."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (round(255 * part) for part in to_rgb(color))
     return blue, green, red

@@ -207,9 +207,7 @@ def draw_strip(file: Path, made: Animation, title: str) -> None:
     low, high = strip.extent_m()
     height_in = WIDTH_IN / (strip.length_m + 1.4) * (high - low) + 0.22
     drawn = [(row, line) for row in strip.rows for line in strip.lines]
-    figure, axes = pyplot.subplots(
-        len(drawn), 1, figsize=(WIDTH_IN, len(drawn) * height_in), layout="constrained", squeeze=False
-    )
+    figure, axes = pyplot.subplots(len(drawn), 1, figsize=(WIDTH_IN, len(drawn) * height_in), layout="constrained", squeeze=False)
     for axis, (row, line) in zip(axes[:, 0], drawn, strict=True):
         strip.draw_line(axis, row, line)
         if line is strip.lines[0]:

@@ -109,14 +109,16 @@ def build_motion_graph(bank: ExampleBank, dynamics: Dynamics) -> MotionGraph:
     look = np.minimum(row + 2 * length, np.repeat(stops, [len(each) for each in rows]) - 1)
     here = np.concatenate([bank.pose[row], bank.pose[row + length]], axis=1)
     there = np.concatenate([bank.pose[row + length], bank.pose[look]], axis=1)
-    apart = (
-        (there**2).sum(axis=1)[:, None] - 2.0 * there @ here.T + (here**2).sum(axis=1)[None]
-    ) / (here.shape[1] * ANGLE_RAD**2)
+    apart = ((there**2).sum(axis=1)[:, None] - 2.0 * there @ here.T + (here**2).sum(axis=1)[None]) / (
+        here.shape[1] * ANGLE_RAD**2
+    )
     apart[np.arange(len(row)), after] = np.inf  # that is no change
     follow = np.argpartition(apart, CHANGES, axis=1)[:, :CHANGES]
     cost = CHANGE_COST + np.maximum(np.take_along_axis(apart, follow, axis=1), 0.0)
     going_on = np.where(after >= 0, 0.0, np.inf)
-    turn, shift = compute_relative_places(bank.place[row], bank.heading[row], bank.place[row + length], bank.heading[row + length])
+    turn, shift = compute_relative_places(
+        bank.place[row], bank.heading[row], bank.place[row + length], bank.heading[row + length]
+    )
     return MotionGraph(
         bank,
         row,

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from config.arrays import Bools, Floats
+from database.contacts import LOW_M
+from reconstruct.models.physics.contacts import compute_part_positions
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.chains import Ground, build_motion_graph, find_nearest_chain, lay_chain
 from reconstruct.models.physics.field.examples import build_example_bank
@@ -87,11 +89,11 @@ def build_from_examples(
         fps: frames a second.
         around: gravity and ground.
     """
-    order = sorted(keys, key=lambda key: key.frame)
+    order = sorted((replace(key, q=_raise(key.q, around, -1.0)) for key in keys), key=lambda key: key.frame)  # examples are level
     bank = build_example_bank(field.examples, units)
     graph = build_motion_graph(bank, dynamics)
     ground = Ground(float(np.linalg.norm(around.gravity_m_s2)), around.friction)
-    q = interpolate_keys(dynamics, keys, n_frames)
+    q = interpolate_keys(dynamics, tuple(order), n_frames)
     found = np.zeros((n_frames, 2, 3), bool)
     levels, distances = [], []
     for a, b in pairwise(order):
@@ -106,4 +108,15 @@ def build_from_examples(
     if len(order) > 2:
         q = filter_configurations(q, fps, JOIN_HZ)
     level = np.mean(levels, axis=0) if levels else np.zeros((2, 3))
+    # Bent to the keys, a foot may be in the air that was down.
+    over = compute_part_positions(dynamics.points, dynamics.contact_positions(q))[..., 1] - level
+    found &= over < LOW_M
+    q = _raise(q, around, 1.0)
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))
+
+
+def _raise(q: Floats, around: Surroundings, sign: float) -> Floats:
+    """Return configurations (..., 95) higher by the ground under their hips, or lower."""
+    out = q.copy()
+    out[..., 1] += sign * around.height_m(q[..., 0], q[..., 2])
+    return out
