@@ -7,8 +7,8 @@ Force fields that FOLDER lacks are trained first, as examples/physics/fields.tom
 Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
-of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --films films it, --table writes the table as Markdown: the
-gallery of docs/gallery.md.
+of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --films films it, --table writes the
+table as Markdown: the gallery of docs/gallery.md.
 """
 
 import argparse

@@ -91,7 +91,7 @@ def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: floa
     problem = MotionProblem(body, compute_units(body), field, FPS, parts, motion.level_m, keys)
     dynamics = problem.dynamics()
     splines = interpolate_keys(dynamics, keys, n)
-    first = build_from_examples(field, dynamics, keys, parts, problem.units, n, FPS)
+    first = build_from_examples(field, dynamics, keys, parts, problem.units, n, FPS, problem.surroundings)
     problem = weigh_example_trust(problem, first)
     found, seconds = {"spline": splines, "start": first.q}, 0.0
     for name, weights in list_methods(problem.weights).items():

@@ -1,10 +1,10 @@
 """A chain of stretches of examples between two poses, of any length: a walk in a motion graph.
 
-One stretch of one example is too short for most of what is asked, and seldom goes as far or turns as much. Examples are cut into
-steps of a tenth of a second; after each a chain goes on in its example, or in one that is nearly the same there (Kovar et al. 2002,
-Motion graphs). Of all chains of the wanted length that one is taken whose ends are most like the two poses, which goes as far and
-turns as much, whose contacts are most like those that are wanted, whose changes of example show least, and whose centre of mass is
-borne by the ground that there is: on ice by short steps, on the moon by slow ones.
+One stretch of one example is too short for most of what is asked, and seldom goes as far or turns as much. Examples are cut
+into steps of a tenth of a second; after each a chain goes on in its example, or in one that is nearly the same there (Kovar et
+al. 2002, Motion graphs). Of all chains of the wanted length that one is taken whose ends are most like the two poses, which goes
+as far and turns as much, whose contacts are most like those that are wanted, whose changes of example show least, and whose
+centre of mass is borne by the ground that there is: on ice by short steps, on the moon by slow ones.
 """
 
 from dataclasses import dataclass

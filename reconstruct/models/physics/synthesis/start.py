@@ -75,7 +75,7 @@ def build_from_examples(
     units: Units,
     n_frames: int,
     fps: float,
-    around: Surroundings = Surroundings(),
+    around: Surroundings,
 ) -> FirstMotion:
     """Return a motion through key poses made of the nearest chain of examples between each two.
 
